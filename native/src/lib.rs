@@ -52,7 +52,7 @@ pub const FORMAT_MAJOR: u32 = tidemark_engine::FORMAT_VERSION.0;
 #[napi]
 pub const FORMAT_MINOR: u32 = tidemark_engine::FORMAT_VERSION.1;
 
-/// Reads all of a root that nobody uses and compares every checksum: a JSON list of damages.
+/// Reads all of a root that no server uses and compares every checksum: a JSON list of damages.
 #[napi(catch_unwind)]
 pub fn check_root(env: &Env, root: String) -> napi::Result<PromiseRaw<'_, String>> {
     spawn_blocking(env, "check_root", move || encode(&tidemark_engine::check_root(root.as_ref())?))
@@ -209,7 +209,7 @@ impl NativeDatabase {
     }
 
     /// Stops what runs, checkpoints, releases the root, within about so many milliseconds; the log
-    /// was told of it. It fails where something acknowledged may not be durable.
+    /// reports it. It fails where something acknowledged may not be durable.
     #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,

@@ -280,12 +280,14 @@ function judgeAnswers(): void {
 
 function judgeMemory(): void {
   const fifth = Math.floor(memoryMib.length / 5);
-  const second = quantile(memoryMib.slice(fifth, 2 * fifth), 0.5);
-  const last = quantile(memoryMib.slice(-fifth), 0.5);
+  const fifths = [0, 1, 2, 3, 4].map((at) => memoryMib.slice(at * fifth, (at + 1) * fifth));
+  const by = (share: number): number[] => fifths.map((part) => quantile(part, share));
+  const shown = (values: number[]): string => values.map((mib) => mib.toFixed(0)).join(', ');
+  const [, second = 0, , , last = 0] = by(0.5);
   const peak = quantile(memoryMib, 1);
   harness.say(
-    `memory: second fifth ${second.toFixed(0)} MiB, last ${last.toFixed(0)} MiB, ` +
-      `peak ${peak.toFixed(0)} MiB of ${limitMib}`,
+    `memory, MiB by fifths: medians ${shown(by(0.5))}, lowest tenths ${shown(by(0.1))}, ` +
+      `peak ${peak.toFixed(0)} of ${limitMib}`,
   );
   const over = peak > limitMib + SLACK_MIB;
   harness.judge(over ? `${peak.toFixed(0)} MiB at the peak` : undefined);

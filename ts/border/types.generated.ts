@@ -182,7 +182,7 @@ export type StatementContext = {
   /**
    * What of the catalog is seen; absent: everything.
    */
-  readonly sight?: Sight;
+  readonly visibility?: Visibility;
   /**
    * What `SHOW USERS` and its kind answer, by `Users:`, `Permissions:name`, `all_permissions`,
    * as far as the statement asks for them.
@@ -201,7 +201,7 @@ export type Owner = {
   readonly id: string | null;
 };
 
-export type Sight = {
+export type Visibility = {
   /**
    * By folded name the folded names of the columns, null for all of them; null in its place:
    * every table.
@@ -264,7 +264,7 @@ export type StatementDescription = {
    */
   readonly accesses: ReadonlyArray<Access>;
   /**
-   * What it asks for and has no effect here; told beside its success.
+   * What it asks for and has no effect here: notices beside its success.
    */
   readonly notice?: string;
 };
@@ -306,7 +306,7 @@ export type Access = {
    */
   readonly owner?: Owner;
   /**
-   * The table's designated timestamp, told to those who do not see everything.
+   * The table's designated timestamp, where the user does not see everything.
    */
   readonly timestamp?: string;
 };
@@ -364,7 +364,7 @@ export type ExecuteOptions = {
    */
   readonly skip?: number;
   /**
-   * Rows returned at the most, after `skip`.
+   * Most rows returned, after `skip`.
    */
   readonly take?: number;
   /**
@@ -380,7 +380,7 @@ export type ExecuteOptions = {
    */
   readonly timeoutMs?: number;
   /**
-   * Rows of the first chunk at the most (portals with a row limit).
+   * Most rows of the first chunk (portals with a row limit).
    */
   readonly firstChunkRows?: number;
 };

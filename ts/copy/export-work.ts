@@ -124,7 +124,7 @@ export class ExportWork implements Work {
       user,
       identity: principalKey(principal),
       text: `${text} /* ${id} */`,
-      ...(visibility === undefined ? {} : { sight: visibility }),
+      ...(visibility === undefined ? {} : { visibility }),
       ...(lists === undefined ? {} : { lists }),
       signal,
     };

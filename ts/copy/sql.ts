@@ -15,7 +15,10 @@ import { parse, type Tree } from '../sql/index.js';
 const JSON_ROWS = { format: 'json' } as const;
 
 /** Who runs a statement, under which text it is listed, and what they see; absent: everything. */
-type StatementSetting = Pick<StatementContext, 'user' | 'identity' | 'text' | 'sight' | 'lists'>;
+type StatementSetting = Pick<
+  StatementContext,
+  'user' | 'identity' | 'text' | 'visibility' | 'lists'
+>;
 
 export interface JobContext extends StatementSetting {
   readonly signal: AbortSignal;
@@ -145,14 +148,14 @@ function settingOf({
   user,
   identity,
   text,
-  sight: visibility,
+  visibility,
   lists,
 }: StatementSetting): StatementSetting {
   return {
     user,
     ...(identity === undefined ? {} : { identity }),
     ...(text === undefined ? {} : { text }),
-    ...(visibility === undefined ? {} : { sight: visibility }),
+    ...(visibility === undefined ? {} : { visibility }),
     ...(lists === undefined ? {} : { lists }),
   };
 }

@@ -103,7 +103,7 @@ export interface OpenOptions extends border.OpenOptions {
 }
 
 /** What a statement's user may see of the catalog. */
-export type Visibility = border.Sight;
+export type Visibility = border.Visibility;
 
 export type EngineMetrics = border.Observed['numbers'];
 

@@ -414,7 +414,7 @@ export class PreparedStatement {
       readOnly,
       ...(owner === null ? {} : { owner }),
       ...(parameterTypes === undefined ? {} : { parameterTypes }),
-      ...(visibility === undefined ? {} : { sight: visibility }),
+      ...(visibility === undefined ? {} : { visibility }),
       ...(listed === null ? {} : { lists: listed.lists }),
     };
   }

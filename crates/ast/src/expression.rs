@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, NodeId, OrderItem, Span};
+use crate::{Name, NodeId, Span};
 
 /// Prefix operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,4 +186,26 @@ pub enum IndexSelector {
     Item { index: NodeId },
     /// `a[lo:hi]`
     Slice { low: NodeId, high: Option<NodeId> },
+}
+
+/// ORDER BY item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct OrderItem {
+    /// Expression, position or alias.
+    pub expression: NodeId,
+    /// DESC.
+    pub descending: bool,
+    /// NULLS FIRST | LAST.
+    pub nulls: Option<NullsOrder>,
+}
+
+/// Where nulls go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum NullsOrder {
+    /// NULLS FIRST
+    First,
+    /// NULLS LAST
+    Last,
 }

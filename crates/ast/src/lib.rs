@@ -32,12 +32,12 @@ pub use administration::{
 };
 pub use expression::{
     BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode, IndexSelector,
-    LogicalOperator, UnaryOperator, WindowSpec,
+    LogicalOperator, NullsOrder, OrderItem, UnaryOperator, WindowSpec,
 };
 pub use plain_rows::{PlainKind, PlainPart, PlainParts, PlainRows};
 pub use query::{
     AsofTolerance, Cte, Declaration, Fill, JoinKind, JoinOn, LatestOn, Limit, NamedWindow,
-    NullsOrder, OrderItem, PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
+    PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
 };
 pub use statement::{
     AccessList, AlterAction, ColumnDefinition, CreateTableNode, DeleteNode, ExplainStage,

@@ -130,28 +130,6 @@ pub enum SampleAlign {
     Calendar { time_zone: Option<NodeId>, offset: Option<NodeId> },
 }
 
-/// ORDER BY item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct OrderItem {
-    /// Expression, position or alias.
-    pub expression: NodeId,
-    /// DESC.
-    pub descending: bool,
-    /// NULLS FIRST | LAST.
-    pub nulls: Option<NullsOrder>,
-}
-
-/// Where nulls go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub enum NullsOrder {
-    /// NULLS FIRST
-    First,
-    /// NULLS LAST
-    Last,
-}
-
 /// `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -17,7 +17,7 @@ pub struct ExecuteOptions {
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub skip: u64,
-    /// Rows returned at the most, after `skip`.
+    /// Most rows returned, after `skip`.
     #[serde(default)]
     pub take: Option<u64>,
     /// Keep counting after `take` rows, so that `Summary.rowsTotal` is the whole.
@@ -30,7 +30,7 @@ pub struct ExecuteOptions {
     /// Milliseconds until the statement is given up; no limit when absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// Rows of the first chunk at the most (portals with a row limit).
+    /// Most rows of the first chunk (portals with a row limit).
     #[serde(default)]
     pub first_chunk_rows: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What is told of tables and of running queries.
+//! Descriptions of tables and of running queries.
 
 use serde::Serialize;
 

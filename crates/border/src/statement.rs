@@ -30,8 +30,8 @@ pub struct StatementContext {
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub read_only: bool,
     /// What of the catalog is seen; absent: everything.
-    #[cfg_attr(test, ts(as = "Option<Sight>", optional))]
-    pub sight: Option<Shared<Sight>>,
+    #[cfg_attr(test, ts(as = "Option<Visibility>", optional))]
+    pub visibility: Option<Shared<Visibility>>,
     /// What `SHOW USERS` and its kind answer, by `Users:`, `Permissions:name`, `all_permissions`,
     /// as far as the statement asks for them.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
@@ -60,7 +60,7 @@ pub struct Owner {
 /// What a user may see who may not see everything: the tables and columns they have some right on.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Sight {
+pub struct Visibility {
     /// By folded name the folded names of the columns, null for all of them; null in its place:
     /// every table.
     pub tables: Option<HashMap<String, Option<Vec<String>>>>,
@@ -141,7 +141,7 @@ pub struct StatementDescription {
     pub parameters: Vec<String>,
     /// What it touches.
     pub accesses: Vec<Access>,
-    /// What it asks for and has no effect here; told beside its success.
+    /// What it asks for and has no effect here: notices beside its success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }
@@ -175,7 +175,7 @@ pub struct Access {
     /// Of that view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
-    /// The table's designated timestamp, told to those who do not see everything.
+    /// The table's designated timestamp, where the user does not see everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }

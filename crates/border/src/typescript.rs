@@ -11,8 +11,8 @@ use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, CommitMode,
     CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, ListedCell, ListedRows,
     ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
-    ResultColumn, RowFormat, Setting, Sight, StatementContext, StatementDescription, StatementKind,
-    Summary, TableColumn, TableMetadata, TextReport, Verify,
+    ResultColumn, RowFormat, Setting, StatementContext, StatementDescription, StatementKind,
+    Summary, TableColumn, TableMetadata, TextReport, Verify, Visibility,
 };
 
 const HEADER: &str = "/**
@@ -38,7 +38,7 @@ fn typescript_twin_is_written() {
         Setting,
         StatementContext,
         Owner,
-        Sight,
+        Visibility,
         ListedRows,
         ListedType,
         ListedCell,

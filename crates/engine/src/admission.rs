@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_turn_is_that_of_whoever_runs_least() {
+    fn the_next_turn_is_that_of_the_user_who_runs_least() {
         block_on(async {
             let admission = admission(1, 8, 60_000);
             let (many, own) = (admission.admit("many").await, admission.admit("own").await);

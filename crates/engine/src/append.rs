@@ -32,7 +32,7 @@ const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// Batches that may wait for the writer.
 const BATCHES_AHEAD: usize = 4;
 
-fn told(report: CsvReport) -> TextReport {
+fn text_report(report: CsvReport) -> TextReport {
     TextReport {
         rows_imported: report.rows_imported,
         rows_rejected: report.rows_rejected,
@@ -159,7 +159,7 @@ impl Appender {
         let (teller, report) = oneshot::channel();
         let sent = self.send(Message::Text(Box::new(text), teller))?;
         match report.await {
-            Ok(report) if sent => Ok(told(report)),
+            Ok(report) if sent => Ok(text_report(report)),
             _ => Err(self.failure().await),
         }
     }
@@ -186,7 +186,7 @@ impl Appender {
             let message = format!("table does not exist [table={name}]");
             EngineError::new(ErrorCode::TableNotFound, message)
         })?;
-        Ok(AppendReport { text: told(report), table: describe_table(&table) })
+        Ok(AppendReport { text: text_report(report), table: describe_table(&table) })
     }
 
     /// Forgets everything that came.
@@ -230,7 +230,7 @@ impl Pipeline {
                 batches.blocking_send(Rows::End).map_err(|_| aborted())?;
                 Ok(report)
             });
-            room.close(); // wakes a writer that waits for room nobody gives back any more
+            room.close(); // wakes a writer that waits for room that no parser gives back any more
             result
         });
         let writer = database

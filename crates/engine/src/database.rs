@@ -26,12 +26,12 @@ use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::external::EngineSources;
 use crate::lanes::Lanes;
 use crate::log::{self, Level};
-use crate::maintenance::{restore_if_asked, told};
 use crate::metrics::{Gauges, Metrics};
 use crate::plans::{self, KeptPlans};
 use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
+use crate::restore::{damage_report, restore_if_asked};
 use crate::spill::query_disk;
 use crate::work::{self, follow_tasks};
 use tidemark_operators::from_datafusion;
@@ -181,7 +181,7 @@ impl Database {
             checkpointed_rows: self.storage.folded_rows(),
             damaged_tables: damages.len(),
         });
-        let damages = damages.into_iter().map(told).collect();
+        let damages = damages.into_iter().map(damage_report).collect();
         Observed { numbers, damages, queries: self.registry.list() }
     }
 

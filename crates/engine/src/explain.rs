@@ -11,8 +11,8 @@ use tidemark_types::EngineResult;
 use tidemark_types::bounded::deep;
 
 use crate::database::Database;
+use crate::physical::{on_enough_stack, physical_plan};
 use crate::registry::Registration;
-use crate::statement::{on_enough_stack, physical_plan};
 use tidemark_operators::from_datafusion;
 
 /// The lines EXPLAIN answers with.

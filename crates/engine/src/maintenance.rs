@@ -11,6 +11,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 
 use crate::database::Database;
 use crate::log::{self, Level};
+use crate::restore::damage_report;
 
 const LIVE: &str = "db";
 
@@ -91,12 +92,7 @@ pub fn check_root(root: &Path) -> EngineResult<Vec<border::Damage>> {
     let vfs: Arc<dyn Vfs> = Arc::new(vfs);
     let _lock = vfs.lock("lock")?;
     let damages = tidemark_storage::check_root(&vfs)?;
-    Ok(damages.into_iter().map(told).collect())
-}
-
-/// A damage as it crosses the border.
-pub(crate) fn told(damage: Damage) -> border::Damage {
-    border::Damage { table: damage.table, what: damage.what }
+    Ok(damages.into_iter().map(damage_report).collect())
 }
 
 /// Fails when a mapped file could not be read since: zeros may have replaced its content. Which
@@ -109,13 +105,4 @@ pub(crate) fn check_faults(before: u64) -> EngineResult<()> {
     let message = "a file could not be read while the statement ran";
     Err(EngineError::new(ErrorCode::Damaged, message)
         .with_hint("try again; if it comes again, CHECK DATABASE names the file"))
-}
-
-/// Puts the copy that CHECKPOINT CREATE made in the database's place, where `_restore` asks for
-/// it. An interrupted restore goes on at the next start.
-pub(crate) fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<()> {
-    if tidemark_storage::restore_if_asked(vfs)? {
-        log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": ".checkpoint" }));
-    }
-    Ok(())
 }

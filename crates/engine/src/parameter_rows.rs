@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn what_is_no_text_or_cut_short_is_refused() {
         let refused = |bytes: &[u8], why: &str| {
-            let told = read(bytes).expect_err("it is refused");
-            assert!(told.contains(why), "{told}");
+            let reason = read(bytes).expect_err("it is refused");
+            assert!(reason.contains(why), "{reason}");
         };
         refused(b"\0\x01\0\0\0\x01\xff", "UTF8");
         refused(b"\0\x01\0\0\0\x01\0", "UTF8");

@@ -27,8 +27,8 @@ use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::check_faults;
+use crate::physical::physical_plan;
 use crate::registry::Registration;
-use crate::statement::physical_plan;
 use tidemark_operators::from_datafusion;
 
 /// New cells a statement holds in memory and logs, bytes. With more of them it writes the

@@ -20,8 +20,8 @@ use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::{self, check_faults};
 use crate::parameter_rows::ParameterRows;
+use crate::physical::physical_plan;
 use crate::registry::Registration;
-use crate::statement::physical_plan;
 use crate::transaction::Transaction;
 
 /// Rows up to which INSERT … SELECT goes through the log like a small INSERT; more are staged as

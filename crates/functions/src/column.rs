@@ -18,7 +18,7 @@ use datafusion_expr::ColumnarValue;
 use rand_chacha::ChaCha8Rng;
 use tidemark_types::{EngineError, ErrorCode, account};
 
-use crate::bounded_text::BoundedText;
+use crate::text::bounded_text::BoundedText;
 
 /// What a kernel is called with.
 pub(crate) struct Call<'a> {
@@ -291,4 +291,11 @@ pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
 
 fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {
     internal(format!("argument of type {} where {expected} was bound", array.data_type()))
+}
+
+/// A BOOLEAN column without nulls, for results of `DataFusion` functions that may have some.
+pub(crate) fn definite(flags: &BooleanArray) -> BooleanArray {
+    let values =
+        BooleanBuffer::collect_bool(flags.len(), |row| flags.is_valid(row) && flags.value(row));
+    BooleanArray::new(values, None)
 }

@@ -9,13 +9,13 @@ use datafusion::common::Result;
 use datafusion_expr::{ColumnarValue, Volatility};
 use tidemark_types::SqlType;
 
-use crate::cast::{concatenate, definite};
-use crate::column::{Call, build_text};
-use crate::comparison::common_type;
+use crate::cast::concatenate;
+use crate::column::{Call, build_text, definite};
 use crate::native::Kernel;
-use crate::predicate::value_type;
-use crate::registry::{Function, mismatch, resolved, special};
+use crate::operator::comparison::common_type;
+use crate::operator::predicate::value_type;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
+use crate::signature::{Function, mismatch, resolved, special};
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 

@@ -10,11 +10,11 @@ use tidemark_types::SqlType;
 
 use crate::column::{Call, Primitives, build, build_flags, invalid, try_build};
 use crate::native::Kernel;
-use crate::registry::Param::Is;
-use crate::registry::{
+use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
+use crate::signature::Param::Is;
+use crate::signature::{
     Bound, Function, Gives, direct, implicit_cost, made, mismatch, pure, resolved, special,
 };
-use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use SqlType::{Boolean, Double};
 
 /// Metres of a degree of latitude.
@@ -208,10 +208,10 @@ fn cells(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<i64> 
     })
 }
 
-const FOUR: &[crate::registry::Param] = &[Is(Double), Is(Double), Is(Double), Is(Double)];
-const FIVE: &[crate::registry::Param] =
+const FOUR: &[crate::signature::Param] = &[Is(Double), Is(Double), Is(Double), Is(Double)];
+const FIVE: &[crate::signature::Param] =
     &[Is(Double), Is(Double), Is(Double), Is(Double), Is(Double)];
-const SIX: &[crate::registry::Param] =
+const SIX: &[crate::signature::Param] =
     &[Is(Double), Is(Double), Is(Double), Is(Double), Is(Double), Is(Double)];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
@@ -257,8 +257,9 @@ mod tests {
 
     #[test]
     fn points_have_cells() {
-        let text =
-            |lon, lat, bits| crate::parse::geohash_text(geohash_of(lon, lat, bits), bits as u8);
+        let text = |lon, lat, bits| {
+            crate::text::parse::geohash_text(geohash_of(lon, lat, bits), bits as u8)
+        };
         assert_eq!(text(13.4, 52.5, 25), "u33d8");
         assert_eq!(text(142.891_241_48, -12.906_041_53, 8), "10111100");
     }

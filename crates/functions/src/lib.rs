@@ -10,55 +10,46 @@
 #![warn(missing_docs)]
 
 mod aggregate;
-mod arithmetic;
 mod array;
-mod array_functions;
-mod array_select;
-mod bounded_text;
 mod cast;
 mod column;
-mod comparison;
 mod conditional;
 mod datetime;
-mod decimal;
 mod geo;
-mod hash;
 pub mod interval;
 mod json;
-mod json_build;
+mod listing;
 mod meta;
 mod native;
-mod numeric;
+mod number;
 mod operator;
-mod parse;
-mod pattern;
 mod postgres;
-mod predicate;
 mod random;
 mod reference;
 mod registry;
 mod resolve;
+mod signature;
 #[cfg(test)]
 mod tests;
 mod text;
-mod text_array;
-mod wide;
 
-pub use aggregate::{is_aggregate, is_aggregate_call, resolve_aggregate};
-pub use array::resolve_array;
-pub use array_select::{Selector, resolve_index};
+pub use aggregate::{is_aggregate, is_aggregate_call};
+pub use array::array_select::{Selector, resolve_index};
+pub use array::arrays::resolve_array;
 pub use cast::{CastMode, cast, cast_value, from_texts};
-pub use comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
 pub use datetime::in_nanoseconds;
-pub use json::resolve_json;
+pub use json::read::resolve_json;
+pub use listing::{FunctionDoc, FunctionKind};
 pub use meta::{pages_text, row_bytes};
-pub use numeric::size_text;
-pub use operator::{BinaryOp, BuildUnary, UnaryOp, resolve_operator, resolve_unary};
+pub use number::numeric::size_text;
+pub use number::wide::{in_64_bits, is_long_chain};
+pub use operator::comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
+pub use operator::infix::{BinaryOp, UnaryOp};
+pub use operator::operand::{BuildUnary, resolve_operator, resolve_unary};
+pub use operator::predicate::{between, in_list, is_null, value_type};
 pub use postgres::SETTINGS;
-pub use predicate::{between, in_list, is_null, value_type};
-pub use registry::{FunctionDoc, FunctionKind, all_functions, is_scalar, resolve_scalar};
+pub use registry::{all_functions, is_scalar, resolve_aggregate, resolve_scalar};
 pub use resolve::{
     Argument, BuildOperator, ResolveError, ResolvedAggregate, ResolvedOperator, ResolvedScalar,
 };
-pub use text_array::text_array;
-pub use wide::{in_64_bits, is_long_chain};
+pub use text::text_array::text_array;

@@ -11,9 +11,9 @@ use tidemark_types::SqlType::{Boolean, String as Str};
 
 use crate::column::{Call, build, build_flags, build_text};
 use crate::native::{Kernel, Native, call};
-use crate::registry::Param::Text;
-use crate::registry::{Body, Function, Gives, Overload, direct, mismatch, pure, special};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
+use crate::signature::Param::Text;
+use crate::signature::{Body, Function, Gives, Overload, direct, mismatch, pure, special};
 
 fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<ArrayRef> {
     build_text(call.rows, |_, out| {

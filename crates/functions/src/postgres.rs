@@ -8,10 +8,10 @@ use datafusion::common::Result;
 use tidemark_types::SqlType::{Boolean, Int, Long, String};
 
 use crate::column::{Call, build, build_flags, build_text};
-use crate::json_build::push_quoted;
-use crate::registry::Param::{Any, Is, Text};
-use crate::registry::{Function, direct, pure};
-use crate::text_array::text_array;
+use crate::json::json_build::push_quoted;
+use crate::signature::Param::{Any, Is, Text};
+use crate::signature::{Function, direct, pure};
+use crate::text::text_array::text_array;
 
 /// Settings of `PostgreSQL` that clients ask for, and what holds here. By the version drivers
 /// choose their catalog queries.
@@ -197,7 +197,7 @@ fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-const ADVISORY: &str = "granted always: advisory locks of PostgreSQL exclude nobody here";
+const ADVISORY: &str = "granted always: advisory locks of PostgreSQL exclude no other session here";
 
 /// A function that answers the same whatever it is asked about.
 macro_rules! always {

@@ -7,7 +7,7 @@ pub(crate) struct Shown {
     pub(crate) name: &'static str,
     /// Arguments and result where no overload says them, several with `; ` between.
     pub(crate) forms: &'static str,
-    /// What stands after SELECT.
+    /// The text after SELECT.
     pub(crate) example: &'static str,
 }
 
@@ -549,7 +549,7 @@ pub(crate) const TABLES: &[Other] = &[
     other(
         "reader_pool",
         "()",
-        "tables and the snapshots of them that somebody holds",
+        "tables and the snapshots of them that readers hold",
         "count() > 0 FROM reader_pool()",
     ),
     other(

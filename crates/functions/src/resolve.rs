@@ -256,9 +256,7 @@ impl ResolveError {
             Self::InconvertibleTypes { from, to } => {
                 format!("inconvertible types: {} -> {}", from.name(), to.name())
             }
-            Self::InconvertibleValue { value, from, to } => {
-                crate::cast::inconvertible_value(value, *from, *to)
-            }
+            Self::InconvertibleValue { value, from, to } => inconvertible_value(value, *from, *to),
             Self::InvalidArgument { message, .. }
             | Self::InvalidPattern { message, .. }
             | Self::Invalid { message } => message.clone(),
@@ -298,6 +296,12 @@ impl From<ResolveError> for EngineError {
         };
         Self::new(code, error.message())
     }
+}
+
+/// `inconvertible value: …` in the reference's words.
+pub(crate) fn inconvertible_value(value: &str, from: SqlType, to: SqlType) -> String {
+    let quote = if from.is_text() { "`" } else { "" };
+    format!("inconvertible value: {quote}{value}{quote} [{} -> {}]", from.name(), to.name())
 }
 
 fn list(types: &[SqlType], separator: &str) -> String {

@@ -11,7 +11,9 @@ use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, lit};
 use tidemark_types::SqlType;
 use tidemark_types::timestamp::{TimestampUnit, parse};
 
-use crate::cast::{CastMode, cast, convert, symbol_texts, text};
+use crate::cast::convert::convert;
+use crate::cast::shown::{symbol_texts, text};
+use crate::cast::{CastMode, cast};
 use crate::column::Call;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::resolve_scalar;

@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_told_by_their_place_in_the_text() {
+    fn bad_lines_are_reported_by_their_place_in_the_text() {
         let columns = [("ts", SqlType::Timestamp), ("x", SqlType::Int), ("s", SqlType::Varchar)];
         let mut spec = spec(&columns);
         spec.timestamp = Some(0);

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_word_of_a_library_is_told() {
+    fn no_word_of_a_library_reaches_the_user() {
         let own = EngineError::new(ErrorCode::Busy, "too many queries");
         let boxed = || DataFusionError::External(Box::new(own.clone()));
         assert_eq!(from_datafusion(boxed()), own);
@@ -160,9 +160,9 @@ mod tests {
             ArrowError::ComputeError(text.into()).into(),
             ArrowError::CastError(text.into()).into(),
         ] {
-            let told = from_datafusion(error);
-            assert!(!told.message.contains("UDF"), "{}", told.message);
-            assert!(told.inner.is_some_and(|inner| inner.contains(text)));
+            let answer = from_datafusion(error);
+            assert!(!answer.message.contains("UDF"), "{}", answer.message);
+            assert!(answer.inner.is_some_and(|inner| inner.contains(text)));
         }
     }
 }

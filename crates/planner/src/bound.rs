@@ -12,8 +12,8 @@ use tidemark_storage::{
 };
 use tidemark_types::{Field, SqlType};
 
-pub use crate::binder::conditions::Conditions;
-pub use crate::binder::insert::InsertTemplate;
+pub use crate::binder::expressions::conditions::Conditions;
+pub use crate::binder::statements::insert::InsertTemplate;
 use crate::{ParameterType, Returning};
 
 /// A table or columns that a statement reads or writes, with the permission it needs.

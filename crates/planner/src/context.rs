@@ -12,8 +12,8 @@ use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, SqlType};
 
-use crate::binder::parameters::ParameterType;
-use crate::sight::{Lists, Sight};
+use crate::parameter_type::ParameterType;
+use crate::visibility::{Lists, Visibility};
 
 /// A source of rows outside the tables, opened by the engine on the binder's behalf.
 #[derive(Debug, Clone)]
@@ -75,49 +75,49 @@ pub struct BindContext {
     /// What CREATE TABLE leaves open.
     pub table_defaults: TableDefaults,
     /// What of the catalog is seen; `None`: everything.
-    pub sight: Option<Sight>,
+    pub visibility: Option<Visibility>,
     /// Users, groups and rights, as far as the statement asks for them.
     pub lists: Lists,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what
     /// lies outside the tables. Such a binding is true for its moment only.
-    pub momentary: Arc<AtomicBool>,
+    pub is_volatile: Arc<AtomicBool>,
 }
 
 impl BindContext {
     /// The instant that `now()` means.
     pub(crate) fn now(&self) -> i64 {
-        self.momentary.store(true, Ordering::Relaxed);
+        self.is_volatile.store(true, Ordering::Relaxed);
         self.now_micros
     }
 
     /// The effective configuration.
     pub(crate) fn settings(&self) -> Arc<Vec<Setting>> {
-        self.momentary.store(true, Ordering::Relaxed);
+        self.is_volatile.store(true, Ordering::Relaxed);
         Arc::clone(&self.settings)
     }
 
     /// What the server tells is true for the moment.
     pub(crate) fn read_lists(&self) {
-        self.momentary.store(true, Ordering::Relaxed);
+        self.is_volatile.store(true, Ordering::Relaxed);
     }
 
     /// The snapshots that running queries read.
     pub(crate) fn pinned(&self, snapshot: &Arc<Snapshot>) -> Vec<PinnedSnapshot> {
-        self.momentary.store(true, Ordering::Relaxed);
+        self.is_volatile.store(true, Ordering::Relaxed);
         snapshot.pinned()
     }
 
     /// Whose queries alone the user sees and cancels; `None`: those of every user.
     pub(crate) fn only_queries_of(&self) -> Option<&str> {
-        let is_limited = self.sight.as_ref().is_some_and(|sight| !sight.queries);
+        let is_limited = self.visibility.as_ref().is_some_and(|visibility| !visibility.queries);
         is_limited.then_some(self.identity.as_str())
     }
 
     /// What opens sources outside the tables.
     pub(crate) fn external(&self) -> Option<Arc<dyn ExternalSources>> {
-        self.momentary.store(true, Ordering::Relaxed);
+        self.is_volatile.store(true, Ordering::Relaxed);
         self.external.clone()
     }
 }

@@ -15,17 +15,18 @@
 mod binder;
 mod bound;
 mod context;
-mod sight;
+mod parameter_type;
+mod visibility;
 
 pub use binder::Planner;
-pub use binder::conditions::Restriction;
-pub use binder::defaults::Defaults;
-pub use binder::parameters::ParameterType;
-pub use binder::returning::Returning;
+pub use binder::expressions::conditions::Restriction;
+pub use binder::statements::defaults::Defaults;
+pub use binder::statements::returning::Returning;
 pub use bound::{
     Access, BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
     BoundViewChange, Conditions, InsertSource, InsertTemplate, MaintenanceAction,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable};
-pub use sight::{Lists, Sight};
+pub use parameter_type::ParameterType;
+pub use visibility::{Lists, Visibility};

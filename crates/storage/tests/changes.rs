@@ -400,7 +400,7 @@ fn changes_while_checkpoints_run() {
 
 /// Found by kills: INSERTs beside ALTER TABLE were refused twice in a row.
 #[test]
-fn whoever_is_refused_sees_what_was_in_the_way() {
+fn a_refusal_names_what_was_in_the_way() {
     let directory = TempDir::new().unwrap();
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
     let storage = Storage::open(vfs, StorageOptions::default()).unwrap();

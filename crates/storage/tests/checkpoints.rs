@@ -134,7 +134,7 @@ fn rows_in_order_are_written_once() {
 }
 
 #[test]
-fn a_start_finds_nothing_that_nobody_names() {
+fn a_start_finds_no_file_without_a_name() {
     for keep_generations in [1, 2] {
         let options = StorageOptions { keep_generations, segment_rows: 8, ..options() };
         let disk = SimVfs::new(1);
@@ -211,7 +211,7 @@ fn the_log_is_filled_ahead_in_sync_mode_alone() {
 }
 
 #[test]
-fn a_closed_storage_says_so_to_everybody() {
+fn a_closed_storage_says_so_to_every_caller() {
     let storage = open(&SimVfs::new(1), options());
     let table = create(&storage, "t");
     storage.close().unwrap();

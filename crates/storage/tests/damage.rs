@@ -135,7 +135,7 @@ fn a_damaged_segment_takes_one_table_and_its_partition_can_go() {
 }
 
 #[test]
-fn the_check_of_a_root_nobody_uses_finds_every_kind_and_changes_nothing() {
+fn the_check_of_an_unused_root_finds_every_kind_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let table = create(&storage, "t");
@@ -226,8 +226,8 @@ fn cut_segments() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let mut failed = 0;
-    let steady = create(&storage, "steady");
-    bulk(&storage, steady, 0, ROWS);
+    let stable = create(&storage, "stable");
+    bulk(&storage, stable, 0, ROWS);
     for round in 0..60 {
         let name = format!("t{round}");
         let table = create(&storage, &name);
@@ -261,7 +261,7 @@ fn cut_segments() {
     }
     assert!(failed >= 60);
     storage.checkpoint().unwrap();
-    assert_eq!(sum(&storage, "steady").unwrap(), EXPECTED);
+    assert_eq!(sum(&storage, "stable").unwrap(), EXPECTED);
 }
 
 fn copy(from: &Path, to: &Path) {

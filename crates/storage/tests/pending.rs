@@ -74,7 +74,7 @@ fn owned(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn a_preview_shows_what_the_commit_will_show_and_nobody_else_sees_it() {
+fn a_preview_shows_what_the_commit_will_show_and_no_other_reader_sees_it() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     append(&storage, &[(1, "a", 1), (30, "b", 5)]);

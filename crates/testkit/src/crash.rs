@@ -305,8 +305,8 @@ impl Case<'_> {
             file.sync()?;
             vfs.sync_dir("")
         };
-        let told = |error: &dyn fmt::Display| format!("it cannot be restored: {error}");
-        let mut outcome = ask(vfs).map_err(|error| told(&error));
+        let as_text = |error: &dyn fmt::Display| format!("it cannot be restored: {error}");
+        let mut outcome = ask(vfs).map_err(|error| as_text(&error));
         let mut image = vfs.clone();
         if self.rng.random() {
             image.plant(SimFault::PowerLoss {
@@ -318,7 +318,7 @@ impl Case<'_> {
             image = image.power_loss(self.rng.random());
         }
         outcome = outcome.and_then(|()| {
-            restore_if_asked(&image).map_err(|error| told(&error.message))?;
+            restore_if_asked(&image).map_err(|error| as_text(&error.message))?;
             let (_, model) = Self::open(&image, options)?;
             let found = model.fingerprint();
             if history.copies.contains(&Some(found)) {

@@ -253,11 +253,11 @@ impl Case<'_> {
         storage: Arc<Storage>,
         sound: &[(String, ModelTable)],
     ) -> Result<(), String> {
-        let told = |what: &str| {
+        let failed = |what: &str| {
             let what = what.to_owned();
             move |error: tidemark_types::EngineError| format!("{what}: {}", error.message)
         };
-        storage.checkpoint().map_err(told("checkpoint"))?;
+        storage.checkpoint().map_err(failed("checkpoint"))?;
         let snapshot = storage.snapshot();
         let mut drops = Vec::new();
         for damage in snapshot.damages() {
@@ -267,14 +267,14 @@ impl Case<'_> {
         }
         let put = Change::PutRecord { kind: "test".into(), key: "k".into(), value: vec![1] };
         drops.push(put);
-        storage.commit(drops).map_err(told("drop"))?;
-        storage.close().map_err(told("close"))?;
+        storage.commit(drops).map_err(failed("drop"))?;
+        storage.close().map_err(failed("close"))?;
         drop((snapshot, storage));
-        let storage = open(vfs, self.options).map_err(told("second start"))?;
+        let storage = open(vfs, self.options).map_err(failed("second start"))?;
         let snapshot = storage.snapshot();
         for (name, before) in sound {
             let Some(table) = snapshot.table(name) else { return Err(format!("{name} is lost")) };
-            let read = ModelTable::read(&table).map_err(told("second start"))?;
+            let read = ModelTable::read(&table).map_err(failed("second start"))?;
             if read != *before {
                 return Err(format!("{name} is different after the second start"));
             }

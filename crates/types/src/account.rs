@@ -1,9 +1,9 @@
 //! What a query holds in memory, and whether it may go on: asked wherever memory grows or time
 //! passes.
 //!
-//! The allocator counts bytes by thread. Whoever runs a query's work on a thread enters the query's
-//! account there, and what the thread takes and gives back meanwhile is the query's. Nothing has to
-//! be registered, so nothing can be forgotten; what is left to each piece of work is to ask before
+//! The allocator counts bytes by thread. Code that runs a query's work on a thread enters the
+//! query's account there, and what the thread takes and gives back meanwhile is the query's.
+//! Nothing has to be registered, so nothing can be forgotten; what is left to each piece of work is to ask before
 //! it takes much ([`room`]) and now and then while it works ([`check`]).
 //!
 //! Memory that one query takes and another gives back shifts both accounts. A query is therefore
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::{EngineError, EngineResult, ErrorCode};
 
 /// Bytes a thread counts by itself before all threads hear of them.
-const TOLD_BYTES: i64 = 64 << 10;
+const REPORT_BYTES: i64 = 64 << 10;
 /// Bytes a query may always hold: so much a small one needs while large ones hold all the rest.
 const FREE_BYTES: i64 = 4 << 20;
 /// Beyond its limit a query may hold one part in so many, and at least so much: batches under way,
@@ -33,7 +33,7 @@ const QUERIES_PERCENT: i64 = 90;
 /// How long a task works before it lets others work.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Bytes that all threads hold, as far as they told.
+/// Bytes that all threads hold, as far as they reported.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 /// Bytes that all threads may hold: what the process may have, less what others in it have.
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
@@ -46,12 +46,12 @@ struct Counter {
     /// Bytes taken less bytes given back.
     net: Cell<i64>,
     /// The part of it that [`LIVE`] has.
-    told: Cell<i64>,
+    reported: Cell<i64>,
 }
 
 thread_local! {
     // Nothing in it has to be dropped, so that the allocator finds it at any time.
-    static COUNTER: Counter = const { Counter { net: Cell::new(0), told: Cell::new(0) } };
+    static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
     /// As many of [`LARGE_ENDED`] as this thread has given back its memory after.
     static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
@@ -63,10 +63,10 @@ pub fn note_allocation(bytes: i64) {
     COUNTER.with(|counter| {
         let net = counter.net.get().wrapping_add(bytes);
         counter.net.set(net);
-        let untold = net.wrapping_sub(counter.told.get());
-        if untold.abs() > TOLD_BYTES {
-            LIVE.fetch_add(untold, Ordering::Relaxed);
-            counter.told.set(net);
+        let unreported = net.wrapping_sub(counter.reported.get());
+        if unreported.abs() > REPORT_BYTES {
+            LIVE.fetch_add(unreported, Ordering::Relaxed);
+            counter.reported.set(net);
         }
     });
 }

@@ -16,26 +16,13 @@ use arrow_array::{
     StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field};
 
+use crate::sql_type::array_children;
 use crate::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
 /// The most elements of an array.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
-
-/// The Arrow type of a column of arrays of so many dimensions.
-pub(crate) fn arrow_type(dimensions: u8) -> DataType {
-    DataType::Struct(children(dimensions))
-}
-
-fn children(dimensions: u8) -> Fields {
-    let lengths = Arc::new(Field::new_list_field(DataType::Int32, true));
-    let elements = Arc::new(Field::new_list_field(DataType::Float64, true));
-    Fields::from(vec![
-        Field::new("shape", DataType::FixedSizeList(lengths, i32::from(dimensions)), true),
-        Field::new("values", DataType::LargeList(elements), true),
-    ])
-}
 
 /// The cells of one column, to be read by row.
 #[derive(Debug, Clone, Copy)]
@@ -272,7 +259,8 @@ pub fn assemble(
         return Err(bad(&format!("{} shapes of {rows} rows", shape.len())));
     }
     let pair: Vec<ArrayRef> = vec![Arc::new(shape), Arc::new(values)];
-    let array = StructArray::try_new(children(dimensions), pair, nulls).map_err(|e| bad(&e))?;
+    let array =
+        StructArray::try_new(array_children(dimensions), pair, nulls).map_err(|e| bad(&e))?;
     if !DoubleArrays::new(&array).is_some_and(|arrays| arrays.is_consistent()) {
         return Err(bad(&"a shape is not that of its elements"));
     }

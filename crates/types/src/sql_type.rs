@@ -121,7 +121,7 @@ impl SqlType {
                     _ => DataType::Decimal256(precision, scale),
                 }
             }
-            Self::DoubleArray(dimensions) => crate::double_array::arrow_type(dimensions),
+            Self::DoubleArray(dimensions) => DataType::Struct(array_children(dimensions)),
             Self::Interval => DataType::Struct(
                 vec![
                     arrow_schema::Field::new("lo", Self::Timestamp.arrow_type(), true),
@@ -294,6 +294,21 @@ fn parse_decimal(arguments: &[String]) -> Option<SqlType> {
     };
     ((1..=76).contains(&precision) && scale <= precision)
         .then_some(SqlType::Decimal(precision, scale))
+}
+
+/// Lengths and elements of a column of arrays of so many dimensions.
+pub(crate) fn array_children(dimensions: u8) -> arrow_schema::Fields {
+    let lengths = std::sync::Arc::new(arrow_schema::Field::new_list_field(DataType::Int32, true));
+    let elements =
+        std::sync::Arc::new(arrow_schema::Field::new_list_field(DataType::Float64, true));
+    arrow_schema::Fields::from(vec![
+        arrow_schema::Field::new(
+            "shape",
+            DataType::FixedSizeList(lengths, i32::from(dimensions)),
+            true,
+        ),
+        arrow_schema::Field::new("values", DataType::LargeList(elements), true),
+    ])
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ struct RealLock {
 
 impl VfsLock for RealLock {}
 
-/// A map whose faults are counted. The order of the fields is that of their end: first nobody
+/// A map whose faults are counted. The order of the fields is that of their end: first no reader
 /// watches it, then it is unmapped.
 #[derive(Debug)]
 struct WatchedMap {
@@ -132,7 +132,7 @@ impl Vfs for RealVfs {
         }
         // SAFETY: the file is immutable from here on: segments and dictionaries are never
         // written, truncated or replaced after they are named, only unlinked, and an unlinked
-        // map stays readable. The length was just compared with the file's. Where somebody else
+        // map stays readable. The length was just compared with the file's. Where another process
         // cuts it all the same, `bus` keeps the process alive.
         let map = unsafe { Mmap::map(&file)? };
         let start = NonNull::new(map.as_ptr().cast_mut())

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_for_null_is_null() {
+    fn texts_that_mean_null_are_null() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![
             Some(1.0),
             Some(f64::NAN),

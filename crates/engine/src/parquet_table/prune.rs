@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_cannot_pass_are_told() {
+    fn pieces_that_cannot_pass_are_left_out() {
         let may = |filter: &Expr| may_pass(filter, &ten_to_twenty);
         for (filter, expected) in [
             (col("x").gt(lit(20_i64)), false),

@@ -14,7 +14,8 @@ use tidemark_border::{
 use tidemark_catalog::RecordKind;
 use tidemark_operators::PlanSize;
 use tidemark_planner::{
-    Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner, Sight,
+    Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
+    Visibility,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::account::Account;
@@ -35,8 +36,6 @@ use crate::write;
 
 mod run;
 
-pub(crate) use run::{on_enough_stack, physical_plan};
-
 /// Parameter values as text in the parameter's own type.
 pub type ParameterValues = Vec<Option<String>>;
 
@@ -50,7 +49,7 @@ pub struct Statement {
     /// The tables it names, with their identifier and their definition's version.
     tables: Vec<(String, Option<TableVersion>)>,
     /// Whether its description depends on those tables alone.
-    steady: bool,
+    is_stable: bool,
     slot: Arc<PlanSlot>,
     /// Whether nothing but its tables decides how long it takes.
     may_be_small: bool,
@@ -98,7 +97,7 @@ impl Shape {
 /// A binding, and whether it holds as long as its snapshot is the newest.
 struct Binding {
     bound: BoundStatement,
-    steady: bool,
+    is_stable: bool,
 }
 
 /// The answer of [`Statement::execute`].
@@ -138,7 +137,7 @@ impl Statement {
             query_id.map(|id| database.registry.register(Some(id), &context)).transpose()?;
         let token = registration.as_ref().map(|known| known.token.clone()).unwrap_or_default();
         let stop: Arc<dyn Stop> = Arc::new(StatementStop { token, deadline });
-        let Binding { bound, steady } =
+        let Binding { bound, is_stable } =
             with_stop(&stop, || bind(database, &tree, &context, &snapshot, None))?;
         let shape = Shape::of(&bound);
         let may_be_small = is_small(&tree, &bound)?;
@@ -147,7 +146,7 @@ impl Statement {
         let statement = Self {
             database: Arc::clone(database),
             tables: tables.collect(),
-            steady,
+            is_stable,
             tree,
             context,
             shape,
@@ -158,7 +157,7 @@ impl Statement {
             insert: Mutex::default(),
             transaction,
         };
-        if steady && statement.shape.parameters.is_empty() {
+        if is_stable && statement.shape.parameters.is_empty() {
             statement.keep_bound(snapshot.epoch(), bound)?;
         }
         Ok(statement)
@@ -189,7 +188,7 @@ impl Statement {
     /// on tables alone, and those are as they were.
     pub fn current_epoch(&self) -> Option<u64> {
         let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
-        let is_current = self.steady
+        let is_current = self.is_stable
             && self.tables.iter().all(|(name, known)| version(&snapshot, name) == *known);
         is_current.then(|| snapshot.epoch())
     }
@@ -229,7 +228,9 @@ impl Statement {
     /// The designated timestamp of a table that is read in part: some rights include it. A user
     /// who sees everything needs none; a view is read with the rights of its owner.
     fn designated(&self, access: &Access) -> Option<String> {
-        if access.columns.is_empty() || (self.context.sight.is_none() && access.owner.is_none()) {
+        if access.columns.is_empty()
+            || (self.context.visibility.is_none() && access.owner.is_none())
+        {
             return None;
         }
         let table = self.database.snapshot().ok()?.table(&access.table)?;
@@ -375,7 +376,7 @@ fn bind(
     let mut context = bind_context(database, setting)?;
     context.parameter_values = values;
     let bound = Planner::bind(tree, snapshot, &context)?;
-    Ok(Binding { bound, steady: !context.momentary.load(Ordering::Relaxed) })
+    Ok(Binding { bound, is_stable: !context.is_volatile.load(Ordering::Relaxed) })
 }
 
 fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult<BindContext> {
@@ -385,7 +386,7 @@ fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult
     context.owner = owner.map(|Owner { name, id }| tidemark_catalog::Owner { name, id });
     context.parameter_types = declared_types(setting)?;
     context.read_only = setting.read_only;
-    context.sight = setting.sight.clone().map(Sight);
+    context.visibility = setting.visibility.clone().map(Visibility);
     context.lists = setting.lists.clone();
     Ok(context)
 }

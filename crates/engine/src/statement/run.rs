@@ -1,7 +1,5 @@
 //! One execution of a statement: bound to the newest snapshot, planned, run.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,27 +9,25 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_border::{ExecuteOptions, Summary};
-use tidemark_operators::{PlanSize, is_immediate, rows_read};
+use tidemark_operators::{is_immediate, rows_read};
 use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction};
 use tidemark_storage::{Snapshot, TableId};
-use tidemark_types::bounded::Deep;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
 use tokio::task::yield_now;
 
 use crate::admission::Turn;
-use crate::database::Database;
 use crate::execution::cursor::{Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
 use crate::explain;
 use crate::options::row_format;
+use crate::physical::physical_plan;
 use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile};
 use crate::registry::Registration;
 use crate::rewrite;
 use crate::write;
-use tidemark_operators::from_datafusion;
 
 use super::{Binding, ExecuteReply, ParameterValues, Statement, bind_context};
 
@@ -79,8 +75,8 @@ impl Statement {
         if let Some(transaction) = self.txn() {
             transaction.refuse_changes(&self.shape.command, &self.shape.accesses, &snapshot)?;
         }
-        let Binding { bound, steady } = match kept {
-            Some(insert) => Binding { bound: BoundStatement::Insert(insert), steady: false },
+        let Binding { bound, is_stable } = match kept {
+            Some(insert) => Binding { bound: BoundStatement::Insert(insert), is_stable: false },
             None => self.bind_again(&snapshot, parameters.clone())?,
         };
         drop(snapshot);
@@ -91,7 +87,7 @@ impl Statement {
         match bound {
             BoundStatement::Query(query) => {
                 let is_kept = query.parameters.is_empty() || query.conditions.is_some();
-                let keep_for = (steady && is_kept).then_some(epoch);
+                let keep_for = (is_stable && is_kept).then_some(epoch);
                 let query = Kept::Bound(Box::new(query));
                 self.run_query(query, keep_for, options, registration).await
             }
@@ -355,27 +351,6 @@ fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
 
 fn replan() -> EngineError {
     EngineError::new(ErrorCode::Replan, "the tables changed since the statement was prepared")
-}
-
-/// Optimises and plans.
-pub(crate) async fn physical_plan(
-    database: &Database,
-    plan: &LogicalPlan,
-) -> EngineResult<Arc<dyn ExecutionPlan>> {
-    failpoint::hit("engine.plan")?;
-    on_enough_stack(plan, async {
-        database.session.physical_plan(plan).await.map_err(from_datafusion)
-    })
-    .await
-}
-
-/// Works on a plan, on a stack of its own where it is large.
-pub(crate) async fn on_enough_stack<T>(
-    plan: &LogicalPlan,
-    work: impl Future<Output = EngineResult<T>>,
-) -> EngineResult<T> {
-    let work = pin!(work);
-    if PlanSize::of(plan)?.is_large() { Deep(work).await } else { work.await }
 }
 
 /// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a

@@ -11,9 +11,9 @@ use tidemark_types::SqlType;
 use tidemark_types::double_array::{DoubleArray, DoubleArrays, check_elements};
 
 use super::native::NativeAggregate;
-use crate::array::{build_arrays, failed};
-use crate::array_functions::{Combine, greatest, least, total};
-use crate::array_select::combined;
+use crate::array::array_functions::{Combine, greatest, least, total};
+use crate::array::array_select::combined;
+use crate::array::arrays::{build_arrays, failed};
 use crate::column::internal;
 use crate::resolve::ResolvedAggregate;
 
@@ -22,12 +22,12 @@ pub(super) fn resolve(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate
     let [only] = types else { return None };
     match (name, *only) {
         ("array_agg", SqlType::DoubleArray(1)) => Some(gather(*only)),
-        ("array_agg", number) if super::is_number(number) || number == SqlType::Null => {
+        ("array_agg", number) if super::shape::is_number(number) || number == SqlType::Null => {
             Some(gather(SqlType::Double))
         }
         ("array_agg", text) if text.is_text() || text == SqlType::Boolean => {
             let one = super::text::listed();
-            Some(super::ordered(one, vec![SqlType::String], SqlType::String))
+            Some(super::shape::ordered(one, vec![SqlType::String], SqlType::String))
         }
         ("array_agg", _) => None,
         (name, SqlType::DoubleArray(dimensions)) => Some(by_position(name, dimensions)),
@@ -47,7 +47,7 @@ fn gather(from: SqlType) -> ResolvedAggregate {
         many: None,
     }
     .udaf();
-    super::ordered(udaf, vec![from], returns)
+    super::shape::ordered(udaf, vec![from], returns)
 }
 
 fn by_position(name: &str, dimensions: u8) -> ResolvedAggregate {
@@ -69,7 +69,7 @@ fn by_position(name: &str, dimensions: u8) -> ResolvedAggregate {
         many: None,
     }
     .udaf();
-    super::unordered(udaf, vec![returns], returns)
+    super::shape::unordered(udaf, vec![returns], returns)
 }
 
 /// An array that is owned: its shape and its elements.

@@ -10,7 +10,7 @@ use tidemark_types::SqlType;
 
 use super::native::NativeAggregate;
 use crate::column::invalid;
-use crate::decimal::{MAX_PRECISION, Rounding, build_decimals, divide, wide};
+use crate::number::decimal::{MAX_PRECISION, Rounding, build_decimals, divide, wide};
 use crate::resolve::{Argument, ResolvedAggregate};
 
 /// `sum(decimal)`, `avg(decimal [, places])`; nothing for other names and arguments.
@@ -49,7 +49,7 @@ pub(super) fn resolve(name: &str, arguments: &[Argument]) -> Option<ResolvedAggr
     .udaf();
     let mut types: Vec<SqlType> = arguments.iter().map(|argument| argument.sql_type).collect();
     types[0] = from;
-    Some(super::unordered(udaf, types, returns))
+    Some(super::shape::unordered(udaf, types, returns))
 }
 
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod moments;
 mod native;
 mod pairs;
 mod path;
+mod shape;
 mod text;
 mod values;
 
@@ -25,7 +26,8 @@ use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion_expr::AggregateUDF;
 use tidemark_types::SqlType;
 
-use crate::registry::{FunctionDoc, FunctionKind, shown_of, unknown};
+use self::shape::{is_number, ordered, reads_as_double, unordered};
+use crate::listing::{FunctionDoc, FunctionKind, shown_of};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
 /// Every aggregate with its signature and what it does.
@@ -130,17 +132,14 @@ pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
         && AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
-/// Binds an aggregate to its argument types.
-pub fn resolve_aggregate(
+/// Binds one of the aggregates to its argument types.
+pub(crate) fn resolve(
     name: &str,
     distinct: bool,
     arguments: &[Argument],
 ) -> Result<ResolvedAggregate, ResolveError> {
     let lower = name.to_ascii_lowercase();
     let types = types_of(arguments);
-    if !is_aggregate_call(&lower, arguments.len()) {
-        return Err(unknown(name, arguments));
-    }
     if arguments.is_empty() && lower != "count" {
         return Err(ResolveError::NoArguments { name: name.to_owned() });
     }
@@ -176,40 +175,6 @@ pub fn resolve_aggregate(
         .ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })?;
     resolved.distinct |= distinct && lower != "min" && lower != "max";
     Ok(resolved)
-}
-
-/// An aggregate whose result does not depend on row order.
-fn unordered(
-    udaf: Arc<AggregateUDF>,
-    argument_types: Vec<SqlType>,
-    return_type: SqlType,
-) -> ResolvedAggregate {
-    ResolvedAggregate {
-        udaf,
-        argument_types,
-        return_type,
-        order_sensitive: false,
-        ignore_nulls: false,
-        distinct: false,
-    }
-}
-
-/// An aggregate that reads its rows in order.
-fn ordered(
-    udaf: Arc<AggregateUDF>,
-    argument_types: Vec<SqlType>,
-    return_type: SqlType,
-) -> ResolvedAggregate {
-    ResolvedAggregate { order_sensitive: true, ..unordered(udaf, argument_types, return_type) }
-}
-
-fn is_number(sql_type: SqlType) -> bool {
-    sql_type.is_integer() || sql_type.is_floating() || matches!(sql_type, SqlType::Decimal(..))
-}
-
-/// Types that are read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
-fn reads_as_double(sql_type: SqlType) -> bool {
-    is_number(sql_type) || sql_type.is_text() || matches!(sql_type, SqlType::Null | SqlType::Char)
 }
 
 fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {

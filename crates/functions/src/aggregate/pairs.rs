@@ -38,11 +38,11 @@ pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
 /// `twap(price, timestamp)`: the mean of a step function over time, rows in time order.
 pub(crate) fn twap(types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [price, timestamp] = types else { return None };
-    if !super::reads_as_double(*price) || !timestamp.is_timestamp() {
+    if !super::shape::reads_as_double(*price) || !timestamp.is_timestamp() {
         return None;
     }
     let udaf = udaf::<TimeWeighted>("twap", &timestamp.name(), SqlType::Double);
-    Some(super::ordered(udaf, vec![SqlType::Double, *timestamp], SqlType::Double))
+    Some(super::shape::ordered(udaf, vec![SqlType::Double, *timestamp], SqlType::Double))
 }
 
 #[repr(u8)]

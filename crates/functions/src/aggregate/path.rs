@@ -19,13 +19,13 @@ const EARTH_RADIUS: f64 = 6_371.088;
 /// `haversine_dist_deg(lat, lon, timestamp)`.
 pub(super) fn length(types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [lat, lon, timestamp] = types else { return None };
-    let numbers = super::reads_as_double(*lat) && super::reads_as_double(*lon);
+    let numbers = super::shape::reads_as_double(*lat) && super::shape::reads_as_double(*lon);
     if !numbers || !timestamp.is_timestamp() {
         return None;
     }
     let udaf = udaf::<Path>("haversine_dist_deg", &timestamp.name(), SqlType::Double);
     let types = vec![SqlType::Double, SqlType::Double, *timestamp];
-    Some(super::ordered(udaf, types, SqlType::Double))
+    Some(super::shape::ordered(udaf, types, SqlType::Double))
 }
 
 /// Points on a sphere, one after the other.
@@ -103,7 +103,7 @@ pub(super) fn is_ordered(types: &[SqlType]) -> Option<ResolvedAggregate> {
         many: None,
     }
     .udaf();
-    Some(super::ordered(udaf, vec![*only], SqlType::Boolean))
+    Some(super::shape::ordered(udaf, vec![*only], SqlType::Boolean))
 }
 
 /// Whether values ascend, from the first to the last of them.

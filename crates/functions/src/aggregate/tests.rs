@@ -7,6 +7,7 @@ use datafusion::common::ScalarValue;
 use datafusion_expr::function::AccumulatorArgs;
 
 use super::*;
+use crate::registry::resolve_aggregate;
 
 fn resolve(name: &str, types: &[SqlType]) -> ResolvedAggregate {
     let arguments: Vec<Argument> = types.iter().map(|t| Argument::column(*t)).collect();

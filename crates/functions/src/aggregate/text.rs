@@ -10,9 +10,9 @@ use hashbrown::HashSet;
 use tidemark_types::{SqlType, account};
 
 use super::native::NativeAggregate;
-use crate::bounded_text::BoundedText;
 use crate::column::{Texts, stopped};
-use crate::text_array::push_item;
+use crate::text::bounded_text::BoundedText;
+use crate::text::text_array::push_item;
 
 /// `string_agg` and `string_distinct_agg`. Rows come in order; nulls are skipped.
 pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<AggregateUDF> {

@@ -54,7 +54,7 @@ pub(super) fn percentile(
     let is_approximate = name.starts_with("approx");
     let constants = if is_median { 1 } else { 2 };
     let fits = arguments.len() == constants || (is_approximate && arguments.len() == constants + 1);
-    if !fits || !super::reads_as_double(arguments[0].sql_type) {
+    if !fits || !super::shape::reads_as_double(arguments[0].sql_type) {
         return Ok(None);
     }
     let fraction = if is_median { Some(0.5) } else { arguments[1].double() };
@@ -87,7 +87,7 @@ pub(super) fn percentile(
     };
     let variant = format!("{fraction},{digits},{is_whole}");
     let udaf = collected(name, variant, SqlType::Double, finish);
-    Ok(Some(super::unordered(udaf, value_and_constants(arguments), SqlType::Double)))
+    Ok(Some(super::shape::unordered(udaf, value_and_constants(arguments), SqlType::Double)))
 }
 
 fn double(value: Option<f64>) -> Result<ScalarValue> {
@@ -154,7 +154,7 @@ pub(super) fn sparkline(
         [_, low, high, _] => [low.double(), high.double()],
         _ => return Ok(None),
     };
-    if !super::reads_as_double(arguments[0].sql_type) {
+    if !super::shape::reads_as_double(arguments[0].sql_type) {
         return Ok(None);
     }
     if let Some(index) = (1..arguments.len()).find(|index| arguments[*index].constant.is_none()) {
@@ -180,7 +180,7 @@ pub(super) fn sparkline(
     });
     let variant = format!("{bounds:?},{width},{has_width}");
     let udaf = collected("sparkline", variant, SqlType::Varchar, finish);
-    Ok(Some(super::ordered(udaf, value_and_constants(arguments), SqlType::Varchar)))
+    Ok(Some(super::shape::ordered(udaf, value_and_constants(arguments), SqlType::Varchar)))
 }
 
 /// Blocks in 1 MiB of text.

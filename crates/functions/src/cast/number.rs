@@ -12,8 +12,9 @@ use datafusion::common::Result;
 use tidemark_types::SqlType;
 use tidemark_types::timestamp::TimestampUnit;
 
-use super::{CastMode, inconvertible_value, unit_of};
+use super::mode::{CastMode, unit_of};
 use crate::column::{Lane, build, build_flags, canonical, internal, invalid};
+use crate::resolve::inconvertible_value;
 
 /// The column as 64-bit integers, in its own unit.
 pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<Int64Array> {

@@ -13,10 +13,11 @@ use datafusion::common::Result;
 use tidemark_types::timestamp::{self, TimestampUnit};
 use tidemark_types::{SqlType, double_array};
 
-use super::{CastMode, inconvertible_value, is_time};
-use crate::array::{build_arrays, failed};
+use super::mode::{CastMode, is_time};
+use crate::array::arrays::{build_arrays, failed};
 use crate::column::{Canonical, Lane, build, build_flags, internal, invalid, try_build};
-use crate::parse;
+use crate::resolve::inconvertible_value;
+use crate::text::parse;
 
 /// A column of texts (string views) as another type; what does not convert is null.
 pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
@@ -130,7 +131,7 @@ fn parse_column<T: Lane>(
             return Ok(None);
         }
         match parse(texts.value(row)).filter(|value| !value.is_null_value()) {
-            None if strict && !stands_for_null(texts.value(row), to) => {
+            None if strict && !means_null(texts.value(row), to) => {
                 let text = texts.value(row);
                 // What is written as one character is one.
                 let is_unit = mode == CastMode::Insert && text.encode_utf16().count() == 1;
@@ -143,7 +144,7 @@ fn parse_column<T: Lane>(
 }
 
 /// Whether a text that does not parse names the type's null rather than nonsense.
-fn stands_for_null(text: &str, to: SqlType) -> bool {
+fn means_null(text: &str, to: SqlType) -> bool {
     let number = to.is_integer() || to.is_floating();
     text.is_empty() && is_time(to)
         || to == SqlType::Ipv4 && text == "0.0.0.0"

@@ -13,10 +13,10 @@ use tidemark_types::double_array::{DoubleArrays, JSON_ARRAY};
 use tidemark_types::timestamp::{self, TimestampUnit};
 use tidemark_types::{SqlType, number_text};
 
+use super::mode::{CastMode, is_plain_text, unit_of};
 use super::number::{integers, primitive};
-use super::{CastMode, is_plain_text, unit_of};
 use crate::column::{Call, build_text, internal};
-use crate::parse;
+use crate::text::parse;
 
 /// The texts of a SYMBOL column as views into its dictionary.
 pub(crate) fn symbol_texts(array: &ArrayRef) -> Result<ArrayRef> {
@@ -140,7 +140,7 @@ impl<'a> TextWriter<'a> {
             Self::Long256(values) => {
                 out.extend_from_slice(b"0x");
                 let mut digits = String::new();
-                crate::hash::hexadecimal(values.value(row), &mut digits);
+                crate::text::hash::hexadecimal(values.value(row), &mut digits);
                 let digits = digits.trim_start_matches('0');
                 let odd = digits.len() % 2 == 1 || digits.is_empty();
                 out.extend_from_slice(if odd { b"0" } else { b"" });

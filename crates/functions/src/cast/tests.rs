@@ -1,13 +1,20 @@
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::create_physical_expr;
-use datafusion_expr::ColumnarValue;
+use datafusion_expr::{ColumnarValue, Expr};
+use tidemark_types::SqlType;
 
+use super::convert::convert;
+use super::mode::CastMode;
 use super::number::char_value;
-use super::*;
+use super::shown::{symbol_texts, text};
+use super::{cast, cast_value};
+use crate::column::Call;
 
 /// Casts one value and shows it as text.
 fn shown(value: ScalarValue, from: SqlType, to: SqlType, mode: CastMode) -> Option<String> {

@@ -11,7 +11,7 @@ use tidemark_types::SqlType::Interval;
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY};
 use tidemark_types::zone::Zone;
 
-use super::{Us, build_times, times};
+use super::times::{Us, build_times, times};
 use crate::column::{Call, build, internal, invalid};
 
 pub(super) fn clock_nanos() -> i64 {

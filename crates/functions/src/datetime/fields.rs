@@ -8,10 +8,10 @@ use datafusion::common::Result;
 use tidemark_types::calendar::{self, CivilDate, MICROS_PER_DAY};
 use tidemark_types::timestamp::TimestampUnit;
 
-use super::{Made, micros_of, times};
+use super::times::{Made, micros_of, times};
 use crate::column::{Call, build};
-use crate::registry::Bound;
 use crate::resolve::ResolveError;
+use crate::signature::Bound;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {

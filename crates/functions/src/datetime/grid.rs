@@ -6,11 +6,11 @@ use tidemark_types::calendar::{self, CivilDate, add_months};
 use tidemark_types::timestamp::TimestampUnit;
 
 use super::shift::{add, fixed_nanos};
+use super::times::{Made, build_times, micros_of, times};
 use super::zones::zone_argument;
-use super::{Made, build_times, micros_of, times};
 use crate::column::Call;
-use crate::registry::Bound;
 use crate::resolve::{Argument, ResolveError};
+use crate::signature::Bound;
 
 /// A step such as `5m` or `M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

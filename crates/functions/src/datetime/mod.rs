@@ -6,69 +6,27 @@ mod fields;
 mod grid;
 mod patterns;
 mod shift;
+mod times;
 mod zones;
 
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    DataType, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType,
-};
-use datafusion::common::Result;
+use arrow::datatypes::TimestampMillisecondType;
 use datafusion_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_types::SqlType::{Boolean, Date, Int, Interval, Long, String, Timestamp, TimestampNs};
 use tidemark_types::calendar::{CivilDate, is_leap_year};
-use tidemark_types::timestamp::TimestampUnit;
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, extract, part};
 use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
 use self::patterns::{from_str, to_str};
 use self::shift::{dateadd, datediff, difference_type};
+use self::times::{Ns, Us, micros_of, times};
 use self::zones::in_zone;
-use crate::column::{Call, build, build_flags, internal};
+use crate::column::{Call, build, build_flags};
 use crate::native::{Kernel, Native, call};
-use crate::registry::Param::{Is, Text, Time};
-use crate::registry::{Function, Gives, Overload, direct, made, pure, volatile};
-use crate::resolve::ResolveError;
-
-type Made = std::result::Result<Kernel, ResolveError>;
-type Us = TimestampMicrosecondType;
-type Ns = TimestampNanosecondType;
-
-/// A time argument by row, in its own unit.
-fn times(
-    call: &Call<'_>,
-    index: usize,
-) -> Result<(impl Fn(usize) -> Option<i64> + use<>, TimestampUnit)> {
-    let (array, scalar) = call.array(index)?;
-    let unit = match array.data_type() {
-        DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => TimestampUnit::Millis,
-        DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, _) => TimestampUnit::Nanos,
-        DataType::Timestamp(..) => TimestampUnit::Micros,
-        other => return Err(internal(format!("{other} is no time"))),
-    };
-    let wide = arrow::compute::cast(&array, &DataType::Int64)?;
-    let wide = wide.as_primitive::<Int64Type>().clone();
-    let at = move |row: usize| {
-        let row = if scalar { 0 } else { row };
-        wide.is_valid(row).then(|| wide.value(row))
-    };
-    Ok((at, unit))
-}
-
-fn build_times(
-    rows: usize,
-    unit: TimestampUnit,
-    value: impl FnMut(usize) -> Option<i64>,
-) -> ArrayRef {
-    match unit {
-        TimestampUnit::Millis => build::<TimestampMillisecondType>(rows, value),
-        TimestampUnit::Micros => build::<Us>(rows, value),
-        TimestampUnit::Nanos => build::<Ns>(rows, value),
-    }
-}
+use crate::signature::Param::{Is, Text, Time};
+use crate::signature::{Function, Gives, Overload, direct, made, pure, volatile};
 
 /// An instant of microseconds in nanoseconds, at the end of their range where it lies beyond it: of
 /// two instants the later is never the earlier one.
@@ -90,16 +48,7 @@ pub fn in_nanoseconds(micros: Expr) -> Expr {
     call(&udf, vec![micros])
 }
 
-/// A floor toward the past into microseconds.
-fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
-    match unit {
-        TimestampUnit::Millis => value.saturating_mul(1_000),
-        TimestampUnit::Micros => value,
-        TimestampUnit::Nanos => value.div_euclid(1_000),
-    }
-}
-
-const TIME: &[crate::registry::Param] = &[Time];
+const TIME: &[crate::signature::Param] = &[Time];
 
 macro_rules! field {
     ($name:literal, $part:expr, $summary:literal) => {

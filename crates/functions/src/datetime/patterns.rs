@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::timestamp_pattern::TimestampPattern;
 
-use super::{Made, build_times, times};
+use super::times::{Made, build_times, times};
 use crate::cast::unit_of;
 use crate::column::{Call, build_text};
-use crate::registry::Bound;
+use crate::signature::Bound;
 
 fn pattern_of(bound: &Bound<'_>) -> Option<TimestampPattern> {
     bound.arguments.get(1)?.text().map(|text| TimestampPattern::compile(&text))

@@ -9,11 +9,11 @@ use tidemark_types::SqlType;
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
 use tidemark_types::timestamp::TimestampUnit;
 
+use super::times::{Made, build_times, micros_of, times};
 use super::zones::{Zones, zone_argument};
-use super::{Made, build_times, micros_of, times};
 use crate::column::{Call, Texts, build};
-use crate::registry::Bound;
 use crate::resolve::{Argument, ResolveError, types_of};
+use crate::signature::Bound;
 
 /// The length of a fixed unit in nanoseconds; `None` for months and years.
 pub(super) fn fixed_nanos(letter: char) -> Option<i64> {

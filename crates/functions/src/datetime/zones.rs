@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use tidemark_types::zone::Zone;
 
-use super::{Made, build_times, times};
+use super::times::{Made, build_times, times};
 use crate::column::{Call, Texts, invalid};
-use crate::registry::Bound;
 use crate::resolve::{Argument, ResolveError};
+use crate::signature::Bound;
 
 fn bad_zone(index: usize, name: &str) -> ResolveError {
     ResolveError::InvalidArgument { index, message: format!("invalid timezone: {name}") }

@@ -1,10 +1,10 @@
 //! Random values. Every batch draws from a generator of its own, seeded once per call, so that
 //! rows differ and nothing is shared between threads.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod generator;
 mod weighted;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, LargeBinaryBuilder};
 use arrow::datatypes::{
@@ -13,7 +13,7 @@ use arrow::datatypes::{
 };
 use datafusion::common::Result;
 use datafusion_expr::Volatility;
-use rand::{Rng, RngCore, SeedableRng};
+use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
 use tidemark_types::SqlType::{
     self, Binary, Boolean, Byte, Char, Date, Double, Float, Int, Ipv4, Long, Long256, Short,
@@ -22,34 +22,19 @@ use tidemark_types::SqlType::{
 use tidemark_types::account;
 use tidemark_types::double_array::check_elements;
 
+use self::generator::generator;
 use self::weighted::{weighted_symbol, zipf_symbol};
-use crate::array::{build_arrays, failed};
+use crate::array::arrays::{build_arrays, failed};
 use crate::cast::symbols;
 use crate::column::{Call, Lane, build, build_flags, build_text, invalid, stopped};
-use crate::decimal::build_decimals;
 use crate::native::Kernel;
-use crate::parse;
-use crate::registry::Param::{Is, Text};
-use crate::registry::{
+use crate::number::decimal::build_decimals;
+use crate::resolve::{Argument, ResolveError, ResolvedScalar};
+use crate::signature::Param::{Is, Text};
+use crate::signature::{
     Bound, Function, Gives, Overload, direct, made, mismatch, resolved, volatile,
 };
-use crate::resolve::{Argument, ResolveError, ResolvedScalar};
-
-/// Calls so far, so that two generators never start alike.
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-/// The numbers of one batch: drawn from those of the statement when it gives a seed.
-fn generator(call: &Call<'_>) -> ChaCha8Rng {
-    if let Some(random) = call.random {
-        let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);
-        return ChaCha8Rng::from_rng(&mut *random);
-    }
-    let nanos = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_nanos() as u64);
-    let number = CALLS.fetch_add(1, Ordering::Relaxed);
-    ChaCha8Rng::seed_from_u64(nanos ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
+use crate::text::parse;
 
 /// How often a value is null: 0 never, 1 always, n one time in n.
 struct NullRate(u32);
@@ -256,12 +241,12 @@ const fn list_of(gives: SqlType) -> Overload {
         takes: &[Text],
         variadic: true,
         gives: Gives::Is(gives),
-        body: crate::registry::Body::Direct(texts),
+        body: crate::signature::Body::Direct(texts),
     }
 }
 
-const LENGTHS: &[crate::registry::Param] = &[Is(Int), Is(Int), Is(Int)];
-const LISTED: &[crate::registry::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
+const LENGTHS: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int)];
+const LISTED: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
 
 /// `rnd_double_array(dimensions [, null rate [, longest]])`, or with 0 and the lengths.
 fn random_array(
@@ -357,7 +342,7 @@ fn random_decimal(
 
 const fn drawn(
     name: &'static str,
-    rule: crate::registry::Special,
+    rule: crate::signature::Special,
     summary: &'static str,
 ) -> Function {
     Function {
@@ -484,7 +469,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 takes: &[Text],
                 variadic: true,
                 gives: Gives::Is(Symbol),
-                body: crate::registry::Body::Made(|_| Ok(as_symbols(texts))),
+                body: crate::signature::Body::Made(|_| Ok(as_symbols(texts))),
             },
         ],
         "one of a list, or of a list made of letters: (list size, min, max, null rate)",

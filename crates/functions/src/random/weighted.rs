@@ -6,12 +6,12 @@ use datafusion_expr::Volatility;
 use rand::Rng;
 use tidemark_types::SqlType::Symbol;
 
-use super::generator;
+use super::generator::generator;
 use crate::cast::symbols;
 use crate::column::{Call, build_text};
 use crate::native::Kernel;
-use crate::registry::{mismatch, resolved};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
+use crate::signature::{mismatch, resolved};
 
 /// Words with a share each; shares are kept as running sums.
 struct Shares {

@@ -10,77 +10,27 @@ use tidemark_operators::PlanSize;
 use tidemark_storage::Snapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use crate::sight::{Sight, denied};
+use crate::visibility::{Visibility, denied};
 use crate::{
     Access, BindContext, BoundExplain, BoundMaintenance, BoundQuery, BoundStatement,
     MaintenanceAction,
 };
 
 mod accesses;
-mod aggregate;
-mod alter;
-mod array;
-mod call;
-mod case;
-mod catalog_rows;
-pub(crate) mod conditions;
-mod constant;
-mod create_table;
-mod ddl;
-pub(crate) mod defaults;
+mod catalog;
+mod clauses;
 mod error;
-mod expression;
-mod frame_aggregate;
-mod grouping;
-mod horizon_join;
-pub(crate) mod insert;
-mod insert_values;
-mod join;
-mod latest_on;
-mod limit;
-mod list_rows;
-mod literal;
-mod membership;
-mod moving_average;
+pub(crate) mod expressions;
 mod names;
 mod notice;
-mod order;
 pub(crate) mod parameters;
-mod partitions;
-mod pg_catalog;
-mod pivot;
-mod predicate;
-mod projection;
-mod query;
-mod recursive;
-mod relation;
-pub(crate) mod returning;
-mod sample_by;
-mod scope;
-mod select;
-mod server_rows;
-mod set_operation;
-mod show;
-mod source;
-mod subquery;
-mod table_function;
-mod time_join;
-mod time_range;
-mod typing;
-mod unify;
-mod unnest;
+mod sources;
+pub(crate) mod statements;
 mod unsupported;
-mod update;
-mod view;
-mod view_rows;
-mod view_sources;
-mod window;
-mod window_frame;
-mod window_join;
 mod work;
 
 use accesses::Accesses;
-use conditions::ParameterUses;
+use expressions::conditions::ParameterUses;
 use parameters::Parameters;
 
 /// Binds statements.
@@ -122,7 +72,7 @@ fn hidden(
     snapshot: &Snapshot,
     context: &BindContext,
 ) -> EngineError {
-    let Some(sight) = context.sight.as_ref() else { return failure };
+    let Some(visibility) = context.visibility.as_ref() else { return failure };
     if failure.code == ErrorCode::AccessDenied {
         return failure;
     }
@@ -132,7 +82,8 @@ fn hidden(
         let designated = table.as_ref().and_then(|table| table.schema().timestamp_column());
         let is_unseen = |column: &&String| {
             let is_designated = designated.is_some_and(|known| known.name == **column);
-            column.as_str() != WHOLE && !sight.sees_column(&access.table, column, is_designated)
+            column.as_str() != WHOLE
+                && !visibility.sees_column(&access.table, column, is_designated)
         };
         if let Some(column) = access.columns.iter().find(is_unseen) {
             let refused = denied(access.permission, &format!("{}({column})", access.table));
@@ -140,7 +91,7 @@ fn hidden(
         }
     }
     let column = failure.message.strip_prefix(error::INVALID_COLUMN);
-    let partly = accesses.iter().filter(own).find(|access| !sight.sees_whole(&access.table));
+    let partly = accesses.iter().filter(own).find(|access| !visibility.sees_whole(&access.table));
     match (failure.code, column, partly) {
         (ErrorCode::ColumnNotFound, Some(column), Some(Access { table, .. })) => {
             let column = column.rsplit('.').next().unwrap_or_default();
@@ -160,7 +111,7 @@ pub(crate) struct CommonTable {
     /// Whether it may name itself.
     recursive: bool,
     /// What its name means inside of itself.
-    last_rows: Option<recursive::LastRows>,
+    last_rows: Option<sources::recursive::LastRows>,
 }
 
 /// Represents all columns of a table where it is read as a whole; no column has this name.
@@ -181,7 +132,7 @@ pub(crate) struct Binder<'a> {
     /// Windows that SELECT blocks name, innermost last.
     pub(crate) named_windows: Vec<NamedWindow>,
     /// Rows around the sub-query that is being bound, innermost last.
-    pub(crate) outer: Vec<subquery::OuterRows>,
+    pub(crate) outer: Vec<expressions::subquery::OuterRows>,
     /// Names of the aggregates met whose result depends on the order of rows.
     pub(crate) ordered_aggregates: HashSet<String>,
     /// What random functions draw their numbers from, once `long_sequence` gave seeds.
@@ -195,11 +146,11 @@ pub(crate) struct Binder<'a> {
     /// Whether a view's query is being bound: its names are not the user's.
     pub(crate) beneath_view: bool,
     /// What the names of that query mean; without it they mean what has the name now.
-    pub(crate) view_sources: Option<view_sources::ViewSources>,
+    pub(crate) view_sources: Option<statements::view_sources::ViewSources>,
     /// What the statement asks for and has no effect here.
     pub(crate) notices: Vec<&'static str>,
     /// What the select list that is being bound takes apart.
-    pub(crate) list_rows: Option<list_rows::ListRows>,
+    pub(crate) list_rows: Option<sources::list_rows::ListRows>,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
     /// Sources bound so far, without those of views.
@@ -207,7 +158,7 @@ pub(crate) struct Binder<'a> {
     /// What binding took so far.
     work: work::Work,
     /// Views bound so far, as they are for statements that override none of their variables.
-    bound_views: HashMap<String, view::BoundView>,
+    bound_views: HashMap<String, statements::view::BoundView>,
 }
 
 impl<'a> Binder<'a> {
@@ -261,7 +212,7 @@ impl<'a> Binder<'a> {
             Node::Explain { stage, analyze, statement } => {
                 let stage = *stage;
                 let tree = match stage {
-                    tidemark_ast::ExplainStage::Ast => show::tree_lines(self.tree)?,
+                    tidemark_ast::ExplainStage::Ast => catalog::show::tree_lines(self.tree)?,
                     _ => Vec::new(),
                 };
                 self.explaining = true;
@@ -305,7 +256,7 @@ impl<'a> Binder<'a> {
                 or_replace,
                 options,
                 ..
-            } => self.define_view(&view::Definition {
+            } => self.define_view(&statements::view::Definition {
                 what: *what,
                 name,
                 query: *query,
@@ -332,7 +283,7 @@ impl<'a> Binder<'a> {
     ) -> EngineResult<BoundStatement> {
         let relation = self.query(id)?;
         self.report_deferred()?;
-        let columns: Vec<Field> = view::fields(&relation);
+        let columns: Vec<Field> = statements::view::fields(&relation);
         let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
         Ok(BoundStatement::Query(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.
@@ -366,7 +317,7 @@ impl<'a> Binder<'a> {
 
     fn cancel_query(&mut self, id: NodeId) -> EngineResult<BoundStatement> {
         let value = self.constant(id)?;
-        match value.and_then(|value| constant::as_i64(&value)) {
+        match value.and_then(|value| expressions::constant::as_i64(&value)) {
             Some(query) if query >= 0 => {
                 let of = self.context.only_queries_of().map(str::to_owned);
                 let at = error::span(self.tree.span(id));
@@ -381,13 +332,13 @@ impl<'a> Binder<'a> {
     }
 
     /// What of the catalog the user sees; `None`: everything.
-    pub(crate) fn sight(&self) -> Option<&'a Sight> {
-        self.context.sight.as_ref()
+    pub(crate) fn visibility(&self) -> Option<&'a Visibility> {
+        self.context.visibility.as_ref()
     }
 
     /// Refuses a name on which the user has no right, be it there or not.
     pub(crate) fn must_see(&self, name: &Name, permission: Permission) -> EngineResult<()> {
-        let sees = self.sight().is_none_or(|sight| sight.sees(&name.text));
+        let sees = self.visibility().is_none_or(|visibility| visibility.sees(&name.text));
         if sees || self.beneath_view {
             return Ok(());
         }

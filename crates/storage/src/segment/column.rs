@@ -15,7 +15,7 @@ use arrow_schema::{DataType, TimeUnit};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 use tidemark_vfs::CheckedKeys;
 
-use crate::segment::block::Layout;
+use crate::segment::cell_layout::Layout;
 use crate::table::merge::Stretch;
 
 /// Cells of one column: symbols as checked keys of the table's dictionary, all else as the Arrow

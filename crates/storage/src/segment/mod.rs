@@ -1,6 +1,7 @@
 //! Segments: immutable files that hold all columns of some rows of one partition.
 
 pub(crate) mod block;
+pub(crate) mod cell_layout;
 pub(crate) mod column;
 pub(crate) mod gather;
 pub(crate) mod parquet_file;

@@ -9,7 +9,8 @@ use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
 use crate::disk::layout::{SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC};
 use crate::log::codec::Encoder;
-use crate::segment::block::{Body, Layout, TEXT_BODY_BYTES, is_long, move_view, parts};
+use crate::segment::block::{Body, TEXT_BODY_BYTES, is_long, move_view, parts};
+use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::segment::{ColumnEntry, Section, encode_footer};
 

@@ -1,0 +1,571 @@
+//! Functions over DOUBLE[].
+//!
+//! A null array gives null; a null element is NaN inside the kernels and counts as the table of
+//! functions says. Shapes that must agree are checked while binding where both are constants.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use datafusion::common::Result;
+use datafusion_expr::Volatility;
+use tidemark_types::SqlType::{self, Boolean, Double, Int};
+use tidemark_types::double_array::{DoubleArrays, check_elements};
+
+use crate::array::array_select;
+use crate::array::arrays::{
+    Arrays, build_arrays, different_shapes, failed, map_arrays, same_shapes,
+};
+use crate::column::{Call, build, internal, invalid, try_build};
+use crate::native::Kernel;
+use crate::resolve::{Argument, ResolveError, ResolvedScalar};
+use crate::signature::Param::{self, Is};
+use crate::signature::{
+    Bound, Function, Gives, Overload, direct, made, mismatch, pure, resolved, special,
+};
+
+type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
+
+/// Each array of the first argument, as a number.
+fn fold(call: &Call<'_>, number: impl Fn(&[f64]) -> Option<f64>) -> Result<ArrayRef> {
+    let input = Arrays::of(call, 0)?;
+    Ok(build::<Float64Type>(call.rows, |row| number(input.get(row)?.values)))
+}
+
+fn present(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
+    values.iter().copied().filter(|value| !value.is_nan())
+}
+
+/// Neumaier's sum and the number of elements that are not null.
+fn sum_and_count(values: impl Iterator<Item = f64>) -> (f64, usize) {
+    let (mut sum, mut lost, mut count) = (0.0_f64, 0.0, 0);
+    for value in values {
+        let next = sum + value;
+        let (large, small) = if sum.abs() >= value.abs() { (sum, value) } else { (value, sum) };
+        lost += (large - next) + small;
+        (sum, count) = (next, count + 1);
+    }
+    (sum + lost, count)
+}
+
+fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = sum_and_count(values);
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The standard deviation; `lost` degrees of freedom are taken off.
+fn deviation(values: &[f64], lost: usize) -> Option<f64> {
+    let mean = average(present(values))?;
+    let (squares, count) = sum_and_count(present(values).map(|value| (value - mean).powi(2)));
+    (count > lost).then(|| (squares / (count - lost) as f64).sqrt())
+}
+
+/// Every innermost row of the first argument, changed in place.
+fn map_rows(call: &Call<'_>, change: impl Fn(&mut [f64])) -> Result<ArrayRef> {
+    map_arrays(call, |array| {
+        let mut values = array.values.to_vec();
+        let length = array.shape.last().map_or(0, |&length| length as usize);
+        if length > 0 {
+            values.chunks_mut(length).for_each(&change);
+        }
+        values
+    })
+}
+
+fn sorted(call: &Call<'_>) -> Result<ArrayRef> {
+    let flag = |index: usize| -> Result<Option<bool>> {
+        if call.arguments.len() <= index {
+            return Ok(None);
+        }
+        let (array, _) = call.array(index)?;
+        let flags = array.as_boolean_opt().ok_or_else(|| internal("not a boolean"))?;
+        Ok((!flags.is_empty()).then(|| flags.value(0)))
+    };
+    let descending = flag(1)?.unwrap_or(false);
+    let nulls_first = flag(2)?.unwrap_or(descending);
+    map_rows(call, |row| {
+        row.sort_by(|a, b| match (a.is_nan(), b.is_nan()) {
+            (true, true) => std::cmp::Ordering::Equal,
+            (true, false) if nulls_first => std::cmp::Ordering::Less,
+            (true, false) => std::cmp::Ordering::Greater,
+            (false, true) if nulls_first => std::cmp::Ordering::Greater,
+            (false, true) => std::cmp::Ordering::Less,
+            _ if descending => b.total_cmp(a),
+            _ => a.total_cmp(b),
+        });
+    })
+}
+
+fn shift(call: &Call<'_>) -> Result<ArrayRef> {
+    let distance = call.primitive::<Int32Type>(1)?;
+    let fill = match call.arguments.len() {
+        3 => Some(call.primitive::<Float64Type>(2)?),
+        _ => None,
+    };
+    let input = Arrays::of(call, 0)?;
+    build_arrays(call.rows, input.dimensions(), |row, out| {
+        let (Some(array), Some(distance)) = (input.get(row), distance.get(row)) else {
+            out.push_null();
+            return Ok(());
+        };
+        let fill = fill.as_ref().and_then(|fill| fill.get(row)).unwrap_or(f64::NAN);
+        let length = array.shape.last().map_or(0, |&length| i64::from(length));
+        let values = (0..array.values.len()).map(|index| {
+            let within = (index as i64) % length - i64::from(distance);
+            if (0..length).contains(&within) {
+                array.values[(index as i64 - i64::from(distance)) as usize]
+            } else {
+                fill
+            }
+        });
+        out.push(array.shape, values).map_err(failed)
+    })
+}
+
+fn transpose(call: &Call<'_>) -> Result<ArrayRef> {
+    let input = Arrays::of(call, 0)?;
+    build_arrays(call.rows, input.dimensions(), |row, out| {
+        match input.get(row) {
+            Some(array) => {
+                let (shape, values) = array_select::transposed(array);
+                out.push(&shape, values).map_err(failed)?;
+            }
+            None => out.push_null(),
+        }
+        Ok(())
+    })
+}
+
+/// One dimension of the elements in row-major order.
+fn flat(call: &Call<'_>, change: impl Fn(&[f64]) -> Vec<f64>) -> Result<ArrayRef> {
+    let input = Arrays::of(call, 0)?;
+    build_arrays(call.rows, 1, |row, out| {
+        match input.get(row) {
+            Some(array) => {
+                let values = change(array.values);
+                out.push(&[values.len() as i32], values).map_err(failed)?;
+            }
+            None => out.push_null(),
+        }
+        Ok(())
+    })
+}
+
+fn running_sums(values: &[f64]) -> Vec<f64> {
+    let mut sum = 0.0;
+    values
+        .iter()
+        .map(|value| {
+            sum += if value.is_nan() { 0.0 } else { *value };
+            sum
+        })
+        .collect()
+}
+
+fn dimension_length(call: &Call<'_>) -> Result<ArrayRef> {
+    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
+    try_build::<Int32Type>(call.rows, |row| {
+        let (Some(array), Some(wanted)) = (input.get(row), wanted.get(row)) else {
+            return Ok(None);
+        };
+        let index = usize::try_from(wanted).ok().and_then(|wanted| wanted.checked_sub(1));
+        match index.and_then(|index| array.shape.get(index)) {
+            Some(length) => Ok(Some(*length)),
+            None => Err(invalid(format!(
+                "array dimension out of bounds [dim={wanted}, dims={}]",
+                array.shape.len()
+            ))),
+        }
+    })
+}
+
+fn dot_product(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    if let [left, right] = bound.arguments {
+        same_shapes(left, right)?;
+    }
+    Ok(Arc::new(|call: &Call<'_>| {
+        let (left, right) = (Arrays::of(call, 0)?, Arrays::of(call, 1)?);
+        try_build::<Float64Type>(call.rows, |row| {
+            let (Some(a), Some(b)) = (left.get(row), right.get(row)) else { return Ok(None) };
+            if a.shape != b.shape {
+                return Err(invalid(different_shapes(a.shape, b.shape)));
+            }
+            let products = a.values.iter().zip(b.values).map(|(a, b)| a * b);
+            Ok(Some(sum_and_count(products.filter(|product| !product.is_nan())).0))
+        })
+    }))
+}
+
+fn matrix_product(call: &Call<'_>) -> Result<ArrayRef> {
+    let (left, right) = (Arrays::of(call, 0)?, Arrays::of(call, 1)?);
+    build_arrays(call.rows, 2, |row, out| {
+        let (Some(a), Some(b)) = (left.get(row), right.get(row)) else {
+            out.push_null();
+            return Ok(());
+        };
+        let ([rows, inner], [same, columns]) = (a.shape, b.shape) else {
+            return Err(internal("a matrix of other than two dimensions"));
+        };
+        if inner != same {
+            return Err(invalid(format!(
+                "left array row length doesn't match right array column length \
+                 [leftRowLen={inner}, rightColLen={same}]"
+            )));
+        }
+        let (inner, columns) = (*inner as usize, *columns as usize);
+        let cells = *rows as usize * columns;
+        check_elements(cells).map_err(failed)?;
+        let values = (0..cells).map(|cell| {
+            let (row, column) = (cell / columns, cell % columns);
+            (0..inner).map(|k| a.values[row * inner + k] * b.values[k * columns + column]).sum()
+        });
+        out.push(&[*rows, columns as i32], values.collect::<Vec<f64>>()).map_err(failed)
+    })
+}
+
+fn position(call: &Call<'_>) -> Result<ArrayRef> {
+    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Float64Type>(1)?);
+    Ok(build::<Int32Type>(call.rows, |row| {
+        let wanted = wanted.get(row);
+        let found = input.get(row)?.values.iter().position(|value| match wanted {
+            Some(wanted) => (value - wanted).abs() < crate::operator::comparison::DOUBLE_TOLERANCE,
+            None => value.is_nan(),
+        });
+        found.map(|index| index as i32 + 1)
+    }))
+}
+
+fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
+    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Float64Type>(1)?);
+    let ahead = match call.arguments.len() {
+        3 => Some(call.array(2)?.0),
+        _ => None,
+    };
+    let ahead = ahead.as_ref().and_then(|flags| flags.as_boolean_opt());
+    Ok(build::<Int32Type>(call.rows, |row| {
+        let (values, wanted) = (input.get(row)?.values, wanted.get(row)?);
+        let ahead = ahead.is_some_and(|flags| flags.value(if flags.len() == 1 { 0 } else { row }));
+        let falling = values.first() > values.last();
+        let before = |value: &f64| match (falling, ahead) {
+            (false, false) => *value <= wanted,
+            (false, true) => *value < wanted,
+            (true, false) => *value >= wanted,
+            (true, true) => *value > wanted,
+        };
+        Some(values.partition_point(before) as i32 + 1)
+    }))
+}
+
+/// One value of those at one position of several arrays.
+pub(crate) type Combine = fn(&[f64]) -> Option<f64>;
+
+/// `array_elem_…` over several arguments of one row.
+fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> Resolved {
+    let array = arguments.iter().find_map(|argument| argument.sql_type.dimensions());
+    let fits = |argument: &Argument| {
+        matches!(argument.sql_type, SqlType::DoubleArray(d) if Some(d) == array)
+            || argument.sql_type == SqlType::Null
+    };
+    let (Some(dimensions), true) = (array, arguments.len() > 1 && arguments.iter().all(fits))
+    else {
+        return Err(mismatch(name, [0, 2].into_iter(), arguments));
+    };
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let inputs: Vec<_> =
+            (0..call.arguments.len()).map(|i| Arrays::of(call, i)).collect::<Result<_>>()?;
+        build_arrays(call.rows, dimensions, |row, out| {
+            let cells: Vec<_> = inputs.iter().filter_map(|input| input.get(row)).collect();
+            if cells.is_empty() {
+                out.push_null();
+                return Ok(());
+            }
+            let (shape, values) = array_select::combined(&cells, combine).map_err(failed)?;
+            out.push(&shape, values).map_err(failed)
+        })
+    });
+    let returns = SqlType::DoubleArray(dimensions);
+    let types = vec![returns; arguments.len()];
+    Ok(resolved(name, Volatility::Immutable, types, returns, arguments, kernel))
+}
+
+pub(crate) fn least(values: &[f64]) -> Option<f64> {
+    present(values).reduce(f64::min)
+}
+
+pub(crate) fn greatest(values: &[f64]) -> Option<f64> {
+    present(values).reduce(f64::max)
+}
+
+pub(crate) fn total(values: &[f64]) -> Option<f64> {
+    let (sum, count) = sum_and_count(present(values));
+    (count > 0).then_some(sum)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    average(present(values))
+}
+
+/// The price of filling an order of `target` against levels of size and price, per unit.
+fn level_two_price(target: f64, levels: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let (mut left, mut cost) = (target, 0.0);
+    for (size, price) in levels {
+        let taken = left.min(size);
+        cost += taken * price;
+        left -= taken;
+        // A null size or price makes the cost NaN, which is null.
+        if left <= 0.0 || left.is_nan() {
+            return Some(cost / target);
+        }
+    }
+    None
+}
+
+fn l2price(_: &str, arguments: &[Argument]) -> Resolved {
+    let books = matches!(
+        arguments,
+        [
+            _,
+            Argument { sql_type: SqlType::DoubleArray(1), .. },
+            Argument { sql_type: SqlType::DoubleArray(1), .. }
+        ]
+    );
+    if books {
+        let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+            let target = call.primitive::<Float64Type>(0)?;
+            let (sizes, prices) = (Arrays::of(call, 1)?, Arrays::of(call, 2)?);
+            Ok(build::<Float64Type>(call.rows, |row| {
+                let (sizes, prices) = (sizes.get(row)?.values, prices.get(row)?.values);
+                let levels = sizes.iter().copied().zip(prices.iter().copied());
+                level_two_price(target.get(row)?, levels)
+            }))
+        });
+        let book = SqlType::DoubleArray(1);
+        let types = vec![Double, book, book];
+        return Ok(resolved("l2price", Volatility::Immutable, types, Double, arguments, kernel));
+    }
+    let number = |argument: &Argument| {
+        argument.sql_type.is_integer()
+            || argument.sql_type.is_floating()
+            || argument.sql_type == SqlType::Null
+    };
+    if arguments.len() < 3 || arguments.len().is_multiple_of(2) || !arguments.iter().all(number) {
+        return Err(mismatch("l2price", [0, 3].into_iter(), arguments));
+    }
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let numbers: Vec<_> = (0..call.arguments.len())
+            .map(|index| call.primitive::<Float64Type>(index))
+            .collect::<Result<_>>()?;
+        Ok(build::<Float64Type>(call.rows, |row| {
+            let at = |index: usize| numbers[index].get(row).unwrap_or(f64::NAN);
+            let levels = (1..numbers.len()).step_by(2).map(|index| (at(index), at(index + 1)));
+            level_two_price(at(0), levels)
+        }))
+    });
+    let types = vec![Double; arguments.len()];
+    Ok(resolved("l2price", Volatility::Immutable, types, Double, arguments, kernel))
+}
+
+/// `array_build(count, size, filler, …)`: as many rows as fillers.
+fn array_build(name: &str, arguments: &[Argument]) -> Resolved {
+    let refuse = |index, message: &str| {
+        Err(ResolveError::InvalidArgument { index, message: message.to_owned() })
+    };
+    let [_, size, fillers @ ..] = arguments else {
+        return Err(mismatch(name, [0, 3].into_iter(), arguments));
+    };
+    let count = match arguments.first().and_then(Argument::integer) {
+        Some(count @ 1..=1_000) => count as usize,
+        _ => return refuse(0, "the number of arrays must be a constant from 1 to 1000"),
+    };
+    if fillers.len() != count {
+        return refuse(0, &format!("{count} arrays need {count} fillers, {} given", fillers.len()));
+    }
+    let as_filler = |argument: &Argument| match argument.sql_type {
+        SqlType::DoubleArray(1) => Some(SqlType::DoubleArray(1)),
+        number if number.is_integer() || number.is_floating() => Some(Double),
+        SqlType::Null => Some(Double),
+        _ => None,
+    };
+    let size_type = match size.sql_type {
+        SqlType::DoubleArray(1) => SqlType::DoubleArray(1),
+        _ => SqlType::Long,
+    };
+    let mut types = vec![SqlType::Long, size_type];
+    for filler in fillers {
+        let Some(filler) = as_filler(filler) else {
+            return Err(mismatch(name, [0, 3].into_iter(), arguments));
+        };
+        types.push(filler);
+    }
+    let dimensions = if count == 1 { 1 } else { 2 };
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| build_rows(call, count));
+    let returns = SqlType::DoubleArray(dimensions);
+    Ok(resolved("array_build", Volatility::Immutable, types, returns, arguments, kernel))
+}
+
+fn build_rows(call: &Call<'_>, count: usize) -> Result<ArrayRef> {
+    enum Filler {
+        Numbers(crate::column::Primitives<Float64Type>),
+        Arrays(Arrays),
+    }
+    let is_array =
+        |index: usize| -> Result<bool> { Ok(DoubleArrays::new(&call.array(index)?.0).is_some()) };
+    let lender = if is_array(1)? { Some(Arrays::of(call, 1)?) } else { None };
+    let size = if lender.is_none() { Some(call.primitive::<Int64Type>(1)?) } else { None };
+    let mut fillers = Vec::with_capacity(count);
+    for index in 2..count + 2 {
+        fillers.push(if is_array(index)? {
+            Filler::Arrays(Arrays::of(call, index)?)
+        } else {
+            Filler::Numbers(call.primitive::<Float64Type>(index)?)
+        });
+    }
+    build_arrays(call.rows, if count == 1 { 1 } else { 2 }, |row, out| {
+        let length = match (&lender, &size) {
+            (Some(lender), _) => lender.get(row).map(|array| array.values.len() as i64),
+            (_, Some(size)) => size.get(row),
+            _ => None,
+        };
+        let Some(length) = length else {
+            out.push_null();
+            return Ok(());
+        };
+        let length = usize::try_from(length)
+            .map_err(|_| invalid(format!("array size {length} is negative")))?;
+        check_elements(length.saturating_mul(count)).map_err(failed)?;
+        let mut values = vec![f64::NAN; length * count];
+        for (filler, values) in fillers.iter().zip(values.chunks_mut(length.max(1))) {
+            match filler {
+                Filler::Numbers(numbers) => values.fill(numbers.get(row).unwrap_or(f64::NAN)),
+                Filler::Arrays(arrays) => {
+                    let source = arrays.get(row).map(|array| array.values).unwrap_or_default();
+                    let kept = source.len().min(length);
+                    values[..kept].copy_from_slice(&source[..kept]);
+                }
+            }
+        }
+        let shape = [count as i32, length as i32];
+        out.push(if count == 1 { &shape[1..] } else { &shape }, values).map_err(failed)
+    })
+}
+
+const A: &[Param] = &[Param::Array];
+const V: SqlType = SqlType::DoubleArray(1);
+const M: SqlType = SqlType::DoubleArray(2);
+
+macro_rules! number_of {
+    ($name:literal, $number:expr, $summary:literal) => {
+        pure($name, &[direct(A, Double, |call| fold(call, $number))], $summary)
+    };
+}
+
+/// A signature whose result has the type of its first argument.
+const fn same(
+    takes: &'static [Param],
+    body: fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>,
+) -> Overload {
+    made(takes, Gives::SameAs(0), body)
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    number_of!("array_avg", mean, "mean of the elements"),
+    number_of!("array_max", greatest, "greatest element"),
+    number_of!("array_min", least, "least element"),
+    number_of!("array_sum", |values| Some(sum_and_count(present(values)).0), "sum of the elements"),
+    number_of!("array_stddev", |values| deviation(values, 1), "sample deviation of the elements"),
+    number_of!(
+        "array_stddev_samp",
+        |values| deviation(values, 1),
+        "sample deviation of the elements"
+    ),
+    number_of!(
+        "array_stddev_pop",
+        |values| deviation(values, 0),
+        "population deviation of the elements"
+    ),
+    pure(
+        "array_count",
+        &[direct(A, Int, |call| {
+            let input = Arrays::of(call, 0)?;
+            Ok(build::<Int32Type>(call.rows, |row| {
+                Some(input.get(row).map_or(0, |array| present(array.values).count() as i32))
+            }))
+        })],
+        "number of elements that are not null",
+    ),
+    pure(
+        "array_cum_sum",
+        &[direct(A, V, |call| flat(call, running_sums))],
+        "running sums of the elements",
+    ),
+    pure("flatten", &[direct(A, V, |call| flat(call, <[f64]>::to_vec))], "elements, flat"),
+    pure(
+        "array_reverse",
+        &[same(A, |_| Ok(Arc::new(|call| map_rows(call, <[f64]>::reverse))))],
+        "innermost rows, backwards",
+    ),
+    pure(
+        "array_sort",
+        &[
+            same(A, |_| Ok(Arc::new(sorted))),
+            same(&[Param::Array, Is(Boolean)], |_| Ok(Arc::new(sorted))),
+            same(&[Param::Array, Is(Boolean), Is(Boolean)], |_| Ok(Arc::new(sorted))),
+        ],
+        "innermost rows, sorted: (array, descending, nulls first)",
+    ),
+    pure(
+        "shift",
+        &[
+            same(&[Param::Array, Is(Int)], |_| Ok(Arc::new(shift))),
+            same(&[Param::Array, Is(Int), Is(Double)], |_| Ok(Arc::new(shift))),
+        ],
+        "innermost rows, moved: (array, distance, filler)",
+    ),
+    pure("transpose", &[same(A, |_| Ok(Arc::new(transpose)))], "dimensions in reverse order"),
+    pure(
+        "dim_length",
+        &[direct(&[Param::Array, Is(Int)], Int, dimension_length)],
+        "length of a dimension, counted from 1",
+    ),
+    pure(
+        "dot_product",
+        &[made(&[Param::Array, Param::Array], Gives::Is(Double), dot_product)],
+        "sum of the products",
+    ),
+    pure("matmul", &[direct(&[Is(M), Is(M)], M, matrix_product)], "product of two matrices"),
+    pure(
+        "array_position",
+        &[direct(&[Is(V), Is(Double)], Int, position)],
+        "first position of a value, from 1",
+    ),
+    pure(
+        "insertion_point",
+        &[
+            direct(&[Is(V), Is(Double)], Int, insertion_point),
+            direct(&[Is(V), Is(Double), Is(Boolean)], Int, insertion_point),
+        ],
+        "where a value belongs in a sorted array: (array, value, ahead of equals)",
+    ),
+    special(
+        "array_elem_min",
+        |_, arguments| by_position("array_elem_min", arguments, least),
+        "least by position",
+    ),
+    special(
+        "array_elem_max",
+        |_, arguments| by_position("array_elem_max", arguments, greatest),
+        "greatest by position",
+    ),
+    special(
+        "array_elem_sum",
+        |_, arguments| by_position("array_elem_sum", arguments, total),
+        "sum by position",
+    ),
+    special(
+        "array_elem_avg",
+        |_, arguments| by_position("array_elem_avg", arguments, mean),
+        "mean by position",
+    ),
+    special("array_build", array_build, "array of rows: (rows, length, filler, …)"),
+    special("l2price", l2price, "mean price of an order against the levels of a book"),
+];

@@ -1,0 +1,5 @@
+//! Arrays of DOUBLE.
+
+pub(crate) mod array_functions;
+pub(crate) mod array_select;
+pub(crate) mod arrays;

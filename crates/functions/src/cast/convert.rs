@@ -1,0 +1,105 @@
+//! The conversion of a column: the kernels of both types, chained.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use datafusion::common::Result;
+use datafusion_expr::{Expr, Volatility};
+use tidemark_types::SqlType;
+
+use super::mode::{CastMode, is_plain_text, is_time};
+use super::number::{doubles, from_double, from_integer, integers, narrower_geohash};
+use super::parsed::from_text;
+use super::shown::{symbol_texts, symbols, text};
+use crate::column::{Call, internal};
+use crate::native::{Kernel, Native, call};
+use crate::number::decimal;
+
+/// The call that converts an expression's values when the statement runs.
+pub(crate) fn converted(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Expr {
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| convert(call, from, to, mode));
+    let variant = format!("{},{},{mode:?}", from.name(), to.name());
+    let types = (vec![from], to);
+    call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr])
+}
+
+/// Whether a conversion exists.
+pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
+    use SqlType as T;
+    let number = |sql_type: T| sql_type.is_integer() || sql_type.is_floating();
+    if from == to {
+        return true;
+    }
+    if mode == CastMode::Insert {
+        let from_number = number(from) || is_time(from) || from == T::Boolean;
+        let to_texts = to.is_text() || matches!(to, T::Char | T::Boolean);
+        if from_number && to_texts && from != T::Boolean {
+            return false;
+        }
+    }
+    match (from, to) {
+        (text, T::DoubleArray(_)) if text.is_text() => true,
+        // A text is no bytes, unless it is what PostgreSQL writes for some.
+        (text, T::Binary) if text.is_text() => mode != CastMode::Implicit,
+        (T::DoubleArray(_), to) if is_plain_text(to) => {
+            !matches!(mode, CastMode::Implicit | CastMode::Insert)
+        }
+        (T::Binary | T::Interval | T::DoubleArray(_) | T::Null, _)
+        | (_, T::Binary | T::Interval | T::DoubleArray(_) | T::Null) => false,
+        (text, _) if text.is_text() => true,
+        (T::Uuid | T::Long256, to) => to.is_text(),
+        (T::Geohash(bits), T::Geohash(fewer)) => fewer <= bits,
+        (T::Geohash(_), to) => to.is_text(),
+        (T::Char, T::Geohash(bits)) => bits <= 5,
+        (_, T::Uuid | T::Long256 | T::Geohash(_)) => false,
+        (T::Ipv4, to) => to.is_text() || to.is_integer(),
+        (from, T::Ipv4) => from.is_integer(),
+        (T::Decimal(..), to) => matches!(to, T::Decimal(..)) || number(to) || to.is_text(),
+        (from, T::Decimal(..)) => {
+            from.is_integer() || (from.is_floating() && mode != CastMode::Implicit)
+        }
+        _ => true,
+    }
+}
+
+/// Converts a column.
+pub(crate) fn convert(
+    call: &Call<'_>,
+    from: SqlType,
+    to: SqlType,
+    mode: CastMode,
+) -> Result<ArrayRef> {
+    let (array, _) = call.array(0)?;
+    let (array, from) = if from == SqlType::Symbol {
+        (symbol_texts(&array)?, SqlType::String)
+    } else {
+        (array, from)
+    };
+    if is_plain_text(from) && is_plain_text(to) {
+        return Ok(array);
+    }
+    match to {
+        SqlType::String | SqlType::Varchar => text(&array, from, mode),
+        SqlType::Symbol => symbols(&text(&array, from, mode)?),
+        SqlType::Decimal(..) => decimal::from_column(&array, from, to, mode != CastMode::Explicit),
+        _ if decimal::is_decimal(from) => from_decimal(&array, from, to, mode),
+        _ if is_plain_text(from) => {
+            let texts = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+            from_text(texts, to, mode)
+        }
+        SqlType::Geohash(bits) => narrower_geohash(&array, from, bits),
+        _ if from.is_floating() => from_double(&doubles(&array, from)?, to),
+        _ => from_integer(&integers(&array, from, to)?, from, to, mode),
+    }
+}
+
+fn from_decimal(array: &ArrayRef, from: SqlType, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
+    let SqlType::Decimal(_, scale) = from else {
+        return Err(internal(format!("{} is no decimal", from.name())));
+    };
+    if to.is_floating() {
+        let double = arrow::compute::cast(array, &SqlType::Double.arrow_type())?;
+        return from_double(&doubles(&double, SqlType::Double)?, to);
+    }
+    from_integer(&decimal::to_longs(array, scale)?, from, to, mode)
+}

@@ -1,0 +1,6 @@
+//! Numbers: arithmetic, decimals, functions.
+
+pub(crate) mod arithmetic;
+pub(crate) mod decimal;
+pub(crate) mod numeric;
+pub(crate) mod wide;

@@ -1,0 +1,95 @@
+//! Arithmetic of INTs in 64 bits: what is compared, or goes into a wider type, does not wrap first.
+
+use datafusion::common::ScalarValue;
+use datafusion_expr::Expr;
+use datafusion_expr::expr::ScalarFunction;
+use tidemark_types::SqlType;
+use tidemark_types::bounded::grown;
+
+use crate::cast::{CastMode, converted};
+use crate::native::Native;
+use crate::number::arithmetic;
+use crate::operator::infix::{BinaryOp, operator};
+
+/// The LONG that an INT made by arithmetic is when nothing wraps on the way; `None` for any other
+/// expression.
+#[must_use]
+pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
+    let (op, left, right) = int_arithmetic(expr)?;
+    let types = (SqlType::Long, SqlType::Long, SqlType::Long);
+    let kernel = arithmetic::kernel(op, types.0, types.1, types.2)?;
+    let operator = operator(op.function_name(), types, &SqlType::Long.name(), kernel);
+    // As deep as the expression is.
+    let (left, right) = (grown(|| as_long(left))?, grown(|| as_long(right))?);
+    Some((operator.build)(left, right))
+}
+
+fn as_long(expr: &Expr) -> Option<Expr> {
+    let cast = || converted(expr.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit);
+    Some(in_64_bits(expr).unwrap_or_else(cast))
+}
+
+/// Whether constants of a chain of `+` and `-`, or of `*`, leave the range of INT together:
+/// `i * 3600 * 1000000` is a LONG.
+#[must_use]
+pub fn is_long_chain(op: BinaryOp, left: &Expr, right: &Expr) -> bool {
+    if constant(left).is_none() && constant(right).is_none() {
+        return false;
+    }
+    let all = match (chained(op, left, MOST_LINKS), chained(op, right, MOST_LINKS)) {
+        (Some(left), Some(right)) => combined(op, left, right),
+        _ => return false,
+    };
+    i32::try_from(all).is_err()
+}
+
+/// Links of a chain that are looked at: each operation looks again.
+const MOST_LINKS: usize = 16;
+
+/// What the constants of a chain of the operation come to, if there are some.
+fn chained(op: BinaryOp, expr: &Expr, links: usize) -> Option<i64> {
+    if let Some(constant) = constant(expr) {
+        return Some(constant);
+    }
+    let links = links.checked_sub(1)?;
+    let (own, left, right) = int_arithmetic(expr)?;
+    let sums = |op| matches!(op, BinaryOp::Add | BinaryOp::Subtract);
+    if own != op && !(sums(own) && sums(op)) {
+        return None;
+    }
+    match (chained(own, left, links), chained(own, right, links)) {
+        (Some(left), Some(right)) => Some(combined(own, left, right)),
+        (None, Some(right)) if own == BinaryOp::Subtract => Some(-right),
+        (left, right) => left.or(right),
+    }
+}
+
+fn combined(op: BinaryOp, left: i64, right: i64) -> i64 {
+    match op {
+        BinaryOp::Add => left.saturating_add(right),
+        BinaryOp::Subtract => left.saturating_sub(right),
+        BinaryOp::Multiply => left.saturating_mul(right),
+        _ => 0,
+    }
+}
+
+fn constant(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Literal(ScalarValue::Int32(value), _) => value.map(i64::from),
+        _ => None,
+    }
+}
+
+/// Operation and operands of arithmetic whose result is an INT.
+fn int_arithmetic(expr: &Expr) -> Option<(BinaryOp, &Expr, &Expr)> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+    let native = func.inner().downcast_ref::<Native>()?;
+    let [left, right] = args.as_slice() else { return None };
+    let op =
+        [BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply, BinaryOp::Divide, BinaryOp::Modulo]
+            .into_iter()
+            .find(|op| op.function_name() == func.name())?;
+    let is_int = native.returns() == SqlType::Int
+        && native.takes().iter().all(|taken| *taken == SqlType::Int);
+    is_int.then_some((op, left, right))
+}

@@ -1,0 +1,6 @@
+//! Infix and prefix operators, comparisons, conditions.
+
+pub(crate) mod comparison;
+pub(crate) mod infix;
+pub(crate) mod operand;
+pub(crate) mod predicate;

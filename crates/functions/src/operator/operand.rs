@@ -1,0 +1,210 @@
+//! Binding of infix and prefix operators: which types meet, what they are cast to, which
+//! expression comes out.
+
+use std::sync::Arc;
+
+use datafusion_expr::{Expr, Volatility};
+use tidemark_types::SqlType;
+
+use crate::array::arrays;
+use crate::native::{Native, call};
+use crate::number::{arithmetic, decimal};
+use crate::operator::comparison;
+use crate::operator::infix::{BinaryOp, UnaryOp, operator};
+use crate::resolve::{Argument, ResolveError, ResolvedOperator};
+use crate::text::pattern;
+
+/// Binds an infix operator.
+pub fn resolve_operator(
+    op: BinaryOp,
+    left: &Argument,
+    right: &Argument,
+) -> Result<ResolvedOperator, ResolveError> {
+    if let Some(arrays) = arrays::arithmetic(op, left, right) {
+        return arrays;
+    }
+    if let Some(decimals) = decimal::arithmetic(op, left, right) {
+        return decimals;
+    }
+    let resolved = match op {
+        BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Divide
+        | BinaryOp::Modulo
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor => arithmetic_operator(op, left, right),
+        BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Less
+        | BinaryOp::LessOrEqual
+        | BinaryOp::Greater
+        | BinaryOp::GreaterOrEqual => comparison::resolve(op, left, right),
+        _ => return pattern::resolve(op, left, right),
+    };
+    resolved.ok_or(ResolveError::NoOperator {
+        sign: op.sign(),
+        left: left.sql_type,
+        right: right.sql_type,
+    })
+}
+
+/// Makes the expression of a prefix operator from its operand's.
+pub type BuildUnary = Arc<dyn Fn(Expr) -> Expr + Send + Sync>;
+
+/// Binds a prefix operator; the second element is the type to cast the operand to, the third the
+/// result's.
+pub fn resolve_unary(
+    op: UnaryOp,
+    operand: &Argument,
+) -> Result<(BuildUnary, SqlType, SqlType), ResolveError> {
+    let none = || ResolveError::NoOverload {
+        name: match op {
+            UnaryOp::Minus => "-",
+            UnaryOp::Plus => "+",
+            UnaryOp::BitNot => "~",
+            UnaryOp::Not => "not",
+        }
+        .into(),
+        types: vec![operand.sql_type],
+    };
+    let source = operand.sql_type;
+    let (name, target, kernel) = match op {
+        UnaryOp::Not => {
+            let boolean = matches!(source, SqlType::Boolean | SqlType::Null);
+            return boolean
+                .then(|| -> (BuildUnary, SqlType, SqlType) {
+                    (Arc::new(|x| Expr::Not(Box::new(x))), SqlType::Boolean, SqlType::Boolean)
+                })
+                .ok_or_else(none);
+        }
+        UnaryOp::Plus => return Ok((Arc::new(|x| x), source, source)),
+        UnaryOp::Minus => {
+            let target = match source {
+                SqlType::Null => SqlType::Int,
+                source if source.is_text() => SqlType::Double,
+                SqlType::Char => SqlType::Int,
+                source => source,
+            };
+            let kernel = match target {
+                SqlType::DoubleArray(_) => Some(arrays::negation()),
+                target => arithmetic::negation(target),
+            };
+            ("negate", target, kernel.ok_or_else(none)?)
+        }
+        UnaryOp::BitNot => {
+            let target = match source {
+                SqlType::Byte | SqlType::Short | SqlType::Null => SqlType::Int,
+                source => source,
+            };
+            ("bit_not", target, arithmetic::bit_not(target).ok_or_else(none)?)
+        }
+    };
+    let types = (vec![target], target);
+    let udf = Native::udf(name, target.name(), types, Volatility::Immutable, kernel);
+    Ok((Arc::new(move |x| call(&udf, vec![x])), target, target))
+}
+
+fn arithmetic_operator(
+    op: BinaryOp,
+    left: &Argument,
+    right: &Argument,
+) -> Option<ResolvedOperator> {
+    let (l, r, returns) = arithmetic_types(op, left, right)?;
+    let kernel = arithmetic::kernel(op, l, r, returns)?;
+    Some(operator(op.function_name(), (l, r, returns), &returns.name(), kernel))
+}
+
+/// What the operands of an arithmetic or bit operator become, and its result.
+fn arithmetic_types(
+    op: BinaryOp,
+    left: &Argument,
+    right: &Argument,
+) -> Option<(SqlType, SqlType, SqlType)> {
+    use SqlType as T;
+    let (l, r) = (left.sql_type, right.sql_type);
+    let bitwise = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
+    let additive = matches!(op, BinaryOp::Add | BinaryOp::Subtract);
+    match (l, r) {
+        (T::Ipv4, T::Ipv4) if bitwise => return Some((l, r, T::Ipv4)),
+        (T::Ipv4, T::Ipv4) if op == BinaryOp::Subtract => return Some((l, r, T::Long)),
+        (T::Ipv4, integer) if additive && integer.is_integer() => {
+            return Some((l, T::Long, T::Ipv4));
+        }
+        (integer, T::Ipv4) if op == BinaryOp::Add && integer.is_integer() => {
+            return Some((T::Long, r, T::Ipv4));
+        }
+        _ => {}
+    }
+    let is_time = |sql_type: T| sql_type.is_timestamp() || sql_type == T::Date;
+    if additive && (is_time(l) || is_time(r)) {
+        return time_arithmetic(op, left, right);
+    }
+    // A constant FLOAT with a constant integer stays FLOAT; a FLOAT column is computed as DOUBLE.
+    if left.constant.is_some() && right.constant.is_some() && !bitwise {
+        let integer = |sql_type: T| sql_type.is_integer();
+        if (l == T::Float && (integer(r) || r == T::Float)) || (r == T::Float && integer(l)) {
+            return Some((T::Float, T::Float, T::Float));
+        }
+    }
+    let common = match (number_like(l)?, number_like(r)?) {
+        (T::Null, T::Null) => T::Int,
+        (T::Null, other) | (other, T::Null) => other,
+        (a, b) => wider(a, b),
+    };
+    (!bitwise || common.is_integer()).then_some((common, common, common))
+}
+
+/// The type in which arithmetic sees an operand.
+fn number_like(sql_type: SqlType) -> Option<SqlType> {
+    Some(match sql_type {
+        SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Char => SqlType::Int,
+        SqlType::Long | SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs => SqlType::Long,
+        SqlType::Float | SqlType::Double => SqlType::Double,
+        text if text.is_text() => SqlType::Double,
+        SqlType::Null => SqlType::Null,
+        _ => return None,
+    })
+}
+
+fn wider(a: SqlType, b: SqlType) -> SqlType {
+    if a == SqlType::Double || b == SqlType::Double {
+        SqlType::Double
+    } else if a == SqlType::Long || b == SqlType::Long {
+        SqlType::Long
+    } else {
+        SqlType::Int
+    }
+}
+
+fn time_arithmetic(
+    op: BinaryOp,
+    left: &Argument,
+    right: &Argument,
+) -> Option<(SqlType, SqlType, SqlType)> {
+    use SqlType as T;
+    // DATE is counted in microseconds as soon as it is computed with.
+    let timestamp = |sql_type: T| match sql_type {
+        T::Date | T::Timestamp => Some(T::Timestamp),
+        T::TimestampNs => Some(T::TimestampNs),
+        _ => None,
+    };
+    let whole = |sql_type: T| sql_type.is_integer() || matches!(sql_type, T::Null | T::Char);
+    match (timestamp(left.sql_type), timestamp(right.sql_type)) {
+        (Some(l), Some(r)) => {
+            let unit = if l == r { l } else { T::TimestampNs };
+            // What a constant is taken from keeps the unit of nanoseconds; microseconds become
+            // a number unless both are constants.
+            let known = [left, right].iter().filter(|side| side.constant.is_some()).count();
+            let kept = if unit == T::TimestampNs { known > 0 } else { known == 2 };
+            let difference = op == BinaryOp::Subtract && !kept;
+            Some((unit, unit, if difference { T::Long } else { unit }))
+        }
+        (Some(l), None) if whole(right.sql_type) => Some((l, T::Long, l)),
+        (None, Some(r)) if whole(left.sql_type) => Some((T::Long, r, r)),
+        (Some(_), None) if right.sql_type.is_floating() => Some((T::Double, T::Double, T::Double)),
+        (None, Some(_)) if left.sql_type.is_floating() => Some((T::Double, T::Double, T::Double)),
+        _ => None,
+    }
+}

@@ -1,0 +1,25 @@
+//! The generator of random numbers of one batch.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::column::Call;
+
+/// Calls so far, so that two generators never start alike.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// The numbers of one batch: drawn from those of the statement when it gives a seed.
+pub(super) fn generator(call: &Call<'_>) -> ChaCha8Rng {
+    if let Some(random) = call.random {
+        let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);
+        return ChaCha8Rng::from_rng(&mut *random);
+    }
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_nanos() as u64);
+    let number = CALLS.fetch_add(1, Ordering::Relaxed);
+    ChaCha8Rng::seed_from_u64(nanos ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}

@@ -1,0 +1,246 @@
+//! How a function states its signatures, and the choice among them.
+
+use arrow::array::ArrayRef;
+use datafusion::common::Result;
+use datafusion_expr::Volatility;
+use tidemark_types::SqlType;
+
+use crate::column::Call;
+use crate::native::{Kernel, Native};
+use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
+
+/// What a signature takes in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Param {
+    /// A value of this type, or one that converts to it implicitly.
+    Is(SqlType),
+    /// Text of any kind, read as VARCHAR.
+    Text,
+    /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
+    Time,
+    /// An array of any dimensions.
+    Array,
+    /// Anything, as it is.
+    Any,
+}
+
+/// The type of a result.
+#[derive(Clone, Copy)]
+pub(crate) enum Gives {
+    Is(SqlType),
+    /// The type an argument was cast to.
+    SameAs(usize),
+    /// What this says of the types the arguments are cast to, and of the arguments.
+    Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
+}
+
+/// Where a kernel comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// It needs nothing but its arguments.
+    Direct(fn(&Call<'_>) -> Result<ArrayRef>),
+    /// It is made for the types and constants of one call.
+    Made(fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>),
+}
+
+/// One call while its kernel is made.
+pub(crate) struct Bound<'a> {
+    /// Types the arguments are cast to.
+    pub(crate) types: &'a [SqlType],
+    pub(crate) arguments: &'a [Argument],
+    pub(crate) returns: SqlType,
+}
+
+pub(crate) struct Overload {
+    pub(crate) takes: &'static [Param],
+    /// Repeats the last parameter any number of times.
+    pub(crate) variadic: bool,
+    pub(crate) gives: Gives,
+    pub(crate) body: Body,
+}
+
+/// A function whose types need more than a table: `coalesce`, `greatest`, …
+pub(crate) type Special =
+    fn(&str, &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError>;
+
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) volatility: Volatility,
+    pub(crate) overloads: &'static [Overload],
+    pub(crate) special: Option<Special>,
+}
+
+/// A signature with a kernel of its own.
+pub(crate) const fn direct(
+    takes: &'static [Param],
+    gives: SqlType,
+    body: fn(&Call<'_>) -> Result<ArrayRef>,
+) -> Overload {
+    Overload { takes, variadic: false, gives: Gives::Is(gives), body: Body::Direct(body) }
+}
+
+/// A signature whose kernel is made per call.
+pub(crate) const fn made(
+    takes: &'static [Param],
+    gives: Gives,
+    body: fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>,
+) -> Overload {
+    Overload { takes, variadic: false, gives, body: Body::Made(body) }
+}
+
+/// A function of its arguments alone.
+pub(crate) const fn pure(
+    name: &'static str,
+    overloads: &'static [Overload],
+    summary: &'static str,
+) -> Function {
+    Function { name, summary, volatility: Volatility::Immutable, overloads, special: None }
+}
+
+/// A function with rules of its own.
+pub(crate) const fn special(name: &'static str, rule: Special, summary: &'static str) -> Function {
+    Function {
+        name,
+        summary,
+        volatility: Volatility::Immutable,
+        overloads: &[],
+        special: Some(rule),
+    }
+}
+
+/// A function that gives another value in every row.
+pub(crate) const fn volatile(
+    name: &'static str,
+    overloads: &'static [Overload],
+    summary: &'static str,
+) -> Function {
+    Function { name, summary, volatility: Volatility::Volatile, overloads, special: None }
+}
+
+/// A signature as the list shows it.
+pub(crate) fn written(name: &str, overload: &Overload) -> String {
+    let shown = |param: &Param| match param {
+        Param::Is(sql_type) => sql_type.name(),
+        Param::Text => "VARCHAR".into(),
+        Param::Time => "TIMESTAMP".into(),
+        Param::Array => "DOUBLE[…]".into(),
+        Param::Any => "ANY".into(),
+    };
+    let takes: Vec<String> = overload.takes.iter().map(shown).collect();
+    let gives = match overload.gives {
+        Gives::Is(sql_type) => sql_type.name(),
+        Gives::SameAs(index) => overload.takes.get(index).map(shown).unwrap_or_default(),
+        Gives::Decided(usual, _) => usual.name(),
+    };
+    let more = if overload.variadic { ", …" } else { "" };
+    format!("{name}({}{more}) -> {gives}", takes.join(", "))
+}
+
+/// Puts a kernel into its shape. Constants are part of the identity, since a made kernel may have
+/// them built in.
+pub(crate) fn resolved(
+    name: &'static str,
+    volatility: Volatility,
+    types: Vec<SqlType>,
+    returns: SqlType,
+    arguments: &[Argument],
+    kernel: Kernel,
+) -> ResolvedScalar {
+    let constants = arguments.iter().map(|argument| argument.constant.as_ref());
+    let variant = format!("{types:?}{:?}", constants.collect::<Vec<_>>());
+    let native = Native::new(name, variant, returns, volatility, kernel).taking(types.clone());
+    ResolvedScalar::new(native, types, returns)
+}
+
+/// The error for arguments that no signature takes.
+pub(crate) fn mismatch(
+    name: &str,
+    arities: impl Iterator<Item = usize>,
+    arguments: &[Argument],
+) -> ResolveError {
+    let arities: Vec<usize> = arities.collect();
+    if arguments.is_empty() && !arities.contains(&0) {
+        return ResolveError::NoArguments { name: name.into() };
+    }
+    match arities.as_slice() {
+        [expected] if *expected != arguments.len() => ResolveError::WrongArity {
+            name: name.into(),
+            expected: *expected,
+            provided: arguments.len(),
+        },
+        _ => ResolveError::NoOverload { name: name.into(), types: types_of(arguments) },
+    }
+}
+
+/// The cost of an overload and the types it casts to; `None` when it does not apply.
+pub(crate) fn bind(overload: &Overload, arguments: &[Argument]) -> Option<(u32, Vec<SqlType>)> {
+    let (given, taken) = (arguments.len(), overload.takes.len());
+    if given < taken || (given > taken && !overload.variadic) {
+        return None;
+    }
+    let mut total = 0;
+    let mut types = Vec::with_capacity(given);
+    for (index, argument) in arguments.iter().enumerate() {
+        let param = overload.takes.get(index).or(overload.takes.last())?;
+        let (cost, target) = accept(*param, argument.sql_type)?;
+        total += cost;
+        types.push(target);
+    }
+    Some((total, types))
+}
+
+fn accept(param: Param, from: SqlType) -> Option<(u32, SqlType)> {
+    match param {
+        Param::Is(target) => implicit_cost(from, target).map(|cost| (cost, target)),
+        Param::Text => {
+            let text = from.is_text() || matches!(from, SqlType::Char | SqlType::Null);
+            text.then_some((1, SqlType::Varchar))
+        }
+        Param::Time => match from {
+            SqlType::Timestamp | SqlType::TimestampNs => Some((0, from)),
+            SqlType::Date | SqlType::Null => Some((1, SqlType::Timestamp)),
+            SqlType::Long | SqlType::Int => Some((8, SqlType::Timestamp)),
+            text if text.is_text() => Some((10, SqlType::Timestamp)),
+            _ => None,
+        },
+        Param::Array => match from {
+            SqlType::DoubleArray(_) => Some((0, from)),
+            SqlType::Null => Some((1, SqlType::DoubleArray(1))),
+            _ => None,
+        },
+        Param::Any => Some((5, from)),
+    }
+}
+
+/// How far an implicit conversion goes; `None` when there is none.
+pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
+    use SqlType as T;
+    if from == to {
+        return Some(0);
+    }
+    let step = |ladder: &[T]| {
+        let at = |wanted: T| ladder.iter().position(|&step| step == wanted);
+        match (at(from), at(to)) {
+            (Some(low), Some(high)) if low < high => Some((high - low) as u32),
+            _ => None,
+        }
+    };
+    step(&[T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double]).or_else(|| match (from, to) {
+        // What is never null cannot say that the argument was.
+        (T::Null, to) => Some(if to.is_nullable() { 1 } else { 2 }),
+        (T::Symbol | T::Varchar | T::Char, T::String) | (T::String, T::Varchar) => Some(1),
+        (T::Symbol | T::Char, T::Varchar) | (T::String | T::Varchar, T::Symbol) => Some(2),
+        (T::Date, T::Timestamp) | (T::Timestamp, T::TimestampNs) => Some(1),
+        (T::Timestamp | T::TimestampNs, T::Date) | (T::TimestampNs, T::Timestamp) => Some(3),
+        (T::Date | T::Timestamp | T::TimestampNs, T::Long) => Some(6),
+        (T::Date | T::Timestamp | T::TimestampNs, T::Double) => Some(9),
+        (integer, T::Date | T::Timestamp | T::TimestampNs) if integer.is_integer() => Some(8),
+        (text, T::Timestamp) if text.is_text() => Some(10),
+        (text, T::Date | T::TimestampNs | T::Uuid | T::Ipv4) if text.is_text() => Some(11),
+        (text, T::Double) if text.is_text() => Some(20),
+        (text, T::Long | T::Int | T::Short | T::Byte | T::Float) if text.is_text() => Some(21),
+        (T::Char, T::Byte | T::Short | T::Int | T::Long | T::Double) => Some(20),
+        _ => None,
+    })
+}

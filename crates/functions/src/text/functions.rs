@@ -1,0 +1,611 @@
+//! Text functions. Positions count characters from 1; null in, null out, unless an entry says
+//! otherwise.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{Int32Type, Int64Type, UInt32Type};
+use datafusion::common::Result;
+use regex::{Captures, Regex};
+use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, String as Str, Uuid};
+use tidemark_types::account;
+
+use crate::column::{Call, build, build_flags, build_text, internal, invalid};
+use crate::native::Kernel;
+use crate::resolve::ResolveError;
+use crate::signature::Param::{Is, Text};
+use crate::signature::{Bound, Function, Gives, direct, made, pure};
+use crate::text::bounded_text::BoundedText;
+use crate::text::parse;
+use crate::text::pattern::{refused, regex};
+
+/// A function from text to text.
+fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return false };
+        write(text, out);
+        true
+    })
+}
+
+/// The byte where character number `count` starts; the length when there are fewer.
+fn byte_of(text: &str, count: usize) -> usize {
+    if text.is_ascii() {
+        return count.min(text.len());
+    }
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+fn characters(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
+}
+
+/// The first or last `count` characters; a negative count leaves that many out at the other end.
+fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
+    let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
+    build_text(call.rows, |row, out| {
+        let (Some(text), Some(count)) = (texts.get(row), counts.get(row)) else { return false };
+        let length = characters(text);
+        let wanted = count.unsigned_abs() as usize;
+        let kept = if count < 0 { length.saturating_sub(wanted) } else { wanted.min(length) };
+        out.push_str(if left {
+            &text[..byte_of(text, kept)]
+        } else {
+            &text[byte_of(text, length - kept)..]
+        });
+        true
+    })
+}
+
+fn substring(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    let (starts, lengths) = (call.primitive::<Int32Type>(1)?, call.primitive::<Int32Type>(2)?);
+    build_text(call.rows, |row, out| {
+        let (Some(text), Some(start), Some(length)) =
+            (texts.get(row), starts.get(row), lengths.get(row))
+        else {
+            return false;
+        };
+        if length < 0 {
+            return false;
+        }
+        let (start, mut length) = (i64::from(start), i64::from(length));
+        let mut first = start - 1;
+        if first < 0 {
+            // The part before the text is cut off the length.
+            length = (length + first).max(0);
+            first = 0;
+        }
+        let from = byte_of(text, first as usize);
+        let rest = &text[from..];
+        out.push_str(&rest[..byte_of(rest, length as usize)]);
+        true
+    })
+}
+
+/// The first place of a text in another, from 1; 0 when there is none.
+fn position(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, wanted) = (call.texts(0)?, call.texts(1)?);
+    Ok(build::<Int32Type>(call.rows, |row| {
+        let (text, wanted) = (texts.get(row)?, wanted.get(row)?);
+        let found = text.find(wanted).map(|at| characters(&text[..at]) + 1);
+        Some(found.unwrap_or(0) as i32)
+    }))
+}
+
+fn replace(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
+    build_text(call.rows, |row, out| {
+        let (Some(text), Some(from), Some(to)) = (texts.get(row), from.get(row), to.get(row))
+        else {
+            return false;
+        };
+        if from.is_empty() {
+            out.push_str(text);
+            return true;
+        }
+        let mut rest = text;
+        while let Some(at) = rest.find(from).filter(|_| !out.refuses(0)) {
+            out.push_str(&rest[..at]);
+            out.push_str(to);
+            rest = &rest[at + from.len()..];
+        }
+        out.push_str(rest);
+        true
+    })
+}
+
+/// More characters than this are refused: a length is one number away from filling the memory.
+const MAX_PADDED: i32 = 1 << 20;
+
+/// `LIKE pattern ESCAPE 'c'`: the pattern with a backslash where it escapes.
+fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
+    let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
+    let rows = if escapes.scalar { call.rows.min(1) } else { call.rows };
+    let longer = |row: usize| escapes.get(row).is_some_and(|escape| characters(escape) > 1);
+    if (0..rows).any(longer) {
+        return Err(invalid("ESCAPE must be empty or one character"));
+    }
+    build_text(call.rows, |row, out| {
+        let (Some(pattern), Some(escape)) = (patterns.get(row), escapes.get(row)) else {
+            return false;
+        };
+        let escape = escape.chars().next();
+        let mut escaped = false;
+        for letter in pattern.chars() {
+            if !escaped && Some(letter) == escape {
+                escaped = true;
+                continue;
+            }
+            if escaped || letter == '\\' {
+                out.push('\\');
+            }
+            out.push(letter);
+            escaped = false;
+        }
+        if escaped {
+            // Escapes nothing, which LIKE refuses.
+            out.push('\\');
+        }
+        true
+    })
+}
+
+fn pad(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
+    let (texts, lengths) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
+    let fills = if call.arguments.len() == 3 { Some(call.texts(2)?) } else { None };
+    for row in 0..if lengths.scalar { call.rows.min(1) } else { call.rows } {
+        if lengths.get(row).is_some_and(|length| length > MAX_PADDED) {
+            return Err(invalid(format!(
+                "breached memory limit set for lpad [limit={MAX_PADDED}]"
+            )));
+        }
+    }
+    build_text(call.rows, |row, out| {
+        let (Some(text), Some(length)) = (texts.get(row), lengths.get(row)) else { return false };
+        let fill = match &fills {
+            None => " ",
+            Some(fills) => match fills.get(row) {
+                None => return false,
+                Some(fill) => fill,
+            },
+        };
+        let Ok(length) = usize::try_from(length) else { return false };
+        let have = characters(text);
+        if have >= length || fill.is_empty() {
+            out.push_str(&text[..byte_of(text, length)]);
+            return true;
+        }
+        let padding = fill.chars().cycle().take(length - have);
+        if left {
+            out.extend(padding);
+            out.push_str(text);
+        } else {
+            out.push_str(text);
+            out.extend(padding);
+        }
+        true
+    })
+}
+
+fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    let zero = |value: &datafusion::common::ScalarValue| {
+        matches!(
+            value.cast_to(&arrow::datatypes::DataType::Int64),
+            Ok(datafusion::common::ScalarValue::Int64(Some(0)))
+        )
+    };
+    if bound.arguments[2].constant.as_ref().is_some_and(zero) {
+        let message = "field position must not be zero".into();
+        return Err(ResolveError::InvalidArgument { index: 2, message });
+    }
+    Ok(Arc::new(|call: &Call<'_>| {
+        let (texts, separators) = (call.texts(0)?, call.texts(1)?);
+        let numbers = call.primitive::<Int32Type>(2)?;
+        build_text(call.rows, |row, out| {
+            let (Some(text), Some(separator), Some(number)) =
+                (texts.get(row), separators.get(row), numbers.get(row))
+            else {
+                return false;
+            };
+            let nth = number.unsigned_abs() as usize;
+            let part = match (nth.checked_sub(1), separator.is_empty()) {
+                (None, _) => None,
+                (Some(index), true) => (index == 0).then_some(text),
+                (Some(index), false) if number > 0 => text.split(separator).nth(index),
+                (Some(index), false) => text.rsplit(separator).nth(index),
+            };
+            out.push_str(part.unwrap_or_default());
+            true
+        })
+    }))
+}
+
+fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    let known: Option<Regex> = match bound.arguments[1].text() {
+        Some(text) => Some(regex(&text).map_err(|message| refused(1, &text, message))?),
+        None => None,
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
+        let mut failed = None;
+        let replaced = build_text(call.rows, |row, out| {
+            let (Some(text), Some(pattern), Some(with)) =
+                (texts.get(row), patterns.get(row), replacements.get(row))
+            else {
+                return false;
+            };
+            match &known {
+                Some(known) => replace_matches(known, text, &Template::new(with, known), out),
+                None => match regex(pattern) {
+                    Ok(made) => replace_matches(&made, text, &Template::new(with, &made), out),
+                    Err(message) => {
+                        failed.get_or_insert(message);
+                    }
+                },
+            }
+            true
+        });
+        failed.map_or(replaced, |message| Err(invalid(message)))
+    }))
+}
+
+/// The replacement of a match: texts and the match's groups, as Java reads them. `$1x` is group 1
+/// and an x, `\\$` a dollar; `$name` and `${name}` are groups with names.
+struct Template<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+enum Part<'a> {
+    Text(&'a str),
+    /// By its number; a number or a name that the pattern does not have is nothing.
+    Group(usize),
+}
+
+impl<'a> Template<'a> {
+    fn new(with: &'a str, pattern: &Regex) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = with;
+        while let Some(at) = rest.find(['\\', '$']) {
+            let (text, special) = rest.split_at(at);
+            parts.push(Part::Text(text));
+            let after = &special[1..];
+            if special.starts_with('\\') {
+                // The next character as it is.
+                let next = after.chars().next().map_or(0, char::len_utf8);
+                parts.push(Part::Text(&after[..next]));
+                rest = &after[next..];
+            } else if let Some((name, end)) = group_name(after) {
+                let named = |name| pattern.capture_names().position(|own| own == Some(name));
+                let number = name.parse().ok().or_else(|| named(name));
+                parts.extend(number.map(Part::Group));
+                rest = &after[end..];
+            } else {
+                parts.push(Part::Text("$"));
+                rest = after.strip_prefix('$').unwrap_or(after);
+            }
+        }
+        parts.push(Part::Text(rest));
+        Self { parts }
+    }
+}
+
+/// The name or number of a group after a dollar, and where it ends.
+fn group_name(after: &str) -> Option<(&str, usize)> {
+    if let Some(braced) = after.strip_prefix('{') {
+        let end = braced.find('}')?;
+        return Some((&braced[..end], end + 2));
+    }
+    let is_number = after.starts_with(|c: char| c.is_ascii_digit());
+    let goes_on =
+        |c: char| c.is_ascii_digit() || (!is_number && (c.is_ascii_alphabetic() || c == '_'));
+    let end = after.find(|c| !goes_on(c)).unwrap_or(after.len());
+    (end > 0).then(|| (&after[..end], end))
+}
+
+/// Where a pattern matches, and its groups where they are asked for, which takes longer.
+type Match<'t> = (Range<usize>, Option<Captures<'t>>);
+
+fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
+    Some((found.get(0)?.range(), Some(found)))
+}
+
+fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut BoundedText) {
+    let has_groups = with.parts.iter().any(|part| matches!(part, Part::Group(_)));
+    let matches: Box<dyn Iterator<Item = Match<'_>>> = if has_groups {
+        Box::new(pattern.captures_iter(text).filter_map(with_range))
+    } else {
+        Box::new(pattern.find_iter(text).map(|found| (found.range(), None)))
+    };
+    let mut copied = 0;
+    for (index, (at, groups)) in matches.enumerate() {
+        if out.refuses(0) || (index % LOOK_MATCHES == 0 && account::check().is_err()) {
+            return;
+        }
+        out.push_str(&text[copied..at.start]);
+        for part in &with.parts {
+            out.push_str(match part {
+                Part::Text(text) => text,
+                Part::Group(number) => {
+                    let group = groups.as_ref().and_then(|groups| groups.get(*number));
+                    group.map_or("", |group| group.as_str())
+                }
+            });
+        }
+        copied = at.end;
+    }
+    out.push_str(&text[copied..]);
+}
+
+/// Matches between two looks whether the query may go on.
+const LOOK_MATCHES: usize = 1024;
+
+fn length(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| {
+        // The dialect counts UTF-16 units.
+        let units = |text: &str| {
+            if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+        };
+        Some(texts.get(row).map_or(-1, |text| units(text) as i32))
+    }))
+}
+
+fn binary_length(call: &Call<'_>) -> Result<ArrayRef> {
+    let (array, scalar) = call.array(0)?;
+    let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
+    Ok(build::<Int64Type>(call.rows, |row| {
+        let row = if scalar { 0 } else { row };
+        Some(if arrow::array::Array::is_null(bytes, row) {
+            -1
+        } else {
+            bytes.value(row).len() as i64
+        })
+    }))
+}
+
+fn base64(call: &Call<'_>) -> Result<ArrayRef> {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (array, scalar) = call.array(0)?;
+    let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
+    let limits = call.primitive::<Int32Type>(1)?;
+    build_text(call.rows, |row, out| {
+        let at = if scalar { 0 } else { row };
+        let (false, Some(limit)) = (arrow::array::Array::is_null(bytes, at), limits.get(row))
+        else {
+            return false;
+        };
+        let value = bytes.value(at);
+        let value = &value[..value.len().min(limit.max(0) as usize)];
+        for group in value.chunks(3) {
+            let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte))
+                << (8 * (3 - group.len()));
+            for place in 0..4 {
+                let letter = ALPHABET[(bits >> (18 - 6 * place) & 63) as usize];
+                out.push(if place <= group.len() { letter as char } else { '=' });
+            }
+        }
+        true
+    })
+}
+
+fn quote_ident(text: &str, out: &mut BoundedText) {
+    let plain = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        out.push_str(text);
+        return;
+    }
+    out.push('"');
+    for (index, part) in text.split('"').enumerate() {
+        out.push_str(if index > 0 { "\"\"" } else { "" });
+        out.push_str(part);
+    }
+    out.push('"');
+}
+
+/// A text in another case, which may take three times its bytes.
+fn recased(text: &str, out: &mut BoundedText, change: fn(&str) -> String) {
+    if !out.refuses(3 * text.len()) {
+        out.push_str(&change(text));
+    }
+}
+
+fn bar(call: &Call<'_>) -> Result<ArrayRef> {
+    let of = |index| call.primitive::<arrow::datatypes::Float64Type>(index);
+    let (values, lows, highs) = (of(0)?, of(1)?, of(2)?);
+    let widths = call.primitive::<Int32Type>(3)?;
+    build_text(call.rows, |row, out| {
+        let (Some(value), Some(low), Some(high), Some(width)) =
+            (values.get(row), lows.get(row), highs.get(row), widths.get(row))
+        else {
+            return false;
+        };
+        if low >= high || !(1..=MAX_PADDED).contains(&width) {
+            return false;
+        }
+        let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
+        let eighths = (share * f64::from(width) * 8.0).round() as usize;
+        out.extend(std::iter::repeat_n('█', eighths / 8));
+        out.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)).copied());
+        true
+    })
+}
+
+fn to_uuid(call: &Call<'_>) -> Result<ArrayRef> {
+    let (low, high) = (call.primitive::<Int64Type>(0)?, call.primitive::<Int64Type>(1)?);
+    let values = (0..call.rows).map(|row| {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&high.get(row)?.to_be_bytes());
+        bytes[8..].copy_from_slice(&low.get(row)?.to_be_bytes());
+        Some(bytes)
+    });
+    let array = arrow::array::FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 16)?;
+    Ok(Arc::new(array))
+}
+
+fn netmask(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<UInt32Type>(call.rows, |row| {
+        let text = texts.get(row).filter(|text| text.contains('/'))?;
+        parse::ipv4_network(text).map(|(_, mask, _)| mask)
+    }))
+}
+
+const T1: &[crate::signature::Param] = &[Text];
+const T2: &[crate::signature::Param] = &[Text, Text];
+
+macro_rules! one {
+    ($name:literal, $write:expr, $summary:literal) => {
+        pure($name, &[direct(T1, Str, |call| map(call, $write))], $summary)
+    };
+}
+
+/// Blanks, or the characters of a second argument, cut off.
+macro_rules! trimming {
+    ($name:literal, $method:ident, $summary:literal) => {
+        pure(
+            $name,
+            &[
+                direct(T1, Str, |call| map(call, |text, out| out.push_str(text.$method(' ')))),
+                direct(T2, Str, |call| {
+                    let (texts, cut) = (call.texts(0)?, call.texts(1)?);
+                    build_text(call.rows, |row, out| match (texts.get(row), cut.get(row)) {
+                        (Some(text), Some(cut)) => {
+                            out.push_str(text.$method(|c: char| cut.contains(c)));
+                            true
+                        }
+                        _ => false,
+                    })
+                }),
+            ],
+            $summary,
+        )
+    };
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    one!("upper", |text, out| recased(text, out, str::to_uppercase), "upper case"),
+    one!("to_uppercase", |text, out| recased(text, out, str::to_uppercase), "upper case"),
+    one!("lower", |text, out| recased(text, out, str::to_lowercase), "lower case"),
+    one!("to_lowercase", |text, out| recased(text, out, str::to_lowercase), "lower case"),
+    trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
+    trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),
+    trimming!("rtrim", trim_end_matches, "without trailing blanks, or some characters"),
+    one!("quote_ident", quote_ident, "in double quotes when an identifier needs them"),
+    pure(
+        "length",
+        &[direct(T1, Int, length), direct(&[Is(Binary)], Long, binary_length)],
+        "characters of a text, bytes of a binary; -1 for null",
+    ),
+    pure(
+        "length_bytes",
+        &[direct(T1, Int, |call| {
+            let texts = call.texts(0)?;
+            Ok(build::<Int32Type>(call.rows, |row| {
+                Some(texts.get(row).map_or(-1, |text| text.len() as i32))
+            }))
+        })],
+        "bytes of a text in UTF-8; -1 for null",
+    ),
+    pure("left", &[direct(&[Text, Is(Int)], Str, |call| edge(call, true))], "first characters"),
+    pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last characters"),
+    pure(
+        "substring",
+        &[made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
+            if bound.arguments[2].integer().is_some_and(|length| length < 0) {
+                let message = "a length of at least 0 expected".into();
+                return Err(ResolveError::InvalidArgument { index: 2, message });
+            }
+            Ok(Arc::new(substring))
+        })],
+        "piece from a position, of a length",
+    ),
+    pure(
+        "strpos",
+        &[direct(T2, Int, position)],
+        "first position of a text, from 1; 0 when there is none",
+    ),
+    pure(
+        "position",
+        &[direct(T2, Int, position)],
+        "first position of a text, from 1; 0 when there is none",
+    ),
+    pure(
+        "replace",
+        &[direct(&[Text, Text, Text], Str, replace)],
+        "every occurrence of a text replaced",
+    ),
+    pure(
+        "like_escape",
+        &[direct(T2, Str, like_escape)],
+        "a pattern of LIKE whose escape is another character, with a backslash instead",
+    ),
+    pure(
+        "lpad",
+        &[
+            direct(&[Text, Is(Int)], Str, |call| pad(call, true)),
+            direct(&[Text, Is(Int), Text], Str, |call| pad(call, true)),
+        ],
+        "filled at the left to a length, or cut to it",
+    ),
+    pure(
+        "rpad",
+        &[
+            direct(&[Text, Is(Int)], Str, |call| pad(call, false)),
+            direct(&[Text, Is(Int), Text], Str, |call| pad(call, false)),
+        ],
+        "filled at the right to a length, or cut to it",
+    ),
+    pure(
+        "split_part",
+        &[made(&[Text, Text, Is(Int)], Gives::Is(Str), split_part)],
+        "one of the parts between separators, from 1, or from the end when negative",
+    ),
+    pure(
+        "starts_with",
+        &[direct(T2, Boolean, |call| {
+            let (texts, prefixes) = (call.texts(0)?, call.texts(1)?);
+            let starts = |row| Some(texts.get(row)?.starts_with(prefixes.get(row)?));
+            Ok(build_flags(call.rows, |row| starts(row) == Some(true)))
+        })],
+        "whether a text starts with another; false for null",
+    ),
+    pure(
+        "regexp_replace",
+        &[made(&[Text, Text, Text], Gives::Is(Str), regexp_replace)],
+        "every match of a regular expression replaced; $1 is the first group",
+    ),
+    pure(
+        "base64",
+        &[direct(&[Is(Binary), Is(Int)], Str, base64)],
+        "base-64 text of the first bytes",
+    ),
+    pure(
+        "bar",
+        &[direct(
+            &[
+                Is(tidemark_types::SqlType::Double),
+                Is(tidemark_types::SqlType::Double),
+                Is(tidemark_types::SqlType::Double),
+                Is(Int),
+            ],
+            tidemark_types::SqlType::Varchar,
+            bar,
+        )],
+        "horizontal bar in eighths of a character: (value, min, max, width)",
+    ),
+    pure(
+        "to_uuid",
+        &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
+        "UUID of its low and its high half",
+    ),
+    pure(
+        "to_long128",
+        &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
+        "the same as to_uuid: the 128 bits of a low and a high half",
+    ),
+    pure("netmask", &[direct(T1, Ipv4, netmask)], "mask of a network such as 10.0.0.0/8"),
+];

@@ -1,0 +1,8 @@
+//! Texts: their functions, patterns, digests, and reading values from them.
+
+pub(crate) mod bounded_text;
+pub(crate) mod functions;
+pub(crate) mod hash;
+pub(crate) mod parse;
+pub(crate) mod pattern;
+pub(crate) mod text_array;

@@ -1,0 +1,277 @@
+//! LIKE, ILIKE, regular expressions and IPv4 containment. A null text matches nothing, so the
+//! negated forms keep null rows.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Int32Type, UInt32Type};
+use datafusion::common::Result;
+use datafusion_expr::Expr;
+use regex::Regex;
+use tidemark_types::{SqlType, account};
+
+use crate::column::{Call, Texts, build_flags, internal, invalid};
+use crate::native::Kernel;
+use crate::operator::infix::{BinaryOp, operator};
+use crate::resolve::{Argument, ResolveError, ResolvedOperator};
+use crate::text::parse;
+
+pub(crate) fn resolve(
+    op: BinaryOp,
+    left: &Argument,
+    right: &Argument,
+) -> Result<ResolvedOperator, ResolveError> {
+    let none =
+        || ResolveError::NoOperator { sign: op.sign(), left: left.sql_type, right: right.sql_type };
+    let text = |argument: &Argument| {
+        argument.sql_type.is_text() || matches!(argument.sql_type, SqlType::Char | SqlType::Null)
+    };
+    let contains = matches!(op, BinaryOp::Contains | BinaryOp::ContainsOrEqual);
+    if contains || matches!(op, BinaryOp::ContainedBy | BinaryOp::ContainedByOrEqual) {
+        let (address, network) = if contains { (right, left) } else { (left, right) };
+        let fits = address.sql_type == SqlType::Ipv4 && text(network);
+        return if fits { containment(op, contains, network) } else { Err(none()) };
+    }
+    if !text(left) || !text(right) {
+        return Err(none());
+    }
+    let syntax = match op {
+        BinaryOp::Like | BinaryOp::NotLike => Syntax::Like { any_case: false },
+        BinaryOp::ILike | BinaryOp::NotILike => Syntax::Like { any_case: true },
+        _ => Syntax::Regex,
+    };
+    if let Some(pattern) = right.text() {
+        syntax.compile(&pattern).map_err(|message| refused(1, &pattern, message))?;
+    }
+    // A symbol is matched by its dictionary, where that is shorter than the batch.
+    let source = if left.sql_type == SqlType::Symbol { SqlType::Symbol } else { SqlType::Varchar };
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| matches_kernel(call, syntax));
+    let types = (source, SqlType::Varchar, SqlType::Boolean);
+    let name = match syntax {
+        Syntax::Regex => "matches",
+        Syntax::Like { any_case: false } => "like",
+        Syntax::Like { any_case: true } => "ilike",
+    };
+    let plain = operator(name, types, "", kernel);
+    if matches!(op, BinaryOp::NotMatches | BinaryOp::NotLike | BinaryOp::NotILike) {
+        let build = plain.build;
+        let build = Arc::new(move |left, right| Expr::Not(Box::new(build(left, right))));
+        return Ok(ResolvedOperator { build, ..plain });
+    }
+    Ok(plain)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Syntax {
+    Like { any_case: bool },
+    Regex,
+}
+
+/// A compiled pattern; the simple shapes of LIKE need no automaton.
+enum Matcher {
+    Equal(String),
+    Prefix(String),
+    Suffix(String),
+    Inside(String),
+    Regex(Regex),
+}
+
+impl Matcher {
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Equal(pattern) => text == pattern,
+            Self::Prefix(pattern) => text.starts_with(pattern.as_str()),
+            Self::Suffix(pattern) => text.ends_with(pattern.as_str()),
+            Self::Inside(pattern) => text.contains(pattern.as_str()),
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+}
+
+impl Syntax {
+    fn compile(self, pattern: &str) -> Result<Matcher, String> {
+        match self {
+            Self::Regex => regex(pattern).map(Matcher::Regex),
+            Self::Like { any_case } => like(pattern, any_case),
+        }
+    }
+}
+
+pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
+    // It takes long for some, and may be made for each row.
+    account::check().map_err(|error| error.message)?;
+    Regex::new(pattern).map_err(|error| {
+        let reason = error.to_string();
+        let last = reason.lines().last().unwrap_or_default();
+        format!("invalid regular expression: {}", last.trim_start_matches("error: "))
+    })
+}
+
+/// The error for a constant pattern, at the character where it breaks: the bracket that is never
+/// closed, else the end.
+pub(crate) fn refused(index: usize, pattern: &str, message: String) -> ResolveError {
+    let length = pattern.chars().count();
+    let offset = if message.contains("character class") {
+        pattern.chars().rev().position(|c| c == '[').map_or(length, |back| length - 1 - back)
+    } else {
+        length
+    };
+    ResolveError::InvalidPattern { index, offset, message }
+}
+
+fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
+    let inner = pattern.trim_start_matches('%').trim_end_matches('%');
+    let simple = !any_case && !inner.contains(['%', '_', '\\']) && !pattern.ends_with("\\%");
+    if simple {
+        let (open_start, open_end) = (pattern.starts_with('%'), pattern.ends_with('%'));
+        let inner = inner.to_owned();
+        return Ok(match (open_start, open_end) {
+            (false, false) => Matcher::Equal(inner),
+            (false, true) => Matcher::Prefix(inner),
+            (true, false) => Matcher::Suffix(inner),
+            (true, true) => Matcher::Inside(inner),
+        });
+    }
+    let mut translated = String::from(if any_case { "(?is)^" } else { "(?s)^" });
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '%' => translated.push_str(".*"),
+            '_' => translated.push('.'),
+            '\\' => {
+                let escaped = characters
+                    .next()
+                    .ok_or_else(|| "LIKE pattern must not end with escape character".to_owned())?;
+                translated.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4])));
+            }
+            c => translated.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    translated.push('$');
+    regex(&translated).map(Matcher::Regex)
+}
+
+fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {
+    let patterns = call.texts(1)?;
+    if !patterns.scalar {
+        let texts = texts_of_any(call)?;
+        let mut failed = None;
+        let found = build_flags(call.rows, |row| {
+            let (Some(text), Some(pattern)) = (texts(row), patterns.get(row)) else { return false };
+            match syntax.compile(pattern) {
+                Ok(matcher) => matcher.matches(&text),
+                Err(message) => {
+                    failed.get_or_insert(message);
+                    false
+                }
+            }
+        });
+        return failed.map_or(Ok(found), |message| Err(invalid(message)));
+    }
+    let Some(pattern) = patterns.get(0) else { return Ok(build_flags(call.rows, |_| false)) };
+    let matcher = syntax.compile(pattern).map_err(invalid)?;
+    let (array, scalar) = call.array(0)?;
+    if let (Some(symbols), false) = (as_symbols(&array), scalar) {
+        let values = symbols.values().as_string::<i32>();
+        if values.len() <= call.rows {
+            let matching: Vec<bool> =
+                (0..values.len()).map(|key| matcher.matches(values.value(key))).collect();
+            let keys = symbols.keys();
+            let found = BooleanBuffer::collect_bool(call.rows, |row| {
+                keys.is_valid(row) && matching[keys.value(row) as usize]
+            });
+            return Ok(Arc::new(BooleanArray::new(found, None)));
+        }
+    }
+    let texts = texts_of_any(call)?;
+    Ok(build_flags(call.rows, |row| texts(row).is_some_and(|text| matcher.matches(&text))))
+}
+
+fn as_symbols(array: &ArrayRef) -> Option<&DictionaryArray<Int32Type>> {
+    array.as_any().downcast_ref()
+}
+
+type TextAt = Box<dyn Fn(usize) -> Option<String>>;
+
+/// The first argument's texts, be it SYMBOL or VARCHAR; for the shapes that are not hot.
+fn texts_of_any(call: &Call<'_>) -> Result<TextAt> {
+    let (array, scalar) = call.array(0)?;
+    let row_of = move |row: usize| if scalar { 0 } else { row };
+    if let Some(symbols) = as_symbols(&array).cloned() {
+        return Ok(Box::new(move |row| {
+            let values = symbols.values().as_string_opt::<i32>()?;
+            symbols.key(row_of(row)).map(|key| values.value(key).to_owned())
+        }));
+    }
+    let views = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?.clone();
+    let texts = Texts::new(views, scalar);
+    Ok(Box::new(move |row| texts.get(row).map(str::to_owned)))
+}
+
+fn containment(
+    op: BinaryOp,
+    swapped: bool,
+    network: &Argument,
+) -> Result<ResolvedOperator, ResolveError> {
+    if let Some(text) = network.text().filter(|text| parse::ipv4_network(text).is_none()) {
+        return Err(ResolveError::Invalid { message: format!("invalid argument: {text}") });
+    }
+    let or_equal = matches!(op, BinaryOp::ContainedByOrEqual | BinaryOp::ContainsOrEqual);
+    let (address_at, network_at) = if swapped { (1, 0) } else { (0, 1) };
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let addresses = call.primitive::<UInt32Type>(address_at)?;
+        let networks = call.texts(network_at)?;
+        let inside = |address: u32, network: &str| {
+            let Some((base, mask, bits)) = parse::ipv4_network(network) else { return false };
+            // Strictly inside means that the network is wider than one address.
+            address & mask == base && (or_equal || bits < 32)
+        };
+        Ok(build_flags(call.rows, |row| match (addresses.get(row), networks.get(row)) {
+            (Some(address), Some(network)) => inside(address, network),
+            _ => false,
+        }))
+    });
+    let (left, right) =
+        if swapped { (SqlType::Varchar, SqlType::Ipv4) } else { (SqlType::Ipv4, SqlType::Varchar) };
+    Ok(operator("ipv4_contained", (left, right, SqlType::Boolean), op.sign(), kernel))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(text: &str, syntax: Syntax, pattern: &str) -> bool {
+        syntax.compile(pattern).unwrap().matches(text)
+    }
+
+    #[test]
+    fn like_has_two_wildcards_and_an_escape() {
+        let like = Syntax::Like { any_case: false };
+        for (text, pattern, expected) in [
+            ("hello", "hello", true),
+            ("hello", "h%", true),
+            ("hello", "%lo", true),
+            ("hello", "%ell%", true),
+            ("hello", "h_llo", true),
+            ("hello", "h_lo", false),
+            ("a%b", "a\\%b", true),
+            ("axb", "a\\%b", false),
+            ("a\nb", "a%b", true),
+            ("", "", true),
+            ("", "%", true),
+            ("HELLO", "h%", false),
+        ] {
+            assert_eq!(matches(text, like, pattern), expected, "{text} like {pattern}");
+        }
+        assert!(matches("HÉllo", Syntax::Like { any_case: true }, "hé%"));
+        assert!(like.compile("a\\").is_err());
+    }
+
+    #[test]
+    fn a_regex_matches_anywhere() {
+        assert!(matches("abc", Syntax::Regex, "b"));
+        assert!(!matches("abc", Syntax::Regex, "^b"));
+        assert!(Syntax::Regex.compile("(").is_err());
+    }
+}

@@ -1,0 +1,503 @@
+//! Rows about the catalog: what SHOW prints and what functions such as `tables()` return. All
+//! are made while binding, from the snapshot.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
+    UInt16Array,
+};
+use arrow_schema::{Field, Schema};
+use datafusion::datasource::{MemTable, provider_as_source};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::logical_plan::TableScanBuilder;
+use tidemark_ast::Name;
+use tidemark_border::Permission;
+use tidemark_functions::{FunctionDoc, FunctionKind};
+use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
+
+use crate::binder::accesses::Origin;
+use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::{Binder, error};
+use crate::visibility::Visibility;
+
+/// A column of rows made while binding.
+pub(crate) type LiteralColumn<'a> = (&'a str, SqlType, ArrayRef);
+
+/// Text cells.
+pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
+    let mut builder = StringViewBuilder::new();
+    for value in values {
+        push(&mut builder, value.as_ref().map(AsRef::as_ref));
+    }
+    Arc::new(builder.finish())
+}
+
+/// Out of line: the list of functions alone has a dozen columns of text.
+#[inline(never)]
+fn push(builder: &mut StringViewBuilder, value: Option<&str>) {
+    builder.append_option(value);
+}
+
+pub(crate) fn booleans(values: impl IntoIterator<Item = bool>) -> ArrayRef {
+    let values: Vec<bool> = values.into_iter().collect();
+    Arc::new(BooleanArray::from(values))
+}
+
+pub(crate) fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
+    Arc::new(Int32Array::from(values.into_iter().collect::<Vec<i32>>()))
+}
+
+/// Positions of the columns the user sees.
+pub(crate) fn seen_columns(visibility: &Visibility, schema: &TableSchema) -> Vec<usize> {
+    let sees = |&index: &usize| {
+        let is_designated = schema.timestamp == Some(index);
+        visibility.sees_column(&schema.name, &schema.columns[index].name, is_designated)
+    };
+    (0..schema.columns.len()).filter(sees).collect()
+}
+
+/// A definition with some of its columns.
+pub(crate) fn part_of(schema: &TableSchema, kept: &[usize]) -> TableSchema {
+    let mut part = schema.clone();
+    part.columns = kept.iter().map(|&index| schema.columns[index].clone()).collect();
+    part.timestamp = schema.timestamp.and_then(|at| kept.iter().position(|&index| index == at));
+    part
+}
+
+fn kind(of: FunctionKind) -> &'static str {
+    match of {
+        FunctionKind::Scalar => "STANDARD",
+        FunctionKind::Aggregate => "GROUP_BY",
+        FunctionKind::Window => "WINDOW",
+        FunctionKind::Table => "CURSOR",
+    }
+}
+
+/// The words that have a meaning in statements.
+const KEYWORDS: &str = "add align all alter and as asc asof attach backup begin between by bypass \
+    cache calendar cancel capacity case cast column commit convert copy create cross current \
+    database day dedup deferred delete desc detach distinct drop else end except exclude exists \
+    explain fill first following for from full grant group groups horizon if ignore in include \
+    index inner insert intersect interval into is isolation join keys latest left like limit \
+    linear list lock lt manual materialized maxuncommittedrows month name native no nocache none \
+    not null nulls o3maxlag observation offset on or order outer over param parquet partition \
+    period pivot preceding prepare prev range refresh rename respect resume right rollback rows \
+    sample select set show splice suspend symbol table tables then timestamp to tolerance \
+    transaction truncate ttl type union unbounded unlock update upsert vacuum values view wal week \
+    when where window with within year zone";
+
+pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from(values.into_iter().collect::<Vec<i64>>()))
+}
+
+/// What the names of tables begin with in which the database keeps its books.
+const SYSTEM_PREFIX: &str = "sys.";
+
+impl Binder<'_> {
+    /// Rows made while binding, as a source.
+    pub(crate) fn literal_rows(
+        &mut self,
+        columns: Vec<LiteralColumn<'_>>,
+    ) -> EngineResult<Relation> {
+        let fields: Vec<Field> = columns
+            .iter()
+            .map(|(name, sql_type, _)| Field::new(*name, sql_type.arrow_type(), true))
+            .collect();
+        let schema = Arc::new(Schema::new(fields));
+        let types: Vec<(String, SqlType)> =
+            columns.iter().map(|(name, sql_type, _)| ((*name).to_owned(), *sql_type)).collect();
+        let arrays = columns.into_iter().map(|(_, _, array)| array).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)
+            .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let table = MemTable::try_new(schema, vec![vec![batch]]).map_err(error::plan)?;
+        self.provider_rows(Arc::new(table), &types)
+    }
+
+    /// A provider's rows as a source.
+    pub(crate) fn provider_rows(
+        &mut self,
+        provider: Arc<dyn datafusion::catalog::TableProvider>,
+        columns: &[(String, SqlType)],
+    ) -> EngineResult<Relation> {
+        let reference = self.relation_name();
+        let source = provider_as_source(provider);
+        let scan =
+            TableScanBuilder::new(reference.as_str(), source).build().map_err(error::plan)?;
+        let columns = columns
+            .iter()
+            .map(|(name, sql_type)| ScopeColumn {
+                qualifier: None,
+                name: name.clone(),
+                sql_type: *sql_type,
+                column: datafusion::common::Column::new(Some(reference.as_str()), name),
+                origin: Origin::NONE,
+            })
+            .collect();
+        Ok(Relation {
+            plan: LogicalPlan::TableScan(scan),
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+            gone: Vec::new(),
+        })
+    }
+
+    /// `access_schema()`: all tables with their columns, and all views, which are not bound.
+    pub(crate) fn access_schema_rows(&mut self) -> EngineResult<Relation> {
+        let tables = self.sorted_tables();
+        let views = self.sorted_views();
+        let mut rows: Vec<(&str, Option<&str>, bool)> = Vec::new();
+        for table in &tables {
+            let schema = table.schema();
+            for (index, column) in schema.columns.iter().enumerate() {
+                rows.push((&schema.name, Some(&column.name), schema.timestamp == Some(index)));
+            }
+        }
+        rows.extend(views.iter().map(|view| (view.name.as_str(), None, false)));
+        self.literal_rows(vec![
+            ("name", SqlType::String, texts(rows.iter().map(|row| Some(row.0)))),
+            ("column_name", SqlType::String, texts(rows.iter().map(|row| row.1))),
+            ("designated", SqlType::Boolean, booleans(rows.iter().map(|row| row.2))),
+        ])
+    }
+
+    /// `functions()`.
+    pub(crate) fn functions_rows(&mut self) -> EngineResult<Relation> {
+        let docs = tidemark_functions::all_functions();
+        let rows: Vec<(&FunctionDoc, &str)> = docs
+            .iter()
+            .flat_map(|doc| doc.signatures.iter().map(move |signature| (doc, signature.as_str())))
+            .collect();
+        let column = |value: fn(&FunctionDoc) -> &'static str| {
+            texts(rows.iter().map(|(doc, _)| Some(value(doc))))
+        };
+        let signatures = || texts(rows.iter().map(|(_, signature)| Some(*signature)));
+        // The time of the statement is known before its first row.
+        let clock = |doc: &FunctionDoc| matches!(doc.name, "now" | "now_ns");
+        self.literal_rows(vec![
+            ("name", SqlType::String, column(|doc| doc.name)),
+            ("signature", SqlType::String, signatures()),
+            ("signature_translated", SqlType::String, signatures()),
+            (
+                "runtime_constant",
+                SqlType::Boolean,
+                booleans(rows.iter().map(|(doc, _)| clock(doc))),
+            ),
+            ("type", SqlType::String, column(|doc| kind(doc.kind))),
+            ("family", SqlType::String, column(|doc| doc.family)),
+            ("description", SqlType::String, column(|doc| doc.summary)),
+            ("example", SqlType::String, column(|doc| doc.example)),
+            ("varies", SqlType::Boolean, booleans(rows.iter().map(|(doc, _)| doc.changes))),
+        ])
+    }
+
+    /// `keywords()`.
+    pub(crate) fn keywords_rows(&mut self) -> EngineResult<Relation> {
+        let words = KEYWORDS.split_whitespace().map(Some);
+        self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
+    }
+
+    /// The same as `PostgreSQL` lists them; which of them can be names is not known here.
+    pub(crate) fn pg_keywords_rows(&mut self) -> EngineResult<Relation> {
+        let words: Vec<&str> = KEYWORDS.split_whitespace().collect();
+        let column = |text: Option<&'static str>| texts(words.iter().map(|_| text));
+        self.literal_rows(vec![
+            ("word", SqlType::String, texts(words.iter().map(|word| Some(*word)))),
+            ("catcode", SqlType::String, column(Some("U"))),
+            ("catdesc", SqlType::String, column(Some("unreserved"))),
+        ])
+    }
+
+    /// All tables the user sees, by name.
+    pub(crate) fn sorted_tables(&self) -> Vec<Arc<TableSnapshot>> {
+        let visibility = self.visibility();
+        let sees = |table: &&Arc<TableSnapshot>| {
+            visibility.is_none_or(|visibility| visibility.sees(&table.schema().name))
+        };
+        let mut tables: Vec<_> = self.snapshot.tables().filter(sees).map(Arc::clone).collect();
+        tables.sort_by(|a, b| a.schema().name.cmp(&b.schema().name));
+        tables
+    }
+
+    /// The tables of the users, by name: without those in which the database keeps its books.
+    pub(crate) fn listed_tables(&self) -> Vec<Arc<TableSnapshot>> {
+        let mut tables = self.sorted_tables();
+        tables.retain(|table| !table.schema().name.starts_with(SYSTEM_PREFIX));
+        tables
+    }
+
+    /// `tables()`.
+    pub(crate) fn tables_rows(&mut self) -> EngineResult<Relation> {
+        let tables = self.listed_tables();
+        let schemas: Vec<&TableSchema> =
+            tables.iter().map(|table| table.schema().as_ref()).collect();
+        let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);
+        // A damaged table takes no writes.
+        let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
+        let suspended = booleans(suspended);
+        let mut columns = vec![
+            ("id", SqlType::Int, ints(schemas.iter().map(|s| s.id as i32))),
+            ("table_name", SqlType::String, texts(schemas.iter().map(|s| Some(&s.name)))),
+            (
+                "designatedTimestamp",
+                SqlType::String,
+                texts(schemas.iter().map(|s| s.timestamp.map(|index| &s.columns[index].name))),
+            ),
+            (
+                "partitionBy",
+                SqlType::String,
+                texts(schemas.iter().map(|s| Some(s.partition_by.name()))),
+            ),
+            (
+                "maxUncommittedRows",
+                SqlType::Int,
+                ints(schemas.iter().map(|s| s.max_uncommitted_rows as i32)),
+            ),
+            ("o3MaxLag", SqlType::Long, longs(schemas.iter().map(|s| s.o3_max_lag_micros))),
+            ("walEnabled", SqlType::Boolean, booleans(schemas.iter().map(|s| s.wal))),
+            (
+                "directoryName",
+                SqlType::String,
+                texts(schemas.iter().map(|s| Some(format!("{}~{}", s.name, s.id)))),
+            ),
+            ("dedup", SqlType::Boolean, booleans(schemas.iter().map(|s| !s.dedup_keys.is_empty()))),
+            ("ttlValue", SqlType::Int, ints(schemas.iter().map(|s| ttl(s).0))),
+            ("ttlUnit", SqlType::String, texts(schemas.iter().map(|s| Some(ttl(s).1)))),
+            ("matView", SqlType::Boolean, booleans(schemas.iter().map(|_| false))),
+            (
+                "table_type",
+                SqlType::Char,
+                Arc::new(schemas.iter().map(|_| Some(u16::from(b'T'))).collect::<UInt16Array>()),
+            ),
+            ("table_suspended", SqlType::Boolean, suspended),
+        ];
+        columns.extend(Self::written_columns(&tables));
+        self.literal_rows(columns)
+    }
+
+    /// `wal_tables()`: a commit is applied when it is made.
+    pub(crate) fn wal_tables_rows(&mut self) -> EngineResult<Relation> {
+        let tables = self.sorted_tables();
+        let wal: Vec<&Arc<TableSnapshot>> =
+            tables.iter().filter(|table| table.schema().wal).collect();
+        let names = texts(wal.iter().map(|table| Some(&table.schema().name)));
+        let version = |table: &&Arc<TableSnapshot>| table.schema().version as i64;
+        let damages: Vec<_> = wal.iter().map(|table| self.snapshot.damage(table)).collect();
+        let suspended = booleans(damages.iter().map(Option::is_some));
+        let tag = |damage: &Option<Damage>| Some(damage.as_ref().map_or("", |_| "DAMAGED"));
+        let what = |damage: &Option<Damage>| Some(damage.clone().map_or(String::new(), |d| d.what));
+        self.literal_rows(vec![
+            ("name", SqlType::String, names),
+            ("suspended", SqlType::Boolean, suspended),
+            ("writerTxn", SqlType::Long, longs(wal.iter().map(version))),
+            ("bufferedTxnSize", SqlType::Long, longs(wal.iter().map(|_| 0))),
+            ("sequencerTxn", SqlType::Long, longs(wal.iter().map(version))),
+            ("errorTag", SqlType::String, texts(damages.iter().map(tag))),
+            ("errorMessage", SqlType::String, texts(damages.iter().map(what))),
+            ("memoryPressure", SqlType::Int, ints(wal.iter().map(|_| 0))),
+        ])
+    }
+
+    /// SHOW COLUMNS and `table_columns('t')`, of a table or a view.
+    pub(crate) fn columns_of(&mut self, name: &Name) -> EngineResult<Relation> {
+        self.must_see(name, Permission::Select)?;
+        if let Some(table) = self.snapshot.table(&name.text) {
+            let schema = Arc::clone(table.schema());
+            self.note_read(&schema.name, Vec::new());
+            let mut sizes = Vec::with_capacity(schema.columns.len());
+            for (index, column) in schema.columns.iter().enumerate() {
+                sizes.push(match column.sql_type {
+                    SqlType::Symbol => table.symbols(index)?.len() as i32,
+                    _ => 0,
+                });
+            }
+            if let Some(visibility) = self.visibility() {
+                let seen = seen_columns(visibility, &schema);
+                let sizes = seen.iter().map(|&index| sizes[index]).collect();
+                return self.columns_rows(&part_of(&schema, &seen), sizes);
+            }
+            return self.columns_rows(&schema, sizes);
+        }
+        let view = self.view(&name.text).ok_or_else(|| error::no_table(name))?;
+        self.note_whole(&view.name);
+        let state = self.view_state(&view);
+        let fields = state.columns.map_err(|failure| failure.at(error::span(name.span)))?;
+        let column = |field: &tidemark_types::Field| ColumnSchema {
+            symbol_cache: false,
+            symbol_capacity: 0,
+            index_capacity: 0,
+            ..ColumnSchema::new(field.name.clone(), field.sql_type)
+        };
+        let columns = fields.iter().map(column).collect();
+        let schema =
+            TableSchema { timestamp: state.timestamp, ..TableSchema::new(&view.name, columns) };
+        self.columns_rows(&schema, vec![0; fields.len()])
+    }
+
+    fn columns_rows(&mut self, schema: &TableSchema, sizes: Vec<i32>) -> EngineResult<Relation> {
+        let columns = &schema.columns;
+        let symbol = |sql_type: SqlType| sql_type == SqlType::Symbol;
+        self.literal_rows(vec![
+            ("column", SqlType::String, texts(columns.iter().map(|c| Some(&c.name)))),
+            ("type", SqlType::String, texts(columns.iter().map(|c| Some(c.sql_type.name())))),
+            ("indexed", SqlType::Boolean, booleans(columns.iter().map(|c| c.indexed))),
+            (
+                "indexBlockCapacity",
+                SqlType::Int,
+                ints(
+                    columns
+                        .iter()
+                        .map(|c| if symbol(c.sql_type) { c.index_capacity as i32 } else { 0 }),
+                ),
+            ),
+            (
+                "symbolCached",
+                SqlType::Boolean,
+                booleans(columns.iter().map(|c| symbol(c.sql_type) && c.symbol_cache)),
+            ),
+            (
+                "symbolCapacity",
+                SqlType::Int,
+                ints(
+                    columns
+                        .iter()
+                        .map(|c| if symbol(c.sql_type) { c.symbol_capacity as i32 } else { 0 }),
+                ),
+            ),
+            ("symbolTableSize", SqlType::Int, ints(sizes)),
+            (
+                "designated",
+                SqlType::Boolean,
+                booleans((0..columns.len()).map(|index| schema.timestamp == Some(index))),
+            ),
+            (
+                "upsertKey",
+                SqlType::Boolean,
+                booleans(columns.iter().map(|c| schema.dedup_keys.contains(&c.id))),
+            ),
+        ])
+    }
+
+    /// `snapshots()`: the moments that running queries still read, oldest first. Files that only
+    /// they need stay on disk until they end.
+    pub(crate) fn snapshots_rows(&mut self) -> EngineResult<Relation> {
+        let pinned = self.context.pinned(self.snapshot);
+        let published = pinned.iter().map(|pin| pin.published_micros);
+        self.literal_rows(vec![
+            ("epoch", SqlType::Long, longs(pinned.iter().map(|pin| pin.epoch as i64))),
+            ("lastTxn", SqlType::Long, longs(pinned.iter().map(|pin| pin.lsn as i64))),
+            (
+                "published",
+                SqlType::Timestamp,
+                Arc::new(TimestampMicrosecondArray::from_iter_values(published)),
+            ),
+            ("readers", SqlType::Long, longs(pinned.iter().map(|pin| pin.readers as i64))),
+            ("ageMicros", SqlType::Long, longs(pinned.iter().map(|pin| pin.age_micros))),
+            ("heldBytes", SqlType::Long, longs(pinned.iter().map(|pin| pin.held_bytes as i64))),
+        ])
+    }
+
+    /// SHOW PARTITIONS and `table_partitions('t')`.
+    pub(crate) fn partitions_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
+        let schema = Arc::clone(table.schema());
+        let mut partitions = table.partition_list();
+        let attached = partitions.len();
+        partitions.extend(table.detached_list());
+        let count = partitions.len();
+        let nanos = schema
+            .timestamp
+            .is_some_and(|index| schema.columns[index].sql_type == SqlType::TimestampNs);
+        let micros = |at: i64| if nanos { at.div_euclid(1_000) } else { at };
+        let times = |pick: fn((i64, i64)) -> i64| -> ArrayRef {
+            let values = partitions.iter().map(|partition| micros(pick(partition.bounds)));
+            Arc::new(TimestampMicrosecondArray::from_iter_values(values))
+        };
+        let same = |value: bool| booleans((0..count).map(|_| value));
+        let unit = schema.partition_by.name();
+        let human_sizes: Vec<String> =
+            partitions.iter().map(|p| tidemark_functions::size_text(p.disk_bytes as f64)).collect();
+        let parquet_sizes =
+            partitions.iter().map(|p| if p.parquet { p.parquet_bytes as i64 } else { -1 });
+        let columns: Vec<LiteralColumn> = vec![
+            ("index", SqlType::Int, ints((0..count).map(|index| index as i32))),
+            ("partitionBy", SqlType::String, texts(partitions.iter().map(|_| Some(unit)))),
+            ("name", SqlType::String, texts(partitions.iter().map(|p| Some(&p.name)))),
+            ("minTimestamp", SqlType::Timestamp, times(|bounds| bounds.0)),
+            ("maxTimestamp", SqlType::Timestamp, times(|bounds| bounds.1)),
+            ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
+            ("diskSize", SqlType::Long, longs(partitions.iter().map(|p| p.disk_bytes as i64))),
+            ("diskSizeHuman", SqlType::String, texts(human_sizes.iter().map(Some))),
+            ("readOnly", SqlType::Boolean, same(false)),
+            ("active", SqlType::Boolean, booleans((0..count).map(|index| index + 1 == attached))),
+            ("attached", SqlType::Boolean, booleans((0..count).map(|index| index < attached))),
+            ("detached", SqlType::Boolean, booleans((0..count).map(|index| index >= attached))),
+            ("attachable", SqlType::Boolean, booleans((0..count).map(|index| index >= attached))),
+            ("hasParquetGenerated", SqlType::Boolean, same(false)),
+            ("isParquet", SqlType::Boolean, booleans(partitions.iter().map(|p| p.parquet))),
+            ("parquetFileSize", SqlType::Long, longs(parquet_sizes)),
+        ];
+        self.literal_rows(columns)
+    }
+
+    /// `table_segments('t')`: what each partition consists of.
+    pub(crate) fn segments_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
+        let partitions = table.partition_list();
+        let counts = |count: fn(&PartitionInfo) -> usize| {
+            ints(partitions.iter().map(|partition| count(partition) as i32))
+        };
+        self.literal_rows(vec![
+            ("name", SqlType::String, texts(partitions.iter().map(|p| Some(&p.name)))),
+            ("numRows", SqlType::Long, longs(partitions.iter().map(|p| p.rows as i64))),
+            ("segments", SqlType::Int, counts(|partition| partition.segments)),
+            ("runs", SqlType::Int, counts(|partition| partition.runs)),
+            ("overlap", SqlType::Int, counts(|partition| partition.overlap)),
+            ("diskSize", SqlType::Long, longs(partitions.iter().map(|p| p.disk_bytes as i64))),
+        ])
+    }
+
+    /// A catalog table that is written without parentheses.
+    pub(crate) fn catalog_table(&mut self, name: &str) -> EngineResult<Option<Relation>> {
+        if let Some(rows) = self.pg_catalog(name)? {
+            return Ok(Some(rows));
+        }
+        let Some(external) = self.context.external() else { return Ok(None) };
+        let Some(table) = external.table_function(name, self.context.only_queries_of())? else {
+            return Ok(None);
+        };
+        let columns: Vec<(String, SqlType)> =
+            table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
+        let mut rows = self.provider_rows(table.provider, &columns)?;
+        rows.timestamp = table.timestamp;
+        Ok(Some(rows))
+    }
+}
+
+/// A time to live in the largest unit that holds it whole.
+pub(crate) fn shown_ttl(hours_or_months: i64) -> (i32, &'static str) {
+    let months = -hours_or_months;
+    match hours_or_months {
+        0 => (0, "HOUR"),
+        hours if hours > 0 && hours % (24 * 7) == 0 => ((hours / (24 * 7)) as i32, "WEEK"),
+        hours if hours > 0 && hours % 24 == 0 => ((hours / 24) as i32, "DAY"),
+        hours if hours > 0 => (hours as i32, "HOUR"),
+        _ if months % 12 == 0 => ((months / 12) as i32, "YEAR"),
+        _ => (months as i32, "MONTH"),
+    }
+}
+
+/// Whether a time to live is a whole number of partitions.
+pub(crate) fn ttl_fits(hours_or_months: i64, partition_by: PartitionBy) -> bool {
+    let (hours, months) = (hours_or_months.max(0), (-hours_or_months).max(0));
+    match partition_by {
+        PartitionBy::None => false,
+        PartitionBy::Hour => true,
+        PartitionBy::Day => hours % 24 == 0,
+        PartitionBy::Week => hours > 0 && hours % (24 * 7) == 0,
+        PartitionBy::Month => months > 0,
+        PartitionBy::Year => months > 0 && months % 12 == 0,
+    }
+}

@@ -1,0 +1,7 @@
+//! Tables of the server itself: `tables()`, SHOW, `pg_catalog`.
+
+pub(crate) mod catalog_rows;
+pub(crate) mod pg_catalog;
+pub(crate) mod server_rows;
+pub(crate) mod show;
+pub(crate) mod view_rows;

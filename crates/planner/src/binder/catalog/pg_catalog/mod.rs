@@ -1,0 +1,511 @@
+//! `pg_catalog` and `information_schema`: what drivers and tools ask before they show anything.
+//!
+//! Each table is made while binding, from the snapshot, and then queried like any other. What
+//! this database has not is a table without rows.
+
+mod activity;
+mod cell;
+mod layout;
+pub(crate) mod registered;
+mod types;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::{MemTable, source_as_provider};
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_catalog::View;
+use tidemark_functions::{FunctionKind, SETTINGS};
+use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_types::{EngineResult, SqlType, identifier};
+
+use crate::binder::Binder;
+use crate::binder::catalog::catalog_rows::{part_of, seen_columns};
+use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
+use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
+use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
+use crate::binder::sources::scope::Relation;
+
+const DATABASE: &str = "qdb";
+const DATABASE_OID: i32 = 1;
+const PG_CATALOG_OID: i32 = 11;
+const INFORMATION_SCHEMA_OID: i32 = 13_000;
+const PUBLIC_OID: i32 = 2_200;
+/// The schemas and their numbers.
+const SCHEMAS: &[(i32, &str)] = &[
+    (PG_CATALOG_OID, "pg_catalog"),
+    (PUBLIC_OID, "public"),
+    (INFORMATION_SCHEMA_OID, "information_schema"),
+];
+/// The owner of everything.
+const OWNER_OID: i32 = 10;
+const OWNER: &str = "admin";
+/// The only way tables are stored.
+const ACCESS_METHOD_OID: i32 = 2;
+const TABLESPACE_OID: i32 = 1_663;
+/// Numbers of functions go on from here.
+const FUNCTIONS_OID: i32 = 20_000;
+/// The collation of everything, whose name is `default`.
+const COLLATION_OID: i32 = 100;
+const UTF8: i32 = 6;
+
+macro_rules! row {
+    ($($column:ident: $value:expr),* $(,)?) => {
+        vec![$((stringify!($column), Cell::from($value))),*]
+    };
+}
+
+/// A table or a view, as the catalog shows it.
+struct Object {
+    oid: i32,
+    name: String,
+    /// `r` for a table, `v` for a view.
+    kind: &'static str,
+    columns: Vec<ColumnSchema>,
+    /// A view's query.
+    query: Option<String>,
+    rows: u64,
+    bytes: u64,
+}
+
+/// Numbers of the users' own objects go on from here.
+const OBJECTS_OID: i32 = 16_384;
+
+/// The number of a table.
+fn table_oid(schema: &TableSchema) -> i32 {
+    OBJECTS_OID + schema.id as i32
+}
+
+/// The number of a view: views have names alone.
+fn view_oid(view: &View) -> i32 {
+    let hash = identifier::fold(&view.name)
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (1 << 30) | (hash >> 3) as i32
+}
+
+/// Whether all rows come from the catalog: from tables that were made while binding.
+pub(crate) fn is_catalog(relation: &Relation) -> bool {
+    let (mut made, mut other) = (false, false);
+    let _ = relation.plan.apply(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let provider = source_as_provider(&scan.source);
+            let is_made = provider.is_ok_and(|provider| provider.is::<MemTable>());
+            made |= is_made;
+            other |= !is_made;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    made && !other
+}
+
+impl Binder<'_> {
+    /// The rows of a catalog table; `None` when there is none of this name.
+    pub(crate) fn pg_catalog(&mut self, name: &str) -> EngineResult<Option<Relation>> {
+        let Some((layout, is_pg)) = find(name) else { return Ok(None) };
+        if layout.name == "pg_stat_activity" {
+            return self.stat_activity(layout);
+        }
+        let rows =
+            if is_pg { self.pg_rows(layout.name)? } else { self.information_rows(layout.name)? };
+        let columns = layout.fields().map(|(name, letter)| {
+            // Rows of one table mostly have their cells in one order.
+            let mut place = 0;
+            let cells = rows.iter().map(|row| {
+                if row.get(place).is_none_or(|(known, _)| *known != name) {
+                    place = row.iter().position(|(known, _)| *known == name).unwrap_or(row.len());
+                }
+                row.get(place).map_or(&Cell::Null, |(_, cell)| cell)
+            });
+            let (sql_type, array) = column_of(letter, cells);
+            (name, sql_type, array)
+        });
+        let columns = columns.collect();
+        self.literal_rows(columns).map(Some)
+    }
+
+    fn pg_rows(&mut self, table: &str) -> EngineResult<Vec<Row>> {
+        Ok(match table {
+            "pg_namespace" => SCHEMAS
+                .iter()
+                .map(|&(oid, name)| row!(oid: oid, nspname: name, nspowner: OWNER_OID))
+                .collect(),
+            "pg_class" => {
+                let objects = self.objects()?;
+                let system = PG_CATALOG.iter().map(|one| (one, PG_CATALOG_OID));
+                let standard = INFORMATION_SCHEMA.iter().map(|one| (one, INFORMATION_SCHEMA_OID));
+                let system = system.chain(standard).map(|(one, schema)| system_class(one, schema));
+                objects.iter().map(class).chain(system).collect()
+            }
+            "pg_attribute" => {
+                let objects = self.objects()?;
+                let system =
+                    PG_CATALOG.iter().chain(INFORMATION_SCHEMA).flat_map(system_attributes);
+                objects.iter().flat_map(attributes).chain(system).collect()
+            }
+            "pg_attrdef" => self.objects()?.iter().flat_map(defaults).collect(),
+            "pg_type" => TYPES.iter().map(type_row).collect(),
+            "pg_proc" => functions(),
+            "pg_tables" => of_kind(&self.objects()?, "r")
+                .map(|object| {
+                    row!(
+                        schemaname: "public", tablename: object.name.clone(), tableowner: OWNER,
+                        hasindexes: false, hasrules: false, hastriggers: false,
+                        rowsecurity: false,
+                    )
+                })
+                .collect(),
+            "pg_views" => of_kind(&self.objects()?, "v")
+                .map(|object| {
+                    row!(
+                        schemaname: "public", viewname: object.name.clone(), viewowner: OWNER,
+                        definition: object.query.clone().unwrap_or_default(),
+                    )
+                })
+                .collect(),
+            "pg_stat_user_tables" | "pg_statio_all_tables" | "pg_statio_user_tables" => {
+                of_kind(&self.objects()?, "r")
+                    .map(|object| {
+                        row!(
+                            relid: object.oid, schemaname: "public", relname: object.name.clone(),
+                            n_live_tup: object.rows, n_dead_tup: 0,
+                        )
+                    })
+                    .collect()
+            }
+            "pg_roles" | "pg_user" => self.roles(),
+            other => fixed(other),
+        })
+    }
+
+    /// The roles known by name here: the owner and the current user.
+    fn roles(&self) -> Vec<Row> {
+        let user = self.context.user.as_str();
+        let other = (user != OWNER && !user.is_empty()).then_some((OWNER_OID + 1, user));
+        let role = |(oid, name): (i32, &str)| {
+            let name = || name.to_owned();
+            let all = oid == OWNER_OID;
+            row!(
+                oid: oid, rolname: name(), rolsuper: all, rolinherit: true, rolcreaterole: all,
+                rolcreatedb: false, rolcanlogin: true, rolreplication: false, rolconnlimit: -1,
+                rolpassword: "********", rolbypassrls: all,
+                usename: name(), usesysid: oid, usecreatedb: false, usesuper: all, userepl: false,
+                usebypassrls: all, passwd: "********",
+            )
+        };
+        std::iter::once((OWNER_OID, OWNER)).chain(other).map(role).collect()
+    }
+
+    fn information_rows(&mut self, table: &str) -> EngineResult<Vec<Row>> {
+        Ok(match table {
+            "tables" => self
+                .objects()?
+                .iter()
+                .map(|object| {
+                    let is_table = object.kind == "r";
+                    row!(
+                        table_catalog: DATABASE, table_schema: "public",
+                        table_name: object.name.clone(),
+                        table_type: if is_table { "BASE TABLE" } else { "VIEW" },
+                        is_insertable_into: if is_table { "YES" } else { "NO" }, is_typed: "NO",
+                    )
+                })
+                .collect(),
+            "columns" | "questdb_columns" => {
+                let native = table == "questdb_columns";
+                let objects = self.objects()?;
+                objects.iter().flat_map(|object| information_columns(object, native)).collect()
+            }
+            "schemata" => SCHEMAS
+                .iter()
+                .map(|&(_, name)| {
+                    row!(catalog_name: DATABASE, schema_name: name, schema_owner: OWNER)
+                })
+                .collect(),
+            "views" => of_kind(&self.objects()?, "v")
+                .map(|object| {
+                    row!(
+                        table_catalog: DATABASE, table_schema: "public",
+                        table_name: object.name.clone(),
+                        view_definition: object.query.clone().unwrap_or_default(),
+                        check_option: "NONE", is_updatable: "NO", is_insertable_into: "NO",
+                    )
+                })
+                .collect(),
+            "character_sets" => vec![row!(
+                character_set_name: "UTF8", character_repertoire: "UCS", form_of_use: "UTF8",
+                default_collate_catalog: DATABASE, default_collate_schema: "pg_catalog",
+                default_collate_name: "default",
+            )],
+            _ => Vec::new(),
+        })
+    }
+
+    /// Every table and view.
+    fn objects(&mut self) -> EngineResult<Vec<Object>> {
+        let mut objects = Vec::new();
+        for table in self.sorted_tables() {
+            let schema = table.schema();
+            let partitions = table.partition_list();
+            objects.push(Object {
+                oid: table_oid(schema),
+                name: schema.name.clone(),
+                kind: "r",
+                columns: match self.visibility() {
+                    Some(visibility) => part_of(schema, &seen_columns(visibility, schema)).columns,
+                    None => schema.columns.clone(),
+                },
+                query: None,
+                rows: table.row_count().unwrap_or(0),
+                bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
+            });
+        }
+        for view in self.sorted_views() {
+            // A view that cannot be read now has no columns now.
+            let fields = self.view_state(&view).columns.unwrap_or_default();
+            let column =
+                |field: tidemark_types::Field| ColumnSchema::new(field.name, field.sql_type);
+            objects.push(Object {
+                oid: view_oid(&view),
+                name: view.name.clone(),
+                kind: "v",
+                columns: fields.into_iter().map(column).collect(),
+                query: Some(view.query),
+                rows: 0,
+                bytes: 0,
+            });
+        }
+        Ok(objects)
+    }
+}
+
+/// The table a name means, and whether it is one of `pg_catalog`, whose name may be left out.
+fn find(name: &str) -> Option<(&'static Layout, bool)> {
+    let lower = name.to_ascii_lowercase();
+    if let Some(rest) = lower.strip_prefix("information_schema.") {
+        return INFORMATION_SCHEMA.iter().find(|one| one.name == rest).map(|one| (one, false));
+    }
+    let plain = lower.strip_prefix("pg_catalog.").unwrap_or(&lower);
+    PG_CATALOG.iter().find(|one| one.name == plain).map(|one| (one, true))
+}
+
+/// Whether the catalog has a table of this name.
+pub(crate) fn has_table(name: &str) -> bool {
+    find(name).is_some()
+}
+
+fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a Object> {
+    objects.iter().filter(move |object| object.kind == kind)
+}
+
+/// A row of `pg_class` for a table or view of the user's.
+fn class(object: &Object) -> Row {
+    let is_table = object.kind == "r";
+    row!(
+        oid: object.oid, relname: object.name.clone(), relnamespace: PUBLIC_OID, reltype: 0,
+        reloftype: 0, relowner: OWNER_OID, relam: if is_table { ACCESS_METHOD_OID } else { 0 },
+        relfilenode: if is_table { object.oid } else { 0 }, reltablespace: 0,
+        relpages: (object.bytes / 8192) as i32, reltuples: object.rows, relallvisible: 0,
+        reltoastrelid: 0, relpersistence: "p", relkind: object.kind,
+        relnatts: object.columns.len() as i16, relhasrules: !is_table, relispopulated: true,
+        relreplident: if is_table { "d" } else { "n" }, relrewrite: 0,
+    )
+}
+
+/// A row of `pg_class` for a table of the catalog.
+fn system_class(layout: &Layout, schema: i32) -> Row {
+    row!(
+        oid: layout.oid, relname: layout.name, relnamespace: schema, reltype: 0, reloftype: 0,
+        relowner: OWNER_OID, relam: 0, relfilenode: 0, reltablespace: 0, relpages: 0,
+        reltuples: -1, relallvisible: 0, reltoastrelid: 0, relpersistence: "p", relkind: "v",
+        relnatts: layout.fields().count() as i16, relispopulated: true,
+        relreplident: "n", relrewrite: 0,
+    )
+}
+
+fn attributes(object: &Object) -> Vec<Row> {
+    let columns = object.columns.iter().enumerate();
+    let of_column = |(index, column): (usize, &ColumnSchema)| {
+        let of = types::of(column.sql_type);
+        let mut row = attribute(object.oid, index, column.name.clone().into(), of);
+        row.extend(row!(
+            atttypmod: modifier(column.sql_type), attnotnull: column.not_null,
+            atthasdef: column.default.is_some(),
+        ));
+        row
+    };
+    columns.map(of_column).collect()
+}
+
+/// The columns of a table of the catalog.
+fn system_attributes(layout: &Layout) -> Vec<Row> {
+    let of_column = |(index, (name, letter)): (usize, (&'static str, &str))| {
+        let mut row = attribute(layout.oid, index, name.into(), types::of_letter(letter));
+        row.extend(row!(atttypmod: -1, attnotnull: false, atthasdef: false));
+        row
+    };
+    layout.fields().enumerate().map(of_column).collect()
+}
+
+/// What rows of `pg_attribute` have in common.
+fn attribute(relation: i32, index: usize, name: Cell, of: &PgType) -> Row {
+    let text = of.category == "S";
+    row!(
+        attrelid: relation, attname: name, atttypid: of.oid, attstattarget: -1,
+        attlen: of.length, attnum: index as i16 + 1, attndims: i32::from(of.element != 0),
+        attcacheoff: -1, attbyval: of.length > 0, attalign: align(of), attstorage: storage(of),
+        attcompression: "", attidentity: "", attgenerated: "", attisdropped: false,
+        attislocal: true, attinhcount: 0, attcollation: if text { COLLATION_OID } else { 0 },
+    )
+}
+
+fn defaults(object: &Object) -> Vec<Row> {
+    let columns = object.columns.iter().enumerate();
+    let rows = columns.filter_map(|(index, column)| {
+        let text = column.default.as_ref()?.text.clone();
+        let oid = object.oid.wrapping_mul(31).wrapping_add(index as i32) & i32::MAX;
+        Some(row!(oid: oid, adrelid: object.oid, adnum: index as i16 + 1, adbin: text))
+    });
+    rows.collect()
+}
+
+fn align(of: &PgType) -> &'static str {
+    match of.length {
+        1 => "c",
+        2 => "s",
+        8 | 16 => "d",
+        _ => "i",
+    }
+}
+
+fn storage(of: &PgType) -> &'static str {
+    if of.length < 0 { "x" } else { "p" }
+}
+
+fn type_row(of: &PgType) -> Row {
+    let function = |suffix: &str| match (of.io, suffix) {
+        // PostgreSQL writes some with an underscore, some without.
+        (io, "in" | "out") => format!("{io}{suffix}"),
+        (io, suffix) => format!("{}{suffix}", io.trim_end_matches('_')),
+    };
+    row!(
+        oid: of.oid, typname: of.name, typnamespace: PG_CATALOG_OID, typowner: OWNER_OID,
+        typlen: of.length, typbyval: of.length > 0 && of.length <= 8, typtype: of.kind,
+        typcategory: of.category, typispreferred: matches!(of.oid, 16 | 25 | 26 | 701 | 1184),
+        typisdefined: true, typdelim: ",", typrelid: 0,
+        typsubscript: if of.element == 0 { "-" } else { "array_subscript_handler" },
+        typelem: of.element, typarray: of.array, typinput: function("in"),
+        typoutput: function("out"), typreceive: receive(of, "recv"), typsend: receive(of, "send"),
+        typmodin: "-", typmodout: "-", typanalyze: "-", typalign: align(of),
+        typstorage: storage(of), typnotnull: false, typbasetype: 0, typtypmod: -1, typndims: 0,
+        typcollation: if of.category == "S" { COLLATION_OID } else { 0 },
+    )
+}
+
+/// The functions that read and write a type's binary form.
+fn receive(of: &PgType, what: &str) -> String {
+    let separated =
+        matches!(of.name, "timestamp" | "timestamptz" | "date" | "time") || of.io.ends_with('_');
+    let bare = of.io.trim_end_matches('_');
+    if separated { format!("{bare}_{what}") } else { format!("{bare}{what}") }
+}
+
+fn functions() -> Vec<Row> {
+    let docs = tidemark_functions::all_functions();
+    let row = |(index, doc): (usize, &tidemark_functions::FunctionDoc)| {
+        let kind = match doc.kind {
+            FunctionKind::Aggregate => "a",
+            FunctionKind::Window => "w",
+            FunctionKind::Scalar | FunctionKind::Table => "f",
+        };
+        row!(
+            oid: FUNCTIONS_OID + index as i32, proname: doc.name, pronamespace: PG_CATALOG_OID,
+            proowner: OWNER_OID, prolang: 12, procost: 1, prorows: 0, provariadic: 0,
+            prokind: kind, prosecdef: false, proleakproof: false, proisstrict: false,
+            proretset: doc.kind == FunctionKind::Table,
+            provolatile: if doc.changes { "v" } else { "i" }, proparallel: "s", prosrc: doc.name,
+        )
+    };
+    docs.iter().enumerate().map(row).collect()
+}
+
+/// Tables whose rows are always the same.
+fn fixed(table: &str) -> Vec<Row> {
+    match table {
+        "pg_database" => vec![row!(
+            oid: DATABASE_OID, datname: DATABASE, datdba: OWNER_OID, encoding: UTF8,
+            datcollate: "C", datctype: "C", datistemplate: false, datallowconn: true,
+            datconnlimit: -1, datlastsysoid: 0, dattablespace: TABLESPACE_OID,
+        )],
+        "pg_am" => vec![row!(
+            oid: ACCESS_METHOD_OID, amname: "column", amhandler: "column_handler", amtype: "t",
+        )],
+        "pg_tablespace" => vec![row!(
+            oid: TABLESPACE_OID, spcname: "pg_default", spcowner: OWNER_OID,
+        )],
+        "pg_collation" => vec![row!(
+            oid: COLLATION_OID, collname: "default", collnamespace: PG_CATALOG_OID,
+            collowner: OWNER_OID, collprovider: "d", collisdeterministic: true, collencoding: -1,
+            collcollate: "C", collctype: "C",
+        )],
+        "pg_extension" => vec![row!(
+            oid: 1, extname: "questdb", extowner: OWNER_OID, extnamespace: PUBLIC_OID,
+            extrelocatable: false, extversion: env!("CARGO_PKG_VERSION"),
+        )],
+        "pg_language" => vec![row!(
+            oid: 12, lanname: "internal", lanowner: OWNER_OID, lanispl: false,
+            lanpltrusted: false,
+        )],
+        "pg_settings" => SETTINGS
+            .iter()
+            .map(|&(name, setting)| {
+                row!(
+                    name: name, setting: setting, category: "Preset Options",
+                    context: "internal", vartype: "string", source: "default",
+                    boot_val: setting, reset_val: setting, pending_restart: false,
+                )
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Rows of `information_schema.columns`; with `native`, types by their names here.
+fn information_columns(object: &Object, native: bool) -> Vec<Row> {
+    let columns = object.columns.iter().enumerate();
+    let row = |(index, column): (usize, &ColumnSchema)| {
+        let of = types::of(column.sql_type);
+        let data_type = match column.sql_type {
+            other if native => other.name(),
+            _ if of.element != 0 => "ARRAY".to_owned(),
+            _ => of.title.to_owned(),
+        };
+        let number = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
+        let (precision, scale) = match column.sql_type {
+            SqlType::Byte | SqlType::Short => (Some(16), Some(0)),
+            SqlType::Int => (Some(32), Some(0)),
+            SqlType::Long => (Some(64), Some(0)),
+            SqlType::Float => (Some(24), None),
+            SqlType::Double => (Some(53), None),
+            SqlType::Decimal(precision, scale) => (Some(precision.into()), Some(scale.into())),
+            _ => (None, None),
+        };
+        let decimal = matches!(column.sql_type, SqlType::Decimal(..));
+        let radix = precision.map(|_| if decimal { 10 } else { 2 });
+        let mut row = row!(
+            table_catalog: DATABASE, table_schema: "public", table_name: object.name.clone(),
+            column_name: column.name.clone(), ordinal_position: index as i32 + 1,
+            is_nullable: if column.not_null { "NO" } else { "YES" }, data_type: data_type,
+            udt_catalog: DATABASE, udt_schema: "pg_catalog", udt_name: of.name,
+            is_identity: "NO", is_generated: "NEVER",
+            is_updatable: if object.kind == "r" { "YES" } else { "NO" },
+        );
+        row.push(("numeric_precision", number(precision)));
+        row.push(("numeric_precision_radix", number(radix)));
+        row.push(("numeric_scale", number(scale)));
+        row.push(("datetime_precision", number(column.sql_type.is_timestamp().then_some(6))));
+        if let Some(default) = &column.default {
+            row.push(("column_default", Cell::from(default.text.clone())));
+        }
+        row
+    };
+    columns.map(row).collect()
+}

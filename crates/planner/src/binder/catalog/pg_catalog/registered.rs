@@ -1,0 +1,251 @@
+//! Names for the numbers of catalog objects, and numbers for their names: `'t'::regclass`,
+//! `oid::regclass`, `format_type(oid, n)` and their kin.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, case, lit};
+use tidemark_ast::{CallNode, Span, TypeName};
+use tidemark_functions::{CastMode, SETTINGS};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::catalog::pg_catalog::types;
+use crate::binder::catalog::pg_catalog::types::TYPES;
+use crate::binder::catalog::pg_catalog::{
+    INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, PG_CATALOG, SCHEMAS,
+    of_kind, table_oid, view_oid,
+};
+use crate::binder::expressions::expression::Scope;
+use crate::binder::expressions::{constant, literal};
+use crate::binder::{Binder, Typed, error};
+
+/// A type whose values are objects of the catalog.
+#[derive(Clone, Copy)]
+pub(in crate::binder) enum Registered {
+    Class,
+    Type,
+    Namespace,
+    Role,
+}
+
+impl Registered {
+    /// The type a cast names, if it is one of these.
+    pub(in crate::binder) fn of(type_name: &TypeName) -> Option<Self> {
+        match type_name.name.to_ascii_lowercase().as_str() {
+            "regclass" => Some(Self::Class),
+            "regtype" => Some(Self::Type),
+            "regnamespace" => Some(Self::Namespace),
+            "regrole" => Some(Self::Role),
+            _ => None,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Class => "relation",
+            Self::Type => "type",
+            Self::Namespace => "schema",
+            Self::Role => "role",
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// `value::regclass`: the number of a name, the name of a number.
+    pub(in crate::binder) fn registered_cast(
+        &mut self,
+        operand: Typed,
+        kind: Registered,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        if operand.is_null_constant() {
+            return self.cast(operand, SqlType::Int, CastMode::Explicit, position);
+        }
+        let operand = self.settled(operand, SqlType::Varchar)?;
+        if let Some(text) = operand.constant.as_ref().and_then(text_of) {
+            return self.number_of(kind, &text).map(|oid| number(Some(oid))).ok_or_else(|| {
+                let message = format!("{} \"{text}\" does not exist", kind.word());
+                error::at(ErrorCode::TableNotFound, message, position)
+            });
+        }
+        let mut names = self.names_of(kind);
+        if operand.sql_type.is_integer() {
+            return self.lookup(operand, names, true, position);
+        }
+        let name = self.cast(operand, SqlType::String, CastMode::Explicit, position)?;
+        // Tools put names together from quoted parts.
+        let [quote, nothing] = ["\"", ""].map(literal::text);
+        let name = self.scalar_call("replace", vec![name, quote, nothing], position, &[])?;
+        let none = lit(ScalarValue::Int32(None));
+        if matches!(kind, Registered::Type) {
+            names.extend(TYPES.iter().map(|one| (one.oid, one.name.to_owned())));
+        }
+        let cases = names.into_iter().flat_map(|(oid, own)| {
+            let schema = if oid < OBJECTS_OID { "pg_catalog" } else { "public" };
+            let whole = format!("{schema}.{own}");
+            [own, whole].map(|text| (lit(ScalarValue::Utf8View(Some(text))), lit(oid)))
+        });
+        Ok(Typed::computed(cases_of(name.expr, cases, none)?, SqlType::Int))
+    }
+
+    /// `name::regclass::text`: the number that the first cast made, as its name again.
+    pub(in crate::binder) fn registered_name(
+        &mut self,
+        number: Typed,
+        kind: Registered,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        self.lookup(number, self.names_of(kind), true, position)
+    }
+
+    /// Calls whose answer is in the catalog; `None` for every other name.
+    pub(in crate::binder) fn catalog_call(
+        &mut self,
+        name: &str,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Typed>> {
+        let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+        let Some(first) = call.arguments.first() else { return Ok(None) };
+        let at = call.name.span;
+        let texts = match plain {
+            "to_regclass" | "to_regtype" | "current_setting" => {
+                let argument = self.expression(*first, scope)?;
+                let text = argument.constant.as_ref().and_then(text_of).unwrap_or_default();
+                return Ok(Some(match plain {
+                    "to_regclass" => number(self.number_of(Registered::Class, &text)),
+                    "to_regtype" => number(self.number_of(Registered::Type, &text)),
+                    _ => setting(&text),
+                }));
+            }
+            "pg_table_is_visible" => {
+                let argument = self.expression(*first, scope)?;
+                let oid = self.cast(argument, SqlType::Int, CastMode::Explicit, at)?.expr;
+                let (first, last) = (INFORMATION_SCHEMA_OID, INFORMATION_SCHEMA_OID + 999);
+                let elsewhere = oid.clone().between(lit(first), lit(last));
+                let visible = Typed::computed(oid.is_not_null().and(!elsewhere), SqlType::Boolean);
+                return Ok(Some(visible));
+            }
+            "format_type" => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
+            "pg_get_viewdef" => {
+                let objects = self.objects()?;
+                let views = of_kind(&objects, "v");
+                views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
+            }
+            "pg_database_size" => {
+                let objects = self.objects()?;
+                let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
+                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+                let value = ScalarValue::Int64(Some(bytes));
+                return Ok(Some(Typed::literal(value, SqlType::Long)));
+            }
+            "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
+                let objects = self.objects()?;
+                objects.iter().map(|object| (object.oid, object.bytes.to_string())).collect()
+            }
+            _ => return Ok(None),
+        };
+        let mut argument = self.expression(*first, scope)?;
+        if let Some(text) = argument.constant.as_ref().and_then(text_of) {
+            argument = number(self.number_of(Registered::Class, &text));
+        }
+        let found = self.lookup(argument, texts, false, at)?;
+        if let ("format_type", Some(modifier)) = (plain, call.arguments.get(1)) {
+            let modifier = self.expression(*modifier, scope)?;
+            let modifier = self.cast(modifier, SqlType::Long, CastMode::Explicit, at)?;
+            return self.scalar_call(plain, vec![found, modifier], at, &[at, at]).map(Some);
+        }
+        if plain.ends_with("_size") {
+            return self.cast(found, SqlType::Long, CastMode::Explicit, at).map(Some);
+        }
+        Ok(Some(found))
+    }
+
+    /// The text listed for a number; else the number as text, or null.
+    fn lookup(
+        &mut self,
+        operand: Typed,
+        texts: Vec<(i32, String)>,
+        keep: bool,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.cast(operand, SqlType::Int, CastMode::Explicit, position)?;
+        let as_text = self.cast(operand.clone(), SqlType::String, CastMode::Explicit, position)?;
+        let none = lit(ScalarValue::Utf8View(None));
+        let otherwise = if keep { as_text.expr } else { none };
+        let texts =
+            texts.into_iter().map(|(oid, text)| (lit(oid), lit(ScalarValue::Utf8View(Some(text)))));
+        let typed = Typed::computed(cases_of(operand.expr, texts, otherwise)?, SqlType::String);
+        Ok(if operand.constant.is_some() { typed.folded() } else { typed })
+    }
+
+    fn names_of(&self, kind: Registered) -> Vec<(i32, String)> {
+        match kind {
+            Registered::Class => {
+                let tables = self.sorted_tables();
+                let tables = tables
+                    .iter()
+                    .map(|table| (table_oid(table.schema()), table.schema().name.clone()));
+                let views = self.sorted_views();
+                let views = views.iter().map(|view| (view_oid(view), view.name.clone()));
+                let system = PG_CATALOG.iter().map(|one| (one.oid, one.name.to_owned()));
+                let standard = INFORMATION_SCHEMA
+                    .iter()
+                    .map(|one| (one.oid, format!("information_schema.{}", one.name)));
+                tables.chain(views).chain(system).chain(standard).collect()
+            }
+            Registered::Type => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
+            Registered::Namespace => {
+                SCHEMAS.iter().map(|&(oid, name)| (oid, name.to_owned())).collect()
+            }
+            Registered::Role => vec![(OWNER_OID, OWNER.to_owned())],
+        }
+    }
+
+    /// The number of what a text names: the number itself, a name, or a name with its schema.
+    fn number_of(&self, kind: Registered, text: &str) -> Option<i32> {
+        if let Ok(oid) = text.parse() {
+            return Some(oid);
+        }
+        let bare = text.replace('"', "");
+        let plain = ["pg_catalog.", "public."].iter().find_map(|schema| bare.strip_prefix(schema));
+        let plain = plain.unwrap_or(&bare);
+        if matches!(kind, Registered::Type) {
+            return types::by_name(plain).map(|one| one.oid);
+        }
+        let names = self.names_of(kind);
+        names.into_iter().find(|(_, name)| identifier::same(name, plain)).map(|(oid, _)| oid)
+    }
+}
+
+/// The value of the first of the keys that `of` equals. `of` occurs once: compared with each key by
+/// itself, look-ups within look-ups would multiply.
+fn cases_of(
+    of: Expr,
+    mut cases: impl Iterator<Item = (Expr, Expr)>,
+    otherwise: Expr,
+) -> EngineResult<Expr> {
+    let Some((key, value)) = cases.next() else { return Ok(otherwise) };
+    let mut found = case(of).when(key, value);
+    for (key, value) in cases {
+        found = found.when(key, value);
+    }
+    found.otherwise(otherwise).map_err(error::plan)
+}
+
+fn number(oid: Option<i32>) -> Typed {
+    Typed::literal(ScalarValue::Int32(oid), SqlType::Int)
+}
+
+fn setting(name: &str) -> Typed {
+    // The peer tells its version in `version()` and the start of a connection alone.
+    let named = |known: &str| known.eq_ignore_ascii_case(name) && known != "server_version";
+    let found = SETTINGS.iter().find(|(known, _)| named(known));
+    literal::text(found.map_or("", |(_, value)| value))
+}
+
+/// The text of a constant; one character is a CHAR.
+fn text_of(value: &ScalarValue) -> Option<String> {
+    match value {
+        ScalarValue::UInt16(Some(unit)) => char::from_u32((*unit).into()).map(String::from),
+        other => constant::as_text(other).map(str::to_owned),
+    }
+}

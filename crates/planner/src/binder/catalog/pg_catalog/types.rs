@@ -1,0 +1,147 @@
+//! The types that clients of `PostgreSQL` know, and which of them represents each of ours.
+
+use tidemark_types::SqlType;
+
+/// A row of `pg_type`.
+pub(crate) struct PgType {
+    /// Its number, fixed by `PostgreSQL`.
+    pub(crate) oid: i32,
+    pub(crate) name: &'static str,
+    /// What `format_type` calls it.
+    pub(crate) title: &'static str,
+    /// Bytes; -1 when they vary.
+    pub(crate) length: i16,
+    /// `b` for base, `p` for pseudo.
+    pub(crate) kind: &'static str,
+    pub(crate) category: &'static str,
+    /// The type of an array's elements, else 0.
+    pub(crate) element: i32,
+    /// The array of this type, else 0.
+    pub(crate) array: i32,
+    /// What its input and output functions begin with.
+    pub(crate) io: &'static str,
+}
+
+const fn base(
+    (oid, array): (i32, i32),
+    (name, title): (&'static str, &'static str),
+    length: i16,
+    category: &'static str,
+    io: &'static str,
+) -> PgType {
+    PgType { oid, name, title, length, kind: "b", category, element: 0, array, io }
+}
+
+const fn array(oid: i32, name: &'static str, title: &'static str, element: i32) -> PgType {
+    let (kind, category, io) = ("b", "A", "array_");
+    PgType { oid, name, title, length: -1, kind, category, element, array: 0, io }
+}
+
+/// Every type that the catalog lists, by number.
+pub(crate) const TYPES: &[PgType] = &[
+    base((16, 1000), ("bool", "boolean"), 1, "B", "bool"),
+    base((17, 1001), ("bytea", "bytea"), -1, "U", "bytea"),
+    base((18, 1002), ("char", "\"char\""), 1, "Z", "char"),
+    base((19, 1003), ("name", "name"), 64, "S", "name"),
+    base((20, 1016), ("int8", "bigint"), 8, "N", "int8"),
+    base((21, 1005), ("int2", "smallint"), 2, "N", "int2"),
+    base((23, 1007), ("int4", "integer"), 4, "N", "int4"),
+    base((24, 1008), ("regproc", "regproc"), 4, "N", "regproc"),
+    base((25, 1009), ("text", "text"), -1, "S", "text"),
+    base((26, 1028), ("oid", "oid"), 4, "N", "oid"),
+    base((114, 199), ("json", "json"), -1, "U", "json_"),
+    base((700, 1021), ("float4", "real"), 4, "N", "float4"),
+    base((701, 1022), ("float8", "double precision"), 8, "N", "float8"),
+    base((705, 0), ("unknown", "unknown"), -2, "X", "unknown"),
+    array(1000, "_bool", "boolean[]", 16),
+    array(1001, "_bytea", "bytea[]", 17),
+    array(1002, "_char", "\"char\"[]", 18),
+    array(1003, "_name", "name[]", 19),
+    array(1005, "_int2", "smallint[]", 21),
+    array(1007, "_int4", "integer[]", 23),
+    array(1009, "_text", "text[]", 25),
+    array(1014, "_bpchar", "character[]", 1042),
+    array(1015, "_varchar", "character varying[]", 1043),
+    array(1016, "_int8", "bigint[]", 20),
+    array(1021, "_float4", "real[]", 700),
+    array(1022, "_float8", "double precision[]", 701),
+    array(1028, "_oid", "oid[]", 26),
+    base((1042, 1014), ("bpchar", "character"), -1, "S", "bpchar"),
+    base((1043, 1015), ("varchar", "character varying"), -1, "S", "varchar"),
+    base((1082, 1182), ("date", "date"), 4, "D", "date_"),
+    base((1083, 1183), ("time", "time without time zone"), 8, "D", "time_"),
+    base((1114, 1115), ("timestamp", "timestamp without time zone"), 8, "D", "timestamp_"),
+    array(1115, "_timestamp", "timestamp without time zone[]", 1114),
+    array(1182, "_date", "date[]", 1082),
+    base((1184, 1185), ("timestamptz", "timestamp with time zone"), 8, "D", "timestamptz_"),
+    array(1185, "_timestamptz", "timestamp with time zone[]", 1184),
+    base((1186, 1187), ("interval", "interval"), 16, "T", "interval_"),
+    array(1231, "_numeric", "numeric[]", 1700),
+    base((1700, 1231), ("numeric", "numeric"), -1, "N", "numeric_"),
+    base((2205, 2210), ("regclass", "regclass"), 4, "N", "regclass"),
+    base((2206, 2211), ("regtype", "regtype"), 4, "N", "regtype"),
+    PgType { kind: "p", ..base((2249, 0), ("record", "record"), -1, "P", "record_") },
+    PgType { kind: "p", ..base((2275, 0), ("cstring", "cstring"), -2, "P", "cstring_") },
+    PgType { kind: "p", ..base((2278, 0), ("void", "void"), 4, "P", "void_") },
+    PgType { kind: "p", ..base((2279, 0), ("trigger", "trigger"), 4, "P", "trigger_") },
+    PgType { kind: "p", ..base((2281, 0), ("internal", "internal"), 8, "P", "internal_") },
+    base((2950, 2951), ("uuid", "uuid"), 16, "U", "uuid_"),
+    array(2951, "_uuid", "uuid[]", 2950),
+];
+
+/// The type with this number.
+pub(crate) fn by_oid(oid: i32) -> Option<&'static PgType> {
+    TYPES.iter().find(|one| one.oid == oid)
+}
+
+/// The type with this name or title.
+pub(crate) fn by_name(name: &str) -> Option<&'static PgType> {
+    let same = |known: &str| known.eq_ignore_ascii_case(name);
+    TYPES.iter().find(|one| same(one.name) || same(one.title))
+}
+
+/// How a column's values reach clients; the wire protocol says the same.
+pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
+    let oid = match sql_type {
+        SqlType::Boolean => 16,
+        SqlType::Byte | SqlType::Short => 21,
+        SqlType::Int => 23,
+        SqlType::Long => 20,
+        SqlType::Float => 700,
+        SqlType::Double => 701,
+        SqlType::Char => 1042,
+        SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs => 1114,
+        SqlType::Uuid => 2950,
+        SqlType::Binary => 17,
+        SqlType::Decimal(..) => 1700,
+        SqlType::DoubleArray(_) => 1022,
+        _ => 1043,
+    };
+    by_oid(oid).unwrap_or(&TYPES[0])
+}
+
+/// What a column of the catalog is, by its letter.
+pub(crate) fn of_letter(letter: &str) -> &'static PgType {
+    let oid = match letter {
+        "o" => 26,
+        "i" => 23,
+        "s" => 21,
+        "l" => 20,
+        "f" => 700,
+        "b" => 16,
+        "p" => 1114,
+        "r" => 24,
+        "v" => 1022,
+        _ => 25,
+    };
+    by_oid(oid).unwrap_or(&TYPES[0])
+}
+
+/// The length or the precision, as `PostgreSQL` packs them; -1 for none.
+pub(crate) fn modifier(sql_type: SqlType) -> i32 {
+    match sql_type {
+        SqlType::Char => 5,
+        SqlType::Decimal(precision, scale) => (i32::from(precision) << 16 | i32::from(scale)) + 4,
+        _ => -1,
+    }
+}

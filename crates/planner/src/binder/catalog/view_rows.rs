@@ -1,0 +1,139 @@
+//! What the catalog lists of views: `views()`, SHOW CREATE VIEW, SHOW CREATE DATABASE.
+
+use std::sync::Arc;
+
+use arrow_array::TimestampMicrosecondArray;
+use tidemark_ast::{Name, ViewKind};
+use tidemark_border::Permission;
+use tidemark_catalog::View;
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::catalog::catalog_rows::texts;
+use crate::binder::catalog::show::create_table_text;
+use crate::binder::sources::scope::Relation;
+use crate::binder::statements::view::{ViewState, no_view};
+use crate::binder::{Binder, error};
+
+/// What SHOW CREATE DATABASE can be restricted to.
+const CATEGORIES: &[&str] = &[
+    "ALL",
+    "SCHEMA",
+    "ACL",
+    "TABLES",
+    "VIEWS",
+    "MATERIALIZED_VIEWS",
+    "USERS",
+    "GROUPS",
+    "SERVICE_ACCOUNTS",
+    "PERMISSIONS",
+];
+
+impl Binder<'_> {
+    /// `views()`: all views, each with what is wrong with it now.
+    pub(crate) fn views_rows(&mut self) -> EngineResult<Relation> {
+        let views = self.sorted_views();
+        let states: Vec<ViewState> = views.iter().map(|view| self.view_state(view)).collect();
+        let reason = |(view, state): (&View, &ViewState)| {
+            let own = format!("view '{}' is invalid: ", view.name);
+            let message =
+                state.columns.as_ref().err().map_or("", |failure| failure.message.as_str());
+            Some(message.strip_prefix(&own).unwrap_or(message).to_owned())
+        };
+        let reasons = texts(views.iter().zip(&states).map(reason));
+        let status =
+            |state: &ViewState| Some(if state.columns.is_ok() { "valid" } else { "invalid" });
+        let changed = views.iter().map(|view| view.changed_micros);
+        let changed = TimestampMicrosecondArray::from_iter_values(changed);
+        self.literal_rows(vec![
+            ("view_name", SqlType::String, texts(views.iter().map(|view| Some(&view.name)))),
+            ("view_sql", SqlType::String, texts(views.iter().map(|view| Some(&view.query)))),
+            ("view_table_dir_name", SqlType::String, texts(views.iter().map(|_| None::<&str>))),
+            ("invalidation_reason", SqlType::String, reasons),
+            ("view_status", SqlType::String, texts(states.iter().map(status))),
+            ("view_status_update_time", SqlType::Timestamp, Arc::new(changed)),
+        ])
+    }
+
+    /// SHOW CREATE VIEW.
+    pub(crate) fn show_create_view(
+        &mut self,
+        what: ViewKind,
+        name: &Name,
+    ) -> EngineResult<Relation> {
+        if what == ViewKind::MaterializedView {
+            return Err(error::not_supported("materialized views are", name.span));
+        }
+        self.must_see(name, Permission::Select)?;
+        let Some(view) = self.view(&name.text) else {
+            if self.snapshot.table(&name.text).is_some() {
+                let message = "view name expected, got table name";
+                return Err(error::at(ErrorCode::TableNotFound, message, name.span));
+            }
+            return Err(no_view(name));
+        };
+        self.note_whole(&view.name);
+        let ddl = create_view_text(&view);
+        self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
+    }
+
+    /// SHOW CREATE DATABASE: one statement per row, what a statement needs before it.
+    pub(crate) fn show_create_database(
+        &mut self,
+        exclude: bool,
+        categories: &[Name],
+    ) -> EngineResult<Relation> {
+        for name in categories {
+            if !CATEGORIES.iter().any(|known| known.eq_ignore_ascii_case(&name.text)) {
+                let message = format!("unknown category: {}", name.text);
+                return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+            }
+        }
+        let named = |wanted: &str| {
+            let covers = [wanted, "SCHEMA", "ALL"];
+            let is_covered =
+                |name: &Name| covers.iter().any(|known| known.eq_ignore_ascii_case(&name.text));
+            categories.iter().any(is_covered)
+        };
+        let wanted = |category: &str| categories.is_empty() || named(category) != exclude;
+        let mut statements = Vec::new();
+        if wanted("TABLES") {
+            for table in self.listed_tables() {
+                let name = &table.schema().name;
+                if self.visibility().is_some_and(|visibility| !visibility.sees_whole(name)) {
+                    continue;
+                }
+                self.note_whole(name);
+                statements.push(create_table_text(table.schema()));
+            }
+        }
+        if wanted("VIEWS") {
+            for view in self.views_in_order() {
+                self.note_whole(&view.name);
+                statements.push(create_view_text(&view));
+            }
+        }
+        self.literal_rows(vec![("ddl", SqlType::Varchar, texts(statements.into_iter().map(Some)))])
+    }
+
+    /// All views, each after those it reads.
+    fn views_in_order(&mut self) -> Vec<View> {
+        let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
+        for view in self.sorted_views() {
+            let reads = self.view_state(&view).reads;
+            waiting.push((view, reads));
+        }
+        let mut ordered = Vec::with_capacity(waiting.len());
+        while !waiting.is_empty() {
+            let is_waiting =
+                |name: &String| waiting.iter().any(|(view, _)| identifier::same(&view.name, name));
+            let ready = waiting.iter().position(|(_, reads)| !reads.iter().any(is_waiting));
+            // Views that name each other are all invalid: any order is as good.
+            ordered.push(waiting.remove(ready.unwrap_or(0)).0);
+        }
+        ordered
+    }
+}
+
+fn create_view_text(view: &View) -> String {
+    format!("CREATE VIEW '{}' AS ( \n{}\n);", view.name.replace('\'', "''"), view.query)
+}

@@ -1,0 +1,343 @@
+//! GROUP BY, written or implied: every item without an aggregate is a key.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
+use hashbrown::HashSet;
+use tidemark_ast::{Name, Node, NodeId};
+use tidemark_functions::{CastMode, cast, in_64_bits};
+use tidemark_operators::{SampleByNode, captured, has_subquery};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::clauses::grouping::is_grouping;
+use crate::binder::clauses::order;
+use crate::binder::clauses::projection::{Replaced, Stage};
+use crate::binder::clauses::select::Item;
+use crate::binder::expressions::expression::{Scope, has_aggregate, has_window};
+use crate::binder::sources::scope::Relation;
+use crate::binder::{Binder, Typed, error};
+
+/// Expressions in the order in which they were met, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Exprs {
+    list: Vec<Expr>,
+    known: HashSet<Expr>,
+}
+
+impl Exprs {
+    /// Adds what is not there yet.
+    pub(crate) fn push(&mut self, expr: &Expr) {
+        if self.known.insert(expr.clone()) {
+            self.list.push(expr.clone());
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Expr> {
+        self.list
+    }
+}
+
+impl std::ops::Deref for Exprs {
+    type Target = [Expr];
+
+    fn deref(&self) -> &[Expr] {
+        &self.list
+    }
+}
+
+/// The aggregates of an expression, in order of appearance.
+pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
+    // The closure never fails.
+    let _ = expr.apply(|node| {
+        if let Expr::AggregateFunction(_) = node {
+            into.push(node);
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+}
+
+/// The columns of an expression that stand outside its aggregates.
+pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
+    let _ = expr.apply(|node| match node {
+        Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),
+        Expr::Column(_) => {
+            into.push(node);
+            Ok(TreeNodeRecursion::Jump)
+        }
+        _ => {
+            for read in captured(node).into_iter().flatten() {
+                collect_plain_columns(read, into);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        }
+    });
+}
+
+impl Binder<'_> {
+    /// Groups rows. `extras` are expressions of ORDER BY and HAVING, for their aggregates.
+    pub(crate) fn aggregate(
+        &mut self,
+        source: Relation,
+        items: Vec<Item>,
+        group_by: &[NodeId],
+        extras: &[Typed],
+    ) -> EngineResult<Stage> {
+        let mut aggregates = Exprs::default();
+        for item in &items {
+            collect_aggregates(&item.value.expr, &mut aggregates);
+        }
+        for extra in extras {
+            collect_aggregates(&extra.expr, &mut aggregates);
+        }
+        let levels = self.levels(group_by, &source, &items)?;
+        let (plan, replaced) = if levels.is_plain() && !aggregates.iter().any(is_grouping) {
+            let mut keys = levels.keys.clone();
+            if group_by.is_empty() {
+                implied_keys(&items, &source, &mut keys);
+            }
+            self.grouped_plan(&source, &keys, &aggregates)?
+        } else {
+            self.levels_plan(&levels, &aggregates, &[], |binder, keys, aggregates| {
+                binder.grouped_plan(&source, keys, aggregates)
+            })?
+        };
+        let keys = levels.keys;
+        let mut rewritten = Vec::with_capacity(items.len());
+        for item in items {
+            let expr = replaced.apply(item.value.expr.clone())?;
+            if !group_by.is_empty() && reads_source(&expr, &source) {
+                return Err(self.ungrouped_column(&item, &source, &keys));
+            }
+            rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
+        }
+        Ok(Stage { source, plan, items: rewritten, replaced, timestamp: None, ascending: false })
+    }
+
+    /// A key of GROUP BY: a position, the name of an item, or an expression.
+    pub(crate) fn group_key(
+        &mut self,
+        id: NodeId,
+        source: &Relation,
+        items: &[Item],
+    ) -> EngineResult<Typed> {
+        let position = self.tree.span(id);
+        let key = match self.node(id)? {
+            Node::Integer { text } => {
+                let index = order::position(text, items.len(), position)?;
+                items[index].value.clone()
+            }
+            Node::Column { path } => match item_named(path, items) {
+                Some(item) if item.node.is_some() => item.value.clone(),
+                _ => match source.resolve(path) {
+                    Ok(index) => {
+                        let column = &source.columns[index];
+                        Typed::computed(column.expr(), column.sql_type)
+                    }
+                    Err(failure) => self.outer_column(path)?.ok_or(failure)?,
+                },
+            },
+            _ => {
+                let scope = Scope { aggregates: true, ..Scope::rows(source) };
+                self.expression(id, &scope)?
+            }
+        };
+        let refused = match (has_aggregate(&key.expr), has_window(&key.expr)) {
+            (true, _) => "aggregate functions are not allowed in GROUP BY",
+            (_, true) => "window functions are not allowed in GROUP BY",
+            _ => return Ok(key),
+        };
+        Err(error::at(ErrorCode::NotSupported, refused, position))
+    }
+
+    /// The error for an item that is neither key nor aggregate, at the column that makes it so.
+    fn ungrouped_column(
+        &self,
+        item: &Item,
+        source: &Relation,
+        keys: &[(Expr, SqlType)],
+    ) -> tidemark_types::EngineError {
+        let at = item.node.and_then(|id| self.first_ungrouped(id, source, keys));
+        let fallback = item.node.map(|id| self.tree.span(id)).unwrap_or_default();
+        error::at(
+            ErrorCode::ColumnNotFound,
+            "column must appear in GROUP BY clause or aggregate function",
+            at.unwrap_or(fallback),
+        )
+    }
+
+    fn first_ungrouped(
+        &self,
+        id: NodeId,
+        source: &Relation,
+        keys: &[(Expr, SqlType)],
+    ) -> Option<tidemark_ast::Span> {
+        match self.tree.get(id)? {
+            Node::Column { path } => {
+                let column = &source.columns[source.resolve(path).ok()?];
+                let grouped = keys.iter().any(|(key, _)| *key == column.expr());
+                (!grouped).then(|| self.tree.span(id))
+            }
+            Node::Binary { left, right, .. } => self
+                .first_ungrouped(*left, source, keys)
+                .or_else(|| self.first_ungrouped(*right, source, keys)),
+            Node::Unary { operand, .. } | Node::Cast { operand, .. } => {
+                self.first_ungrouped(*operand, source, keys)
+            }
+            Node::Concat { operands, .. } | Node::Logical { operands, .. } => {
+                operands.iter().find_map(|id| self.first_ungrouped(*id, source, keys))
+            }
+            Node::Call(call)
+                if !tidemark_functions::is_aggregate_call(
+                    &call.name.text,
+                    call.arguments.len(),
+                ) =>
+            {
+                call.arguments.iter().find_map(|id| self.first_ungrouped(*id, source, keys))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
+    let [name] = path else { return None };
+    items
+        .iter()
+        .find(|item| identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr))
+}
+
+/// Items without aggregates are keys whole; beside an aggregate, each column is one, and so is each
+/// that a window function reads: windows are computed over the groups.
+fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
+    let mut known: HashSet<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
+    let mut add = |expr: &Expr, sql_type: SqlType| {
+        if known.insert(expr.clone()) {
+            keys.push((expr.clone(), sql_type));
+        }
+    };
+    let mut whole = Vec::new();
+    for item in items {
+        let expr = &item.value.expr;
+        let composed = has_aggregate(expr) || has_window(expr) || has_subquery(expr);
+        if !composed && !matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
+            whole.extend(in_64_bits(expr));
+            whole.push(expr.clone());
+        }
+    }
+    for item in items {
+        let expr = &item.value.expr;
+        let mut columns = Exprs::default();
+        if has_window(expr) {
+            // `i % 2` in a window reads the key `i % 2`, not `i`.
+            collect_plain_columns(&without(expr, &whole), &mut columns);
+        } else {
+            collect_plain_columns(expr, &mut columns);
+        }
+        if has_aggregate(expr) || has_window(expr) || has_subquery(expr) {
+            for column in columns.iter() {
+                add(column, type_of(column, source));
+            }
+        } else if item.value.constant.is_none() && (!columns.is_empty() || expr.is_volatile()) {
+            add(expr, item.value.sql_type);
+        }
+    }
+}
+
+/// The expression with null in the place of each of these in it.
+fn without(expr: &Expr, keys: &[Expr]) -> Expr {
+    let nothing = || Expr::Literal(ScalarValue::Null, None);
+    let emptied = expr.clone().transform_down(|node| {
+        if keys.contains(&node) {
+            return Ok(Transformed::new(nothing(), true, TreeNodeRecursion::Jump));
+        }
+        Ok(Transformed::no(node))
+    });
+    emptied.map_or_else(|_| expr.clone(), |emptied| emptied.data)
+}
+
+/// What comparisons and windows read of a key that is made by arithmetic of INTs, and the same of
+/// the column that has the key's values.
+fn as_long(key: &Expr, column: &Expr) -> Option<(Expr, Expr)> {
+    let wide = in_64_bits(key)?;
+    let long = cast(column.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit).ok()?;
+    Some((wide, long))
+}
+
+/// The SQL type of a column of the source.
+pub(crate) fn type_of(expr: &Expr, source: &Relation) -> SqlType {
+    source
+        .columns
+        .iter()
+        .find(|column| column.is(expr))
+        .map_or(SqlType::Null, |column| column.sql_type)
+}
+
+fn reads_source(expr: &Expr, source: &Relation) -> bool {
+    expr.exists(|node| {
+        let own =
+            matches!(node, Expr::Column(_)) && source.columns.iter().any(|column| column.is(node));
+        let inside = captured(node).into_iter().flatten();
+        Ok(own || inside.into_iter().any(|read| reads_source(read, source)))
+    })
+    .unwrap_or(false)
+}
+
+impl Binder<'_> {
+    /// Groups by our operator where keys are symbols, there are none, or an aggregate depends on
+    /// the order of rows; else by `DataFusion`'s.
+    pub(crate) fn grouped_plan(
+        &self,
+        source: &Relation,
+        keys: &[(Expr, SqlType)],
+        aggregates: &[Expr],
+    ) -> EngineResult<(LogicalPlan, Replaced)> {
+        let mut replaced = Replaced::default();
+        let name = |prefix: &str, number: usize| format!("{prefix}{number}");
+        let mut key_exprs = Vec::with_capacity(keys.len());
+        for (number, (key, _)) in keys.iter().enumerate() {
+            key_exprs.push(key.clone().alias(name("k", number)));
+            let column = ident(name("k", number));
+            if let Some((wide, long)) = as_long(key, &column) {
+                replaced.insert(wide, long);
+            }
+            replaced.insert(key.clone(), column);
+        }
+        let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
+        for (number, aggregate) in aggregates.iter().enumerate() {
+            aggregate_exprs.push(aggregate.clone().alias(name("a", number)));
+            replaced.insert(aggregate.clone(), ident(name("a", number)));
+        }
+        let input = source.plan.clone();
+        let symbols = keys
+            .iter()
+            .all(|(key, sql_type)| *sql_type == SqlType::Symbol && matches!(key, Expr::Column(_)));
+        let ordered = aggregates.iter().any(|aggregate| match aggregate {
+            Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
+            _ => false,
+        });
+        let input = match source.timestamp_column() {
+            // The join with the rows around a correlated sub-query keeps no order.
+            Some(column) if ordered && source.ascending && !self.outer.is_empty() => {
+                let key = datafusion::logical_expr::SortExpr::new(column.expr(), true, true);
+                order::sort(input, std::iter::once(key))?
+            }
+            _ => input,
+        };
+        let plan = if (symbols || ordered) && !aggregates.is_empty() {
+            let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
+                .map_err(error::plan)?;
+            LogicalPlan::Extension(Extension { node: Arc::new(node) })
+        } else if key_exprs.is_empty() && aggregate_exprs.is_empty() {
+            // The empty grouping set: a row, whatever the input has.
+            crate::binder::sources::relation::one_row().plan
+        } else {
+            let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
+                .map_err(error::plan)?;
+            LogicalPlan::Aggregate(node)
+        };
+        Ok((plan, replaced))
+    }
+}

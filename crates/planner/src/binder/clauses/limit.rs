@@ -1,0 +1,163 @@
+//! LIMIT: the first rows, the last rows, ranges counted from either end.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_window::row_number::row_number_udwf;
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{
+    EmptyRelation, Expr, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, ident, lit,
+};
+use tidemark_ast::{Limit, NodeId};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::clauses::order;
+use crate::binder::expressions::constant;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::Relation;
+use crate::binder::{Binder, error};
+
+/// A row's place, as an offset from the first row or from the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    FromStart(i64),
+    FromEnd(i64),
+}
+
+impl Binder<'_> {
+    /// The rows that LIMIT leaves.
+    pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
+        let source = self.in_own_order(source)?;
+        let first = self.limit_number(limit.first)?;
+        let second = self.limit_number(limit.second)?;
+        if let Some(offset) = self.limit_number(limit.offset)? {
+            let skip = offset.max(0);
+            let end = first.map_or(i64::MAX, |count| skip.saturating_add(count.max(0)));
+            return range(source, skip, end);
+        }
+        match (first, second) {
+            (None, None) => Ok(source),
+            (Some(count), None) | (None, Some(count)) if count >= 0 => range(source, 0, count),
+            (Some(count), None) | (None, Some(count)) => {
+                places(source, Place::FromEnd(-count), Place::FromEnd(0))
+            }
+            (Some(a), Some(b)) if a >= 0 && b >= 0 => range(source, a.min(b), a.max(b)),
+            (Some(a), Some(0)) => places(source, Place::FromEnd(-a), Place::FromEnd(0)),
+            (Some(a), Some(b)) if a < 0 && b < 0 => {
+                let (far, near) = ((-a).max(-b), (-a).min(-b));
+                places(source, Place::FromEnd(far), Place::FromEnd(near))
+            }
+            (Some(a), Some(b)) if a >= 0 => places(source, Place::FromStart(a), Place::FromEnd(-b)),
+            (Some(_), Some(_)) => Err(error::at(
+                ErrorCode::InvalidValue,
+                "LIMIT <negative>, <positive> is not allowed",
+                limit.first.map_or(limit.span, |id| self.tree.span(id)),
+            )),
+        }
+    }
+
+    /// Where rows of a correlated sub-query are counted, the order of time is said, because they
+    /// meet the rows around them in a join.
+    fn in_own_order(&self, source: Relation) -> EngineResult<Relation> {
+        match source.timestamp_column() {
+            Some(column) if source.ascending && !self.outer.is_empty() => {
+                let key = SortExpr::new(column.expr(), true, true);
+                let plan = order::sort(source.plan.clone(), std::iter::once(key))?;
+                Ok(source.with_plan(plan))
+            }
+            _ => Ok(source),
+        }
+    }
+
+    fn limit_number(&mut self, id: Option<NodeId>) -> EngineResult<Option<i64>> {
+        let Some(id) = id else { return Ok(None) };
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let open = value.parameter.is_some();
+        let value = self.settled(value, SqlType::Long)?;
+        let found = value.constant.as_ref().and_then(constant::as_i64);
+        match value.sql_type {
+            SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Long => match found {
+                Some(number) => Ok(Some(number)),
+                // A parameter without a value yet: the statement is only described.
+                None if open || value.constant.is_none() => Ok(None),
+                None => Ok(None),
+            },
+            other => {
+                let name = if other == SqlType::Null { "NULL".into() } else { other.name() };
+                Err(error::at(ErrorCode::TypeMismatch, format!("invalid type: {name}"), position))
+            }
+        }
+    }
+}
+
+/// Rows `from..to` of a relation.
+fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
+    let number = |value: i64| Some(Box::new(lit(value)));
+    let fetch = to.saturating_sub(from).max(0);
+    if fetch == 0 {
+        // Nothing has to run, and a sort for its first 0 rows cannot.
+        let schema = Arc::clone(source.plan.schema());
+        let plan = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema });
+        return Ok(source.with_plan(plan));
+    }
+    let plan = LogicalPlan::Limit(LimitPlan {
+        skip: if from > 0 { number(from) } else { None },
+        fetch: if to == i64::MAX { None } else { number(fetch) },
+        input: Arc::new(source.plan.clone()),
+    });
+    Ok(source.with_plan(plan))
+}
+
+/// Rows between two places of which one at least is counted from the end: every row gets its
+/// number and the number of all rows.
+fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
+    let row = relation::fresh("limit row", &source.plan);
+    let rows = relation::fresh("limit rows", &source.plan);
+    let endless = || ScalarValue::UInt64(None);
+    let window = |function, args: Vec<Expr>, end| {
+        Expr::from(WindowFunction {
+            fun: function,
+            params: WindowFunctionParams {
+                args,
+                partition_by: Vec::new(),
+                order_by: Vec::new(),
+                window_frame: WindowFrame::new_bounds(
+                    WindowFrameUnits::Rows,
+                    WindowFrameBound::Preceding(endless()),
+                    end,
+                ),
+                filter: None,
+                null_treatment: None,
+                distinct: false,
+            },
+        })
+    };
+    let number = window(
+        WindowFunctionDefinition::WindowUDF(row_number_udwf()),
+        Vec::new(),
+        WindowFrameBound::Following(endless()),
+    );
+    let total = window(
+        WindowFunctionDefinition::AggregateUDF(count_udaf()),
+        vec![lit(1_i64)],
+        WindowFrameBound::Following(endless()),
+    );
+    let exprs = vec![number.alias(&row), total.alias(&rows)];
+    let numbered = Window::try_new(exprs, Arc::new(source.plan.clone())).map_err(error::plan)?;
+    let row = datafusion::logical_expr::cast(ident(row), arrow_schema::DataType::Int64);
+    let place = |place: Place| match place {
+        Place::FromStart(offset) => lit(offset),
+        Place::FromEnd(offset) => ident(&rows) - lit(offset),
+    };
+    // Row numbers count from 1.
+    let test = row.clone().gt(place(from)).and(row.lt_eq(place(to)));
+    let plan = relation::filter(LogicalPlan::Window(numbered), test)?;
+    let exprs =
+        source.columns.iter().map(crate::binder::sources::scope::ScopeColumn::expr).collect();
+    let plan = relation::project(plan, exprs)?;
+    Ok(source.with_plan(plan))
+}

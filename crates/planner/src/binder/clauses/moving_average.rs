@@ -1,0 +1,198 @@
+//! Exponential moving averages: `avg(x, 'alpha' | 'period' | unit, n [, volume]) OVER (…)`.
+//! Nulls are skipped: their rows repeat the average so far.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float64Array};
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion::logical_expr::{
+    PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
+};
+use tidemark_ast::{CallNode, Span, WindowSpec};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::constant;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::{Binder, Typed, error};
+
+/// How much a row weighs against the average so far. Numbers are kept as bits, to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Smoothing {
+    /// The same share for every row.
+    Share(u64),
+    /// A share that grows with the time since the row before, by this time constant.
+    Decay(u64),
+}
+
+impl Smoothing {
+    fn share(self, elapsed: i64) -> f64 {
+        match self {
+            Self::Share(share) => f64::from_bits(share),
+            Self::Decay(constant) => -(-(elapsed as f64) / f64::from_bits(constant)).exp_m1(),
+        }
+    }
+}
+
+/// The function over (value DOUBLE, volume DOUBLE, instant LONG).
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MovingAverage {
+    signature: Signature,
+    smoothing: Smoothing,
+}
+
+impl WindowUDFImpl for MovingAverage {
+    fn name(&self) -> &'static str {
+        "moving_average"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn partition_evaluator(
+        &self,
+        _: PartitionEvaluatorArgs<'_>,
+    ) -> Result<Box<dyn PartitionEvaluator>> {
+        Ok(Box::new(Evaluator { smoothing: self.smoothing }))
+    }
+
+    fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(arguments.name(), DataType::Float64, true)))
+    }
+}
+
+#[derive(Debug)]
+struct Evaluator {
+    smoothing: Smoothing,
+}
+
+impl PartitionEvaluator for Evaluator {
+    fn evaluate_all(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let values = arguments[0].as_primitive::<Float64Type>();
+        let volumes = arguments[1].as_primitive::<Float64Type>();
+        let instants = arguments[2].as_primitive::<Int64Type>();
+        let mut averages = Vec::with_capacity(rows);
+        // Weighted sum, sum of weights, instant of the row they were last changed by.
+        let mut state: Option<(f64, f64, i64)> = None;
+        for row in 0..rows {
+            if values.is_valid(row) && volumes.is_valid(row) && volumes.value(row) > 0.0 {
+                let (volume, at) = (volumes.value(row), instants.value(row));
+                let weighted = values.value(row) * volume;
+                state = Some(match state {
+                    None => (weighted, volume, at),
+                    Some((sum, weight, before)) => {
+                        let share = self.smoothing.share(at.saturating_sub(before));
+                        let mixed = |new: f64, old: f64| share * new + (1.0 - share) * old;
+                        (mixed(weighted, sum), mixed(volume, weight), at)
+                    }
+                });
+            }
+            let average = state.map(|(sum, weight, _)| sum / weight);
+            averages.push(average.filter(|average| average.is_finite()));
+        }
+        Ok(Arc::new(Float64Array::from(averages)))
+    }
+}
+
+impl Binder<'_> {
+    /// The function and its three arguments.
+    pub(crate) fn moving_average(
+        &mut self,
+        call: &CallNode,
+        over: &WindowSpec,
+        scope: &Scope<'_>,
+    ) -> EngineResult<(Arc<WindowUDF>, Vec<Typed>)> {
+        let at = call.name.span;
+        let mut arguments = self.expressions(&call.arguments, scope)?.into_iter();
+        let (value, kind, number) = (arguments.next(), arguments.next(), arguments.next());
+        let (Some(value), Some(kind), Some(number)) = (value, kind, number) else {
+            return Err(refused("number of arguments expected: 3 or 4", at));
+        };
+        let value = self.cast(value, SqlType::Double, CastMode::Implicit, at)?;
+        let volume = match arguments.next() {
+            Some(volume) => self.cast(volume, SqlType::Double, CastMode::Implicit, at)?,
+            None => Typed::literal(ScalarValue::Float64(Some(1.0)), SqlType::Double),
+        };
+        let instant = match over.order_by.first() {
+            Some(first) => self.expression(first.expression, scope)?,
+            None => return Err(refused("avg with smoothing requires ORDER BY", at)),
+        };
+        let kind = kind.constant.as_ref().and_then(constant::as_text).unwrap_or_default();
+        let number = self.cast(number, SqlType::Double, CastMode::Implicit, at)?;
+        let Some(ScalarValue::Float64(Some(number))) = number.constant else {
+            return Err(refused("constant parameter expected", at));
+        };
+        let smoothing = smoothing(kind, number, instant.sql_type, at)?;
+        let instant = match smoothing {
+            Smoothing::Share(_) => Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long),
+            Smoothing::Decay(_) => self.cast(instant, SqlType::Long, CastMode::Explicit, at)?,
+        };
+        let signature = Signature::any(3, Volatility::Immutable);
+        let function = WindowUDF::from(MovingAverage { signature, smoothing });
+        Ok((Arc::new(function), vec![value, volume, instant]))
+    }
+}
+
+fn smoothing(kind: &str, number: f64, unit: SqlType, at: Span) -> EngineResult<Smoothing> {
+    if number <= 0.0 {
+        return Err(refused("parameter value must be positive", at));
+    }
+    match kind.to_ascii_lowercase().as_str() {
+        "alpha" if number > 1.0 => Err(refused("alpha must be between 0 and 1", at)),
+        "alpha" => Ok(Smoothing::Share(number.to_bits())),
+        "period" => Ok(Smoothing::Share((2.0 / (number + 1.0)).to_bits())),
+        word => {
+            let nanos = crate::binder::clauses::window_frame::time_word(word)
+                .ok_or_else(|| refused("invalid kind: 'alpha', 'period' or a time unit", at))?;
+            let per_unit = match unit {
+                SqlType::Timestamp => 1_000.0,
+                SqlType::TimestampNs => 1.0,
+                _ => return Err(refused("a time unit requires ORDER BY a timestamp", at)),
+            };
+            Ok(Smoothing::Decay((number * nanos as f64 / per_unit).to_bits()))
+        }
+    }
+}
+
+fn refused(message: &str, at: Span) -> tidemark_types::EngineError {
+    error::at(ErrorCode::InvalidValue, message, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    fn averages(smoothing: Smoothing, rows: &[(Option<f64>, f64, i64)]) -> Vec<Option<f64>> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(rows.iter().map(|row| row.0).collect::<Float64Array>()),
+            Arc::new(rows.iter().map(|row| Some(row.1)).collect::<Float64Array>()),
+            Arc::new(rows.iter().map(|row| Some(row.2)).collect::<Int64Array>()),
+        ];
+        let result = Evaluator { smoothing }.evaluate_all(&columns, rows.len()).unwrap();
+        result.as_primitive::<Float64Type>().iter().collect()
+    }
+
+    #[test]
+    fn nulls_repeat_the_average_so_far() {
+        let half = Smoothing::Share(0.5_f64.to_bits());
+        let rows = [(None, 1.0, 0), (Some(1.0), 1.0, 1), (None, 1.0, 2), (Some(4.0), 1.0, 3)];
+        assert_eq!(averages(half, &rows), [None, Some(1.0), Some(1.0), Some(2.5)]);
+    }
+
+    #[test]
+    fn volumes_weigh_and_time_fades() {
+        let half = Smoothing::Share(0.5_f64.to_bits());
+        let weighed = averages(half, &[(Some(1.0), 1.0, 0), (Some(2.0), 2.0, 1)]);
+        assert_eq!(weighed, [Some(1.0), Some(2.5 / 1.5)]);
+        let decay = Smoothing::Decay(10.0_f64.to_bits());
+        let faded = averages(decay, &[(Some(0.0), 1.0, 0), (Some(1.0), 1.0, 10)]);
+        assert_eq!(faded[1], Some(-(-1.0_f64).exp_m1()));
+    }
+}

@@ -1,0 +1,397 @@
+//! From the rows that FROM, WHERE and GROUP BY leave to a query's output: the list's
+//! expressions, window functions, ORDER BY, DISTINCT.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window};
+use hashbrown::HashMap;
+use tidemark_ast::{Node, NodeId, OrderItem};
+use tidemark_operators::{
+    WindowNode, captured, captured_mut, check_time_windows, check_windows, has_subquery,
+};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::clauses::aggregate::Exprs;
+use crate::binder::clauses::order;
+use crate::binder::clauses::order::SortKey;
+use crate::binder::clauses::select::{Item, distinct, is_column};
+use crate::binder::expressions::expression::{Alias, Scope, has_aggregate, has_window};
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::Relation;
+use crate::binder::{Binder, Typed, error};
+
+/// Rows and the list over them, before the list is computed.
+pub(crate) struct Stage {
+    /// The rows, as names still see them.
+    pub(crate) source: Relation,
+    /// The rows, as the list reads them.
+    pub(crate) plan: LogicalPlan,
+    /// The list over `plan`.
+    pub(crate) items: Vec<Item>,
+    /// What an expression over `source` is over `plan`.
+    pub(crate) replaced: Replaced,
+    /// The designated timestamp over `plan`.
+    pub(crate) timestamp: Option<Expr>,
+    /// Whether rows ascend by it.
+    pub(crate) ascending: bool,
+}
+
+/// Expressions computed below, and the columns that hold them.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    columns: HashMap<Expr, Expr>,
+}
+
+impl Replaced {
+    pub(crate) fn insert(&mut self, expr: Expr, column: Expr) {
+        self.columns.insert(expr, column);
+    }
+
+    /// The expression with everything computed below read from its column.
+    pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
+        if self.columns.is_empty() {
+            return Ok(expr);
+        }
+        self.rewritten(expr).map_err(error::plan)
+    }
+
+    fn rewritten(&self, expr: Expr) -> datafusion::common::Result<Expr> {
+        expr.transform_down(|mut node| {
+            if let Some(column) = self.columns.get(&node) {
+                return Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump));
+            }
+            let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
+            for read in captured {
+                // The name by which the sub-query knows the value stays.
+                if let Expr::Alias(alias) = read {
+                    let value = std::mem::take(alias.expr.as_mut());
+                    *alias.expr = self.rewritten(value)?;
+                }
+            }
+            Ok(Transformed::yes(node))
+        })
+        .map(|transformed| transformed.data)
+    }
+}
+
+impl Binder<'_> {
+    /// A list without aggregates.
+    pub(crate) fn ungrouped(source: Relation, items: Vec<Item>) -> Stage {
+        let timestamp =
+            source.timestamp_column().map(crate::binder::sources::scope::ScopeColumn::expr);
+        Stage {
+            plan: source.plan.clone(),
+            timestamp,
+            ascending: source.ascending,
+            source,
+            items,
+            replaced: Replaced::default(),
+        }
+    }
+
+    /// Refuses an expression that reads what grouping left nothing of.
+    pub(crate) fn check_grouped(&self, stage: &Stage, expr: &Expr, at: NodeId) -> EngineResult<()> {
+        let schema = stage.plan.schema();
+        let is_missing = |expr: &Expr| {
+            expr.exists(|node| {
+                let inside = captured(node).into_iter().flatten();
+                let mut inside = inside.flat_map(Expr::column_refs);
+                let own = matches!(node, Expr::Column(column) if !schema.has_column(column));
+                Ok(own || inside.any(|column| !schema.has_column(column)))
+            })
+        };
+        let (message, code) = if has_aggregate(expr) {
+            ("aggregate functions are not allowed here without GROUP BY", ErrorCode::NotSupported)
+        } else if is_missing(expr).map_err(error::plan)? {
+            let message = "column must appear in GROUP BY clause or aggregate function";
+            (message, ErrorCode::ColumnNotFound)
+        } else {
+            return Ok(());
+        };
+        Err(error::at(code, message, self.tree.span(at)))
+    }
+
+    /// Computes the list and applies ORDER BY and DISTINCT.
+    pub(crate) fn projected(
+        &mut self,
+        stage: Stage,
+        aliases: &[Alias],
+        order_by: &[OrderItem],
+        is_distinct: bool,
+    ) -> EngineResult<Relation> {
+        let keys = self.sort_keys(&stage, aliases, order_by)?;
+        let by_output = keys.iter().all(|key| key.output.is_some());
+        let mut plan = stage.plan;
+        let timestamp = stage.timestamp.as_ref();
+        let already = is_time_order(&keys, timestamp) && stage.ascending && !is_distinct;
+        if !by_output && !already && !is_distinct {
+            plan = order::sort(plan, keys.iter().map(|key| key.sort(key.expr.clone())))?;
+        }
+        let exprs =
+            stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
+        plan = relation::project(plan, exprs)?;
+        if is_distinct {
+            plan = distinct(plan);
+        }
+        let columns: Vec<_> = stage
+            .items
+            .iter()
+            .map(|item| relation::output_column(&item.name, item.value.sql_type))
+            .collect();
+        if !keys.is_empty() && !already && (by_output || is_distinct) {
+            let sorts = keys
+                .iter()
+                .filter_map(|key| key.output.map(|index| key.sort(columns[index].expr())));
+            plan = order::sort(plan, sorts)?;
+        }
+        let designated = timestamp.and_then(|timestamp| {
+            stage.items.iter().rposition(|item| is_column(&item.value.expr, timestamp))
+        });
+        let mut output = Relation {
+            plan,
+            columns,
+            timestamp: designated,
+            ascending: stage.ascending,
+            base: None,
+            gone: Vec::new(),
+        };
+        if is_distinct {
+            output.timestamp = None;
+        }
+        output.designate_by(&keys);
+        Ok(output)
+    }
+
+    /// DISTINCT ON: the first row of each key, as ORDER BY has them, else as they come.
+    pub(crate) fn first_of_each(
+        &mut self,
+        mut stage: Stage,
+        aliases: &[Alias],
+        keys: &[NodeId],
+        order_by: &[OrderItem],
+    ) -> EngineResult<Stage> {
+        let mut partition = Vec::with_capacity(keys.len());
+        for &id in keys {
+            let index = self.output_position(id, &stage.items)?;
+            partition.push(if let Some(index) = index {
+                stage.items[index].value.expr.clone()
+            } else {
+                let scope = Scope { aliases, ..Scope::rows(&stage.source) };
+                let value = self.expression(id, &scope)?;
+                let key = stage.replaced.apply(value.expr)?;
+                self.check_grouped(&stage, &key, id)?;
+                key
+            });
+        }
+        let sorts = self.sort_keys(&stage, aliases, order_by)?;
+        let mut order: Vec<SortExpr> = sorts.iter().map(|key| key.sort(key.expr.clone())).collect();
+        if let (true, true, Some(time)) = (order.is_empty(), stage.ascending, &stage.timestamp) {
+            order.push(SortExpr::new(time.clone(), true, true));
+        }
+        let number = crate::binder::clauses::window::row_number(partition, order);
+        let name = relation::fresh("distinct row", &stage.plan);
+        let exprs = vec![number.alias(&name)];
+        let plan = Window::try_new(exprs, Arc::new(stage.plan)).map_err(error::plan)?;
+        let first = datafusion::logical_expr::ident(name).eq(datafusion::logical_expr::lit(1_u64));
+        stage.plan = relation::filter(LogicalPlan::Window(plan), first)?;
+        stage.restore_time_order()?;
+        Ok(stage)
+    }
+
+    /// Binds ORDER BY: positions, names of the output, expressions over the rows.
+    fn sort_keys(
+        &mut self,
+        stage: &Stage,
+        aliases: &[Alias],
+        order_by: &[OrderItem],
+    ) -> EngineResult<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(order_by.len());
+        for item in order_by {
+            let output = self.output_position(item.expression, &stage.items)?;
+            let (expr, sql_type, output) = if let Some(index) = output {
+                let value = &stage.items[index].value;
+                (value.expr.clone(), value.sql_type, Some(index))
+            } else {
+                let value = self.expression(item.expression, &order_scope(stage, aliases))?;
+                let mut expr = stage.replaced.apply(value.expr)?;
+                if has_window(&expr) {
+                    // Windows over groups are known by what the groups made of them.
+                    expr = stage.replaced.apply(expr)?;
+                }
+                self.check_grouped(stage, &expr, item.expression)?;
+                let same = stage.items.iter().position(|item| item.value.expr == expr);
+                (expr, value.sql_type, same)
+            };
+            keys.push(SortKey::new(item, expr, sql_type, output));
+        }
+        Ok(keys)
+    }
+
+    /// What ORDER BY asks of windows: they are computed with those of the list.
+    pub(crate) fn windows_of_order(
+        &mut self,
+        stage: &Stage,
+        aliases: &[Alias],
+        order_by: &[OrderItem],
+    ) -> EngineResult<Vec<Expr>> {
+        let mut found = Vec::new();
+        for item in order_by {
+            if let Node::Call(_) | Node::Binary { .. } | Node::Unary { .. } =
+                self.node(item.expression)?
+            {
+                let value = self.expression(item.expression, &order_scope(stage, aliases))?;
+                if has_window(&value.expr) {
+                    let window = stage.replaced.apply(value.expr)?;
+                    self.check_grouped(stage, &window, item.expression)?;
+                    found.push(window);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The output column that an ORDER BY item names by position or by name.
+    fn output_position(&mut self, id: NodeId, items: &[Item]) -> EngineResult<Option<usize>> {
+        match self.node(id)? {
+            Node::Integer { text } => {
+                order::position(text, items.len(), self.tree.span(id)).map(Some)
+            }
+            Node::Column { path } => match path.as_slice() {
+                [name] => {
+                    Ok(items.iter().position(|item| identifier::same(&item.name, &name.text)))
+                }
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What an ORDER BY expression may refer to.
+fn order_scope<'s>(stage: &'s Stage, aliases: &'s [Alias]) -> Scope<'s> {
+    let rows = Scope::rows(&stage.source);
+    Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows }
+}
+
+/// Whether the keys ask for nothing but ascending designated time.
+fn is_time_order(keys: &[SortKey], timestamp: Option<&Expr>) -> bool {
+    match (keys, timestamp) {
+        ([key], Some(timestamp)) => !key.descending && is_column(&key.expr, timestamp),
+        _ => false,
+    }
+}
+
+impl Relation {
+    /// ORDER BY keeps the designation of the column it orders by first and ends any other; an
+    /// ascending timestamp becomes designated.
+    pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
+        let Some(first) = keys.first() else { return };
+        let designated = first.output.filter(|index| {
+            let is_time = self.columns[*index].sql_type.is_timestamp();
+            is_time && (!first.descending || self.timestamp == Some(*index))
+        });
+        self.timestamp = designated;
+        self.ascending = designated.is_some() && !first.descending;
+    }
+}
+
+impl Stage {
+    /// Computes window functions below the list, those of ORDER BY as well.
+    pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
+        let mut windows = Exprs::default();
+        for expr in self.items.iter().map(|item| &item.value.expr).chain(ordering) {
+            let _ = expr.apply(|node| {
+                if let Expr::WindowFunction(_) = node {
+                    windows.push(node);
+                    return Ok(TreeNodeRecursion::Jump);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            });
+        }
+        if windows.is_empty() {
+            return Ok(());
+        }
+        // Functions over rows in time order are computed together, in one pass.
+        let timestamp = self.timestamp.clone().filter(|_| self.ascending);
+        check_time_windows(windows.len())?;
+        let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
+            let name = relation::fresh(&format!("w{number}"), &self.plan);
+            self.replaced.insert(window.clone(), datafusion::logical_expr::ident(&name));
+            window.alias(name)
+        });
+        let (in_order, others): (Vec<Expr>, Vec<Expr>) =
+            named.partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
+        if !in_order.is_empty() {
+            let node = WindowNode::try_new(self.plan.clone(), timestamp, in_order);
+            let node = Arc::new(node.map_err(error::plan)?);
+            self.plan = LogicalPlan::Extension(Extension { node });
+        }
+        check_windows(others.len())?;
+        for window in others {
+            let plan =
+                Window::try_new(vec![window], Arc::new(self.plan.clone())).map_err(error::plan)?;
+            self.plan = LogicalPlan::Window(plan);
+        }
+        for item in &mut self.items {
+            let expr = std::mem::take(&mut item.value.expr);
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// Computes sub-queries of the list below it, where rows must keep their order: the joins
+    /// that they become shuffle rows.
+    pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
+        let mut values: Vec<Expr> = Vec::new();
+        for item in &self.items {
+            let expr = &item.value.expr;
+            if has_subquery(expr) && !values.contains(expr) {
+                values.push(expr.clone());
+            }
+        }
+        if values.is_empty() || !(ordered || self.ascending) {
+            return Ok(());
+        }
+        let columns = self.plan.schema().columns();
+        let mut exprs: Vec<Expr> = columns.into_iter().map(Expr::Column).collect();
+        for (number, value) in values.into_iter().enumerate() {
+            let name = relation::fresh(&format!("q{number}"), &self.plan);
+            exprs.push(value.clone().alias(&name));
+            self.replaced.insert(value, datafusion::logical_expr::ident(name));
+        }
+        self.plan = relation::project(self.plan.clone(), exprs)?;
+        for item in &mut self.items {
+            let expr = std::mem::take(&mut item.value.expr);
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
+    /// found to be superfluous when the plan is made.
+    pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
+        if let (Some(timestamp), true) = (&self.timestamp, self.ascending) {
+            let key = SortExpr::new(timestamp.clone(), true, true);
+            self.plan = order::sort(self.plan.clone(), std::iter::once(key))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes sure that what is not nullable in the dialect is not null in the plan.
+pub(crate) fn never_null(value: Typed) -> Typed {
+    let zero = match value.sql_type {
+        SqlType::Boolean => datafusion::logical_expr::lit(false),
+        SqlType::Byte => datafusion::logical_expr::lit(0_i8),
+        SqlType::Short => datafusion::logical_expr::lit(0_i16),
+        _ => return value,
+    };
+    let test = Box::new(value.expr.clone().is_not_null());
+    let case = datafusion::logical_expr::expr::Case::new(
+        None,
+        vec![(test, Box::new(value.expr))],
+        Some(Box::new(zero)),
+    );
+    Typed::computed(Expr::Case(case), value.sql_type)
+}

@@ -1,0 +1,112 @@
+//! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
+
+use hashbrown::HashMap;
+use tidemark_ast::{Declaration, Name, Node, NodeId, OrderItem};
+use tidemark_types::bounded::grown;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
+
+use crate::binder::sources::scope::Relation;
+use crate::binder::{Binder, CommonTable, error};
+
+impl Binder<'_> {
+    /// Binds a query: its rows, with the names and types of its columns.
+    pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
+        self.count_step(id)?;
+        grown(|| self.query_at(id))
+    }
+
+    fn query_at(&mut self, id: NodeId) -> EngineResult<Relation> {
+        let Node::Query { declarations, with, body, order_by, limit } = self.node(id)? else {
+            return self.body(id, &[]);
+        };
+        let tables_before = self.common_tables.len();
+        let frames_before = self.variables.len();
+        if !declarations.is_empty() {
+            self.check_declarations(declarations)?;
+            let mut frame = HashMap::with_capacity(declarations.len());
+            for declaration in declarations {
+                frame.insert(identifier::fold(&declaration.name.text), declaration.value);
+            }
+            self.variables.push(frame);
+        }
+        for (index, table) in with.iter().enumerate() {
+            if with[..index].iter().any(|one| identifier::same(&one.name.text, &table.name.text)) {
+                self.common_tables.truncate(tables_before);
+                self.variables.truncate(frames_before);
+                let message = format!("WITH names '{}' twice", table.name.text);
+                return Err(error::at(ErrorCode::InvalidName, message, table.name.span));
+            }
+            self.common_tables.push(CommonTable {
+                name: table.name.text.clone(),
+                columns: table.columns.clone(),
+                query: table.query,
+                recursive: table.recursive,
+                last_rows: None,
+            });
+        }
+        let bound = self.body(*body, order_by).and_then(|relation| match limit {
+            Some(limit) => self.limited(relation, limit),
+            None => Ok(relation),
+        });
+        self.common_tables.truncate(tables_before);
+        self.variables.truncate(frames_before);
+        bound
+    }
+
+    /// A variable's value reads those declared before it: one that reads itself has none.
+    fn check_declarations(&self, declarations: &[Declaration]) -> EngineResult<()> {
+        for (node, at) in self.tree.nodes.iter().zip(&self.tree.spans) {
+            let read = match node {
+                Node::Variable { name } => Some(name.text.as_str()),
+                Node::Table { name, .. } => name.text.strip_prefix('@'),
+                _ => None,
+            };
+            let Some(read) = read else { continue };
+            let within = declarations.iter().position(|declaration| {
+                let value = self.tree.span(declaration.value);
+                value.start <= at.start && at.end <= value.end
+            });
+            let Some(within) = within else { continue };
+            let same = |later: &Declaration| identifier::same(&later.name.text, read);
+            if declarations.iter().skip(within).any(same) {
+                let message = format!("tried to use undeclared variable `@{read}`");
+                return Err(error::at(ErrorCode::ColumnNotFound, message, *at));
+            }
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, id: NodeId, order_by: &[OrderItem]) -> EngineResult<Relation> {
+        let relation = match self.node(id)? {
+            Node::Select(select) => return self.select(select, order_by),
+            Node::Query { .. } => self.query(id)?,
+            Node::SetOperation { .. } => self.set_operation(id)?,
+            Node::Values { rows } => self.values_rows(rows)?,
+            Node::Show { subject } => self.show(subject)?,
+            Node::Table { .. } | Node::TableFunction { .. } | Node::Derived { .. } => {
+                let rows = self.source(id)?;
+                rows.read_all(self.tree.span(id))?;
+                rows
+            }
+            _ => return Err(EngineError::internal("a query without a body")),
+        };
+        self.ordered(relation, order_by)
+    }
+
+    /// The common table expression with this name, and those it can see itself.
+    pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
+        let same = |table: &CommonTable| identifier::same(&table.name, &name.text);
+        let position = self.common_tables.iter().rposition(same)?;
+        if let Some(rows) = self.read_last_rows(position, name.span) {
+            return Some(Ok(rows));
+        }
+        let table = self.common_tables[position].clone();
+        // Its body sees the ones before it, and itself only where it is recursive.
+        let hidden = self.common_tables.split_off(position);
+        let bound =
+            if table.recursive { self.recursive_table(&table) } else { self.query(table.query) };
+        let bound = bound.and_then(|relation| relation.renamed(&table.columns));
+        self.common_tables.extend(hidden);
+        Some(bound)
+    }
+}

@@ -1,0 +1,350 @@
+//! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
+//! the list, window functions, ORDER BY, DISTINCT.
+
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr};
+use std::sync::Arc;
+use tidemark_ast::{
+    JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span,
+};
+use tidemark_operators::has_subquery;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::clauses::order;
+use crate::binder::clauses::projection::Stage;
+use crate::binder::expressions::conditions::{Conjunct, Where, both};
+use crate::binder::expressions::expression::{Alias, Scope, has_aggregate, has_window};
+use crate::binder::expressions::{predicate, time_range};
+use crate::binder::names;
+use crate::binder::names::NameSet;
+use crate::binder::sources::list_rows::ListRows;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{GoneColumn, Relation, has_qualifier};
+use crate::binder::{Binder, Typed, error};
+
+/// One output column.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) name: String,
+    pub(crate) value: Typed,
+    /// The expression's node; `None` for a column that `*` brought in.
+    pub(crate) node: Option<NodeId>,
+}
+
+impl Binder<'_> {
+    /// Binds a SELECT block with the ORDER BY behind it.
+    pub(crate) fn select(
+        &mut self,
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Relation> {
+        let windows = self.named_windows.len();
+        self.named_windows.extend(select.windows.iter().cloned());
+        let output = self.select_block(select, order_by);
+        self.named_windows.truncate(windows);
+        output
+    }
+
+    fn select_block(
+        &mut self,
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Relation> {
+        let from = select.from.map(|from| self.node(from)).transpose()?;
+        match (select.from, from) {
+            (Some(id), Some(Node::Join { join: JoinKind::Window { .. }, .. })) => {
+                return self.window_select(id, select, order_by);
+            }
+            (Some(id), Some(Node::Join { join: JoinKind::Horizon { .. }, .. })) => {
+                return self.horizon_select(id, select, order_by);
+            }
+            _ => {}
+        }
+        let source = match select.from {
+            Some(from) => self.source(from)?,
+            None => relation::one_row(),
+        };
+        let (source, items, rows) = if let Some(pivot) = &select.pivot {
+            self.report_deferred()?;
+            let source = self.filtered_if(source, select.filter)?;
+            let source = self.pivoted(source, pivot)?;
+            let items = self.items(&select.items, &source)?;
+            (source, items, ListRows::default())
+        } else {
+            // The list is bound first: of two unknown names the list's is reported.
+            let around = self.list_rows.replace(ListRows::default());
+            let items = self.items(&select.items, &source)?;
+            let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
+            self.report_deferred()?;
+            (self.filtered_if(source, select.filter)?, items, rows)
+        };
+        let source = match &select.latest_on {
+            Some(latest_on) => self.latest_on(source, latest_on)?,
+            None => source,
+        };
+        let source = rows.over(source)?;
+        let grouped = select.sample_by.is_some()
+            || !select.group_by.is_empty()
+            || items.iter().any(|item| has_aggregate(&item.value.expr));
+        let aliases = aliases_of(&items);
+        let extras =
+            if grouped { self.extras(&source, &aliases, select, order_by)? } else { Vec::new() };
+        let stage = match &select.sample_by {
+            Some(_) if !select.group_by.iter().all(|id| self.is_grouping_clause(*id)) => {
+                return Err(error::at(
+                    ErrorCode::NotSupported,
+                    "SELECT query must not contain both GROUP BY and SAMPLE BY",
+                    self.tree.span(select.group_by[0]),
+                ));
+            }
+            Some(sample_by) => {
+                self.sample_by(source, items, sample_by, &select.group_by, &extras)?
+            }
+            None if grouped => self.aggregate(source, items, &select.group_by, &extras)?,
+            None => Self::ungrouped(source, items),
+        };
+        self.finished(stage, &aliases, select, order_by)
+    }
+
+    /// What comes after grouping: HAVING, windows, sub-queries of the list, ORDER BY, DISTINCT.
+    pub(crate) fn finished(
+        &mut self,
+        stage: Stage,
+        aliases: &[Alias],
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Relation> {
+        let mut stage = match select.having {
+            Some(having) => self.having(stage, aliases, having)?,
+            None => stage,
+        };
+        for item in &stage.items {
+            if let Some(id) = item.node {
+                self.check_grouped(&stage, &item.value.expr, id)?;
+            }
+        }
+        let ordering = self.windows_of_order(&stage, aliases, order_by)?;
+        stage.plan_windows(&ordering)?;
+        stage.plan_subqueries(!order_by.is_empty())?;
+        if !select.distinct_on.is_empty() {
+            stage = self.first_of_each(stage, aliases, &select.distinct_on, order_by)?;
+        }
+        let distinct = select.distinct && select.distinct_on.is_empty();
+        self.projected(stage, aliases, order_by, distinct)
+    }
+
+    /// Expressions of HAVING and ORDER BY, bound for the aggregates in them.
+    pub(crate) fn extras(
+        &mut self,
+        source: &Relation,
+        aliases: &[Alias],
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Vec<Typed>> {
+        let scope = Scope {
+            aliases,
+            aliases_first: true,
+            aggregates: true,
+            windows: true,
+            ..Scope::rows(source)
+        };
+        let mut extras = Vec::new();
+        if let Some(having) = select.having {
+            extras.push(self.predicate(having, &scope, false)?);
+        }
+        for item in order_by {
+            if let Node::Call(_) | Node::Binary { .. } = self.node(item.expression)? {
+                extras.push(self.expression(item.expression, &scope)?);
+            }
+        }
+        Ok(extras)
+    }
+
+    /// Keeps the groups for which HAVING holds.
+    fn having(
+        &mut self,
+        mut stage: Stage,
+        aliases: &[Alias],
+        having: NodeId,
+    ) -> EngineResult<Stage> {
+        let source = Scope::rows(&stage.source);
+        let scope =
+            Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..source };
+        let test = self.predicate(having, &scope, false)?;
+        if has_window(&test.expr) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "window functions are not allowed in HAVING",
+                self.tree.span(having),
+            ));
+        }
+        let test = stage.replaced.apply(test.expr)?;
+        self.check_grouped(&stage, &test, having)?;
+        stage.plan = relation::filter(stage.plan, test)?;
+        Ok(stage)
+    }
+
+    pub(crate) fn filtered_if(
+        &mut self,
+        source: Relation,
+        filter: Option<NodeId>,
+    ) -> EngineResult<Relation> {
+        match filter {
+            Some(filter) => self.filtered(source, filter),
+            None => Ok(source),
+        }
+    }
+
+    /// Applies WHERE: what can be a time range goes into the scan, the rest above it.
+    pub(crate) fn filtered(&mut self, source: Relation, id: NodeId) -> EngineResult<Relation> {
+        let mut ids = Vec::new();
+        self.conjuncts(id, &mut ids);
+        let mut ranges: Option<time_range::Ranges> = None;
+        let mut conjuncts = Vec::with_capacity(ids.len());
+        let (before, mut uses_in_time) = (self.parameter_uses.met, 0);
+        for id in ids {
+            let met = self.parameter_uses.met;
+            let found = match source.base {
+                Some(_) => self.time_ranges(id, &source)?,
+                None => None,
+            };
+            conjuncts.push(Conjunct { id, is_in_time: found.is_some() });
+            if let Some(found) = found {
+                if let Some(column) = source.timestamp_column() {
+                    column.origin.note();
+                }
+                uses_in_time += self.parameter_uses.met - met;
+                ranges = Some(both(ranges, found));
+            }
+        }
+        let mut plan = match &ranges {
+            Some(ranges) => relation::within(&source.plan, ranges.clone())?,
+            None => source.plan.clone(),
+        };
+        let scope = Scope::rows(&source);
+        let others = conjuncts.iter().filter(|conjunct| !conjunct.is_in_time);
+        let tests = others.map(|conjunct| self.predicate(conjunct.id, &scope, false));
+        let test = predicate::all(tests.collect::<EngineResult<_>>()?);
+        if source.base.is_some() {
+            let uses_in_others = self.parameter_uses.met - before - uses_in_time;
+            let found = Where { conjuncts, uses_in_time, uses_in_others, ranges };
+            self.parameter_uses.note(found, &source);
+        }
+        if test.as_truth() == Some(true) {
+            return Ok(source.with_plan(plan));
+        }
+        let joins = has_subquery(&test.expr);
+        plan = relation::filter(plan, test.expr)?;
+        // A sub-query becomes a join, and that shuffles rows.
+        let key = source.timestamp_column().filter(|_| joins && source.ascending);
+        if let Some(column) = key {
+            let key = SortExpr::new(column.expr(), true, true);
+            plan = order::sort(plan, std::iter::once(key))?;
+        }
+        Ok(source.with_plan(plan))
+    }
+
+    fn conjuncts(&self, id: NodeId, into: &mut Vec<NodeId>) {
+        match self.tree.get(id) {
+            Some(Node::Logical { operator: LogicalOperator::And, operands }) => {
+                for operand in operands {
+                    self.conjuncts(*operand, into);
+                }
+            }
+            _ => into.push(id),
+        }
+    }
+
+    /// Binds the select list and names its columns.
+    pub(crate) fn items(
+        &mut self,
+        items: &[SelectItem],
+        source: &Relation,
+    ) -> EngineResult<Vec<Item>> {
+        let mut bound: Vec<Item> = Vec::with_capacity(items.len());
+        let mut names = NameSet::default();
+        let mut aliases: Vec<Alias> = Vec::new();
+        for item in items {
+            if let Node::Star { qualifier } = self.node(item.expression)? {
+                let position = self.tree.span(item.expression);
+                Self::star(qualifier.as_ref(), source, position, &mut names, &mut bound)?;
+                continue;
+            }
+            let scope = Scope {
+                relation: Some(source),
+                aliases: &aliases,
+                aliases_first: false,
+                aggregates: true,
+                windows: true,
+            };
+            let value = self.expression(item.expression, &scope)?;
+            let value = self.settled(value, SqlType::Varchar)?;
+            let name = match &item.alias {
+                Some(alias) => {
+                    if !names.take(&alias.text) {
+                        return Err(error::at(
+                            ErrorCode::DuplicateColumn,
+                            format!("Duplicate column [name={}]", alias.text),
+                            alias.span,
+                        ));
+                    }
+                    aliases.push(Alias { name: alias.text.clone(), value: value.clone() });
+                    alias.text.clone()
+                }
+                None => names.number(&names::generated(self.tree, item.expression)),
+            };
+            bound.push(Item { name, value, node: Some(item.expression) });
+        }
+        Ok(bound)
+    }
+
+    fn star(
+        qualifier: Option<&tidemark_ast::Name>,
+        source: &Relation,
+        position: Span,
+        names: &mut NameSet,
+        into: &mut Vec<Item>,
+    ) -> EngineResult<()> {
+        if let Some(qualifier) = qualifier
+            && !source.has_source(&qualifier.text)
+        {
+            return Err(error::at(ErrorCode::TableNotFound, "invalid table alias", qualifier.span));
+        }
+        if source.columns.is_empty() {
+            return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
+        }
+        let is_meant =
+            |gone: &&GoneColumn| qualifier.is_none_or(|qualifier| gone.is_of(&qualifier.text));
+        if let Some(gone) = source.gone.iter().find(is_meant) {
+            return Err(gone.error(position));
+        }
+        for column in &source.columns {
+            if qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text)) {
+                column.origin.note();
+                into.push(Item {
+                    name: names.number_star(&column.name),
+                    value: Typed::computed(column.expr(), column.sql_type),
+                    node: None,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of a list's items, as later clauses see them.
+pub(crate) fn aliases_of(items: &[Item]) -> Vec<Alias> {
+    items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
+}
+
+/// Rows without their duplicates.
+pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
+    LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
+}
+
+/// Whether an expression is exactly this column.
+pub(crate) fn is_column(expr: &Expr, column: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_column(&alias.expr, column),
+        other => other == column,
+    }
+}

@@ -1,0 +1,353 @@
+//! UNION, EXCEPT, INTERSECT, and VALUES as a query.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Union};
+use tidemark_ast::{Node, NodeId, SetOperator, Span, ValuesBlock};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::clauses::select;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::expressions::{literal, unify};
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::{Binder, Typed, error};
+
+/// A query behind a set operator, and its position.
+struct Operand {
+    all: bool,
+    rows: Relation,
+    position: Span,
+}
+
+impl Binder<'_> {
+    /// A chain of set operations: queries of as many columns, in their common types, under the
+    /// first one's names. A long chain is bound without recursion and becomes a flat plan.
+    pub(crate) fn set_operation(&mut self, id: NodeId) -> EngineResult<Relation> {
+        let mut chain = Vec::new();
+        let mut first = id;
+        while let Node::SetOperation { operator, all, left, right } = self.node(first)? {
+            chain.push((*operator, *all, *right));
+            first = *left;
+        }
+        let mut left = self.query(first)?;
+        let mut types = left.types();
+        let (mut kind, mut run) = (SetOperator::Union, Vec::new());
+        for (operator, all, right) in chain.into_iter().rev() {
+            let position = self.tree.span(right);
+            let operand = Operand { all, rows: self.query(right)?, position };
+            if operator != kind || !continues(kind, &types, &run, &operand) {
+                left = self.operated(kind, left, std::mem::take(&mut run))?;
+                (kind, types) = (operator, left.types());
+            }
+            types = common_types(&types, &operand.rows, position)?;
+            run.push(operand);
+        }
+        self.operated(kind, left, run)
+    }
+
+    /// The same of two queries that are bound. The right one is at `position`.
+    pub(crate) fn united(
+        &mut self,
+        (operator, all): (SetOperator, bool),
+        left: Relation,
+        right: Relation,
+        position: Span,
+    ) -> EngineResult<Relation> {
+        self.operated(operator, left, vec![Operand { all, rows: right, position }])
+    }
+
+    /// `left operator right operator right …`.
+    fn operated(
+        &mut self,
+        operator: SetOperator,
+        left: Relation,
+        rights: Vec<Operand>,
+    ) -> EngineResult<Relation> {
+        if rights.is_empty() {
+            return Ok(left);
+        }
+        let names: Vec<String> = left.columns.iter().map(|column| column.name.clone()).collect();
+        let alls: Vec<bool> = rights.iter().map(|right| right.all).collect();
+        // What is left of the first side's symbols are symbols.
+        let symbols = |rows: &Relation, at: usize| {
+            rows.columns.get(at).is_some_and(|column| column.sql_type == SqlType::Symbol)
+        };
+        let kept: Vec<bool> = (0..names.len())
+            .map(|at| {
+                operator != SetOperator::Union
+                    && symbols(&left, at)
+                    && rights.iter().all(|right| symbols(&right.rows, at))
+            })
+            .collect();
+        let (plans, mut types) = self.in_common_types(left, rights, &names)?;
+        let plan = match operator {
+            SetOperator::Union => united_plan(plans, &alls)?,
+            SetOperator::Except | SetOperator::Intersect => {
+                let all = alls.iter().all(|all| *all);
+                narrowed_plan(operator, all, plans, &names)?
+            }
+        };
+        let plan = self.with_symbols(named(plan, &names)?, &names, &mut types, &kept)?;
+        let columns = names
+            .iter()
+            .zip(&types)
+            .map(|(name, sql_type)| relation::output_column(name, *sql_type))
+            .collect();
+        Ok(Relation {
+            plan,
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+            gone: Vec::new(),
+        })
+    }
+
+    /// The rows with the columns of `kept` as SYMBOL.
+    fn with_symbols(
+        &mut self,
+        plan: LogicalPlan,
+        names: &[String],
+        types: &mut [SqlType],
+        kept: &[bool],
+    ) -> EngineResult<LogicalPlan> {
+        if !kept.contains(&true) {
+            return Ok(plan);
+        }
+        let mut exprs = Vec::with_capacity(names.len());
+        for (at, (column, name)) in plan.schema().columns().into_iter().zip(names).enumerate() {
+            let mut value = Typed::computed(Expr::Column(column), types[at]);
+            if kept[at] {
+                types[at] = SqlType::Symbol;
+                value = self.cast(value, SqlType::Symbol, CastMode::Explicit, Span::default())?;
+            }
+            exprs.push(value.expr.alias(name));
+        }
+        relation::project(plan, exprs)
+    }
+
+    /// The plans of all sides, each with the columns in their common types. A type that widens
+    /// from one side to the next widens the sides before it step by step.
+    fn in_common_types(
+        &mut self,
+        left: Relation,
+        rights: Vec<Operand>,
+        names: &[String],
+    ) -> EngineResult<(Vec<LogicalPlan>, Vec<SqlType>)> {
+        let values = |rows: &Relation| -> Vec<Typed> {
+            let columns = rows.columns.iter();
+            columns.map(|column| Typed::computed(column.expr(), column.sql_type)).collect()
+        };
+        let mut types = left.types();
+        let mut sides = vec![(values(&left), left.plan)];
+        for Operand { rows, position, .. } in rights {
+            self.count_step(self.tree.root)?;
+            let next = common_types(&types, &rows, position)?;
+            let changed: Vec<usize> =
+                (0..types.len()).filter(|at| types[*at] != next[*at]).collect();
+            for (side, _) in &mut sides {
+                for at in &changed {
+                    let value = std::mem::replace(&mut side[*at], Typed::null());
+                    side[*at] = self.cast(value, next[*at], CastMode::Explicit, Span::default())?;
+                }
+            }
+            let mut side = Vec::with_capacity(next.len());
+            for (value, sql_type) in values(&rows).into_iter().zip(&next) {
+                side.push(self.cast(value, *sql_type, CastMode::Explicit, Span::default())?);
+            }
+            sides.push((side, rows.plan));
+            types = next;
+        }
+        let mut plans = Vec::with_capacity(sides.len());
+        for (side, plan) in sides {
+            let exprs = side.into_iter().zip(names).map(|(value, name)| value.expr.alias(name));
+            plans.push(relation::project(plan, exprs.collect())?);
+        }
+        Ok((plans, types))
+    }
+
+    /// A side's columns under these names, in these types.
+    pub(crate) fn conformed(
+        &mut self,
+        side: Relation,
+        names: &[String],
+        types: &[SqlType],
+    ) -> EngineResult<LogicalPlan> {
+        let mut exprs = Vec::with_capacity(names.len());
+        for ((column, name), sql_type) in side.columns.iter().zip(names).zip(types) {
+            let typed = Typed::computed(column.expr(), column.sql_type);
+            let at = Span::default();
+            let typed = self.cast(typed, *sql_type, CastMode::Explicit, at)?;
+            exprs.push(typed.expr.alias(name));
+        }
+        relation::project(side.plan, exprs)
+    }
+
+    /// VALUES as a query: columns `column1`, `column2`, ….
+    pub(crate) fn values_rows(&mut self, rows: &ValuesBlock) -> EngineResult<Relation> {
+        let width = rows.widths.first().copied().unwrap_or_default() as usize;
+        let mut cells: Vec<Vec<Typed>> = Vec::with_capacity(rows.rows as usize);
+        let mut types = vec![SqlType::Null; width];
+        let mut cell = 0;
+        let kinds = rows.kinds.as_bytes();
+        for (row, row_width) in rows.widths.iter().enumerate() {
+            let start = rows.row_starts.get(row).copied().unwrap_or_default();
+            let at = Span { start, end: start };
+            if *row_width as usize != width {
+                return Err(error::at(
+                    ErrorCode::TypeMismatch,
+                    "all rows of VALUES must have the same number of values",
+                    at,
+                ));
+            }
+            let mut bound = Vec::with_capacity(width);
+            for known in &mut types {
+                let kind = kinds.get(cell).copied().unwrap_or(b'n');
+                let text = rows.texts.get(cell).map_or("", String::as_str);
+                let typed = self.value_cell(kind, text, at)?;
+                *known = unify::union_columns(*known, typed.sql_type).ok_or_else(|| {
+                    error::at(ErrorCode::TypeMismatch, "values of different types", at)
+                })?;
+                bound.push(typed);
+                cell += 1;
+            }
+            cells.push(bound);
+        }
+        let mut exprs = Vec::with_capacity(cells.len());
+        for row in cells {
+            let mut cast = Vec::with_capacity(width);
+            for (typed, sql_type) in row.into_iter().zip(&types) {
+                let at = Span::default();
+                cast.push(self.cast(typed, *sql_type, CastMode::Explicit, at)?.expr);
+            }
+            exprs.push(cast);
+        }
+        let plan = LogicalPlanBuilder::values(exprs)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(error::plan)?;
+        let columns = types
+            .iter()
+            .enumerate()
+            .map(|(index, sql_type)| {
+                relation::output_column(&format!("column{}", index + 1), *sql_type)
+            })
+            .collect();
+        Ok(Relation {
+            plan,
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+            gone: Vec::new(),
+        })
+    }
+
+    /// A cell of a VALUES block as a value.
+    pub(crate) fn value_cell(&mut self, kind: u8, text: &str, at: Span) -> EngineResult<Typed> {
+        match kind {
+            b't' => Ok(Typed::truth(true)),
+            b'f' => Ok(Typed::truth(false)),
+            b'i' => literal::integer(text, at),
+            b'd' => literal::floating(text, at),
+            b's' => Ok(literal::string(text)),
+            b'x' => {
+                let id = text.parse().unwrap_or(NodeId::MAX);
+                self.expression(id, &Scope::empty())
+            }
+            _ => Ok(Typed::null()),
+        }
+    }
+}
+
+/// The types of columns so far, and of one side more.
+fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineResult<Vec<SqlType>> {
+    if types.len() != rows.columns.len() {
+        let message = "queries have different number of columns";
+        return Err(error::at(ErrorCode::TypeMismatch, message, position));
+    }
+    let common = |(known, column): (&SqlType, &ScopeColumn)| {
+        unify::union_columns(*known, column.sql_type).ok_or_else(|| {
+            let (from, to) = (column.sql_type.name(), known.name());
+            error::at(
+                ErrorCode::TypeMismatch,
+                format!("unsupported cast [column={}, from={from}, to={to}]", column.name),
+                position,
+            )
+        })
+    };
+    types.iter().zip(&rows.columns).map(common).collect()
+}
+
+/// Whether an operand may join those before it in one operation, rather than take the outcome of
+/// theirs: rows are compared in the types that the operands so far have.
+fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
+    let keeps_types =
+        || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);
+    match kind {
+        // The duplicates of everything so far are removed again, or none were.
+        SetOperator::Union => !next.all || run.iter().all(|operand| operand.all) || keeps_types(),
+        SetOperator::Except | SetOperator::Intersect => run.is_empty() || keeps_types(),
+    }
+}
+
+/// UNION and UNION ALL by turns: the last UNION removes the duplicates of all before it.
+fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<LogicalPlan> {
+    let union = |plans: Vec<LogicalPlan>| {
+        let plans = plans.into_iter().map(Arc::new).collect();
+        Union::try_new_with_loose_types(plans).map(LogicalPlan::Union).map_err(error::plan)
+    };
+    let Some(last) = alls.iter().rposition(|all| !all) else { return union(plans) };
+    let others = plans.split_off(last + 2);
+    let distinct = select::distinct(union(plans)?);
+    if others.is_empty() {
+        return Ok(distinct);
+    }
+    union(std::iter::once(distinct).chain(others).collect())
+}
+
+/// EXCEPT of all others, or INTERSECT with all others, where duplicates count for nothing.
+fn narrowed_plan(
+    operator: SetOperator,
+    all: bool,
+    plans: Vec<LogicalPlan>,
+    names: &[String],
+) -> EngineResult<LogicalPlan> {
+    let mut plans = plans.into_iter();
+    let left = plans.next().ok_or_else(|| EngineError::internal("a set operation of nothing"))?;
+    let mut rights: Vec<LogicalPlan> = plans.collect();
+    if operator == SetOperator::Except {
+        // A row on the right is as good as many alike, and each costs as many comparisons.
+        let right = match rights.len() {
+            1 => select::distinct(rights.remove(0)),
+            others => united_plan(rights, &vec![false; others - 1])?,
+        };
+        return LogicalPlanBuilder::except(left, right, all).map_err(error::plan);
+    }
+    rights = rights.into_iter().map(select::distinct).collect();
+    while rights.len() > 1 {
+        let mut next = Vec::with_capacity(rights.len().div_ceil(2));
+        let mut pending = rights.into_iter();
+        while let Some(one) = pending.next() {
+            next.push(match pending.next() {
+                Some(other) => {
+                    let both = LogicalPlanBuilder::intersect(one, other, true);
+                    named(both.map_err(error::plan)?, names)?
+                }
+                None => one,
+            });
+        }
+        rights = next;
+    }
+    let right = rights.pop().ok_or_else(|| EngineError::internal("an INTERSECT of one side"))?;
+    LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
+}
+
+/// The columns under their names: what an operator made of their qualifiers is not to be seen
+/// from outside.
+fn named(plan: LogicalPlan, names: &[String]) -> EngineResult<LogicalPlan> {
+    let columns = plan.schema().columns().into_iter().zip(names);
+    let exprs = columns.map(|(column, name)| Expr::Column(column).alias(name)).collect();
+    relation::project(plan, exprs)
+}

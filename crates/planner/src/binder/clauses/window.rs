@@ -1,0 +1,401 @@
+//! Window functions, run by `DataFusion`'s window operators.
+
+use arrow_schema::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate as aggregates;
+use datafusion::functions_window as windows;
+use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{Expr, SortExpr, WindowFrame, WindowFunctionDefinition, cast};
+use tidemark_ast::{CallNode, Node, Span, WindowSpec};
+use tidemark_functions::{Argument, CastMode, resolve_aggregate};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::clauses::frame_aggregate::over_frames;
+use crate::binder::clauses::order::SortKey;
+use crate::binder::clauses::window_frame::{Frames, around, default_frame, is_never_filled};
+use crate::binder::expressions::constant;
+use crate::binder::expressions::expression::{Scope, has_window};
+use crate::binder::expressions::typing::located_call;
+use crate::binder::{Binder, Typed, error};
+
+/// A window function as `DataFusion` has it, and the types around it.
+struct Resolved {
+    function: WindowFunctionDefinition,
+    arguments: Vec<Typed>,
+    return_type: SqlType,
+    distinct: bool,
+    /// Run by `DataFusion` alone, to which rows of one instant are one.
+    by_rows: bool,
+}
+
+/// A window function but for its frame.
+#[derive(Clone)]
+pub(crate) struct OverRows {
+    pub(crate) function: WindowFunctionDefinition,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) partition_by: Vec<Expr>,
+    pub(crate) order_by: Vec<SortExpr>,
+    pub(crate) ignore_nulls: bool,
+    pub(crate) distinct: bool,
+}
+
+impl OverRows {
+    /// Over a frame.
+    pub(crate) fn over(&self, frame: &WindowFrame) -> Expr {
+        Expr::from(WindowFunction {
+            fun: self.function.clone(),
+            params: WindowFunctionParams {
+                args: self.arguments.clone(),
+                partition_by: self.partition_by.clone(),
+                order_by: self.order_by.clone(),
+                window_frame: frame.clone(),
+                filter: None,
+                null_treatment: self.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
+                distinct: self.distinct,
+            },
+        })
+    }
+}
+
+impl Binder<'_> {
+    /// `f(…) OVER (…)`.
+    pub(crate) fn window_call(
+        &mut self,
+        call: &CallNode,
+        over: &WindowSpec,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if !scope.windows {
+            return Err(refused(call.name.span));
+        }
+        let over = &self.window_spec(over)?;
+        let inner = Scope { windows: false, ..*scope };
+        let resolved = self.window_resolved(call, over, position, &inner)?;
+        let partition_by = self.expressions(&over.partition_by, &inner)?;
+        let mut order_by: Vec<SortExpr> = Vec::with_capacity(over.order_by.len());
+        for item in &over.order_by {
+            let key = self.expression(item.expression, &inner)?;
+            let expr = key.expr.clone();
+            order_by.push(SortKey::new(item, key.expr, key.sql_type, None).sort(expr));
+        }
+        let at = over.frame.as_ref().map_or(call.name.span, |frame| frame.span);
+        let frames = match &over.frame {
+            Some(frame) => self.frames(frame, &order_by, scope, call.name.span)?,
+            None => Frames::One(default_frame(!order_by.is_empty())),
+        };
+        let frames = if ignores_frames(resolved.function.name()) {
+            Frames::One(default_frame(!order_by.is_empty()))
+        } else {
+            frames
+        };
+        if let Frames::One(frame) = &frames
+            && is_never_filled(frame)
+        {
+            return self.over_nothing(resolved.function.name(), resolved.return_type);
+        }
+        if resolved.by_rows && frames.ends_amid_equals() {
+            return Err(refused_range(&call.name.text, at));
+        }
+        if frames.by_rows() {
+            // Rows of a partition do not differ by its keys, and DataFusion stumbles over these.
+            order_by.retain(|key| !partition_by.iter().any(|one| one.expr == key.expr));
+        }
+        let parts = resolved.arguments.iter().chain(&partition_by).map(|typed| &typed.expr);
+        if parts.chain(order_by.iter().map(|key| &key.expr)).any(has_window) {
+            return Err(refused(call.name.span));
+        }
+        let unsigned =
+            matches!(resolved.function.name(), "row_number" | "rank" | "dense_rank" | "ntile");
+        let window = OverRows {
+            function: resolved.function,
+            arguments: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
+            partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
+            order_by,
+            ignore_nulls: call.ignore_nulls,
+            distinct: resolved.distinct,
+        };
+        let expr = match &frames {
+            Frames::One(frame) => window.over(frame),
+            Frames::Around(before, behind) => around(&window, (before, behind), at)?,
+        };
+        // DataFusion counts in unsigned numbers.
+        let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
+        Ok(Typed::computed(expr, resolved.return_type))
+    }
+
+    /// The function with its arguments.
+    fn window_resolved(
+        &mut self,
+        call: &CallNode,
+        over: &WindowSpec,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Resolved> {
+        let arguments = match call.arguments.as_slice() {
+            [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
+            ids => self.expressions(ids, scope)?,
+        };
+        if !call.name.text.eq_ignore_ascii_case("avg") || arguments.len() < 2 {
+            return self.window_function(call, arguments, position);
+        }
+        let (function, arguments) = self.moving_average(call, over, scope)?;
+        Ok(Resolved {
+            function: WindowFunctionDefinition::WindowUDF(function),
+            arguments,
+            return_type: SqlType::Double,
+            distinct: false,
+            by_rows: false,
+        })
+    }
+
+    /// What a function gives over a frame without rows.
+    fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
+        if name == "count" {
+            return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
+        }
+        self.cast(Typed::null(), return_type, CastMode::Explicit, Span::default())
+    }
+
+    /// What OVER says, with what the window it names says.
+    fn window_spec(&self, over: &WindowSpec) -> EngineResult<WindowSpec> {
+        let Some(name) = &over.name else { return Ok(over.clone()) };
+        let named = self
+            .named_windows
+            .iter()
+            .rev()
+            .find(|named| identifier::same(&named.name.text, &name.text))
+            .ok_or_else(|| {
+                error::at(
+                    ErrorCode::InvalidName,
+                    format!("window '{}' is not defined", name.text),
+                    name.span,
+                )
+            })?;
+        let mut spec = self.window_spec(&named.spec)?;
+        if !over.partition_by.is_empty() {
+            spec.partition_by.clone_from(&over.partition_by);
+        }
+        if !over.order_by.is_empty() {
+            spec.order_by.clone_from(&over.order_by);
+        }
+        spec.frame = over.frame.clone().or(spec.frame);
+        Ok(spec)
+    }
+
+    fn window_function(
+        &mut self,
+        call: &CallNode,
+        arguments: Vec<Typed>,
+        position: Span,
+    ) -> EngineResult<Resolved> {
+        use WindowFunctionDefinition::WindowUDF;
+        let name = call.name.text.to_ascii_lowercase();
+        self.check_neighbour(&name, call, &arguments)?;
+        // The least and the greatest value are the same without repeated ones.
+        if call.distinct && !matches!(name.as_str(), "min" | "max") {
+            return self.window_aggregate(call, &name, arguments);
+        }
+        Self::check_arity(&name, call, &arguments)?;
+        let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
+        let plain = |function, return_type| (function, return_type);
+        let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };
+        let (function, return_type) = match name.as_str() {
+            "row_number" => plain(WindowUDF(windows::row_number::row_number_udwf()), SqlType::Long),
+            "rank" => plain(WindowUDF(windows::rank::rank_udwf()), SqlType::Long),
+            "dense_rank" => plain(WindowUDF(windows::rank::dense_rank_udwf()), SqlType::Long),
+            "percent_rank" => plain(WindowUDF(windows::rank::percent_rank_udwf()), SqlType::Double),
+            "cume_dist" => plain(WindowUDF(windows::cume_dist::cume_dist_udwf()), SqlType::Double),
+            "ntile" => plain(WindowUDF(windows::ntile::ntile_udwf()), SqlType::Long),
+            "lag" => plain(WindowUDF(windows::lead_lag::lag_udwf()), whole(first_type)),
+            "lead" => plain(WindowUDF(windows::lead_lag::lead_udwf()), whole(first_type)),
+            "first_value" | "first_not_null_value" => {
+                plain(WindowUDF(windows::nth_value::first_value_udwf()), whole(first_type))
+            }
+            "last_value" | "last_not_null_value" => {
+                plain(WindowUDF(windows::nth_value::last_value_udwf()), whole(first_type))
+            }
+            "nth_value" => {
+                plain(WindowUDF(windows::nth_value::nth_value_udwf()), whole(first_type))
+            }
+            "count" => plain(over_frames(aggregates::count::count_udaf()), SqlType::Long),
+            "sum" | "ksum" => plain(over_frames(aggregates::sum::sum_udaf()), SqlType::Double),
+            "avg" if arguments.len() == 1 => {
+                plain(over_frames(aggregates::average::avg_udaf()), SqlType::Double)
+            }
+            "min" => plain(over_frames(aggregates::min_max::min_udaf()), whole(first_type)),
+            "max" => plain(over_frames(aggregates::min_max::max_udaf()), whole(first_type)),
+            _ => return self.window_aggregate(call, &name, arguments),
+        };
+        let arguments = self.window_arguments(&name, arguments, return_type, position)?;
+        Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
+    }
+
+    /// Refuses what has too few or too many arguments for `DataFusion`.
+    fn check_arity(name: &str, call: &CallNode, given: &[Typed]) -> EngineResult<()> {
+        let (least, most) = match name {
+            "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => (0, 0),
+            "count" => (0, 1),
+            "nth_value" => (2, 2),
+            "lag" | "lead" => (1, 3),
+            _ => (1, 1),
+        };
+        if is_foldable(name) || (least..=most).contains(&given.len()) {
+            return Ok(());
+        }
+        let message = if given.is_empty() {
+            format!("function `{name}` requires arguments")
+        } else {
+            let types: Vec<String> = given.iter().map(|one| one.sql_type.name()).collect();
+            let types = types.join(", ");
+            format!("there is no matching function `{name}` with the argument types: ({types})")
+        };
+        Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
+    }
+
+    /// An aggregate without a form of its own for windows. Those of numbers have one state for
+    /// all rows before, so that frames which grow cost nothing more.
+    fn window_aggregate(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        arguments: Vec<Typed>,
+    ) -> EngineResult<Resolved> {
+        let at = call.name.span;
+        if call.distinct && name != "count" {
+            let what = format!("DISTINCT of {name} over a window is");
+            return Err(error::not_supported(&what, at));
+        }
+        if !call.distinct && !is_foldable(name) {
+            let message = format!("unknown window function: {name}");
+            return Err(error::at(ErrorCode::FunctionNotFound, message, at));
+        }
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let spans = self.argument_spans(call);
+        let resolved = resolve_aggregate(name, call.distinct, &described)
+            .map_err(|failure| located_call(failure, at, &spans))?;
+        let wanted = resolved.argument_types.iter();
+        let arguments = arguments.into_iter().zip(wanted);
+        let arguments = arguments
+            .map(|(argument, wanted)| self.cast(argument, *wanted, CastMode::Implicit, at))
+            .collect::<EngineResult<_>>()?;
+        Ok(Resolved {
+            function: over_frames(resolved.udaf),
+            arguments,
+            return_type: resolved.return_type,
+            distinct: resolved.distinct,
+            by_rows: true,
+        })
+    }
+
+    /// What `lag` and `lead` ask of their arguments.
+    fn check_neighbour(
+        &self,
+        name: &str,
+        call: &CallNode,
+        arguments: &[Typed],
+    ) -> EngineResult<()> {
+        if !matches!(name, "lag" | "lead") {
+            return Ok(());
+        }
+        if arguments.is_empty() {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("function `{name}` requires arguments"),
+                call.name.span,
+            ));
+        }
+        let distance = arguments.get(1).and_then(|distance| distance.constant.as_ref());
+        if distance.and_then(constant::as_i64).is_some_and(|distance| distance < 0) {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "offset must be a positive integer",
+                self.tree.span(call.arguments[1]),
+            ));
+        }
+        Ok(())
+    }
+
+    fn window_arguments(
+        &mut self,
+        name: &str,
+        arguments: Vec<Typed>,
+        return_type: SqlType,
+        position: Span,
+    ) -> EngineResult<Vec<Typed>> {
+        let mut casted = Vec::with_capacity(arguments.len().max(1));
+        let value_first = !matches!(name, "count" | "ntile" | "row_number" | "rank" | "dense_rank");
+        for (index, argument) in arguments.into_iter().enumerate() {
+            let argument = match index {
+                0 if value_first => {
+                    self.cast(argument, return_type, CastMode::Implicit, position)?
+                }
+                0 if name == "count" => argument,
+                2 if matches!(name, "lag" | "lead") => {
+                    self.cast(argument, return_type, CastMode::Implicit, position)?
+                }
+                _ => self.cast(argument, SqlType::Long, CastMode::Implicit, position)?,
+            };
+            casted.push(argument);
+        }
+        if name == "count" && casted.is_empty() {
+            casted.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::Long));
+        }
+        Ok(casted)
+    }
+}
+
+/// `row_number()` over a window.
+pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Expr {
+    let window = OverRows {
+        function: WindowFunctionDefinition::WindowUDF(windows::row_number::row_number_udwf()),
+        arguments: Vec::new(),
+        partition_by,
+        order_by,
+        ignore_nulls: false,
+        distinct: false,
+    };
+    window.over(&default_frame(true))
+}
+
+/// The error for a window function where there is no list of rows to look at.
+pub(crate) fn refused(at: Span) -> EngineError {
+    let message = "window functions are not allowed here";
+    error::at(ErrorCode::NotSupported, message, at).with_hint("compute it in a sub-query")
+}
+
+fn refused_range(name: &str, at: Span) -> EngineError {
+    let what = format!("a RANGE up to the current row of {name} is");
+    error::not_supported(&what, at).with_hint("end it before the row, or count ROWS")
+}
+
+/// Functions to which the order of the partition's rows is all.
+fn ignores_frames(name: &str) -> bool {
+    matches!(
+        name,
+        "row_number"
+            | "rank"
+            | "dense_rank"
+            | "percent_rank"
+            | "cume_dist"
+            | "ntile"
+            | "lag"
+            | "lead"
+    )
+}
+
+/// Aggregates whose state is a few numbers.
+fn is_foldable(name: &str) -> bool {
+    matches!(
+        name,
+        "corr"
+            | "covar_pop"
+            | "covar_samp"
+            | "stddev"
+            | "stddev_pop"
+            | "stddev_samp"
+            | "var_pop"
+            | "var_samp"
+            | "variance"
+    )
+}

@@ -1,0 +1,310 @@
+//! Frames of window functions: their bounds, and what EXCLUDE CURRENT ROW makes of them.
+
+use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate as aggregates;
+use datafusion::logical_expr::{
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
+};
+use tidemark_ast::{Frame, FrameBound, FrameMode, Node, Span};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::clauses::frame_aggregate::over_frames;
+use crate::binder::clauses::window::OverRows;
+use crate::binder::expressions::constant;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::{Binder, error};
+
+/// The rows a window function sees from a row.
+pub(crate) enum Frames {
+    /// Consecutive ones.
+    One(WindowFrame),
+    /// Those before the row and those behind it.
+    Around(WindowFrame, WindowFrame),
+}
+
+impl Frames {
+    /// Whether it counts rows.
+    pub(crate) fn by_rows(&self) -> bool {
+        match self {
+            Self::One(frame) => frame.units == WindowFrameUnits::Rows,
+            Self::Around(..) => true,
+        }
+    }
+
+    /// Whether rows of the current instant may be in it or not, by where they stand.
+    pub(crate) fn ends_amid_equals(&self) -> bool {
+        match self {
+            Self::One(frame) => !self.by_rows() && ends_now(&frame.end_bound),
+            Self::Around(..) => false,
+        }
+    }
+}
+
+fn ends_now(end: &WindowFrameBound) -> bool {
+    match end {
+        WindowFrameBound::CurrentRow => true,
+        WindowFrameBound::Preceding(distance) => *distance == interval(0),
+        WindowFrameBound::Following(_) => false,
+    }
+}
+
+impl Binder<'_> {
+    pub(crate) fn frames(
+        &mut self,
+        frame: &Frame,
+        order_by: &[SortExpr],
+        scope: &Scope<'_>,
+        position: Span,
+    ) -> EngineResult<Frames> {
+        let units = match frame.mode {
+            FrameMode::Rows | FrameMode::Cumulative => WindowFrameUnits::Rows,
+            FrameMode::Range => WindowFrameUnits::Range,
+            FrameMode::Groups => {
+                return Err(error::not_supported("GROUPS is", position));
+            }
+        };
+        let unit = match (units, order_by, scope.relation) {
+            (WindowFrameUnits::Range, [key], Some(relation)) => {
+                let designated = relation.timestamp_column();
+                let column = designated.filter(|column| column.expr() == key.expr);
+                Some(column.map(|column| column.sql_type).ok_or_else(|| {
+                    error::at(
+                        ErrorCode::NotSupported,
+                        "RANGE is supported only for queries ordered by designated timestamp",
+                        frame.span,
+                    )
+                })?)
+            }
+            _ => None,
+        };
+        let start = self.frame_bound(&frame.start, unit)?;
+        let end = match &frame.end {
+            Some(end) => self.frame_bound(end, unit)?,
+            None => WindowFrameBound::CurrentRow,
+        };
+        let whole = WindowFrame::new_bounds(units, start, end);
+        if frame.exclude_current_row {
+            return without_current_row(whole, frame.span, unit);
+        }
+        // Rows of the current instant that come later are not seen yet.
+        if whole.start_bound.is_unbounded() && whole.end_bound == WindowFrameBound::CurrentRow {
+            return Ok(Frames::One(default_frame(true)));
+        }
+        Ok(Frames::One(whole))
+    }
+
+    fn frame_bound(
+        &mut self,
+        bound: &FrameBound,
+        unit: Option<SqlType>,
+    ) -> EngineResult<WindowFrameBound> {
+        let endless = |unit: Option<SqlType>| match unit {
+            Some(_) => ScalarValue::Null,
+            None => ScalarValue::UInt64(None),
+        };
+        Ok(match bound {
+            FrameBound::UnboundedPreceding => WindowFrameBound::Preceding(endless(unit)),
+            FrameBound::UnboundedFollowing => WindowFrameBound::Following(endless(unit)),
+            FrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+            FrameBound::Preceding { value, unit: word } => {
+                WindowFrameBound::Preceding(self.distance(*value, word.as_deref(), unit)?)
+            }
+            FrameBound::Following { value, unit: word } => {
+                WindowFrameBound::Following(self.distance(*value, word.as_deref(), unit)?)
+            }
+        })
+    }
+
+    /// A frame's distance: rows, or time in the timestamp's unit.
+    fn distance(
+        &mut self,
+        id: tidemark_ast::NodeId,
+        word: Option<&str>,
+        unit: Option<SqlType>,
+    ) -> EngineResult<ScalarValue> {
+        let position = self.tree.span(id);
+        let value = self.constant(id)?;
+        // PostgreSQL writes '5' MINUTE.
+        let value = match (self.node(id)?, word) {
+            (Node::String { value }, Some(_)) => value.trim().parse().ok(),
+            _ => value.as_ref().and_then(constant::as_i64),
+        };
+        let Some(value) = value.filter(|value| *value >= 0) else {
+            return Err(error::at(ErrorCode::InvalidValue, "integer expected", position));
+        };
+        let Some(unit) = unit else { return Ok(ScalarValue::UInt64(Some(value as u64))) };
+        let nanos_per = match word {
+            Some(word) => time_word(word)
+                .ok_or_else(|| error::at(ErrorCode::InvalidValue, "unknown unit", position))?,
+            None if unit == SqlType::TimestampNs => 1,
+            None => 1_000,
+        };
+        Ok(interval(value.saturating_mul(nanos_per)))
+    }
+}
+
+/// A frame but for the row it is seen from. One that ends at the row ends at the row, or the
+/// smallest time, before; one that goes on behind it falls apart in two.
+fn without_current_row(
+    whole: WindowFrame,
+    at: Span,
+    unit: Option<SqlType>,
+) -> EngineResult<Frames> {
+    let (units, start, end) = (whole.units, whole.start_bound, whole.end_bound);
+    let one = |units, start, end| Ok(Frames::One(WindowFrame::new_bounds(units, start, end)));
+    match (units, place(&start), place(&end)) {
+        (_, Place::Before, Place::Before) => one(units, start, end),
+        (WindowFrameUnits::Range, Place::Before | Place::At, Place::At) => {
+            let tick = interval(if unit == Some(SqlType::TimestampNs) { 1 } else { 1_000 });
+            one(units, start, WindowFrameBound::Preceding(tick))
+        }
+        (WindowFrameUnits::Range, ..) => Err(error::not_supported(
+            "EXCLUDE CURRENT ROW in a RANGE frame that goes on behind the row is",
+            at,
+        )),
+        (_, Place::Behind, _) => one(units, start, end),
+        (_, Place::Before | Place::At, Place::Before | Place::At) => {
+            one(units, start, row_before())
+        }
+        (_, Place::At, Place::Behind) => one(units, row_behind(), end),
+        (_, Place::Before, Place::Behind) => Ok(Frames::Around(
+            WindowFrame::new_bounds(units, start, row_before()),
+            WindowFrame::new_bounds(units, row_behind(), end),
+        )),
+    }
+}
+
+/// Where a frame's bound lies, seen from the row.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Before,
+    At,
+    Behind,
+}
+
+fn place(bound: &WindowFrameBound) -> Place {
+    let nothing = |distance: &ScalarValue| matches!(distance, ScalarValue::UInt64(Some(0)));
+    match bound {
+        WindowFrameBound::CurrentRow => Place::At,
+        WindowFrameBound::Preceding(distance) | WindowFrameBound::Following(distance)
+            if nothing(distance) =>
+        {
+            Place::At
+        }
+        WindowFrameBound::Preceding(_) => Place::Before,
+        WindowFrameBound::Following(_) => Place::Behind,
+    }
+}
+
+fn row_before() -> WindowFrameBound {
+    WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1)))
+}
+
+fn row_behind() -> WindowFrameBound {
+    WindowFrameBound::Following(ScalarValue::UInt64(Some(1)))
+}
+
+/// A function over the rows before and behind, out of what it gives for each.
+pub(crate) fn around(
+    window: &OverRows,
+    (before, behind): (&WindowFrame, &WindowFrame),
+    at: Span,
+) -> EngineResult<Expr> {
+    let both = |of: &OverRows| (of.over(before), of.over(behind));
+    let (low, high) = both(window);
+    let counted = |of: Vec<Expr>| {
+        let count = over_frames(aggregates::count::count_udaf());
+        both(&OverRows { function: count, arguments: of, ignore_nulls: false, ..window.clone() })
+    };
+    let chosen = match window.function.name() {
+        "count" => return Ok(low + high),
+        "sum" => {
+            let sum = low.clone() + high.clone();
+            known_or(low, high, sum)
+        }
+        "min" => {
+            let least = when(low.clone().lt_eq(high.clone()), low.clone()).otherwise(high.clone());
+            known_or(low, high, least.map_err(error::plan)?)
+        }
+        "max" => {
+            let most = when(low.clone().gt_eq(high.clone()), low.clone()).otherwise(high.clone());
+            known_or(low, high, most.map_err(error::plan)?)
+        }
+        "avg" => {
+            let sum = over_frames(aggregates::sum::sum_udaf());
+            let (low, high) = both(&OverRows { function: sum, ..window.clone() });
+            let (some, more) = counted(window.arguments.clone());
+            let total = low.clone() + high.clone();
+            let count = datafusion::logical_expr::cast(some + more, DOUBLE);
+            return Ok(known_or(low, high, total).map_err(error::plan)? / count);
+        }
+        "first_value" if window.ignore_nulls => known_or(low.clone(), high, low),
+        "last_value" if window.ignore_nulls => known_or(low, high.clone(), high),
+        "first_value" => {
+            let (rows, _) = counted(vec![lit(1_i64)]);
+            when(rows.gt(lit(0_i64)), low).otherwise(high)
+        }
+        "last_value" => {
+            let (_, rows) = counted(vec![lit(1_i64)]);
+            when(rows.gt(lit(0_i64)), high).otherwise(low)
+        }
+        name => {
+            let what = format!("EXCLUDE CURRENT ROW of {name} over rows behind the current one is");
+            return Err(error::not_supported(&what, at));
+        }
+    };
+    chosen.map_err(error::plan)
+}
+
+const DOUBLE: arrow_schema::DataType = arrow_schema::DataType::Float64;
+
+/// `combined`, or the one that is not null.
+fn known_or(low: Expr, high: Expr, combined: Expr) -> datafusion::common::Result<Expr> {
+    when(low.clone().is_null(), high.clone()).when(high.is_null(), low).otherwise(combined)
+}
+
+/// A span of time.
+fn interval(nanoseconds: i64) -> ScalarValue {
+    let interval = arrow::datatypes::IntervalMonthDayNano { months: 0, days: 0, nanoseconds };
+    ScalarValue::IntervalMonthDayNano(Some(interval))
+}
+
+/// Nanoseconds in a unit word, singular or plural.
+pub(crate) fn time_word(word: &str) -> Option<i64> {
+    let lower = word.to_ascii_lowercase();
+    Some(match lower.strip_suffix('s').unwrap_or(&lower) {
+        "nanosecond" => 1,
+        "microsecond" => 1_000,
+        "millisecond" => 1_000_000,
+        "second" => 1_000_000_000,
+        "minute" => 60_000_000_000,
+        "hour" => 3_600_000_000_000,
+        "day" => 86_400_000_000_000,
+        _ => return None,
+    })
+}
+
+/// Whether a frame ends before it starts, in every row.
+pub(crate) fn is_never_filled(frame: &WindowFrame) -> bool {
+    let rows = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(ScalarValue::UInt64(Some(rows))) => Some(-i128::from(*rows)),
+        WindowFrameBound::CurrentRow => Some(0),
+        WindowFrameBound::Following(ScalarValue::UInt64(Some(rows))) => Some(i128::from(*rows)),
+        _ => None,
+    };
+    match (frame.units, rows(&frame.start_bound), rows(&frame.end_bound)) {
+        (WindowFrameUnits::Rows, Some(start), Some(end)) => end < start,
+        _ => false,
+    }
+}
+
+/// With ORDER BY up to the current row, counted in rows; without, the whole partition.
+pub(crate) fn default_frame(ordered: bool) -> WindowFrame {
+    let endless = ScalarValue::UInt64(None);
+    let end = if ordered {
+        WindowFrameBound::CurrentRow
+    } else {
+        WindowFrameBound::Following(endless.clone())
+    };
+    WindowFrame::new_bounds(WindowFrameUnits::Rows, WindowFrameBound::Preceding(endless), end)
+}

@@ -1,0 +1,86 @@
+//! `ARRAY[…]` and `array[…]`.
+
+use datafusion::logical_expr::Expr;
+use tidemark_ast::{IndexSelector, Node, NodeId, Span};
+use tidemark_functions::{Argument, Selector, resolve_array, resolve_index};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::binder::expressions::expression::Scope;
+use crate::binder::expressions::typing::located_call;
+use crate::binder::{Binder, Typed, error};
+
+impl Binder<'_> {
+    /// Either of them.
+    pub(crate) fn array(
+        &mut self,
+        node: &Node,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        match node {
+            Node::Array { items } => self.literal_array(items, position, scope),
+            Node::Index { operand, selectors } => {
+                self.element(*operand, selectors, position, scope)
+            }
+            _ => Err(EngineError::internal("neither an array nor a part of one")),
+        }
+    }
+
+    /// `ARRAY[items]`.
+    fn literal_array(
+        &mut self,
+        items: &[NodeId],
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let elements = self.expressions(items, scope)?;
+        let spans: Vec<Span> = items.iter().map(|item| self.tree.span(*item)).collect();
+        let described: Vec<Argument> = elements.iter().map(Typed::argument).collect();
+        let resolved =
+            resolve_array(&described).map_err(|error| located_call(error, position, &spans))?;
+        self.resolved_call(resolved, elements, position)
+    }
+
+    /// `operand[selectors]`.
+    fn element(
+        &mut self,
+        operand: NodeId,
+        selectors: &[IndexSelector],
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let mut nodes = vec![operand];
+        let mut kinds = Vec::with_capacity(selectors.len());
+        for selector in selectors {
+            match selector {
+                IndexSelector::Item { index } => {
+                    nodes.push(*index);
+                    kinds.push(Selector::Item);
+                }
+                IndexSelector::Slice { low, high } => {
+                    nodes.push(*low);
+                    nodes.extend(*high);
+                    kinds.push(if high.is_some() { Selector::Range } else { Selector::From });
+                }
+            }
+        }
+        let arguments = self.expressions(&nodes, scope)?;
+        let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
+        // Arrays of the catalog are text; a column of text is none.
+        let [array, ..] = arguments.as_slice() else {
+            return Err(EngineError::internal("no array"));
+        };
+        let of_catalog = array.sql_type.is_text() && !matches!(array.expr, Expr::Column(_));
+        if of_catalog && kinds == [Selector::Item] {
+            return self.scalar_call("pg_array_item", arguments, position, &spans);
+        }
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        if let Some(at) = described.iter().skip(1).position(|index| index.integer() == Some(0)) {
+            let message = "array index must be at least 1 [index=0]";
+            return Err(error::at(ErrorCode::InvalidValue, message, spans[at + 1]));
+        }
+        let resolved = resolve_index(&kinds, &described)
+            .map_err(|error| located_call(error, position, &spans))?;
+        self.resolved_call(resolved, arguments, position)
+    }
+}

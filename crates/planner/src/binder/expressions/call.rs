@@ -1,0 +1,298 @@
+//! Function calls: scalar functions, aggregates, and the few that the binder answers itself.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
+use arrow_schema::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
+use datafusion::logical_expr::{Expr, lit};
+use tidemark_ast::{CallNode, Node, NodeId, Span};
+use tidemark_functions::{
+    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, resolve_aggregate,
+    resolve_json,
+};
+use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::catalog::pg_catalog;
+use crate::binder::clauses::window;
+use crate::binder::expressions::expression::{Scope, has_aggregate, has_window};
+use crate::binder::expressions::literal;
+use crate::binder::expressions::typing::located_call;
+use crate::binder::{Binder, Typed, error};
+
+impl Binder<'_> {
+    /// A function call.
+    pub(crate) fn call(
+        &mut self,
+        call: &CallNode,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        // Drivers ask the catalog so, whose rows come in an order of their own.
+        if let Some(item) = call.order_by.first()
+            && !scope.relation.is_some_and(pg_catalog::is_catalog)
+        {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "ORDER BY inside a function is not supported: order the rows in a sub-query",
+                self.tree.span(item.expression),
+            ));
+        }
+        if let Some(over) = &call.over {
+            return self.window_call(call, over, position, scope);
+        }
+        let name = call.name.text.to_ascii_lowercase();
+        if name == "grouping" {
+            return self.grouping_call(call, scope);
+        }
+        if is_aggregate_call(&name, call.arguments.len()) {
+            return self.aggregate_call(call, &name, position, scope);
+        }
+        if let [only] = call.arguments.as_slice()
+            && let Node::Star { .. } = self.node(*only)?
+        {
+            return Err(error::at(
+                ErrorCode::Syntax,
+                "too few arguments for '*' [found=0,expected=2]",
+                self.tree.span(*only),
+            ));
+        }
+        if let Some(own) = self.own_function(&name, call) {
+            return Ok(own);
+        }
+        if let Some(found) = self.list_call(&name, call, scope)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.catalog_call(&name, call, scope)? {
+            return Ok(found);
+        }
+        if let ("touch", [only]) = (name.as_str(), call.arguments.as_slice())
+            && let Some(query) = self.query_of(*only)?
+        {
+            return self.touch(query, scope);
+        }
+        let arguments = self.expressions(&call.arguments, scope)?;
+        if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
+            return self.action_call(call, "cancel_query", arguments);
+        }
+        let spans = self.argument_spans(call);
+        self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
+    }
+
+    /// The query that an argument is.
+    fn query_of(&self, argument: NodeId) -> EngineResult<Option<NodeId>> {
+        Ok(match self.node(argument)? {
+            Node::Subquery { query } => Some(*query),
+            Node::Query { .. } | Node::Select(_) => Some(argument),
+            _ => None,
+        })
+    }
+
+    /// `json_extract(…)` read as the type that a cast around it names.
+    pub(crate) fn json_call(
+        &mut self,
+        call: &CallNode,
+        to: SqlType,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let arguments = self.expressions(&call.arguments, scope)?;
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        let resolved = resolve_json(&described, to)
+            .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
+        self.resolved_call(resolved, arguments, call.name.span)
+    }
+
+    /// A function that acts on the engine.
+    fn action_call(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        arguments: Vec<Typed>,
+    ) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let of = self.context.only_queries_of();
+        let action = self.context.external().and_then(|external| external.action(name, of));
+        let (Some((function, result)), Ok([id])) = (action, <[Typed; 1]>::try_from(arguments))
+        else {
+            let message = format!("wrong number of arguments for function `{name}`; expected: 1");
+            return Err(error::at(ErrorCode::InvalidValue, message, at));
+        };
+        let id = self.cast(id, SqlType::Long, CastMode::Implicit, at)?;
+        Ok(Typed::computed(function.call(vec![id.expr]), result))
+    }
+
+    pub(crate) fn argument_spans(&self, call: &CallNode) -> Vec<Span> {
+        call.arguments.iter().map(|id| self.tree.span(*id)).collect()
+    }
+
+    /// Functions whose answer the session knows.
+    fn own_function(&self, name: &str, call: &CallNode) -> Option<Typed> {
+        if !call.arguments.is_empty() {
+            return None;
+        }
+        self.session_value(name)
+    }
+
+    /// What the session knows under a name in lower case.
+    pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
+        let now = || self.context.now();
+        Some(match name {
+            "now" | "systimestamp" | "current_timestamp" | "localtimestamp" => Typed::literal(
+                ScalarValue::TimestampMicrosecond(Some(now()), None),
+                SqlType::Timestamp,
+            ),
+            "now_ns" | "systimestamp_ns" => Typed::literal(
+                ScalarValue::TimestampNanosecond(now().checked_mul(1_000), None),
+                SqlType::TimestampNs,
+            ),
+            "sysdate" => Typed::literal(
+                ScalarValue::TimestampMillisecond(Some(now().div_euclid(1_000)), None),
+                SqlType::Date,
+            ),
+            "current_date" => Typed::literal(
+                ScalarValue::TimestampMillisecond(
+                    Some(floor_to(now(), MICROS_PER_DAY, 0).div_euclid(1_000)),
+                    None,
+                ),
+                SqlType::Date,
+            ),
+            "today" => day(now(), 0)?,
+            "yesterday" => day(now(), -1)?,
+            "tomorrow" => day(now(), 1)?,
+            "current_user" | "session_user" | "user" => literal::text(&self.context.user),
+            "current_database" | "current_schema" | "current_catalog" => {
+                literal::text(if name == "current_schema" { "public" } else { "qdb" })
+            }
+            _ => return None,
+        })
+    }
+
+    /// The items of an array of the catalog, which is text.
+    fn catalog_items(&mut self, items: Vec<Typed>, position: Span) -> EngineResult<Vec<Typed>> {
+        let text = |item: Typed| {
+            if !item.sql_type.is_integer() {
+                return Ok(item);
+            }
+            self.cast(item, SqlType::String, CastMode::Explicit, position)
+        };
+        items.into_iter().map(text).collect()
+    }
+
+    fn aggregate_call(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if !scope.aggregates {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "aggregate functions are not allowed here",
+                call.name.span,
+            ));
+        }
+        let inner = Scope { windows: false, ..*scope };
+        let filter = match call.filter {
+            Some(filter) => {
+                let rows = Scope { aggregates: false, windows: false, ..*scope };
+                Some(Box::new(self.predicate(filter, &rows, false)?.expr))
+            }
+            None => None,
+        };
+        let mut arguments = self.aggregate_arguments(call, name, &inner)?;
+        if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
+            arguments = self.catalog_items(arguments, position)?;
+        }
+        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "Aggregate function cannot be passed as an argument",
+                call.arguments.first().map_or(position, |id| self.tree.span(*id)),
+            ));
+        }
+        // By its alias, that is.
+        if arguments.iter().any(|argument| has_window(&argument.expr)) {
+            return Err(window::refused(call.name.span));
+        }
+        let spans = self.argument_spans(call);
+        let (resolved, arguments) = aggregate_over(call, arguments)
+            .map_err(|failure| located_call(failure, call.name.span, &spans))?;
+        let mut exprs = Vec::with_capacity(arguments.len());
+        for (index, argument) in arguments.into_iter().enumerate() {
+            let wanted = resolved.argument_types.get(index).copied();
+            let wanted = wanted.unwrap_or(argument.sql_type);
+            exprs.push(self.cast(argument, wanted, CastMode::Implicit, call.name.span)?.expr);
+        }
+        if exprs.is_empty() {
+            // DataFusion counts rows by counting a constant.
+            exprs.push(lit(1_i64));
+        }
+        if resolved.order_sensitive {
+            self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
+        }
+        let function = AggregateFunction::new_udf(
+            resolved.udaf,
+            exprs,
+            resolved.distinct,
+            filter,
+            Vec::new(),
+            resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
+        );
+        Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+    }
+
+    fn aggregate_arguments(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Vec<Typed>> {
+        if let [only] = call.arguments.as_slice()
+            && let Node::Star { .. } = self.node(*only)?
+        {
+            if name == "count" {
+                return Ok(Vec::new());
+            }
+            return Err(error::at(
+                ErrorCode::Syntax,
+                "too few arguments for '*' [found=0,expected=2]",
+                self.tree.span(*only),
+            ));
+        }
+        self.expressions(&call.arguments, scope)
+    }
+}
+
+/// The day `distance` days from the one that holds `now`, as an INTERVAL whose ends belong to it.
+fn day(now: i64, distance: i64) -> Option<Typed> {
+    let start = floor_to(now, MICROS_PER_DAY, 0) + distance * MICROS_PER_DAY;
+    let ends = [start, start + MICROS_PER_DAY - 1];
+    let DataType::Struct(fields) = SqlType::Interval.arrow_type() else { return None };
+    let arrays = ends
+        .iter()
+        .map(|end| Arc::new(TimestampMicrosecondArray::from(vec![*end])) as ArrayRef)
+        .collect();
+    let value = StructArray::try_new(fields, arrays, None).ok()?;
+    Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
+}
+
+/// The aggregate and its arguments. Where the type of its result stays, arithmetic of INTs does not
+/// wrap before.
+fn aggregate_over(
+    call: &CallNode,
+    arguments: Vec<Typed>,
+) -> Result<(ResolvedAggregate, Vec<Typed>), ResolveError> {
+    let resolve = |arguments: &[Typed]| {
+        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+        resolve_aggregate(&call.name.text, call.distinct, &described)
+    };
+    let resolved = resolve(&arguments)?;
+    let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();
+    match resolve(&unwrapped) {
+        Ok(wide) if wide.return_type == resolved.return_type => Ok((wide, unwrapped)),
+        _ => Ok((resolved, arguments)),
+    }
+}

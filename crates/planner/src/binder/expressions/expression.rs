@@ -1,0 +1,384 @@
+//! Expressions: from nodes to typed `DataFusion` expressions.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::AggregateFunction;
+use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
+use tidemark_functions::{CastMode, UnaryOp};
+use tidemark_types::bounded::grown;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::catalog::pg_catalog::registered::Registered;
+use crate::binder::expressions::{constant, literal};
+use crate::binder::sources::scope::{Relation, is_unknown};
+use crate::binder::{Binder, Typed, error};
+
+/// A name given to a select item, visible to later ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Alias {
+    pub(crate) name: String,
+    pub(crate) value: Typed,
+}
+
+/// What an expression may refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    /// Columns; `None` where no row is in scope.
+    pub(crate) relation: Option<&'s Relation>,
+    /// Names of select items.
+    pub(crate) aliases: &'s [Alias],
+    /// Whether aliases win over columns.
+    pub(crate) aliases_first: bool,
+    /// Whether aggregates are allowed.
+    pub(crate) aggregates: bool,
+    /// Whether window functions are allowed.
+    pub(crate) windows: bool,
+}
+
+impl<'s> Scope<'s> {
+    /// Constants only.
+    pub(crate) fn empty() -> Self {
+        Scope {
+            relation: None,
+            aliases: &[],
+            aliases_first: false,
+            aggregates: false,
+            windows: false,
+        }
+    }
+
+    /// The rows of a relation, without aggregates: WHERE, ON, PARTITION BY.
+    pub(crate) fn rows(relation: &'s Relation) -> Self {
+        Scope { relation: Some(relation), ..Scope::empty() }
+    }
+}
+
+impl Binder<'_> {
+    /// Binds an expression.
+    pub(crate) fn expression(&mut self, id: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        self.within_bounds(id, |binder| grown(|| binder.expression_at(id, scope)))
+    }
+
+    fn expression_at(&mut self, id: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let node = self.node(id)?;
+        let position = self.tree.span(id);
+        if let Some(literal) = literal::literal(node, position)? {
+            return Ok(literal);
+        }
+        match node {
+            Node::Column { path } => self.column(path, scope),
+            Node::Variable { name } => self.variable(name, scope),
+            Node::Parameter { index } => self.parameter(*index, position),
+            Node::NamedParameter { .. } => Err(crate::binder::parameters::not_provided()),
+            Node::TypedString { type_name, value } => {
+                let to = Self::type_name(type_name)?;
+                self.cast(literal::text(value), to, CastMode::Explicit, position)
+            }
+            Node::Unary { operator: UnaryOperator::Not, .. }
+            | Node::Logical { .. }
+            | Node::IsNull { .. }
+            | Node::Between { .. }
+            | Node::InList { .. }
+            | Node::InQuery { .. }
+            | Node::Within { .. } => self.predicate(id, scope, false),
+            Node::Unary { operator, operand } => self.unary(*operator, *operand, scope, position),
+            Node::Binary { operator, left, right, operator_span } => {
+                self.binary(*operator, *left, *right, *operator_span, scope)
+            }
+            Node::Concat { operands, operator_span } => {
+                let operands = self.expressions(operands, scope)?;
+                self.scalar_call("concat", operands, *operator_span, &[])
+            }
+            Node::Cast { operand, type_name, double_colon } => {
+                self.explicit_cast(*operand, type_name, *double_colon, position, scope)
+            }
+            Node::Case { operand, branches, otherwise } => {
+                self.case(*operand, branches, *otherwise, scope)
+            }
+            Node::Call(call) => self.call(call, position, scope),
+            Node::Subquery { query } => self.scalar_query(*query, scope),
+            // The query that is the value of a variable.
+            Node::Query { .. } => self.scalar_query(id, scope),
+            Node::Exists { query } => self.exists(*query, scope),
+            Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),
+            Node::Duration { text } => Err(error::at(
+                ErrorCode::InvalidValue,
+                format!("invalid constant: {text}"),
+                position,
+            )),
+            _ => Err(error::at(ErrorCode::Syntax, "expression expected", position)),
+        }
+    }
+
+    /// `CAST(operand AS type)` and `operand::type`.
+    fn explicit_cast(
+        &mut self,
+        operand: NodeId,
+        type_name: &TypeName,
+        double_colon: bool,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let at = self.tree.span(operand);
+        if let Some(kind) = Registered::of(type_name) {
+            let operand = self.expression(operand, scope)?;
+            return self.registered_cast(operand, kind, at);
+        }
+        if let Some(array) = text_array_type(type_name) {
+            let operand = self.expression(operand, scope)?;
+            if operand.parameter.is_some() || operand.sql_type.is_text() {
+                return self.settled_array(operand, array);
+            }
+            return self.cast(operand, SqlType::String, CastMode::Explicit, position);
+        }
+        let to = Self::cast_type(type_name, double_colon);
+        let operand = match (self.node(operand)?, &to) {
+            (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
+            (Node::Cast { type_name: inner, .. }, Ok(to)) if to.is_text() => {
+                let value = self.expression(operand, scope)?;
+                match Registered::of(inner) {
+                    // `name::regclass::text`
+                    Some(kind) if value.sql_type == SqlType::Int => {
+                        self.registered_name(value, kind, at)?
+                    }
+                    _ => value,
+                }
+            }
+            _ => self.expression(operand, scope)?,
+        };
+        // The catalog names its functions without their schema.
+        let operand = match operand.constant.as_ref().and_then(constant::as_text) {
+            Some(name) if type_name.name.eq_ignore_ascii_case("regproc") => {
+                literal::text(name.strip_prefix("pg_catalog.").unwrap_or(name))
+            }
+            _ => operand,
+        };
+        let mode = match operand.constant {
+            Some(_) => CastMode::Constant,
+            None => CastMode::Explicit,
+        };
+        // The error of a constant that does not convert is where it is written.
+        self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
+            ErrorCode::InvalidValue => failure.at(error::span(at)),
+            _ => failure,
+        })
+    }
+
+    /// Binds several expressions in one scope.
+    pub(crate) fn expressions(
+        &mut self,
+        ids: &[NodeId],
+        scope: &Scope<'_>,
+    ) -> EngineResult<Vec<Typed>> {
+        ids.iter().map(|id| self.expression(*id, scope)).collect()
+    }
+
+    fn column(&mut self, path: &[Name], scope: &Scope<'_>) -> EngineResult<Typed> {
+        let alias = match path {
+            [name] => scope
+                .aliases
+                .iter()
+                .find(|alias| tidemark_types::identifier::same(&alias.name, &name.text)),
+            _ => None,
+        };
+        if let (Some(alias), true) = (alias, scope.aliases_first) {
+            return Ok(alias.value.clone());
+        }
+        let found = match scope.relation {
+            Some(relation) => relation.resolve(path).map(|index| &relation.columns[index]),
+            None => Err(unknown_column(path)),
+        };
+        match (found, alias) {
+            (Ok(column), _) => Ok(Typed::computed(column.expr(), column.sql_type)),
+            (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
+                Ok(alias.value.clone())
+            }
+            // A name that means too much here, or what is gone, means nothing further out.
+            (Err(failure), _) if !is_unknown(&failure) => Err(failure),
+            (Err(failure), _) => match (self.outer_column(path)?, path) {
+                (Some(outer), _) => Ok(outer),
+                // The standard writes these without parentheses.
+                (None, [name]) if !name.quoted && is_session_word(&name.text) => {
+                    self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
+                }
+                // Not a number is the null of doubles, unless a column is called so.
+                (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
+                    Ok(Typed::literal(ScalarValue::Float64(None), SqlType::Double))
+                }
+                _ => Err(failure),
+            },
+        }
+    }
+
+    fn variable(&mut self, name: &Name, scope: &Scope<'_>) -> EngineResult<Typed> {
+        match self.variable_node(name)? {
+            Some(value) => self.expression(value, scope),
+            None if self.variables.is_empty() => {
+                Err(error::invalid_column(&format!("@{}", name.text), name.span))
+            }
+            None => Err(error::at(
+                ErrorCode::ColumnNotFound,
+                format!("tried to use undeclared variable `@{}`", name.text),
+                name.span,
+            )),
+        }
+    }
+
+    /// The node a variable was declared as; nothing when it was not.
+    pub(crate) fn variable_node(&self, name: &Name) -> EngineResult<Option<NodeId>> {
+        let key = tidemark_types::identifier::fold(&name.text);
+        Ok(self.variables.iter().rev().find_map(|frame| frame.get(&key).copied()))
+    }
+
+    fn unary(
+        &mut self,
+        operator: UnaryOperator,
+        operand: NodeId,
+        scope: &Scope<'_>,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(operand, scope)?;
+        match operator {
+            UnaryOperator::Plus => Ok(operand),
+            UnaryOperator::Minus => self.prefix_operator(UnaryOp::Minus, operand, position),
+            UnaryOperator::BitNot => self.prefix_operator(UnaryOp::BitNot, operand, position),
+            UnaryOperator::Not => {
+                let operand = self.truth_of(operand, position)?;
+                Ok(crate::binder::expressions::predicate::not(operand))
+            }
+        }
+    }
+
+    fn binary(
+        &mut self,
+        operator: tidemark_ast::BinaryOperator,
+        left: NodeId,
+        right: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if let Some(test) = self.quantified(operator, left, right, position, scope)? {
+            return Ok(test);
+        }
+        let spans = [self.tree.span(left), self.tree.span(right)];
+        let operands = [self.expression(left, scope)?, self.expression(right, scope)?];
+        let of_times = operands.iter().all(|operand| operand.sql_type.is_timestamp());
+        let bound = self.operator_between(operator, operands, position, &spans)?;
+        let is_distance = operator == tidemark_ast::BinaryOperator::Subtract
+            && of_times
+            && (self.reads_clock(left) || self.reads_clock(right));
+        if is_distance {
+            // The distance of two instants is a time only where both are written down.
+            return self.cast(bound, SqlType::Long, CastMode::Explicit, position);
+        }
+        Ok(bound)
+    }
+
+    /// Whether an expression is the time of the statement, or computed from it.
+    fn reads_clock(&self, id: NodeId) -> bool {
+        match self.tree.get(id) {
+            Some(Node::Call(call)) => {
+                let name = call.name.text.to_ascii_lowercase();
+                let clock = call.arguments.is_empty()
+                    && (name.starts_with("now") || name.starts_with("systimestamp"));
+                clock || call.arguments.iter().any(|argument| self.reads_clock(*argument))
+            }
+            Some(Node::Binary { left, right, .. }) => {
+                self.reads_clock(*left) || self.reads_clock(*right)
+            }
+            Some(Node::Cast { operand, .. }) => self.reads_clock(*operand),
+            _ => false,
+        }
+    }
+
+    /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.
+    fn cast_type(type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
+        let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
+        match type_name.name.to_ascii_lowercase().as_str() {
+            "float" if double_colon && plain => return Ok(SqlType::Double),
+            "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
+            // Types of the catalog: numbers and names of objects.
+            "oid" if plain => return Ok(SqlType::Int),
+            "name" | "regproc" if plain => return Ok(SqlType::String),
+            _ => {}
+        }
+        Self::type_name(type_name).map_err(|failure| {
+            if double_colon {
+                failure
+            } else {
+                EngineError { message: "unsupported cast".into(), ..failure }
+            }
+        })
+    }
+
+    /// The type a name means.
+    pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
+        SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions).ok_or_else(
+            || {
+                error::at(
+                    ErrorCode::TypeMismatch,
+                    format!("invalid constant: {}", type_name.name),
+                    type_name.span,
+                )
+            },
+        )
+    }
+}
+
+/// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.
+fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
+    if type_name.dimensions != 1 || !type_name.arguments.is_empty() {
+        return None;
+    }
+    Some(match type_name.name.to_ascii_lowercase().as_str() {
+        "oid" => "OID[]",
+        "name" => "NAME[]",
+        "text" => "TEXT[]",
+        "varchar" | "character varying" | "string" | "symbol" => "VARCHAR[]",
+        "int" | "integer" | "int4" => "INT[]",
+        "bigint" | "int8" | "long" => "LONG[]",
+        "smallint" | "int2" | "short" => "SHORT[]",
+        "bool" | "boolean" => "BOOLEAN[]",
+        "uuid" => "UUID[]",
+        "timestamp" => "TIMESTAMP[]",
+        _ => return None,
+    })
+}
+
+/// Whether a cast of this call says what type the call reads.
+fn is_json_call(call: &CallNode) -> bool {
+    call.over.is_none() && call.name.text.eq_ignore_ascii_case("json_extract")
+}
+
+fn is_session_word(name: &str) -> bool {
+    let words = [
+        "current_user",
+        "session_user",
+        "current_schema",
+        "current_catalog",
+        "current_timestamp",
+        "current_date",
+        "localtimestamp",
+    ];
+    words.iter().any(|word| word.eq_ignore_ascii_case(name))
+}
+
+fn unknown_column(path: &[Name]) -> EngineError {
+    let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+    let position = path.first().map(|name| name.span).unwrap_or_default();
+    error::invalid_column(&words.join("."), position)
+}
+
+/// Whether the expression contains an aggregate.
+pub(crate) fn has_aggregate(expr: &datafusion::logical_expr::Expr) -> bool {
+    use datafusion::common::tree_node::TreeNode;
+    use datafusion::logical_expr::Expr;
+    expr.exists(|node| Ok(matches!(node, Expr::AggregateFunction(AggregateFunction { .. }))))
+        .unwrap_or(false)
+}
+
+/// Whether the expression contains a window function.
+pub(crate) fn has_window(expr: &datafusion::logical_expr::Expr) -> bool {
+    use datafusion::common::tree_node::TreeNode;
+    use datafusion::logical_expr::Expr;
+    expr.exists(|node| Ok(matches!(node, Expr::WindowFunction(_)))).unwrap_or(false)
+}

@@ -1,0 +1,406 @@
+//! Sub-queries: as values, under EXISTS, IN, ANY and ALL, and LATERAL. A name that a sub-query's
+//! own sources do not have is a column of the rows around it.
+
+use std::sync::Arc;
+
+use arrow_schema::Field;
+use datafusion::common::Spans;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::functions_aggregate::expr_fn::sum;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery, ident};
+use tidemark_ast::{BinaryOperator, Name, Node, NodeId, Span};
+use tidemark_functions::{CastMode, text_array};
+use tidemark_operators::uncorrelated_clause;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::clauses::projection::never_null;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::expressions::{constant, literal, predicate};
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{Relation, ScopeColumn, is_unknown};
+use crate::binder::{Binder, Typed, error};
+
+/// The rows around a sub-query that is being bound, and what it reads of them.
+#[derive(Debug, Clone)]
+pub(crate) struct OuterRows {
+    pub(crate) rows: Relation,
+    captured: Vec<Expr>,
+}
+
+impl OuterRows {
+    pub(crate) fn new(rows: Relation) -> Self {
+        Self { rows, captured: Vec::new() }
+    }
+
+    /// Notes that `outer` is read, under the name of `column`.
+    fn capture(&mut self, outer: Expr, column: &ScopeColumn) {
+        let own = &column.column;
+        let named = outer.alias_qualified(own.relation.clone(), &own.name);
+        if !self.captured.contains(&named) {
+            self.captured.push(named);
+        }
+    }
+}
+
+/// How a comparison with a sub-query counts its rows.
+#[derive(Clone, Copy, PartialEq)]
+enum Quantifier {
+    Any,
+    All,
+}
+
+impl Binder<'_> {
+    /// Binds an inner query, beside rows it may read; and what it reads of them.
+    pub(crate) fn beside_rows(
+        &mut self,
+        rows: Relation,
+        bind: impl FnOnce(&mut Self) -> EngineResult<Relation>,
+    ) -> EngineResult<(Relation, Vec<Expr>)> {
+        self.outer.push(OuterRows::new(rows));
+        let bound = bind(self);
+        let captured = self.outer.pop().map(|outer| outer.captured).unwrap_or_default();
+        Ok((bound?, captured))
+    }
+
+    /// A sub-query of an expression.
+    fn sub_query(
+        &mut self,
+        query: NodeId,
+        scope: &Scope<'_>,
+    ) -> EngineResult<(Relation, Vec<Expr>)> {
+        let rows = scope.relation.cloned().unwrap_or_else(relation::one_row);
+        let (relation, captured) = self.beside_rows(rows, |binder| binder.query(query))?;
+        check_correlation(&relation, &captured, self.tree.span(query))?;
+        Ok((relation, captured))
+    }
+
+    /// `touch(SELECT …)`: reads every column of the rows, and says how many pages that took.
+    pub(crate) fn touch(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let (relation, captured) = self.sub_query(query, scope)?;
+        let columns = relation.columns.iter().map(ScopeColumn::expr).collect();
+        let bytes = tidemark_functions::row_bytes(columns).alias("bytes");
+        let rows = Arc::new(relation::project(relation.plan, vec![bytes])?);
+        let total = vec![sum(ident("bytes")).alias("bytes")];
+        let total = Aggregate::try_new(rows, Vec::new(), total).map_err(error::plan)?;
+        let text = tidemark_functions::pages_text(ident("bytes")).alias("touch");
+        let plan = relation::project(LogicalPlan::Aggregate(total), vec![text])?;
+        let value = Expr::ScalarSubquery(subquery(plan, captured));
+        Ok(Typed::computed(value, SqlType::String))
+    }
+
+    /// A sub-query of one column.
+    fn one_column(
+        &mut self,
+        query: NodeId,
+        scope: &Scope<'_>,
+    ) -> EngineResult<(Relation, Vec<Expr>)> {
+        let (relation, captured) = self.sub_query(query, scope)?;
+        if relation.columns.len() == 1 {
+            return Ok((relation, captured));
+        }
+        let at = self.tree.span(query);
+        Err(error::at(ErrorCode::TypeMismatch, "query must return one column", at))
+    }
+
+    /// The column of the rows around that a path names, innermost rows first.
+    pub(crate) fn outer_column(&mut self, path: &[Name]) -> EngineResult<Option<Typed>> {
+        let mut found = None;
+        for (level, outer) in self.outer.iter().enumerate().rev() {
+            match outer.rows.resolve(path) {
+                Ok(index) => {
+                    found = Some((level, index));
+                    break;
+                }
+                Err(failure) if !is_unknown(&failure) => return Err(failure),
+                Err(_) => {}
+            }
+        }
+        let Some((level, index)) = found else {
+            // Of a source around, what it lacks is said.
+            let qualified = |outer: &&OuterRows| match path {
+                [qualifier, _] => outer.rows.has_source(&qualifier.text),
+                _ => false,
+            };
+            let around = self.outer.iter().rev().find(qualified);
+            return around.map_or(Ok(None), |outer| outer.rows.resolve(path).map(|_| None));
+        };
+        let rows = &self.outer[level].rows;
+        let column = rows.columns[index].clone();
+        let reference = outer_reference(&column);
+        for (number, outer) in self.outer.iter_mut().enumerate().skip(level) {
+            let seen = if number == level { column.expr() } else { reference.clone() };
+            outer.capture(seen, &column);
+        }
+        Ok(Some(Typed::computed(reference, column.sql_type)))
+    }
+
+    /// `(SELECT …)` as a value.
+    pub(crate) fn scalar_query(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let (relation, captured) = self.one_column(query, scope)?;
+        let sql_type = relation.columns[0].sql_type;
+        let value = Expr::ScalarSubquery(subquery(relation.plan, captured));
+        Ok(never_null(Typed::computed(value, sql_type)))
+    }
+
+    /// `EXISTS (SELECT …)`.
+    pub(crate) fn exists(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let (relation, captured) = self.sub_query(query, scope)?;
+        Ok(existing(relation.plan, captured, false))
+    }
+
+    /// `operand IN (SELECT …)`.
+    pub(crate) fn in_query(
+        &mut self,
+        operand: NodeId,
+        query: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(operand, scope)?;
+        let (relation, captured) = self.one_column(query, scope)?;
+        let column = &relation.columns[0];
+        let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
+        // Text of any kind meets as VARCHAR: dictionaries of two tables share no keys.
+        let common = if texty(operand.sql_type) && texty(column.sql_type) {
+            Some(SqlType::Varchar)
+        } else {
+            tidemark_functions::common_type(operand.sql_type, column.sql_type)
+                .filter(|common| !common.is_text())
+        };
+        let Some(common) = common else {
+            return Err(error::at(
+                ErrorCode::TypeMismatch,
+                format!(
+                    "there is no matching operator `in` with the argument types: {} in CURSOR",
+                    operand.sql_type.name()
+                ),
+                position,
+            ));
+        };
+        let item = Typed::computed(column.expr(), column.sql_type);
+        let item = self.cast(item, common, CastMode::Implicit, position)?;
+        let plan = relation::project(relation.plan.clone(), vec![item.expr.alias("in")])?;
+        let operand = self.cast(operand, common, CastMode::Implicit, position)?;
+        let subquery = subquery(plan, captured);
+        let expr = Expr::InSubquery(InSubquery::new(Box::new(operand.expr), subquery, false));
+        Ok(Typed::computed(expr, SqlType::Boolean))
+    }
+
+    /// Whether this is what follows the operator in `a > ANY (…)`.
+    pub(crate) fn is_quantified(&self, right: NodeId) -> bool {
+        let words = ["any", "some", "all"];
+        match self.tree.get(right) {
+            Some(Node::Call(call)) => {
+                words.iter().any(|word| call.name.text.eq_ignore_ascii_case(word))
+            }
+            _ => false,
+        }
+    }
+
+    /// `left operator ANY (…)`, `left operator ALL (…)`: over a sub-query, or, with `=`, over the
+    /// items of an array. `None` when the right side is neither.
+    pub(crate) fn quantified(
+        &mut self,
+        operator: BinaryOperator,
+        left: NodeId,
+        right: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Typed>> {
+        let Node::Call(call) = self.node(right)? else { return Ok(None) };
+        let quantifier = match call.name.text.to_ascii_lowercase().as_str() {
+            "any" | "some" => Quantifier::Any,
+            "all" => Quantifier::All,
+            _ => return Ok(None),
+        };
+        let [argument] = call.arguments.as_slice() else { return Ok(None) };
+        let tested = match self.node(*argument)? {
+            Node::Subquery { query } | Node::Exists { query } => {
+                self.quantified_query(quantifier, operator, left, *query, position, scope)?
+            }
+            Node::Query { .. } | Node::Select(_) => {
+                self.quantified_query(quantifier, operator, left, *argument, position, scope)?
+            }
+            Node::Array { items } => {
+                let mut tests = Vec::with_capacity(items.len());
+                for item in items {
+                    let operand = self.expression(left, scope)?;
+                    let item = self.expression(*item, scope)?;
+                    tests.push(self.operator(operator, operand, item, position)?);
+                }
+                match quantifier {
+                    Quantifier::Any => predicate::any(tests),
+                    Quantifier::All => predicate::all(tests),
+                }
+            }
+            _ if quantifier == Quantifier::Any && operator == BinaryOperator::Equal => {
+                let array = self.expression(*argument, scope)?;
+                let item = self.expression(left, scope)?;
+                self.in_array(array, item, position)?
+            }
+            _ => return Err(error::not_supported("ANY of an array but with '=' is", position)),
+        };
+        Ok(Some(tested))
+    }
+
+    /// `item = ANY(array)`.
+    fn in_array(&mut self, array: Typed, item: Typed, position: Span) -> EngineResult<Typed> {
+        let array = self.array_beside(array, &item)?;
+        if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
+            let mut items = text_array(text);
+            // Null is no item's equal.
+            items.retain(Option::is_some);
+            return self.any_of(&item, items, position);
+        }
+        // Arrays of the catalog are text.
+        let found = if array.sql_type.is_text() {
+            let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
+            self.scalar_call("pg_array_position", vec![array, item], position, &[])?
+        } else {
+            self.scalar_call("array_position", vec![array, item], position, &[])?
+        };
+        Ok(predicate::is_null(found, true))
+    }
+
+    /// `item IN $1`, where that is an array of items like this one; text without braces is the
+    /// only one. Null is an item like any other.
+    pub(crate) fn in_parameter(
+        &mut self,
+        array: Typed,
+        item: &Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let array = self.settled_array(array, array_of(item.sql_type))?;
+        if array.is_null_constant() {
+            return self.any_of(item, vec![None], position);
+        }
+        let Some(text) = array.constant.as_ref().and_then(constant::as_text) else {
+            return self.in_array(array, item.clone(), position);
+        };
+        let is_list = text.starts_with('{') && text.ends_with('}');
+        let items = if is_list { text_array(text) } else { vec![Some(text.to_owned())] };
+        self.any_of(item, items, position)
+    }
+
+    /// The array in `item = ANY($1)`: of items like this one.
+    fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
+        match item.sql_type {
+            SqlType::Double | SqlType::Float => self.settled(array, SqlType::DoubleArray(1)),
+            other if array.parameter.is_some() => self.settled_array(array, array_of(other)),
+            _ => Ok(array),
+        }
+    }
+
+    /// Whether it equals one of the items of `{…}`.
+    fn any_of(
+        &mut self,
+        item: &Typed,
+        items: Vec<Option<String>>,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        Self::must_repeat(item, items.len(), position)?;
+        let mut tests = Vec::with_capacity(items.len());
+        for text in items {
+            let of = item.sql_type;
+            let value = match text.map(|text| literal::text(&text)) {
+                None => Typed::null(),
+                Some(text) if of.is_text() || of == SqlType::Char => text,
+                Some(text) => self.cast(text, of, CastMode::Constant, position)?,
+            };
+            tests.push(self.operator(BinaryOperator::Equal, item.clone(), value, position)?);
+        }
+        Ok(predicate::any(tests))
+    }
+
+    /// ANY: a row exists for which the comparison holds. ALL: none for which it does not.
+    fn quantified_query(
+        &mut self,
+        quantifier: Quantifier,
+        operator: BinaryOperator,
+        left: NodeId,
+        query: NodeId,
+        position: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let operand = self.expression(left, scope)?;
+        let rows = scope.relation.cloned().unwrap_or_else(relation::one_row);
+        let mut outer = OuterRows::new(rows);
+        let operand = outer.seen_from_inside(operand)?;
+        let (relation, mut captured) = self.one_column(query, scope)?;
+        for expr in outer.captured {
+            if !captured.contains(&expr) {
+                captured.push(expr);
+            }
+        }
+        let column = &relation.columns[0];
+        let value = Typed::computed(column.expr(), column.sql_type);
+        let test = self.operator(operator, operand, value, position)?;
+        let all = quantifier == Quantifier::All;
+        let test = if all { predicate::not(test) } else { test };
+        let plan = relation::filter(relation.plan.clone(), test.expr)?;
+        Ok(existing(plan, captured, all))
+    }
+}
+
+/// The array of `PostgreSQL` whose items are of this type.
+fn array_of(item: SqlType) -> &'static str {
+    match item {
+        SqlType::Double | SqlType::Float => "DOUBLE[]",
+        SqlType::Boolean => "BOOLEAN[]",
+        SqlType::Byte | SqlType::Short => "SHORT[]",
+        SqlType::Int => "INT[]",
+        SqlType::Long => "LONG[]",
+        SqlType::Uuid => "UUID[]",
+        SqlType::Timestamp | SqlType::TimestampNs | SqlType::Date => "TIMESTAMP[]",
+        _ => "VARCHAR[]",
+    }
+}
+
+impl OuterRows {
+    /// An expression over these rows, as a sub-query beside them sees it.
+    fn seen_from_inside(&mut self, typed: Typed) -> EngineResult<Typed> {
+        let columns = self.rows.columns.clone();
+        let seen = typed.expr.transform(|node| {
+            let own = match &node {
+                Expr::Column(column) => columns.iter().find(|own| own.column == *column),
+                _ => None,
+            };
+            let Some(own) = own else { return Ok(Transformed::no(node)) };
+            self.capture(node, own);
+            Ok(Transformed::yes(outer_reference(own)))
+        });
+        Ok(Typed { expr: seen.data().map_err(error::plan)?, ..typed })
+    }
+}
+
+/// Refuses a clause that reads the rows around and cannot.
+pub(crate) fn check_correlation(
+    relation: &Relation,
+    captured: &[Expr],
+    at: Span,
+) -> EngineResult<()> {
+    match uncorrelated_clause(&relation.plan) {
+        Some(clause) if !captured.is_empty() => {
+            let what = format!("{clause} in a sub-query that reads the rows around it is");
+            Err(error::not_supported(&what, at))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A column of the rows around, as a sub-query's plan refers to it.
+fn outer_reference(column: &ScopeColumn) -> Expr {
+    let field = Field::new(&column.name, column.sql_type.arrow_type(), true);
+    Expr::OuterReferenceColumn(Arc::new(field), column.column.clone())
+}
+
+/// A plan as a sub-query that reads `captured` of the rows around it.
+pub(crate) fn subquery(plan: LogicalPlan, captured: Vec<Expr>) -> Subquery {
+    Subquery { subquery: Arc::new(plan), outer_ref_columns: captured, spans: Spans::new() }
+}
+
+fn existing(plan: LogicalPlan, captured: Vec<Expr>, negated: bool) -> Typed {
+    let expr = Expr::Exists(Exists::new(subquery(plan, captured), negated));
+    Typed::computed(expr, SqlType::Boolean)
+}

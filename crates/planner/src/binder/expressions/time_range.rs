@@ -1,0 +1,342 @@
+//! Conditions on the designated timestamp as time ranges, so that a scan opens only what they
+//! touch.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::lit;
+use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, Span, UnaryOperator};
+use tidemark_functions::CastMode;
+use tidemark_storage::TimeRange;
+use tidemark_types::{EngineResult, ErrorCode, SqlType, TimestampUnit};
+
+use crate::binder::expressions::expression::Scope;
+use crate::binder::expressions::typing::is_comparison;
+use crate::binder::expressions::{constant, predicate as logic};
+use crate::binder::sources::scope::Relation;
+use crate::binder::{Binder, Typed, error};
+
+/// Sorted, disjoint, half-open ranges in the column's unit.
+pub(crate) type Ranges = Vec<TimeRange>;
+
+const ALL: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MAX };
+
+/// A timestamp as a literal of its column's type.
+pub(crate) fn timestamp_literal(value: Option<i64>, unit: SqlType) -> ScalarValue {
+    match unit {
+        SqlType::TimestampNs => ScalarValue::TimestampNanosecond(value, None),
+        _ => ScalarValue::TimestampMicrosecond(value, None),
+    }
+}
+
+/// Whether `operand` lies in one of the ranges, as an expression.
+pub(crate) fn predicate(operand: &Typed, ranges: &[TimeRange]) -> Typed {
+    let bound = |value: i64| lit(timestamp_literal(Some(value), operand.sql_type));
+    let tests = ranges
+        .iter()
+        .map(|range| {
+            let column = operand.expr.clone();
+            let test = column
+                .clone()
+                .is_not_null()
+                .and(column.clone().gt_eq(bound(range.lo)))
+                .and(column.lt(bound(range.hi)));
+            Typed::computed(test, SqlType::Boolean)
+        })
+        .collect();
+    logic::any(tests)
+}
+
+/// The range an INTERVAL value spans; its upper end belongs to it.
+pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
+    let ScalarValue::Struct(parts) = value else { return Vec::new() };
+    let part = |index: usize| {
+        let array = parts.columns().get(index)?;
+        ScalarValue::try_from_array(array, 0).ok().and_then(|value| constant::as_i64(&value))
+    };
+    let scale = if unit == SqlType::TimestampNs { 1_000 } else { 1 };
+    match (part(0), part(1)) {
+        (Some(lo), Some(hi)) if lo <= hi => vec![TimeRange {
+            lo: lo.saturating_mul(scale),
+            hi: hi.saturating_add(1).saturating_mul(scale),
+        }],
+        _ => Vec::new(),
+    }
+}
+
+fn union(mut ranges: Ranges) -> Ranges {
+    ranges.retain(|range| range.lo < range.hi);
+    ranges.sort_by_key(|range| range.lo);
+    let mut merged: Ranges = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.lo <= last.hi => last.hi = last.hi.max(range.hi),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// What lies in both.
+pub(crate) fn intersection(left: &[TimeRange], right: &[TimeRange]) -> Ranges {
+    let mut both = Vec::new();
+    for a in left {
+        for b in right {
+            let (lo, hi) = (a.lo.max(b.lo), a.hi.min(b.hi));
+            if lo < hi {
+                both.push(TimeRange { lo, hi });
+            }
+        }
+    }
+    union(both)
+}
+
+fn complement(ranges: &[TimeRange]) -> Ranges {
+    let mut outside = Vec::with_capacity(ranges.len() + 1);
+    let mut from = ALL.lo;
+    for range in ranges {
+        if from < range.lo {
+            outside.push(TimeRange { lo: from, hi: range.lo });
+        }
+        from = range.hi;
+    }
+    if from < ALL.hi {
+        outside.push(TimeRange { lo: from, hi: ALL.hi });
+    }
+    outside
+}
+
+impl Binder<'_> {
+    /// The ranges that a condition means, if it is one on the designated timestamp alone.
+    pub(crate) fn time_ranges(
+        &mut self,
+        id: NodeId,
+        relation: &Relation,
+    ) -> EngineResult<Option<Ranges>> {
+        match self.node(id)? {
+            Node::Unary { operator: UnaryOperator::Not, operand } => {
+                let inner = self.time_ranges(*operand, relation)?;
+                Ok(inner.map(|ranges| complement(&ranges)))
+            }
+            Node::Logical { operator, operands } => {
+                let mut total: Option<Ranges> = None;
+                for operand in operands {
+                    let Some(ranges) = self.time_ranges(*operand, relation)? else {
+                        return Ok(None);
+                    };
+                    total = Some(match (total, operator) {
+                        (None, _) => ranges,
+                        (Some(so_far), LogicalOperator::And) => intersection(&so_far, &ranges),
+                        (Some(mut so_far), LogicalOperator::Or) => {
+                            so_far.extend(ranges);
+                            union(so_far)
+                        }
+                    });
+                }
+                Ok(total)
+            }
+            Node::Binary { operator, left, right, .. } => {
+                self.comparison_ranges(*operator, *left, *right, relation)
+            }
+            Node::Between { operand, low, high, negated, .. } => {
+                let Some(unit) = self.designated(*operand, relation) else { return Ok(None) };
+                let Some(low) = self.instant(*low, unit, "Invalid date")? else { return Ok(None) };
+                let Some(high) = self.instant(*high, unit, "Invalid date")? else {
+                    return Ok(None);
+                };
+                let range = TimeRange { lo: low.min(high), hi: low.max(high).saturating_add(1) };
+                Ok(Some(if *negated { complement(&[range]) } else { vec![range] }))
+            }
+            Node::InList { operand, items, negated, .. } => {
+                let Some(unit) = self.designated(*operand, relation) else { return Ok(None) };
+                let ranges = match self.interval_item(items, unit)? {
+                    Some(ranges) => ranges,
+                    None => match self.points(items, unit)? {
+                        Some(points) => points,
+                        None => return Ok(None),
+                    },
+                };
+                let ranges = union(ranges);
+                Ok(Some(if *negated { complement(&ranges) } else { ranges }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn comparison_ranges(
+        &mut self,
+        operator: BinaryOperator,
+        left: NodeId,
+        right: NodeId,
+        relation: &Relation,
+    ) -> EngineResult<Option<Ranges>> {
+        let (operator, value, unit) = match self.designated(left, relation) {
+            Some(unit) => (operator, right, unit),
+            None => match self.designated(right, relation) {
+                Some(unit) => (mirrored(operator), left, unit),
+                None => return Ok(None),
+            },
+        };
+        let message = match operator {
+            BinaryOperator::Equal | BinaryOperator::NotEqual => "invalid timestamp",
+            _ => "Invalid date",
+        };
+        if !is_comparison(operator) {
+            return Ok(None);
+        }
+        let Some(at) = self.instant(value, unit, message)? else { return Ok(None) };
+        let after = at.saturating_add(1);
+        let range = |lo, hi| vec![TimeRange { lo, hi }];
+        Ok(Some(match operator {
+            BinaryOperator::Equal => range(at, after),
+            BinaryOperator::NotEqual => complement(&range(at, after)),
+            BinaryOperator::Less => range(ALL.lo, at),
+            BinaryOperator::LessOrEqual => range(ALL.lo, after),
+            BinaryOperator::Greater => range(after, ALL.hi),
+            _ => range(at, ALL.hi),
+        }))
+    }
+
+    /// The unit of the designated timestamp, if the node names it.
+    fn designated(&self, id: NodeId, relation: &Relation) -> Option<SqlType> {
+        let Some(Node::Column { path }) = self.tree.get(id) else { return None };
+        let index = relation.resolve(path).ok()?;
+        (Some(index) == relation.timestamp).then(|| relation.columns[index].sql_type)
+    }
+
+    fn points(&mut self, items: &[NodeId], unit: SqlType) -> EngineResult<Option<Ranges>> {
+        let mut points = Vec::with_capacity(items.len());
+        for item in items {
+            if self.is_array_parameter(*item)? {
+                return Ok(None);
+            }
+            let Some(at) = self.instant(*item, unit, "Invalid date")? else { return Ok(None) };
+            points.push(TimeRange { lo: at, hi: at.saturating_add(1) });
+        }
+        Ok(Some(points))
+    }
+
+    /// The instant a constant means, in `unit`; `None` when it is no constant, or null.
+    pub(crate) fn instant(
+        &mut self,
+        id: NodeId,
+        unit: SqlType,
+        message: &str,
+    ) -> EngineResult<Option<i64>> {
+        if !self.is_constant(id) {
+            return Ok(None);
+        }
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.settled(value, SqlType::Varchar)?;
+        match value.sql_type {
+            SqlType::Int | SqlType::Long | SqlType::Short | SqlType::Byte => {
+                Ok(value.constant.as_ref().and_then(constant::as_i64))
+            }
+            SqlType::Char | SqlType::String | SqlType::Varchar | SqlType::Symbol => {
+                if value.is_null_constant() {
+                    return Ok(None);
+                }
+                let cast = self.cast(value, unit, CastMode::Explicit, position);
+                let instant = cast.ok().and_then(|cast| cast.constant);
+                match instant.as_ref().and_then(constant::as_i64) {
+                    Some(instant) => Ok(Some(instant)),
+                    None => Err(error::at(ErrorCode::InvalidValue, message, position)),
+                }
+            }
+            SqlType::Date | SqlType::Timestamp => {
+                let cast = self.cast(value, unit, CastMode::Explicit, position)?;
+                Ok(cast.constant.as_ref().and_then(constant::as_i64))
+            }
+            SqlType::TimestampNs => {
+                let Some(nanos) = value.constant.as_ref().and_then(constant::as_i64) else {
+                    return Ok(None);
+                };
+                Ok(match unit {
+                    SqlType::TimestampNs => Some(nanos),
+                    // A finer instant between two of the column's is left to the filter.
+                    _ => (nanos % 1_000 == 0).then_some(nanos / 1_000),
+                })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether no row decides the node's value.
+    pub(crate) fn is_constant(&self, id: NodeId) -> bool {
+        match self.tree.get(id) {
+            Some(
+                Node::Null
+                | Node::Boolean { .. }
+                | Node::Integer { .. }
+                | Node::Float { .. }
+                | Node::String { .. }
+                | Node::TypedString { .. },
+            ) => true,
+            Some(Node::Parameter { .. }) => self.context.parameter_values.is_some(),
+            Some(Node::Variable { name }) => match self.variable_node(name) {
+                Ok(Some(value)) => self.is_constant(value),
+                _ => false,
+            },
+            Some(Node::Unary { operand, .. } | Node::Cast { operand, .. }) => {
+                self.is_constant(*operand)
+            }
+            Some(Node::Binary { left, right, .. }) => {
+                self.is_constant(*left) && self.is_constant(*right)
+            }
+            Some(Node::Call(call)) => {
+                call.over.is_none() && call.arguments.iter().all(|id| self.is_constant(*id))
+            }
+            _ => false,
+        }
+    }
+
+    /// The ranges of an interval text: `2024-01`, `2024-01-01;1h`, `$today`, ….
+    pub(crate) fn interval_text(
+        &mut self,
+        text: &str,
+        unit: SqlType,
+        position: Span,
+    ) -> EngineResult<Ranges> {
+        let of = match unit {
+            SqlType::TimestampNs => TimestampUnit::Nanos,
+            _ => TimestampUnit::Micros,
+        };
+        // Only date variables ask for the clock.
+        let now = if text.contains('$') { self.context.now() } else { 0 };
+        let ranges = tidemark_functions::interval::parse_interval(text, of, now)
+            .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
+        Ok(ranges.into_iter().map(|(lo, hi)| TimeRange { lo, hi }).collect())
+    }
+}
+
+fn mirrored(operator: BinaryOperator) -> BinaryOperator {
+    match operator {
+        BinaryOperator::Less => BinaryOperator::Greater,
+        BinaryOperator::LessOrEqual => BinaryOperator::GreaterOrEqual,
+        BinaryOperator::Greater => BinaryOperator::Less,
+        BinaryOperator::GreaterOrEqual => BinaryOperator::LessOrEqual,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(lo: i64, hi: i64) -> TimeRange {
+        TimeRange { lo, hi }
+    }
+
+    fn pairs(ranges: &[TimeRange]) -> Vec<(i64, i64)> {
+        ranges.iter().map(|range| (range.lo, range.hi)).collect()
+    }
+
+    #[test]
+    fn unions_merge_and_complements_turn_inside_out() {
+        let merged = union(vec![range(5, 9), range(1, 3), range(3, 4), range(7, 12), range(2, 2)]);
+        assert_eq!(pairs(&merged), [(1, 4), (5, 12)]);
+        let outside = complement(&merged);
+        assert_eq!(pairs(&outside), [(i64::MIN, 1), (4, 5), (12, i64::MAX)]);
+        assert_eq!(pairs(&intersection(&merged, &[range(2, 6)])), [(2, 4), (5, 6)]);
+        assert!(intersection(&merged, &outside).is_empty());
+    }
+}

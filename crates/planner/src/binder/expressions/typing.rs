@@ -1,0 +1,387 @@
+//! The seam to the function library: resolves operators, functions and casts, inserts the casts
+//! they ask for, and folds what is constant.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
+use tidemark_ast::{BinaryOperator, Span};
+use tidemark_functions::{
+    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
+    in_64_bits, is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
+};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::{constant, literal, predicate};
+use crate::binder::{Binder, Typed, error};
+
+impl Typed {
+    /// A value known while binding.
+    pub(crate) fn literal(value: ScalarValue, sql_type: SqlType) -> Self {
+        Self { expr: lit(value.clone()), sql_type, constant: Some(value), parameter: None }
+    }
+
+    /// An expression whose value rows decide.
+    pub(crate) fn computed(expr: Expr, sql_type: SqlType) -> Self {
+        Self { expr, sql_type, constant: None, parameter: None }
+    }
+
+    /// The untyped null.
+    pub(crate) fn null() -> Self {
+        Self::literal(ScalarValue::Utf8View(None), SqlType::Null)
+    }
+
+    /// A truth value.
+    pub(crate) fn truth(value: bool) -> Self {
+        Self::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean)
+    }
+
+    /// What the function library wants to know of an argument.
+    pub(crate) fn argument(&self) -> Argument {
+        Argument { sql_type: self.sql_type, constant: self.constant.clone() }
+    }
+
+    /// Whether the value is the constant null.
+    pub(crate) fn is_null_constant(&self) -> bool {
+        self.constant.as_ref().is_some_and(ScalarValue::is_null)
+    }
+
+    /// The constant truth value it has, if it has one.
+    pub(crate) fn as_truth(&self) -> Option<bool> {
+        match self.constant {
+            Some(ScalarValue::Boolean(value)) => value,
+            _ => None,
+        }
+    }
+
+    /// The same value for what is not itself an INT: arithmetic of INTs does not wrap before.
+    pub(crate) fn unwrapped(self) -> Self {
+        match in_64_bits(&self.expr) {
+            Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),
+            _ => self,
+        }
+    }
+
+    /// The same value, computed now when nothing but constants goes into it. What fails is left
+    /// to fail at run time, as the dialect does.
+    pub(crate) fn folded(self) -> Self {
+        match constant::evaluate(&self.expr) {
+            Ok(value) => Self::literal(value, self.sql_type),
+            Err(_) => self,
+        }
+    }
+}
+
+/// An error of the function library at a position.
+pub(crate) fn located(source: ResolveError, position: Span) -> EngineError {
+    let engine: EngineError = source.into();
+    engine.at_if_missing(error::span(position))
+}
+
+/// An error of the function library: at the argument it speaks of, else at the call.
+pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span]) -> EngineError {
+    let at = source.argument().and_then(|index| spans.get(index)).copied();
+    let mut at = at.unwrap_or(position);
+    at.start = (at.start + source.offset() as u32).min(at.end);
+    located(source, at)
+}
+
+impl Binder<'_> {
+    /// `left operator right`.
+    pub(crate) fn operator(
+        &mut self,
+        operator: BinaryOperator,
+        left: Typed,
+        right: Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        self.operator_between(operator, [left, right], position, &[])
+    }
+
+    /// `left operator right`, whose operands stand at `spans`.
+    pub(crate) fn operator_between(
+        &mut self,
+        operator: BinaryOperator,
+        [left, right]: [Typed; 2],
+        position: Span,
+        spans: &[Span],
+    ) -> EngineResult<Typed> {
+        let left = self.whole_element(left, operator, position)?;
+        let right = self.whole_element(right, operator, position)?;
+        let left = self.settled_beside(left, &right, operator)?;
+        let right = self.settled_beside(right, &left, operator)?;
+        let left = self.letter_of_truth(left, &right, operator, position)?;
+        let right = self.letter_of_truth(right, &left, operator, position)?;
+        let (left, right) = if is_comparison(operator) {
+            (left.unwrapped(), right.unwrapped())
+        } else {
+            (left, right)
+        };
+        let op = binary_op(operator);
+        let resolved = resolve_operator(op, &left.argument(), &right.argument())
+            .map_err(|error| located_call(error, position, spans))?;
+        if resolved.return_type == SqlType::Int && leaves_int(op, &left, &right) {
+            let left = self.cast(left, SqlType::Long, CastMode::Implicit, position)?;
+            let right = self.cast(right, SqlType::Long, CastMode::Implicit, position)?;
+            return self.operator_between(operator, [left, right], position, spans);
+        }
+        let left = self.operand(operator, left, resolved.left_type, position)?;
+        let right = self.operand(operator, right, resolved.right_type, position)?;
+        let constant = left.constant.is_some() && right.constant.is_some();
+        let expr = (resolved.build)(left.expr, right.expr);
+        let typed = Typed::computed(expr, resolved.return_type);
+        Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// A letter beside a truth value is one: `t` and `T` are true, all others false.
+    fn letter_of_truth(
+        &mut self,
+        typed: Typed,
+        other: &Typed,
+        operator: BinaryOperator,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let is_equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
+        if !is_equality || typed.sql_type != SqlType::Char || other.sql_type != SqlType::Boolean {
+            return Ok(typed);
+        }
+        let [small, capital] = ["t", "T"].map(|letter| {
+            self.operator(BinaryOperator::Equal, typed.clone(), literal::text(letter), position)
+        });
+        Ok(predicate::any(vec![small?, capital?]))
+    }
+
+    /// Bits of an array's element: arrays hold DOUBLEs, numbers without a fraction among them.
+    fn whole_element(
+        &mut self,
+        typed: Typed,
+        operator: BinaryOperator,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        use BinaryOperator::{BitAnd, BitOr, BitXor};
+        let is_element =
+            matches!(&typed.expr, Expr::ScalarFunction(call) if call.func.name() == "array_at");
+        if is_element
+            && typed.sql_type == SqlType::Double
+            && matches!(operator, BitAnd | BitOr | BitXor)
+        {
+            return self.cast(typed, SqlType::Long, CastMode::Explicit, position);
+        }
+        Ok(typed)
+    }
+
+    /// An operand in the type its operator wants. Symbols and characters that are no numbers
+    /// compare as null with numbers; other text fails.
+    fn operand(
+        &mut self,
+        operator: BinaryOperator,
+        typed: Typed,
+        wanted: SqlType,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let lenient = is_comparison(operator)
+            && matches!(typed.sql_type, SqlType::Symbol | SqlType::Char)
+            && (wanted.is_integer() || wanted.is_floating())
+            && typed.constant.is_none();
+        if !lenient {
+            return self.cast(typed, wanted, CastMode::Implicit, position);
+        }
+        let text = self.cast(typed, SqlType::Varchar, CastMode::Implicit, position)?;
+        self.cast(text, wanted, CastMode::Explicit, position)
+    }
+
+    /// An open parameter takes the type of the operand on the other side.
+    fn settled_beside(
+        &mut self,
+        typed: Typed,
+        other: &Typed,
+        operator: BinaryOperator,
+    ) -> EngineResult<Typed> {
+        let pattern = matches!(
+            operator,
+            BinaryOperator::Like
+                | BinaryOperator::NotLike
+                | BinaryOperator::ILike
+                | BinaryOperator::NotILike
+                | BinaryOperator::Matches
+                | BinaryOperator::NotMatches
+        );
+        self.settled(typed, if pattern { SqlType::Varchar } else { other.sql_type })
+    }
+
+    /// `operator operand`.
+    pub(crate) fn prefix_operator(
+        &mut self,
+        operator: UnaryOp,
+        operand: Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.settled(operand, SqlType::Double)?;
+        let (build, wanted, returns) = resolve_unary(operator, &operand.argument())
+            .map_err(|error| located(error, position))?;
+        let operand = self.cast(operand, wanted, CastMode::Implicit, position)?;
+        let constant = operand.constant.is_some();
+        let typed = Typed::computed(build(operand.expr), returns);
+        Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// A call of a scalar function. An error about one argument is at its span.
+    pub(crate) fn scalar_call(
+        &mut self,
+        name: &str,
+        mut arguments: Vec<Typed>,
+        position: Span,
+        spans: &[Span],
+    ) -> EngineResult<Typed> {
+        let resolve = |arguments: &[Typed]| {
+            let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+            resolve_scalar(name, &described).map_err(|error| located_call(error, position, spans))
+        };
+        let mut resolved = resolve(&arguments)?;
+        let wants = |index: usize, resolved: &ResolvedScalar| {
+            resolved.argument_types.get(index).copied().unwrap_or(SqlType::Null)
+        };
+        let is_open = |(index, typed): (usize, &Typed)| {
+            typed.parameter.is_some() && wants(index, &resolved) == SqlType::Null
+        };
+        let open: Vec<usize> =
+            arguments.iter().enumerate().filter(|of| is_open(*of)).map(|of| of.0).collect();
+        if !open.is_empty() {
+            // The function takes whatever comes: the parameter is text, as where nothing asks.
+            for index in open {
+                arguments[index] = self.settled(arguments[index].clone(), SqlType::Varchar)?;
+            }
+            resolved = resolve(&arguments)?;
+        }
+        let resolved = match self.seed {
+            Some(seed) if resolved.is_volatile() => {
+                // Every call draws numbers of its own.
+                self.seed = Some(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1));
+                resolved.seeded(seed)
+            }
+            _ => resolved,
+        };
+        self.resolved_call(resolved, arguments, position)
+    }
+
+    /// The call of a function that was resolved for these arguments.
+    pub(crate) fn resolved_call(
+        &mut self,
+        resolved: ResolvedScalar,
+        arguments: Vec<Typed>,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let mut exprs = Vec::with_capacity(arguments.len());
+        let mut constant = true;
+        for (index, argument) in arguments.into_iter().enumerate() {
+            let wanted = resolved.argument_types.get(index).copied();
+            let wanted = wanted.unwrap_or(argument.sql_type);
+            let argument = self.settled(argument, wanted)?;
+            let argument = self.cast(argument, wanted, CastMode::Implicit, position)?;
+            constant &= argument.constant.is_some();
+            exprs.push(argument.expr);
+        }
+        let foldable = constant && is_immutable(&resolved.udf);
+        let expr = Expr::ScalarFunction(datafusion::logical_expr::expr::ScalarFunction {
+            func: resolved.udf,
+            args: exprs,
+        });
+        let typed = Typed::computed(expr, resolved.return_type);
+        Ok(if foldable { typed.folded() } else { typed })
+    }
+
+    /// The value as another type.
+    pub(crate) fn cast(
+        &mut self,
+        typed: Typed,
+        to: SqlType,
+        mode: CastMode,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let typed = self.settled(typed, to)?;
+        if typed.sql_type == to {
+            return Ok(typed);
+        }
+        let known = match &typed.constant {
+            Some(value) => cast_value(value, typed.sql_type, to, mode),
+            None => Ok(None),
+        };
+        if let Some(value) = known.map_err(|error| located(error, position))? {
+            return Ok(Typed::literal(value, to));
+        }
+        let expr =
+            cast(typed.expr, typed.sql_type, to, mode).map_err(|error| located(error, position))?;
+        Ok(Typed::computed(expr, to))
+    }
+
+    /// The value as a predicate: a BOOLEAN, never null.
+    pub(crate) fn truth_of(&mut self, typed: Typed, position: Span) -> EngineResult<Typed> {
+        match typed.sql_type {
+            SqlType::Boolean => Ok(typed),
+            SqlType::Null => self.cast(typed, SqlType::Boolean, CastMode::Implicit, position),
+            _ => Err(error::at(ErrorCode::TypeMismatch, "boolean expression expected", position)),
+        }
+    }
+}
+
+/// Whether an operation on constants, or on a constant and others of a chain, has a LONG for its
+/// result though its operands are INTs.
+fn leaves_int(op: BinaryOp, left: &Typed, right: &Typed) -> bool {
+    let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
+    match (number(left), number(right)) {
+        (Some(left), Some(right)) => {
+            let exact = match op {
+                BinaryOp::Add => left + right,
+                BinaryOp::Subtract => left - right,
+                BinaryOp::Multiply => left * right,
+                _ => return false,
+            };
+            // At 2^31 itself the result is the INT that represents null.
+            exact.unsigned_abs() > 1 << 31
+        }
+        _ => is_long_chain(op, &left.expr, &right.expr),
+    }
+}
+
+fn is_immutable(function: &ScalarUDF) -> bool {
+    function.signature().volatility == Volatility::Immutable
+}
+
+pub(crate) fn is_comparison(operator: BinaryOperator) -> bool {
+    matches!(
+        operator,
+        BinaryOperator::Equal
+            | BinaryOperator::NotEqual
+            | BinaryOperator::Less
+            | BinaryOperator::LessOrEqual
+            | BinaryOperator::Greater
+            | BinaryOperator::GreaterOrEqual
+    )
+}
+
+fn binary_op(operator: BinaryOperator) -> BinaryOp {
+    match operator {
+        BinaryOperator::Add => BinaryOp::Add,
+        BinaryOperator::Subtract => BinaryOp::Subtract,
+        BinaryOperator::Multiply => BinaryOp::Multiply,
+        BinaryOperator::Divide => BinaryOp::Divide,
+        BinaryOperator::Modulo => BinaryOp::Modulo,
+        BinaryOperator::BitAnd => BinaryOp::BitAnd,
+        BinaryOperator::BitOr => BinaryOp::BitOr,
+        BinaryOperator::BitXor => BinaryOp::BitXor,
+        BinaryOperator::Equal => BinaryOp::Equal,
+        BinaryOperator::NotEqual => BinaryOp::NotEqual,
+        BinaryOperator::Less => BinaryOp::Less,
+        BinaryOperator::LessOrEqual => BinaryOp::LessOrEqual,
+        BinaryOperator::Greater => BinaryOp::Greater,
+        BinaryOperator::GreaterOrEqual => BinaryOp::GreaterOrEqual,
+        BinaryOperator::Matches => BinaryOp::Matches,
+        BinaryOperator::NotMatches => BinaryOp::NotMatches,
+        BinaryOperator::Like => BinaryOp::Like,
+        BinaryOperator::NotLike => BinaryOp::NotLike,
+        BinaryOperator::ILike => BinaryOp::ILike,
+        BinaryOperator::NotILike => BinaryOp::NotILike,
+        BinaryOperator::ContainedBy => BinaryOp::ContainedBy,
+        BinaryOperator::ContainedByOrEqual => BinaryOp::ContainedByOrEqual,
+        BinaryOperator::Contains => BinaryOp::Contains,
+        BinaryOperator::ContainsOrEqual => BinaryOp::ContainsOrEqual,
+    }
+}

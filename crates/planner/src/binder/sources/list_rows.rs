@@ -1,0 +1,129 @@
+//! Functions of rows in the select list: `unnest(array)`, `generate_subscripts(array, 1)`. Each row
+//! of the sources comes once for each element; several functions go side by side.
+
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
+use tidemark_ast::CallNode;
+use tidemark_functions::CastMode;
+use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::binder::catalog::pg_catalog;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::expressions::literal;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::{Binder, Typed, error};
+
+/// What the list of one SELECT block takes apart.
+#[derive(Debug, Default)]
+pub(crate) struct ListRows {
+    /// What the columns of the elements are called, before their numbers.
+    prefix: String,
+    arguments: Vec<Expr>,
+    items: Vec<UnnestItem>,
+}
+
+impl ListRows {
+    /// The column that numbers the elements, from 1.
+    fn number(&self) -> String {
+        format!("{}n", self.prefix)
+    }
+
+    /// The rows of `source`, each as often as its longest array has elements.
+    pub(crate) fn over(self, source: Relation) -> EngineResult<Relation> {
+        if self.arguments.is_empty() {
+            return Ok(source);
+        }
+        let number = self.number();
+        let count = self.arguments.len();
+        let element = |index: usize| format!("{}{index}", self.prefix);
+        let mut exprs: Vec<Expr> = source.columns.iter().map(ScopeColumn::expr).collect();
+        exprs.extend((0..count).map(|index| Expr::Column(Column::new_unqualified(element(index)))));
+        exprs.push(Expr::Column(Column::new_unqualified(element(count))).alias(number));
+        let node = UnnestNode::try_new(
+            source.plan.clone(),
+            self.arguments,
+            self.items,
+            self.prefix,
+            false,
+        );
+        let node = Extension { node: Arc::new(node.map_err(error::plan)?) };
+        let plan = relation::project(LogicalPlan::Extension(node), exprs)?;
+        Ok(Relation { plan, timestamp: None, ascending: false, base: None, ..source })
+    }
+}
+
+impl Binder<'_> {
+    /// A call of such a function; `None` for every other, and where no list is being bound.
+    pub(crate) fn list_call(
+        &mut self,
+        name: &str,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Typed>> {
+        let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
+        let plain = plain.strip_prefix("information_schema.").unwrap_or(plain);
+        if self.list_rows.is_none()
+            || !matches!(plain, "unnest" | "generate_subscripts" | "_pg_expandarray")
+        {
+            return Ok(None);
+        }
+        let [array, ..] = call.arguments.as_slice() else { return Ok(None) };
+        let at = call.name.span;
+        let array = self.expression(*array, scope)?;
+        // Arrays of numbers in the catalog are arrays of integers.
+        let whole = array.sql_type == SqlType::DoubleArray(1)
+            && scope.relation.is_some_and(pg_catalog::is_catalog);
+        let mut element = self.element_of(array, call)?;
+        if whole {
+            element = self.cast(element, SqlType::Long, CastMode::Explicit, at)?;
+        }
+        let number = self.list_rows.as_ref().map(ListRows::number).unwrap_or_default();
+        let number = Expr::Column(Column::new_unqualified(number));
+        let number = Typed::computed(number, SqlType::Long);
+        Ok(Some(match plain {
+            "unnest" => element,
+            "generate_subscripts" => self.cast(number, SqlType::Int, CastMode::Explicit, at)?,
+            _ => {
+                let element = self.cast(element, SqlType::Long, CastMode::Explicit, at)?;
+                let [open, comma, close] = ["(", ",", ")"].map(literal::text);
+                self.scalar_call("concat", vec![open, element, comma, number, close], at, &[])?
+            }
+        }))
+    }
+
+    /// Notes an array, and returns its elements.
+    fn element_of(&mut self, array: Typed, call: &CallNode) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let (array, item, raw) = match array.sql_type {
+            SqlType::DoubleArray(1) => (array, UnnestItem::Array(1), SqlType::Double),
+            text if text.is_text() => {
+                let list = self.scalar_call("array_to_json", vec![array], at, &[])?;
+                let field = JsonField { name: "value".to_owned(), kind: JsonKind::Text };
+                (list, UnnestItem::Json(vec![field]), SqlType::Varchar)
+            }
+            other => {
+                let message = format!(
+                    "{}: DOUBLE[] or an array of the catalog expected, found {}",
+                    call.name.text,
+                    other.name()
+                );
+                return Err(error::at(ErrorCode::TypeMismatch, message, at));
+            }
+        };
+        if self.list_rows.as_ref().is_some_and(|rows| rows.prefix.is_empty()) {
+            let prefix = format!("{} element ", self.relation_name());
+            self.list_rows = Some(ListRows { prefix, ..ListRows::default() });
+        }
+        let Some(rows) = &mut self.list_rows else {
+            return Err(error::not_supported("rows of an array here are", at));
+        };
+        let column = Column::new_unqualified(format!("{}{}", rows.prefix, rows.arguments.len()));
+        rows.arguments.push(array.expr);
+        rows.items.push(item);
+        Ok(Typed::computed(Expr::Column(column), raw))
+    }
+}

@@ -1,0 +1,149 @@
+//! WITH RECURSIVE: a UNION whose right side reads the rows that came last, until none come.
+
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::logical_expr::{LogicalPlan, RecursiveQuery};
+use tidemark_ast::{Node, NodeId, SetOperator, Span};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::unify;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::{Binder, CommonTable, error};
+
+/// The rows of a recursive query that came last, while its right side is bound.
+#[derive(Debug, Clone)]
+pub(crate) struct LastRows {
+    rows: Relation,
+    /// Where they are read.
+    read_at: Option<Span>,
+}
+
+impl Binder<'_> {
+    /// The rows of a common table that may name itself.
+    pub(crate) fn recursive_table(&mut self, table: &CommonTable) -> EngineResult<Relation> {
+        let Some((all, left, right)) = self.recursive_union(table.query)? else {
+            return self.query(table.query);
+        };
+        let first = self.query(left)?.renamed(&table.columns)?;
+        let names: Vec<String> = first.columns.iter().map(|column| column.name.clone()).collect();
+        let types: Vec<SqlType> = first.columns.iter().map(|one| kept_type(one.sql_type)).collect();
+        let work = self.relation_name();
+        let rows = self.last_rows(&work, &names, &types)?;
+        self.common_tables.push(CommonTable {
+            last_rows: Some(LastRows { rows, read_at: None }),
+            columns: Vec::new(),
+            recursive: false,
+            ..table.clone()
+        });
+        let next = self.query(right);
+        let own = self.common_tables.pop().and_then(|own| own.last_rows);
+        let next = next?;
+        let at = self.tree.span(right);
+        if own.is_none_or(|own| own.read_at.is_none()) {
+            return self.united((SetOperator::Union, all), first, next, at);
+        }
+        check_columns(&first, &next, &types, at)?;
+        let first = self.conformed(first, &names, &types)?;
+        let next = self.conformed(next, &names, &types)?;
+        let plan = RecursiveQuery::try_new(work, Arc::new(first), Arc::new(next), !all);
+        let plan = LogicalPlan::RecursiveQuery(plan.map_err(error::plan)?);
+        let column = |(name, of): (&String, &SqlType)| relation::output_column(name, *of);
+        let columns: Vec<ScopeColumn> = names.iter().zip(&types).map(column).collect();
+        Ok(Relation {
+            plan,
+            columns,
+            timestamp: None,
+            ascending: false,
+            base: None,
+            gone: Vec::new(),
+        })
+    }
+
+    /// The two sides of a query that is nothing but a UNION, and whether it keeps duplicates.
+    fn recursive_union(&self, query: NodeId) -> EngineResult<Option<(bool, NodeId, NodeId)>> {
+        let body = match self.node(query)? {
+            Node::Query { declarations, with, body, order_by, limit: None }
+                if declarations.is_empty() && with.is_empty() && order_by.is_empty() =>
+            {
+                *body
+            }
+            _ => return Ok(None),
+        };
+        Ok(match self.node(body)? {
+            Node::SetOperation { operator: SetOperator::Union, all, left, right } => {
+                Some((*all, *left, *right))
+            }
+            _ => None,
+        })
+    }
+
+    /// The table that holds the rows of the step before.
+    fn last_rows(
+        &mut self,
+        work: &str,
+        names: &[String],
+        types: &[SqlType],
+    ) -> EngineResult<Relation> {
+        let columns: Vec<(String, SqlType)> =
+            names.iter().cloned().zip(types.iter().copied()).collect();
+        let fields = columns.iter().map(|(name, of)| Field::new(name, of.arrow_type(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        self.provider_rows(Arc::new(CteWorkTable::new(work, schema)), &columns)
+    }
+
+    /// The rows of the step before, which one place may read.
+    pub(crate) fn read_last_rows(&mut self, position: usize, at: Span) -> Option<Relation> {
+        let own = self.common_tables.get_mut(position)?.last_rows.as_mut()?;
+        if own.read_at.is_some() {
+            let message = "a recursive query may name itself only once";
+            self.deferred.get_or_insert(error::at(ErrorCode::NotSupported, message, at));
+            return Some(own.rows.clone());
+        }
+        own.read_at = Some(at);
+        Some(own.rows.clone())
+    }
+}
+
+fn is_texty(of: SqlType) -> bool {
+    of.is_text() || of == SqlType::Char
+}
+
+/// A symbol's texts are known to its table alone, an untyped null is shown as text, and what is
+/// one character in the first step may be more in the next.
+fn kept_type(of: SqlType) -> SqlType {
+    match of {
+        SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
+        other => other,
+    }
+}
+
+/// Refuses a right side whose columns are not those of the left: a value must mean the same
+/// in every step.
+fn check_columns(
+    first: &Relation,
+    next: &Relation,
+    types: &[SqlType],
+    at: Span,
+) -> EngineResult<()> {
+    let mismatch = |message: String| error::at(ErrorCode::TypeMismatch, message, at);
+    if first.columns.len() != next.columns.len() {
+        return Err(mismatch("queries have different number of columns".to_owned()));
+    }
+    for (wanted, column) in types.iter().zip(&next.columns) {
+        let texts = wanted.is_text() && is_texty(column.sql_type);
+        if !texts && unify::union_columns(*wanted, column.sql_type) != Some(*wanted) {
+            let (found, wanted) = (column.sql_type.name(), wanted.name());
+            let name = &column.name;
+            let message = format!(
+                "recursive query: column '{name}' is {wanted} in the first part and {found} \
+                 in the second"
+            );
+            let failure: EngineError = mismatch(message);
+            return Err(failure.with_hint("cast one of them"));
+        }
+    }
+    Ok(())
+}

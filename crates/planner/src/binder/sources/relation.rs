@@ -1,0 +1,186 @@
+//! Small steps of plan building.
+
+use std::sync::Arc;
+
+use datafusion::common::{Column, DFSchema};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::logical_plan::TableScanBuilder;
+use datafusion::logical_expr::{
+    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
+};
+use tidemark_operators::{SnapshotTable, check_lookups};
+use tidemark_storage::{TableSnapshot, TimeRange};
+use tidemark_types::{EngineError, EngineResult, SqlType};
+
+use crate::binder::accesses::{Accesses, Origin};
+use crate::binder::error;
+use crate::binder::sources::scope::{BaseScan, Relation, ScopeColumn};
+
+/// The expressions of each row.
+pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {
+    check_lookups(exprs.len(), plan.schema().fields().len())?;
+    Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection).map_err(error::plan)
+}
+
+/// The rows for which a predicate holds.
+pub(crate) fn filter(plan: LogicalPlan, predicate: Expr) -> EngineResult<LogicalPlan> {
+    Filter::try_new(predicate, Arc::new(plan)).map(LogicalPlan::Filter).map_err(error::plan)
+}
+
+/// The name for a column that is computed beside the plan's own, which users may have named alike.
+pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
+    let mut name = name.to_owned();
+    while plan.schema().iter().any(|(_, field)| *field.name() == name) {
+        name.push('_');
+    }
+    name
+}
+
+/// One row without columns.
+pub(crate) fn one_row() -> Relation {
+    let plan = LogicalPlan::EmptyRelation(EmptyRelation {
+        produce_one_row: true,
+        schema: Arc::new(DFSchema::empty()),
+    });
+    Relation {
+        plan,
+        columns: Vec::new(),
+        timestamp: None,
+        ascending: false,
+        base: None,
+        gone: Vec::new(),
+    }
+}
+
+/// A scan of a table.
+fn scan(base: &BaseScan) -> EngineResult<LogicalPlan> {
+    let provider = SnapshotTable::new(Arc::clone(&base.table));
+    let provider = if base.row_ids { provider.with_row_ids() } else { provider };
+    let source = provider_as_source(Arc::new(provider));
+    let scan = TableScanBuilder::new(base.reference.as_str(), source).build();
+    scan.map(LogicalPlan::TableScan).map_err(error::plan)
+}
+
+/// The scan of a table within some time ranges; without one it reads nothing.
+pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult<LogicalPlan> {
+    let LogicalPlan::TableScan(scan) = plan else {
+        return Err(EngineError::internal("time ranges without a scan"));
+    };
+    if ranges.is_empty() {
+        let schema = Arc::clone(&scan.projected_schema);
+        return Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
+    }
+    let provider = source_as_provider(&scan.source).map_err(error::plan)?;
+    let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
+        return Err(EngineError::internal("a scan of no table of ours"));
+    };
+    let source = provider_as_source(Arc::new(table.within(ranges)));
+    Ok(LogicalPlan::TableScan(TableScan { source, ..scan.clone() }))
+}
+
+/// A table as a source of rows.
+pub(crate) fn of_table(
+    table: Arc<TableSnapshot>,
+    qualifier: &str,
+    reference: String,
+    accesses: &Accesses,
+) -> EngineResult<Relation> {
+    of_base(BaseScan { table, reference, row_ids: false }, qualifier, accesses)
+}
+
+/// A table whose rows are to be changed: the plan has their identifiers as well.
+pub(crate) fn of_rows(
+    table: Arc<TableSnapshot>,
+    qualifier: &str,
+    reference: String,
+    accesses: &Accesses,
+) -> EngineResult<Relation> {
+    of_base(BaseScan { table, reference, row_ids: true }, qualifier, accesses)
+}
+
+fn of_base(base: BaseScan, qualifier: &str, accesses: &Accesses) -> EngineResult<Relation> {
+    let schema = Arc::clone(base.table.schema());
+    let table: Arc<str> = Arc::from(schema.name.as_str());
+    let qualifier: Arc<str> = Arc::from(qualifier);
+    let columns = schema
+        .columns
+        .iter()
+        .map(|column| ScopeColumn {
+            qualifier: Some(Arc::clone(&qualifier)),
+            name: column.name.clone(),
+            sql_type: column.sql_type,
+            column: Column::new(Some(base.reference.as_str()), &column.name),
+            origin: Origin::column(&table, &column.name, accesses),
+        })
+        .collect();
+    Ok(Relation {
+        plan: scan(&base)?,
+        columns,
+        timestamp: schema.timestamp,
+        ascending: schema.timestamp.is_some(),
+        base: Some(base),
+        gone: Vec::new(),
+    })
+}
+
+impl Relation {
+    /// The relation as a source with an alias: columns are found by the alias from now on.
+    pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
+        let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
+        let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);
+        let columns = self
+            .columns
+            .into_iter()
+            .map(|column| ScopeColumn {
+                qualifier: qualifier.clone(),
+                column: Column::new(Some(reference), column.column.name),
+                name: column.name,
+                sql_type: column.sql_type,
+                origin: Origin::NONE,
+            })
+            .collect();
+        Ok(Self {
+            plan: LogicalPlan::SubqueryAlias(plan),
+            columns,
+            base: None,
+            gone: Vec::new(),
+            ..self
+        })
+    }
+
+    /// The same rows with one plan node more above them.
+    pub(crate) fn with_plan(self, plan: LogicalPlan) -> Self {
+        Self { plan, base: None, ..self }
+    }
+
+    /// Columns renamed, as `WITH name(a, b)` does.
+    pub(crate) fn renamed(mut self, names: &[tidemark_ast::Name]) -> EngineResult<Self> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let mut exprs = Vec::with_capacity(self.columns.len());
+        for (index, column) in self.columns.iter_mut().enumerate() {
+            if let Some(name) = names.get(index) {
+                column.name.clone_from(&name.text);
+            }
+            exprs.push(column.expr().alias(&column.name));
+        }
+        self.plan = project(self.plan, exprs)?;
+        for column in &mut self.columns {
+            column.column = Column::new_unqualified(&column.name);
+        }
+        self.base = None;
+        Ok(self)
+    }
+}
+
+/// An output column of a projection.
+pub(crate) fn output_column(name: &str, sql_type: SqlType) -> ScopeColumn {
+    ScopeColumn {
+        qualifier: None,
+        name: name.to_owned(),
+        sql_type,
+        column: Column::new_unqualified(name),
+        origin: Origin::NONE,
+    }
+}

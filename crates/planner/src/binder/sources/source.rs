@@ -1,0 +1,193 @@
+//! Sources in FROM: tables, common table expressions, sub-queries.
+
+use std::sync::Arc;
+
+use tidemark_ast::{Name, Node, NodeId};
+use tidemark_border::Permission;
+use tidemark_types::bounded::grown;
+use tidemark_types::{EngineResult, ErrorCode, identifier};
+
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::Relation;
+use crate::binder::statements::view::read_only;
+use crate::binder::statements::view_sources::unbound;
+use crate::binder::{Binder, error};
+
+impl Binder<'_> {
+    /// Binds a source.
+    pub(crate) fn source(&mut self, id: NodeId) -> EngineResult<Relation> {
+        self.sources += 1;
+        self.count_sources(1, self.tree.span(id))?;
+        self.count_step(id)?;
+        grown(|| self.source_at(id))
+    }
+
+    fn source_at(&mut self, id: NodeId) -> EngineResult<Relation> {
+        match self.node(id)? {
+            Node::Table { name, alias, timestamp } => {
+                let relation = self.named_source(id, name, alias.as_ref())?;
+                redesignated(relation, timestamp.as_ref())
+            }
+            // LATERAL with nothing on its left is a plain sub-query.
+            Node::Derived { query, alias, timestamp, .. } => {
+                let relation = self.derived(*query, alias.as_ref())?;
+                redesignated(relation, timestamp.as_ref())
+            }
+            Node::TableFunction { .. } if self.unnest_of(id).is_some() => {
+                self.unnested(&relation::one_row(), id, false)
+            }
+            Node::TableFunction { call, alias, columns, timestamp, .. } => {
+                let relation = self.table_function(*call, alias.as_ref())?;
+                let relation = if columns.is_empty() {
+                    relation
+                } else {
+                    let reference = self.relation_name();
+                    let qualifier = alias.as_ref().map(|alias| alias.text.as_str());
+                    relation.renamed(columns)?.aliased(qualifier, &reference)?
+                };
+                redesignated(relation, timestamp.as_ref())
+            }
+            Node::Join { .. } => self.join(id),
+            Node::Variable { name } => match self.variable_node(name)? {
+                Some(query) => self.declared(query, name, name),
+                None => Err(error::no_table(name)),
+            },
+            Node::Query { .. }
+            | Node::Select(_)
+            | Node::SetOperation { .. }
+            | Node::Show { .. } => self.derived(id, None),
+            _ => Err(error::at(
+                ErrorCode::Syntax,
+                "table name or query expected",
+                self.tree.span(id),
+            )),
+        }
+    }
+
+    /// A sub-query as a source.
+    pub(crate) fn derived(
+        &mut self,
+        query: NodeId,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
+        let relation = self.query(query)?;
+        let reference = self.relation_name();
+        relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
+    }
+
+    /// What DECLARE gave a name, as a source.
+    fn declared(&mut self, id: NodeId, name: &Name, alias: &Name) -> EngineResult<Relation> {
+        let is_query = matches!(
+            self.node(id)?,
+            Node::Query { .. }
+                | Node::Select(_)
+                | Node::SetOperation { .. }
+                | Node::Values { .. }
+                | Node::Show { .. }
+                | Node::Table { .. }
+                | Node::TableFunction { .. }
+                | Node::Derived { .. }
+        );
+        if !is_query {
+            let message = format!("'@{}' is a value, and a query is expected here", name.text);
+            return Err(error::at(ErrorCode::TypeMismatch, message, name.span));
+        }
+        self.derived(id, Some(alias))
+    }
+
+    fn named_source(
+        &mut self,
+        id: NodeId,
+        name: &Name,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
+        let qualifier = alias.unwrap_or(name).text.as_str();
+        if let Some(variable) = name.text.strip_prefix('@') {
+            let bare = Name { text: variable.to_owned(), ..name.clone() };
+            if let Some(query) = self.variable_node(&bare)? {
+                return self.declared(query, &bare, alias.unwrap_or(&bare));
+            }
+        }
+        if let Some(common) = self.common_table(name) {
+            let reference = self.relation_name();
+            return common?.aliased(Some(qualifier), &reference);
+        }
+        let recorded = self.view_sources.clone();
+        if let Some(source) = recorded.as_ref().and_then(|sources| sources.get(&id)) {
+            return self.recorded_source(source, name, qualifier);
+        }
+        // No table hides the catalog.
+        if (recorded.is_some() || identifier::is_reserved_table_name(&name.text))
+            && let Some(rows) = self.catalog_table(&name.text)?
+        {
+            let reference = self.relation_name();
+            return rows.aliased(Some(qualifier), &reference);
+        }
+        if recorded.is_some() {
+            return Err(unbound(name));
+        }
+        let sees = self.must_see(name, Permission::Select);
+        let is_seen = sees.is_ok();
+        if let Some(table) = self.snapshot.table(&name.text).filter(|_| is_seen) {
+            let reference = self.relation_name();
+            self.note_read(&table.schema().name, Vec::new());
+            return relation::of_table(table, qualifier, reference, &self.accesses);
+        }
+        if let Some(view) = self.view(&name.text).filter(|_| is_seen) {
+            self.note_whole(&view.name);
+            let rows = self.view_rows(&view, name)?;
+            let reference = self.relation_name();
+            return rows.aliased(Some(qualifier), &reference);
+        }
+        match self.catalog_table(&name.text)? {
+            Some(rows) => {
+                let reference = self.relation_name();
+                rows.aliased(Some(qualifier), &reference)
+            }
+            None => Err(sees.err().unwrap_or_else(|| error::no_table(name))),
+        }
+    }
+
+    /// The table a statement changes, for which it takes a permission.
+    pub(crate) fn writable_table(
+        &mut self,
+        name: &Name,
+        permission: Permission,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        self.must_see(name, permission)?;
+        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
+            Some(_) => read_only(name),
+            None => error::no_table(name),
+        })
+    }
+
+    /// The table a statement tells about.
+    pub(crate) fn readable_table(
+        &mut self,
+        name: &Name,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        self.must_see(name, Permission::Select)?;
+        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
+            Some(_) => {
+                let message = "table name expected, got view or materialized view name";
+                error::at(ErrorCode::TableNotFound, message, name.span)
+            }
+            None => error::no_table(name),
+        })
+    }
+}
+
+/// `source TIMESTAMP(column)`: the column is trusted to ascend.
+fn redesignated(mut relation: Relation, column: Option<&Name>) -> EngineResult<Relation> {
+    let Some(name) = column else { return Ok(relation) };
+    let found = relation.resolve(std::slice::from_ref(name))?;
+    if !relation.columns[found].sql_type.is_timestamp() {
+        return Err(error::at(ErrorCode::TypeMismatch, "not a TIMESTAMP", name.span));
+    }
+    if relation.timestamp != Some(found) {
+        relation.base = None;
+    }
+    relation.timestamp = Some(found);
+    relation.ascending = true;
+    Ok(relation)
+}

@@ -1,0 +1,465 @@
+//! Functions in FROM: generators, catalog functions, `read_parquet`.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, TimestampMicrosecondArray, TimestampNanosecondArray};
+use arrow_schema::{DataType, Field, Schema};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
+use datafusion::logical_expr::{Expr, lit};
+use tidemark_ast::{CallNode, Name, Node, NodeId};
+use tidemark_border::Permission;
+use tidemark_functions::CastMode;
+use tidemark_types::calendar::add_months;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::accesses::Origin;
+use crate::binder::expressions::constant;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{Relation, SERIES, ScopeColumn};
+use crate::binder::{Binder, error, names};
+
+/// Most rows that a generator makes while binding.
+const MAX_LITERAL_ROWS: usize = 10_000_000;
+
+impl Binder<'_> {
+    /// A function call in FROM.
+    pub(crate) fn table_function(
+        &mut self,
+        id: NodeId,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
+        let Node::Call(call) = self.node(id)? else {
+            return Err(error::at(ErrorCode::Syntax, "function expected", self.tree.span(id)));
+        };
+        let name = call.name.text.to_ascii_lowercase();
+        let rows = match name.as_str() {
+            "long_sequence" => self.long_sequence(call)?,
+            "generate_series" | "pg_catalog.generate_series" => self.generate_series(call)?,
+            "tables" | "all_tables" => self.tables_rows()?,
+            "wal_tables" => self.wal_tables_rows()?,
+            "table_columns" => {
+                let name = self.name_argument(call)?;
+                self.columns_of(&name)?
+            }
+            "table_partitions" => {
+                let table = self.table_argument(call)?;
+                self.partitions_rows(&table)?
+            }
+            "table_storage" => self.table_storage_rows()?,
+            "wal_transactions" => {
+                let table = self.table_argument(call)?;
+                self.wal_transactions_rows(&table)?
+            }
+            "reader_pool" => self.reader_pool_rows()?,
+            "table_segments" => {
+                let table = self.table_argument(call)?;
+                self.segments_rows(&table)?
+            }
+            "snapshots" => self.snapshots_rows()?,
+            "views" => self.views_rows()?,
+            // What access control asks; users have the catalog for it, which shows them their part.
+            "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
+            "functions" => self.functions_rows()?,
+            "keywords" => self.keywords_rows()?,
+            "pg_get_keywords" | "pg_catalog.pg_get_keywords" => self.pg_keywords_rows()?,
+            "read_parquet" | "parquet_scan" => self.read_parquet(call)?,
+            "all_permissions" => match self.listed_rows("all_permissions")? {
+                Some(rows) => rows,
+                None => return Err(error::not_supported("access control is", call.name.span)),
+            },
+            // The arrays of the catalog that tools spread out, options and rights, are all null.
+            "pg_catalog.unnest" => {
+                let none = crate::binder::catalog::catalog_rows::texts(Vec::<Option<&str>>::new());
+                let rows = self.literal_rows(vec![("unnest", SqlType::String, none)])?;
+                named_series(rows, alias.map_or("unnest", |alias| alias.text.as_str()))?
+            }
+            _ => match self.catalog_table(&name)? {
+                Some(rows) => rows,
+                None => match names::catalog_function(&name) {
+                    Some(column) => self.single_value(id, column)?,
+                    None => return Err(self.not_a_source(call, id)),
+                },
+            },
+        };
+        let reference = self.relation_name();
+        let qualifier = alias.map_or(call.name.text.as_str(), |alias| alias.text.as_str());
+        let (timestamp, ascending) = (rows.timestamp, rows.ascending);
+        let mut relation = rows.aliased(Some(qualifier), &reference)?;
+        relation.timestamp = timestamp;
+        relation.ascending = ascending;
+        Ok(relation)
+    }
+
+    /// `FROM current_schema()`: one row, whose column has the function's name.
+    fn single_value(&mut self, id: NodeId, name: String) -> EngineResult<Relation> {
+        let value = self.expression(id, &Scope::empty())?;
+        let plan = relation::project(relation::one_row().plan, vec![value.expr.alias(&name)])?;
+        let column = ScopeColumn {
+            qualifier: None,
+            column: Column::new_unqualified(&name),
+            name,
+            sql_type: value.sql_type,
+            origin: Origin::NONE,
+        };
+        Ok(Relation { plan, columns: vec![column], ..relation::one_row() })
+    }
+
+    fn not_a_source(&mut self, call: &CallNode, id: NodeId) -> EngineError {
+        match self.expression(id, &Scope { aggregates: true, ..Scope::empty() }) {
+            Ok(_) => {
+                error::at(ErrorCode::TypeMismatch, "function must return CURSOR", call.name.span)
+            }
+            Err(failure) => failure,
+        }
+    }
+
+    fn integer_argument(&mut self, id: NodeId) -> EngineResult<Option<i64>> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        // A text that is no number is a mistake, not an absent number.
+        let is_text = value.sql_type.is_text() || value.sql_type == SqlType::Char;
+        let mode = if is_text { CastMode::Implicit } else { CastMode::Explicit };
+        let was_null = value.is_null_constant();
+        let value = self.cast(value, SqlType::Long, mode, position)?;
+        let number = value.constant.as_ref().and_then(constant::as_i64);
+        if is_text && !was_null && number.is_none() {
+            return Err(error::at(ErrorCode::InvalidValue, "number expected", position));
+        }
+        Ok(number)
+    }
+
+    fn long_sequence(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let count = match call.arguments.first() {
+            Some(id) => self.integer_argument(*id)?.unwrap_or(0),
+            None => {
+                return Err(error::at(
+                    ErrorCode::InvalidValue,
+                    "wrong number of arguments for function `long_sequence`; expected: 1, \
+                     provided: 0",
+                    call.name.span,
+                ));
+            }
+        };
+        if let [_, high, low] = call.arguments.as_slice() {
+            let (high, low) = (self.integer_argument(*high)?, self.integer_argument(*low)?);
+            self.seed = high.zip(low).map(|(high, low)| (high as u64).rotate_left(32) ^ low as u64);
+        }
+        self.series("x", 1, count, 1)
+    }
+
+    /// `low..=high` in steps, made row by row while it is read.
+    fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
+        // The generator refuses an end before the start; here that is an empty series.
+        if (step > 0 && low > high) || (step < 0 && low < high) {
+            let none = Arc::new(Int64Array::from(Vec::<i64>::new()));
+            let rows = self.literal_rows(vec![("series", SqlType::Long, none)])?;
+            return named_series(rows, name);
+        }
+        let field = Field::new("value", DataType::Int64, false);
+        let args = GenSeriesArgs::Int64Args {
+            start: low,
+            end: high,
+            step,
+            include_end: true,
+            name: "generate_series",
+        };
+        let schema = Arc::new(Schema::new(vec![field]));
+        let provider = Arc::new(GenerateSeriesTable::new(schema, args));
+        let rows = self.provider_rows(provider, &[("value".to_owned(), SqlType::Long)])?;
+        named_series(rows, name)
+    }
+
+    fn generate_series(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let (low, high, step) = match call.arguments.as_slice() {
+            [low, high] => (*low, *high, None),
+            [low, high, step] => (*low, *high, Some(*step)),
+            _ => {
+                return Err(error::at(
+                    ErrorCode::InvalidValue,
+                    "generate_series needs a start, an end and a step",
+                    call.name.span,
+                ));
+            }
+        };
+        let first = self.expression(low, &Scope::empty())?;
+        let last = self.expression(high, &Scope::empty())?;
+        let times = [first.sql_type, last.sql_type].iter().any(|of| of.is_timestamp());
+        let step_value = match step {
+            Some(step) => Some(self.expression(step, &Scope::empty())?),
+            None => None,
+        };
+        let zero = |value: &ScalarValue| match value {
+            ScalarValue::Float64(number) => *number == Some(0.0),
+            other => constant::as_i64(other) == Some(0),
+        };
+        if let (Some(step), Some(id)) = (&step_value, step)
+            && step.constant.as_ref().is_some_and(zero)
+        {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "step cannot be zero",
+                self.tree.span(id),
+            ));
+        }
+        let texts = first.sql_type.is_text() && last.sql_type.is_text();
+        let period = step_value.as_ref().is_some_and(|step| step.sql_type.is_text());
+        if times || (texts && period) {
+            let nanoseconds = [first.sql_type, last.sql_type].contains(&SqlType::TimestampNs);
+            let unit = if nanoseconds { SqlType::TimestampNs } else { SqlType::Timestamp };
+            return self.time_series((low, high), step, unit);
+        }
+        let floating = [Some(&first), Some(&last), step_value.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|typed| typed.sql_type.is_floating());
+        if floating {
+            return self.floating_series(low, high, step);
+        }
+        let low = self.integer_argument(low)?.unwrap_or(0);
+        let high = self.integer_argument(high)?.unwrap_or(0);
+        let step = match step {
+            Some(step) => self.integer_argument(step)?.unwrap_or(1),
+            None => 1,
+        };
+        self.series(SERIES, low, high, step)
+    }
+
+    fn double_argument(&mut self, id: NodeId) -> EngineResult<f64> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.cast(value, SqlType::Double, CastMode::Explicit, position)?;
+        match value.constant {
+            Some(ScalarValue::Float64(Some(number))) => Ok(number),
+            _ => Err(error::at(ErrorCode::InvalidValue, "number expected", position)),
+        }
+    }
+
+    fn floating_series(
+        &mut self,
+        low: NodeId,
+        high: NodeId,
+        step: Option<NodeId>,
+    ) -> EngineResult<Relation> {
+        let at = self.tree.span(high);
+        let (low, high) = (self.double_argument(low)?, self.double_argument(high)?);
+        let step = match step {
+            Some(step) => self.double_argument(step)?,
+            None => 1.0,
+        };
+        let steps = ((high - low) / step + 1e-9).floor();
+        // Beyond that the next number is the same as the one before.
+        if steps.is_nan() || steps >= MOST_STEPS {
+            return Err(endless(at));
+        }
+        let numbers = self.series("number", 0, if steps < 0.0 { -1 } else { steps as i64 }, 1)?;
+        let number = datafusion::logical_expr::cast(numbers.columns[0].expr(), DataType::Float64);
+        mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
+    }
+
+    /// Timestamps a number of their units, or a period such as `1d` or `-1M`, apart.
+    fn time_series(
+        &mut self,
+        (low, high): (NodeId, NodeId),
+        step: Option<NodeId>,
+        unit: SqlType,
+    ) -> EngineResult<Relation> {
+        let first = self.instant(low, unit, "Invalid date")?.unwrap_or(0);
+        let last = self.instant(high, unit, "Invalid date")?.unwrap_or(0);
+        let period = match step {
+            Some(step) => self.period(step, unit)?,
+            None => Period::Ticks(1),
+        };
+        let mut rows = match period {
+            // The calendar has less than 10 million months.
+            Period::Months(_) => {
+                let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
+                let times = (0..).map_while(|number| period.times(first, number, unit));
+                let times = times.take(MAX_LITERAL_ROWS).take_while(|at| !beyond(*at));
+                let array: ArrayRef = if unit == SqlType::TimestampNs {
+                    Arc::new(TimestampNanosecondArray::from_iter_values(times))
+                } else {
+                    Arc::new(TimestampMicrosecondArray::from_iter_values(times))
+                };
+                self.literal_rows(vec![(SERIES, unit, array)])?
+            }
+            Period::Ticks(step) => {
+                let numbers = self.series("number", first, last, step)?;
+                let time = numbers.columns[0].expr();
+                let time = datafusion::logical_expr::cast(time, unit.arrow_type());
+                mapped(numbers, time, unit)?
+            }
+        };
+        rows.timestamp = Some(0);
+        rows.ascending = !period.is_negative();
+        Ok(rows)
+    }
+
+    fn period(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Period> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let Some(value) = value.constant else {
+            return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
+        };
+        if let Some(micros) = constant::as_i64(&value) {
+            return Ok(Period::Ticks(micros));
+        }
+        let text = constant::as_text(&value).unwrap_or_default();
+        match Period::parse(text, unit) {
+            Some(Period::Ticks(0)) => {
+                Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", position))
+            }
+            Some(period) => Ok(period),
+            None => {
+                let message = format!("invalid period: {text}");
+                Err(error::at(ErrorCode::InvalidValue, message, position))
+            }
+        }
+    }
+
+    /// The name of a table or view, the function's first argument.
+    fn name_argument(&self, call: &CallNode) -> EngineResult<Name> {
+        let Some(id) = call.arguments.first() else {
+            return Err(error::at(ErrorCode::InvalidValue, "table name expected", call.name.span));
+        };
+        let span = self.tree.span(*id);
+        let text = match self.node(*id)? {
+            Node::String { value } => value.clone(),
+            _ => return Err(error::at(ErrorCode::InvalidValue, "table name expected", span)),
+        };
+        Ok(Name { text, quoted: true, span })
+    }
+
+    fn table_argument(
+        &mut self,
+        call: &CallNode,
+    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
+        let name = self.name_argument(call)?;
+        let table = self.readable_table(&name)?;
+        self.note_read(&table.schema().name, Vec::new());
+        Ok(table)
+    }
+
+    /// `read_parquet('a', 'b')` and `read_parquet(ARRAY['a', 'b'])`.
+    fn read_parquet(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let mut arguments = call.arguments.clone();
+        if let [only] = call.arguments.as_slice()
+            && let Node::Array { items } = self.node(*only)?
+        {
+            arguments.clone_from(items);
+        }
+        let at = arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
+        let missing = |at| error::at(ErrorCode::InvalidValue, "file name expected", at);
+        let mut paths = Vec::with_capacity(arguments.len());
+        for id in arguments {
+            let at = self.tree.span(id);
+            let value = self.expression(id, &Scope::empty())?;
+            let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
+            let path = value.constant.as_ref().and_then(constant::as_text);
+            paths.push(path.map(str::to_owned).ok_or_else(|| missing(at))?);
+        }
+        if paths.is_empty() {
+            return Err(missing(at));
+        }
+        self.note_change("", Permission::ReadFiles);
+        let sees_files = self.visibility().is_none_or(|visibility| visibility.files);
+        if !sees_files && !self.beneath_view {
+            // The error does not reveal which files there are.
+            return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
+        }
+        let Some(external) = self.context.external() else {
+            return Err(error::not_supported("read_parquet is", call.name.span));
+        };
+        let table = external
+            .read_parquet(&paths)
+            .map_err(|failure| failure.at_if_missing(error::span(at)))?;
+        let columns: Vec<(String, SqlType)> =
+            table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
+        let mut rows = self.provider_rows(table.provider, &columns)?;
+        rows.timestamp = table.timestamp;
+        Ok(rows)
+    }
+}
+
+/// Steps of a series of doubles, less than which each number differs from the next.
+const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
+
+fn endless(at: tidemark_ast::Span) -> EngineError {
+    let message = format!("generate_series has no end: it takes at most {MOST_STEPS} steps");
+    error::at(ErrorCode::InvalidValue, message, at)
+}
+
+/// A value for each number of a series.
+fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Relation> {
+    let plan = relation::project(numbers.plan, vec![value.alias(SERIES)])?;
+    let columns = vec![relation::output_column(SERIES, sql_type)];
+    Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None, gone: Vec::new() })
+}
+
+/// A series under the name its function gives it.
+fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
+    let exprs = vec![rows.columns[0].expr().alias(name)];
+    Ok(Relation {
+        plan: relation::project(rows.plan, exprs)?,
+        columns: vec![relation::output_column(name, SqlType::Long)],
+        timestamp: None,
+        ascending: false,
+        base: None,
+        gone: Vec::new(),
+    })
+}
+
+/// The step of a series of timestamps.
+#[derive(Debug, Clone, Copy)]
+enum Period {
+    /// Units of the timestamps.
+    Ticks(i64),
+    Months(i64),
+}
+
+impl Period {
+    fn parse(text: &str, of: SqlType) -> Option<Self> {
+        let unit = text.chars().next_back()?;
+        let count: i64 = match &text[..text.len() - unit.len_utf8()] {
+            "" => 1,
+            "-" => -1,
+            digits => digits.parse().ok()?,
+        };
+        let nanos: i64 = match unit {
+            'n' => 1,
+            'U' | 'u' => 1_000,
+            'T' => 1_000_000,
+            's' => 1_000_000_000,
+            'm' => 60_000_000_000,
+            'h' => 3_600_000_000_000,
+            'd' => 86_400_000_000_000,
+            'w' => 604_800_000_000_000,
+            'M' => return Some(Self::Months(count)).filter(|_| count != 0),
+            'y' => return count.checked_mul(12).filter(|_| count != 0).map(Self::Months),
+            _ => return None,
+        };
+        let per_tick = if of == SqlType::TimestampNs { 1 } else { 1_000 };
+        let ticks = i128::from(count) * i128::from(nanos) / per_tick;
+        i64::try_from(ticks).ok().map(Self::Ticks)
+    }
+
+    fn is_negative(self) -> bool {
+        match self {
+            Self::Ticks(count) | Self::Months(count) => count < 0,
+        }
+    }
+
+    /// So many steps from a timestamp; `None` beyond all time.
+    fn times(self, from: i64, number: i64, of: SqlType) -> Option<i64> {
+        match self {
+            Self::Ticks(ticks) => from.checked_add(ticks.checked_mul(number)?),
+            Self::Months(months) => {
+                let per_micro = if of == SqlType::TimestampNs { 1_000 } else { 1 };
+                let (micros, rest) = (from.div_euclid(per_micro), from.rem_euclid(per_micro));
+                let moved = add_months(micros, months.checked_mul(number)?);
+                moved.checked_mul(per_micro)?.checked_add(rest)
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! UNNEST in FROM: elements of arrays, and of JSON documents, as rows beside those of the sources
+//! on its left; `generate_subscripts(array, 1)`: their places.
+
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
+use tidemark_ast::{CallNode, JoinKind, Name, Node, NodeId, Span};
+use tidemark_functions::CastMode;
+use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::accesses::Origin;
+use crate::binder::catalog::pg_catalog::is_catalog;
+use crate::binder::clauses::projection::never_null;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::{Binder, Typed, error};
+
+/// A column of the elements: its name, and the type it is shown in.
+struct Element {
+    name: String,
+    sql_type: SqlType,
+    /// As the operator yields it.
+    raw: SqlType,
+}
+
+impl Binder<'_> {
+    /// The call, when this source is `UNNEST(…)` or `generate_subscripts(…)`.
+    pub(crate) fn unnest_of(&self, id: NodeId) -> Option<&CallNode> {
+        let Some(Node::TableFunction { call, .. }) = self.tree.get(id) else { return None };
+        match self.tree.get(*call) {
+            Some(Node::Call(call)) => {
+                let is_unnest = call.name.text.eq_ignore_ascii_case("unnest");
+                (is_unnest || asks_for_places(call)).then_some(call)
+            }
+            _ => None,
+        }
+    }
+
+    /// `left JOIN UNNEST(…)`.
+    pub(crate) fn unnest_join(
+        &mut self,
+        join: &JoinKind,
+        left: &Relation,
+        right: NodeId,
+        keyword: Span,
+    ) -> EngineResult<Relation> {
+        match join {
+            JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => {
+                self.unnested(left, right, false)
+            }
+            JoinKind::Left => self.unnested(left, right, true),
+            _ => Err(error::at(
+                ErrorCode::NotSupported,
+                "UNNEST is only supported with INNER, LEFT, or CROSS joins",
+                keyword,
+            )),
+        }
+    }
+
+    /// The rows of `left`, each beside its elements; with `keeps_empty` also those without.
+    pub(crate) fn unnested(
+        &mut self,
+        left: &Relation,
+        id: NodeId,
+        keeps_empty: bool,
+    ) -> EngineResult<Relation> {
+        let Node::TableFunction { call, alias, columns, ordinality, .. } = self.node(id)? else {
+            return Err(EngineError::internal("UNNEST without its node"));
+        };
+        let Node::Call(call) = self.node(*call)? else {
+            return Err(EngineError::internal("UNNEST without its call"));
+        };
+        let (arguments, items, mut elements) = match call.arguments.as_slice() {
+            [document, fields] if self.json_fields(*fields).is_some() => {
+                self.json_elements(left, *document, *fields)?
+            }
+            [array, _dimension] if asks_for_places(call) => {
+                self.array_elements(left, std::slice::from_ref(array), call)?
+            }
+            arrays => self.array_elements(left, arrays, call)?,
+        };
+        let prefix = format!("{} element ", self.relation_name());
+        // The operator yields the elements' columns, and behind them their place.
+        let number = elements.len();
+        let place = |name: &str| Element {
+            name: name.to_owned(),
+            sql_type: SqlType::Long,
+            raw: SqlType::Long,
+        };
+        let mut first = 0;
+        if asks_for_places(call) {
+            // A function of one column names it as it is named itself.
+            let name = alias.as_ref().unwrap_or(&call.name);
+            elements = vec![place(&name.text)];
+            first = number;
+        } else if *ordinality {
+            elements.push(place("ordinality"));
+        }
+        renamed(&mut elements, columns)?;
+        let node =
+            UnnestNode::try_new(left.plan.clone(), arguments, items, prefix.clone(), keeps_empty)
+                .map_err(error::plan)?;
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+        let qualifier = alias.as_ref().map_or("unnest", |alias| alias.text.as_str());
+        let at = call.name.span;
+        let mut joined = left.clone();
+        let mut exprs: Vec<Expr> = left.columns.iter().map(ScopeColumn::expr).collect();
+        for (index, element) in elements.into_iter().enumerate() {
+            let column = Column::new_unqualified(format!("{prefix}{}", first + index));
+            let raw = Typed::computed(Expr::Column(column.clone()), element.raw);
+            let value = self.cast(raw, element.sql_type, CastMode::Explicit, at)?;
+            exprs.push(never_null(value).expr.alias(&column.name));
+            joined.columns.push(ScopeColumn {
+                qualifier: Some(Arc::from(qualifier)),
+                name: element.name,
+                sql_type: element.sql_type,
+                column,
+                origin: Origin::NONE,
+            });
+        }
+        joined.plan = relation::project(plan, exprs)?;
+        Ok(Relation { timestamp: None, ascending: false, base: None, ..joined })
+    }
+
+    fn array_elements(
+        &mut self,
+        left: &Relation,
+        arrays: &[NodeId],
+        call: &CallNode,
+    ) -> EngineResult<(Vec<Expr>, Vec<UnnestItem>, Vec<Element>)> {
+        let (mut arguments, mut items, mut elements) = (vec![], vec![], vec![]);
+        for (index, &array) in arrays.iter().enumerate() {
+            let value = self.expression(array, &Scope::rows(left))?;
+            let SqlType::DoubleArray(dimensions) = value.sql_type else {
+                let found = value.sql_type.name();
+                return Err(error::at(
+                    ErrorCode::TypeMismatch,
+                    format!("UNNEST needs arrays, or JSON text with COLUMNS; found {found}"),
+                    self.tree.span(array),
+                ));
+            };
+            let is_column = matches!(self.node(array)?, Node::Column { .. });
+            let sql_type = match dimensions {
+                1 if is_column && self.reads_catalog(left) => SqlType::Long,
+                1 => SqlType::Double,
+                more => SqlType::DoubleArray(more - 1),
+            };
+            let name = match arrays.len() {
+                1 => "value".to_owned(),
+                _ => format!("value{}", index + 1),
+            };
+            arguments.push(value.expr);
+            items.push(UnnestItem::Array(dimensions));
+            let raw = if dimensions == 1 { SqlType::Double } else { sql_type };
+            elements.push(Element { name, sql_type, raw });
+        }
+        if arguments.is_empty() {
+            let at = call.name.span;
+            return Err(error::at(ErrorCode::InvalidValue, "UNNEST needs an argument", at));
+        }
+        Ok((arguments, items, elements))
+    }
+
+    /// Whether columns come from the catalog, whose arrays of numbers are arrays of integers: from
+    /// the sources on the left, or from those around the sub-query where nothing is on its left.
+    fn reads_catalog(&self, left: &Relation) -> bool {
+        is_catalog(left)
+            || left.columns.is_empty()
+                && self.outer.last().is_some_and(|outer| is_catalog(&outer.rows))
+    }
+
+    /// The fields of `COLUMNS (name type, …)`.
+    fn json_fields(&self, id: NodeId) -> Option<&[NodeId]> {
+        match self.tree.get(id)? {
+            Node::Call(call) if call.name.text.eq_ignore_ascii_case("columns") => {
+                Some(&call.arguments)
+            }
+            _ => None,
+        }
+    }
+
+    fn json_elements(
+        &mut self,
+        left: &Relation,
+        document: NodeId,
+        fields: NodeId,
+    ) -> EngineResult<(Vec<Expr>, Vec<UnnestItem>, Vec<Element>)> {
+        let at = self.tree.span(document);
+        let value = self.expression(document, &Scope::rows(left))?;
+        let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
+        let (mut items, mut elements) = (vec![], vec![]);
+        let fields = self.json_fields(fields).unwrap_or_default().to_vec();
+        for field in fields {
+            let position = self.tree.span(field);
+            let Node::Cast { operand, type_name, .. } = self.node(field)? else { continue };
+            let Node::Column { path } = self.node(*operand)? else { continue };
+            let name = path.last().map(|name| name.text.clone()).unwrap_or_default();
+            let sql_type = Self::type_name(type_name)?;
+            let kind = match sql_type {
+                SqlType::Boolean => JsonKind::Boolean,
+                SqlType::Short | SqlType::Int | SqlType::Long | SqlType::Double => JsonKind::Number,
+                SqlType::Varchar => JsonKind::Text,
+                SqlType::Timestamp => JsonKind::Time,
+                other => {
+                    let found = other.name();
+                    return Err(error::at(
+                        ErrorCode::TypeMismatch,
+                        format!(
+                            "a JSON field is BOOLEAN, SHORT, INT, LONG, DOUBLE, VARCHAR or \
+                             TIMESTAMP; found {found}"
+                        ),
+                        position,
+                    ));
+                }
+            };
+            items.push(JsonField { name: name.clone(), kind });
+            elements.push(Element { name, sql_type, raw: SqlType::Varchar });
+        }
+        Ok((vec![value.expr], vec![UnnestItem::Json(items)], elements))
+    }
+}
+
+/// `generate_subscripts(array, dimension)`.
+fn asks_for_places(call: &CallNode) -> bool {
+    let name = identifier::fold(&call.name.text);
+    name.strip_prefix("pg_catalog.").unwrap_or(&name) == "generate_subscripts"
+}
+
+/// `alias (name, …)`.
+fn renamed(elements: &mut [Element], names: &[Name]) -> EngineResult<()> {
+    if let Some(extra) = names.get(elements.len()) {
+        let message = format!("UNNEST has {} columns", elements.len());
+        return Err(error::at(ErrorCode::InvalidName, message, extra.span));
+    }
+    for (element, name) in elements.iter_mut().zip(names) {
+        element.name.clone_from(&name.text);
+    }
+    Ok(())
+}

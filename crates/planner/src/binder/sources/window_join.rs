@@ -1,0 +1,343 @@
+//! WINDOW JOIN: a select block whose aggregates read, for each left row, the right rows around
+//! it. The rows of the block are the left rows, so nothing is grouped.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{
+    Expr, Extension, LogicalPlan, Operator, binary_expr, ident, lit, when,
+};
+use tidemark_ast::{FrameBound, JoinKind, JoinOn, Node, NodeId, OrderItem, SelectNode, Span};
+use tidemark_functions::CastMode;
+use tidemark_operators::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::clauses::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
+use crate::binder::clauses::projection::{Replaced, Stage};
+use crate::binder::clauses::select::{Item, aliases_of};
+use crate::binder::expressions::expression::{Scope, has_window};
+use crate::binder::expressions::{constant, predicate};
+use crate::binder::sources::join::{Condition, combined};
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::Relation;
+use crate::binder::sources::time_join::{Terms, finer, in_time_order, only};
+use crate::binder::{Binder, Typed, error};
+
+/// One WINDOW JOIN of a chain.
+struct Windowed<'a> {
+    right: Relation,
+    on: Option<&'a JoinOn>,
+    low: &'a FrameBound,
+    high: &'a FrameBound,
+    include_prevailing: bool,
+    keyword: Span,
+}
+
+impl<'a> Binder<'a> {
+    /// Binds a select block over WINDOW JOINs.
+    pub(crate) fn window_select(
+        &mut self,
+        from: NodeId,
+        select: &SelectNode,
+        order_by: &[OrderItem],
+    ) -> EngineResult<Relation> {
+        let (left, joins) = self.window_chain(from)?;
+        let mut source = left.clone();
+        for join in &joins {
+            source = combined(&source, &join.right);
+        }
+        let items = self.items(&select.items, &source)?;
+        self.report_deferred()?;
+        self.refuse_beside(select, "WINDOW JOIN")?;
+        if let Some(first) = select.group_by.first() {
+            return Err(refused(
+                "GROUP BY cannot be used with WINDOW JOIN",
+                self.tree.span(*first),
+            ));
+        }
+        self.check_items(&items, &left, &source)?;
+        let aliases = aliases_of(&items);
+        let extras = self.extras(&source, &aliases, select, order_by)?;
+        let mut aggregates = Exprs::default();
+        for expr in items.iter().map(|item| &item.value.expr).chain(extras.iter().map(|e| &e.expr))
+        {
+            collect_aggregates(expr, &mut aggregates);
+        }
+        let time = left
+            .timestamp_column()
+            .cloned()
+            .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
+        let mut kept = self.filtered_if(left.clone(), select.filter)?;
+        (kept.plan, _) = in_time_order(&kept, &time, time.sql_type)?;
+        let mut replaced = Replaced::default();
+        let owners = owners(&aggregates, &joins)?;
+        for (number, join) in joins.iter().enumerate() {
+            let own = aggregates.iter().zip(&owners).filter(|(_, owner)| **owner == number);
+            let own = own.map(|(aggregate, _)| aggregate.clone()).collect();
+            kept.plan = self.windowed((&left, kept.plan), join, own, (number, &mut replaced))?;
+        }
+        let mut rewritten = Vec::with_capacity(items.len());
+        for item in items {
+            let expr = replaced.apply(item.value.expr.clone())?;
+            rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
+        }
+        let stage = Stage {
+            source,
+            plan: kept.plan,
+            items: rewritten,
+            replaced,
+            timestamp: Some(time.expr()),
+            ascending: true,
+        };
+        self.finished(stage, &aliases, select, order_by)
+    }
+
+    /// The left side and the joins behind it, in their order.
+    fn window_chain(&mut self, from: NodeId) -> EngineResult<(Relation, Vec<Windowed<'a>>)> {
+        let mut nodes = Vec::new();
+        let mut at = from;
+        while let Node::Join { join: JoinKind::Window { low, high, include_prevailing }, .. } =
+            self.node(at)?
+        {
+            let Node::Join { left, right, on, keyword_span, .. } = self.node(at)? else { break };
+            nodes.push((low, high, *include_prevailing, *right, on.as_ref(), *keyword_span));
+            at = *left;
+        }
+        let left = self.source(at)?;
+        let mut joins = Vec::with_capacity(nodes.len());
+        for (low, high, include_prevailing, right, on, keyword) in nodes.into_iter().rev() {
+            let right = self.source(right)?;
+            self.times(&left, &right, keyword);
+            joins.push(Windowed { right, on, low, high, include_prevailing, keyword });
+        }
+        Ok((left, joins))
+    }
+
+    /// Clauses that would group rows, which stay as they are here or are grouped already.
+    pub(crate) fn refuse_beside(&self, select: &SelectNode, join: &str) -> EngineResult<()> {
+        if let Some(sample_by) = &select.sample_by {
+            let at = self.tree.span(sample_by.interval);
+            return Err(refused(&format!("SAMPLE BY cannot be used with {join}"), at));
+        }
+        if let Some(latest_on) = &select.latest_on {
+            return Err(refused(&format!("LATEST ON cannot be used with {join}"), latest_on.span));
+        }
+        if let Some((axis, _)) = select.pivot.as_ref().and_then(|pivot| pivot.axes.first()) {
+            let at = self.tree.span(*axis);
+            return Err(refused(&format!("PIVOT cannot be used with {join}"), at));
+        }
+        Ok(())
+    }
+
+    /// The error of a window function beside a join that aggregates.
+    pub(crate) fn refuse_windows(&self, items: &[Item], join: &str) -> EngineResult<()> {
+        match items.iter().find(|item| has_window(&item.value.expr)) {
+            Some(item) => {
+                let message = format!("WINDOW functions are not allowed in {join} queries");
+                Err(refused(&message, self.item_span(item)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn item_span(&self, item: &Item) -> Span {
+        item.node.map(|id| self.tree.span(id)).unwrap_or_default()
+    }
+
+    /// Outside of aggregates only left columns have one value for each row.
+    fn check_items(&self, items: &[Item], left: &Relation, source: &Relation) -> EngineResult<()> {
+        self.refuse_windows(items, "WINDOW JOIN")?;
+        for item in items {
+            let mut columns = Exprs::default();
+            collect_plain_columns(&item.value.expr, &mut columns);
+            let foreign = source.columns[left.columns.len()..]
+                .iter()
+                .find(|column| columns.contains(&column.expr()));
+            if let Some(column) = foreign {
+                let qualifier = column.qualifier.as_deref().unwrap_or_default();
+                let name = &column.name;
+                let message = format!(
+                    "WINDOW join cannot reference right table non-aggregate column: \
+                     {qualifier}.{name}"
+                );
+                return Err(refused(&message, self.item_span(item)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The left rows with the aggregates of one join.
+    fn windowed(
+        &mut self,
+        (left, plan): (&Relation, LogicalPlan),
+        join: &Windowed<'_>,
+        aggregates: Vec<Expr>,
+        (number, replaced): (usize, &mut Replaced),
+    ) -> EngineResult<LogicalPlan> {
+        let Some((left_time, right_time)) = self.times(left, &join.right, join.keyword) else {
+            self.report_deferred()?;
+            return Ok(plan);
+        };
+        let condition = match join.on {
+            Some(on) => self.condition(on, left, &join.right)?,
+            None => Condition::default(),
+        };
+        let terms = Terms::of(condition.rest, left, &join.right);
+        let right = only(join.right.clone(), terms.right)?;
+        let unit = finer(&left_time, &right_time);
+        let units = (left_time.sql_type, unit);
+        let range = self.window_range(left, join, units, terms.left)?;
+        let (right_plan, right_timestamp) = in_time_order(&right, &right_time, unit)?;
+        let kept = Relation { plan, ascending: true, ..left.clone() };
+        let (plan, left_timestamp) = in_time_order(&kept, &left_time, unit)?;
+        let mut named = Vec::with_capacity(aggregates.len());
+        for (index, aggregate) in aggregates.into_iter().enumerate() {
+            let name = relation::fresh(&format!("w{number}a{index}"), &plan);
+            named.push(aggregate.clone().alias(&name));
+            replaced.insert(aggregate, ident(name));
+        }
+        let exprs = WindowJoinExprs {
+            left_timestamp,
+            right_timestamp,
+            keys: condition.keys,
+            filter: (!terms.both.is_empty()).then(|| predicate::all(terms.both).expr),
+            aggregates: named,
+        };
+        let node = WindowJoinNode::try_new(plan, right_plan, exprs, range).map_err(error::plan)?;
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+    }
+
+    /// The window of a join. Left rows for which a term over the left side alone does not hold
+    /// have an empty one.
+    fn window_range(
+        &mut self,
+        left: &Relation,
+        join: &Windowed<'_>,
+        units: (SqlType, SqlType),
+        guards: Vec<Typed>,
+    ) -> EngineResult<WindowRange> {
+        let (mut low, low_ts) = self.window_bound(join.low, left, &join.right, units)?;
+        let (high, high_ts) = self.window_bound(join.high, left, &join.right, units)?;
+        if let (Some(low), Some(high)) = (low_ts, high_ts)
+            && high < low
+        {
+            let message = "WINDOW join hi value cannot be less than lo value";
+            return Err(refused(message, self.bound_span(join.high, join.keyword)));
+        }
+        if !guards.is_empty() {
+            let guard = predicate::all(guards).expr;
+            low.distance = when(guard, low.distance).end().map_err(error::plan)?;
+        }
+        Ok(WindowRange { low, high, include_prevailing: join.include_prevailing })
+    }
+
+    fn bound_span(&self, bound: &FrameBound, otherwise: Span) -> Span {
+        match bound {
+            FrameBound::Preceding { value, .. } | FrameBound::Following { value, .. } => {
+                self.tree.span(*value)
+            }
+            _ => otherwise,
+        }
+    }
+
+    /// One end of a window, and its distance from the timestamp where that is constant. `units`:
+    /// those of the left timestamp, in which a number without a word is, and of the join.
+    fn window_bound(
+        &mut self,
+        bound: &FrameBound,
+        left: &Relation,
+        right: &Relation,
+        units: (SqlType, SqlType),
+    ) -> EngineResult<(WindowBound, Option<i64>)> {
+        let (value, word, following) = match bound {
+            FrameBound::Preceding { value, unit } => (*value, unit.as_deref(), false),
+            FrameBound::Following { value, unit } => (*value, unit.as_deref(), true),
+            _ => {
+                let here = WindowBound { distance: lit(0_i64), unit: 1, following: true };
+                return Ok((here, Some(0)));
+            }
+        };
+        let at = self.tree.span(value);
+        let typed = self.expression(value, &Scope::rows(left)).map_err(|failure| {
+            // A name that the right side has is known, and of no use here.
+            match self.expression(value, &Scope::rows(right)) {
+                Ok(_) => {
+                    refused("RANGE BETWEEN expression must not reference right table columns", at)
+                }
+                Err(_) => failure,
+            }
+        })?;
+        let typed = self.settled(typed, SqlType::Long)?;
+        if !typed.sql_type.is_integer() && typed.sql_type != SqlType::Null {
+            return Err(error::at(ErrorCode::TypeMismatch, "integer expression expected", at));
+        }
+        let typed = self.cast(typed, SqlType::Long, CastMode::Implicit, at)?;
+        let known = typed.constant.as_ref().and_then(constant::as_i64);
+        if known.is_some_and(|value| value < 0) {
+            let message = "non-negative integer expression expected";
+            return Err(error::at(ErrorCode::InvalidValue, message, at));
+        }
+        let (multiple, divisor) = scale(word, units);
+        let distance = match (known, &typed.constant) {
+            (Some(value), _) => lit(value / divisor),
+            (None, Some(_)) => lit(ScalarValue::Int64(None)),
+            _ if divisor > 1 => binary_expr(typed.expr, Operator::Divide, lit(divisor)),
+            _ => typed.expr,
+        };
+        let known = known.map(|value| (value / divisor).saturating_mul(multiple));
+        let known = known.map(|value| if following { value } else { -value });
+        Ok((WindowBound { distance, unit: multiple, following }, known))
+    }
+}
+
+/// An error of something this kind of query does not have.
+pub(crate) fn refused(message: &str, at: Span) -> EngineError {
+    error::at(ErrorCode::NotSupported, message, at)
+}
+
+/// A unit word in the unit of a join: times the first, divided by the second number. Without a
+/// word it is that of the left timestamp.
+fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
+    let Some(word) = word else { return (if left == unit { 1 } else { 1_000 }, 1) };
+    let word = word.to_ascii_lowercase();
+    let nanos: i64 = match word.strip_suffix('s').unwrap_or(&word) {
+        "nanosecond" => 1,
+        "microsecond" => 1_000,
+        "millisecond" => 1_000_000,
+        "second" => 1_000_000_000,
+        "minute" => 60_000_000_000,
+        "hour" => 3_600_000_000_000,
+        "week" => 7 * 86_400_000_000_000,
+        _ => 86_400_000_000_000,
+    };
+    match unit {
+        SqlType::TimestampNs => (nanos, 1),
+        _ if nanos < 1_000 => (1, 1_000),
+        _ => (nanos / 1_000, 1),
+    }
+}
+
+/// The join each aggregate belongs to: the one whose right side it reads, else the first.
+fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize>> {
+    let reads = |aggregate: &Expr, join: &Windowed<'_>| {
+        let mut found = false;
+        let _ = aggregate.apply(|node| {
+            found |= matches!(node, Expr::Column(_))
+                && join.right.columns.iter().any(|column| column.is(node));
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        });
+        found
+    };
+    let owner = |aggregate: &Expr| {
+        let mut reading = (0..joins.len()).filter(|&number| reads(aggregate, &joins[number]));
+        match (reading.next(), reading.next()) {
+            (Some(_), Some(second)) => Err(refused(
+                "an aggregate cannot read the right sides of two WINDOW JOINs",
+                joins[second].keyword,
+            )),
+            (only, _) => Ok(only.unwrap_or(0)),
+        }
+    };
+    aggregates.iter().map(owner).collect()
+}

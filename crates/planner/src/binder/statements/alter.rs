@@ -1,0 +1,445 @@
+//! ALTER TABLE.
+
+use std::sync::Arc;
+
+use tidemark_ast::{
+    AlterAction, ColumnDefinition, Name, OptionValue, PartitionChange, Span, TypeName,
+};
+use tidemark_border::Permission;
+use tidemark_storage::{ColumnSchema, PartitionFormat, TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
+
+use crate::binder::notice;
+use crate::binder::notice::idle_action;
+use crate::binder::statements::create_table::{
+    apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
+    symbol_capacity,
+};
+use crate::binder::{Binder, error};
+use crate::{Access, BoundConversion, BoundSchemaChange};
+
+impl Binder<'_> {
+    /// Binds the actions of one ALTER TABLE.
+    pub(crate) fn alter_table(
+        &mut self,
+        table: &Name,
+        actions: &[AlterAction],
+        change: &mut BoundSchemaChange,
+    ) -> EngineResult<()> {
+        let first = actions.first().map_or(Permission::AddColumn, |action| needed(action).0);
+        let snapshot = self.writable_table(table, first)?;
+        let mut schema = snapshot.schema().as_ref().clone();
+        for action in actions {
+            self.note_action(&schema.name, action);
+            match action {
+                AlterAction::AddColumn { column, if_not_exists } => {
+                    let filled = self.add_column(&snapshot, &mut schema, column, *if_not_exists)?;
+                    if filled.is_some() && change.conversion.is_some() {
+                        let message = "one column with a DEFAULT at a time";
+                        let at = column.name.span;
+                        return Err(error::at(ErrorCode::NotSupported, message, at));
+                    }
+                    change.conversion = filled.or(change.conversion.take());
+                }
+                AlterAction::DropColumn { column } => drop_column(&mut schema, column)?,
+                AlterAction::RenameColumn { column, to } => {
+                    rename_column(&mut schema, column, to)?;
+                }
+                AlterAction::ChangeType { column, type_name } => {
+                    let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
+                    change.conversion = Some(conversion);
+                }
+                AlterAction::Partitions {
+                    change: what @ (PartitionChange::ToParquet | PartitionChange::ToNative),
+                    names,
+                    filter,
+                } => {
+                    let to = match what {
+                        PartitionChange::ToParquet => PartitionFormat::Parquet,
+                        _ => PartitionFormat::Native,
+                    };
+                    let partitions = (to, names.as_slice(), *filter);
+                    change.formats.push(self.formats(&snapshot, table, partitions)?);
+                }
+                AlterAction::Partitions { change: what, names, filter } => {
+                    let partitions = (*what, names.as_slice(), *filter);
+                    change.partitions.extend(self.partitions(&snapshot, table, partitions)?);
+                }
+                AlterAction::SquashPartitions => {
+                    change.squash = true;
+                }
+                AlterAction::SetWal { wal } => {
+                    if schema.partition_by == PartitionBy::None {
+                        let message = format!(
+                            "table '{}' is not partitioned: its type cannot be set, expected a \
+                             table with PARTITION BY",
+                            schema.name
+                        );
+                        return Err(error::at(ErrorCode::NotSupported, message, table.span));
+                    }
+                    change.table_types.push((schema.id, *wal));
+                }
+                other => self.alter_setting(&mut schema, table, other)?,
+            }
+        }
+        change.notice = self.notice();
+        if schema != **snapshot.schema() {
+            change.replace.push(schema);
+        }
+        Ok(())
+    }
+
+    /// Notes what an action does, to which column.
+    fn note_action(&mut self, table: &str, action: &AlterAction) {
+        let (permission, column) = needed(action);
+        let columns = column.map(|name| name.text.clone()).into_iter().collect();
+        // A log is not a table's alone.
+        let table = if permission == Permission::SystemAdmin { "" } else { table };
+        self.accesses.note(Access { columns, ..Access::new(table, permission) });
+    }
+
+    /// Adds a column; the rows that exist get its default, in the same commit.
+    fn add_column(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        schema: &mut TableSchema,
+        column: &ColumnDefinition,
+        if_not_exists: bool,
+    ) -> EngineResult<Option<BoundConversion>> {
+        let added = self.column_schema(column)?;
+        if schema.column_index(&added.name).is_none() {
+            schema.columns.push(added);
+            let index = schema.columns.len() - 1;
+            return self.filled_column(table, schema, index, column.name.span);
+        }
+        if if_not_exists {
+            return Ok(None);
+        }
+        Err(error::at(
+            ErrorCode::DuplicateColumn,
+            format!("column '{}' already exists", column.name.text),
+            column.name.span,
+        ))
+    }
+
+    /// The default of a new column for the rows that exist.
+    fn filled_column(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        schema: &TableSchema,
+        index: usize,
+        position: Span,
+    ) -> EngineResult<Option<BoundConversion>> {
+        let column = &schema.columns[index];
+        let given: Vec<usize> = (0..index).collect();
+        let defaults = self.defaults(schema, &given)?;
+        if (!column.not_null && defaults.is_empty()) || table.row_count()? == 0 {
+            return Ok(None);
+        }
+        if !table.detached_list().is_empty() {
+            let message =
+                format!("attach or drop the detached partitions of '{}' first", schema.name);
+            return Err(error::at(ErrorCode::NotSupported, message, position));
+        }
+        let Some(value) = defaults.expr(index) else {
+            let message = format!(
+                "column '{}' is NOT NULL: expected a DEFAULT for the rows of '{}'",
+                column.name, schema.name
+            );
+            return Err(error::at(ErrorCode::InvalidValue, message, position));
+        };
+        let plan = self.default_column(table, value.clone())?;
+        Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
+    }
+
+    /// A new column in the old one's place, with the converted cells.
+    fn change_type(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        schema: &mut TableSchema,
+        column: &Name,
+        type_name: &TypeName,
+    ) -> EngineResult<BoundConversion> {
+        let index = existing(schema, column)?;
+        let to = column_type(type_name)?;
+        let refuse = |code, message: String| Err(error::at(code, message, type_name.span));
+        if schema.timestamp == Some(index) {
+            let message = "cannot change type of designated timestamp column".to_owned();
+            return refuse(ErrorCode::NotSupported, message);
+        }
+        let old = &schema.columns[index];
+        let (name, from) = (&old.name, old.sql_type);
+        if from == to {
+            let message = format!("column '{name}' type is already '{}'", to.name());
+            return refuse(ErrorCode::InvalidValue, message);
+        }
+        if schema.dedup_keys.contains(&old.id) {
+            let message = format!("column '{name}' is a deduplication key; disable dedup first");
+            return refuse(ErrorCode::NotSupported, message);
+        }
+        if !table.detached_list().is_empty() {
+            let message =
+                format!("attach or drop the detached partitions of '{}' first", schema.name);
+            return refuse(ErrorCode::NotSupported, message);
+        }
+        let plan =
+            if changes_to(from, to) { self.converted_column(table, index, to)? } else { None };
+        let Some(plan) = plan else {
+            let (from, to) = (from.name(), to.name());
+            let message = format!("incompatible column type change [existing={from}, new={to}]");
+            return refuse(ErrorCode::TypeMismatch, message);
+        };
+        let (not_null, default) = (old.not_null, old.default.clone());
+        let new = ColumnSchema {
+            not_null,
+            default,
+            in_place_of: old.identity(),
+            ..ColumnSchema::new(name.clone(), to)
+        };
+        schema.columns[index] = new;
+        Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
+    }
+
+    /// What is kept with the definition and touches no row.
+    fn alter_setting(
+        &mut self,
+        schema: &mut TableSchema,
+        table: &Name,
+        action: &AlterAction,
+    ) -> EngineResult<()> {
+        match action {
+            AlterAction::SymbolCapacity { column, capacity } => {
+                let index = symbol(schema, column, "capacity")?;
+                schema.columns[index].symbol_capacity = symbol_capacity(capacity)?;
+            }
+            AlterAction::SymbolCache { column, cache } => {
+                let index = symbol(schema, column, "cache")?;
+                schema.columns[index].symbol_cache = *cache;
+            }
+            AlterAction::Index { column, indexed, words } => {
+                let index = alter_index(schema, column, *indexed)?;
+                if words.iter().any(|word| word.eq_ignore_ascii_case("POSTING")) {
+                    self.notices.push(notice::INDEX);
+                }
+                let words = words.iter().map(String::as_str);
+                index_capacity(&mut schema.columns[index], words);
+            }
+            AlterAction::SetParameter { parameter } => {
+                set_parameter(schema, parameter)?;
+            }
+            AlterAction::SetTtl { ttl } => {
+                schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+            }
+            AlterAction::Dedup { keys } => alter_dedup(schema, table, keys)?,
+            AlterAction::Other { words, span } => {
+                let Some((_, notice)) = idle_action(words) else {
+                    let what = format!("ALTER TABLE {} is", words.join(" "));
+                    return Err(error::not_supported(&what, *span));
+                };
+                self.notices.push(notice);
+            }
+            _ => return Err(EngineError::internal("an action that is no setting")),
+        }
+        Ok(())
+    }
+}
+
+fn drop_column(schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
+    let index = existing(schema, column)?;
+    if schema.timestamp == Some(index) {
+        let (table, name) = (&schema.name, &schema.columns[index].name);
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            format!("cannot remove designated timestamp column [table={table}, column={name}]"),
+            Span::default(),
+        ));
+    }
+    let dropped = schema.columns.remove(index);
+    schema.dedup_keys.retain(|id| *id != dropped.id);
+    schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
+    Ok(())
+}
+
+fn rename_column(schema: &mut TableSchema, column: &Name, to: &Name) -> EngineResult<()> {
+    let index = existing(schema, column)?;
+    check_column_name(to)?;
+    if schema.column_index(&to.text).is_some_and(|other| other != index) {
+        return Err(error::at(ErrorCode::DuplicateColumn, " column already exists", to.span));
+    }
+    schema.columns[index].name.clone_from(&to.text);
+    Ok(())
+}
+
+fn alter_dedup(schema: &mut TableSchema, table: &Name, keys: &[Name]) -> EngineResult<()> {
+    if keys.is_empty() {
+        schema.dedup_keys.clear();
+        return Ok(());
+    }
+    if !schema.wal {
+        let message = "deduplication is only supported for WAL tables";
+        return Err(error::at(ErrorCode::NotSupported, message, table.span));
+    }
+    apply_dedup(schema, keys)
+}
+
+/// The permission an action takes, and the column it takes it on; without one, on the table.
+fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
+    match action {
+        AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
+        AlterAction::DropColumn { column } => (Permission::DropColumn, Some(column)),
+        AlterAction::RenameColumn { column, .. } => (Permission::RenameColumn, Some(column)),
+        AlterAction::ChangeType { column, .. } => (Permission::AlterColumnType, Some(column)),
+        AlterAction::SymbolCapacity { column, .. } | AlterAction::SymbolCache { column, .. } => {
+            (Permission::AlterColumnCache, Some(column))
+        }
+        AlterAction::Index { column, indexed: true, .. } => (Permission::AddIndex, Some(column)),
+        AlterAction::Index { column, indexed: false, .. } => (Permission::DropIndex, Some(column)),
+        AlterAction::Partitions { change, .. } => match change {
+            PartitionChange::Drop => (Permission::DropPartition, None),
+            PartitionChange::Detach => (Permission::DetachPartition, None),
+            PartitionChange::Attach => (Permission::AttachPartition, None),
+            PartitionChange::ToParquet | PartitionChange::ToNative => {
+                (Permission::SetTableParam, None)
+            }
+        },
+        AlterAction::SquashPartitions => (Permission::VacuumTable, None),
+        AlterAction::SetParameter { .. } | AlterAction::SetTtl { .. } => {
+            (Permission::SetTableParam, None)
+        }
+        AlterAction::SetWal { .. } => (Permission::SetTableType, None),
+        AlterAction::Dedup { keys } if keys.is_empty() => (Permission::DedupDisable, None),
+        AlterAction::Dedup { .. } => (Permission::DedupEnable, None),
+        // What is refused takes the most common right, so that it tells nothing of the table.
+        AlterAction::Other { words, .. } => (
+            idle_action(words).map_or(Permission::SetTableParam, |(permission, _)| permission),
+            None,
+        ),
+    }
+}
+
+pub(crate) fn existing(schema: &TableSchema, column: &Name) -> EngineResult<usize> {
+    schema.column_index(&column.text).ok_or_else(|| {
+        error::at(
+            ErrorCode::ColumnNotFound,
+            format!("Invalid column: {}", column.text),
+            column.span,
+        )
+    })
+}
+
+fn symbol(schema: &TableSchema, column: &Name, what: &str) -> EngineResult<usize> {
+    let index = existing(schema, column)?;
+    let sql_type = schema.columns[index].sql_type;
+    if sql_type == SqlType::Symbol {
+        return Ok(index);
+    }
+    let (name, sql_type) = (&column.text, sql_type.name());
+    Err(error::at(
+        ErrorCode::TypeMismatch,
+        format!("{what} is only supported for symbol type [column={name}, type={sql_type}]"),
+        column.span,
+    ))
+}
+
+fn alter_index(schema: &mut TableSchema, column: &Name, indexed: bool) -> EngineResult<usize> {
+    let index = existing(schema, column)?;
+    let found = &mut schema.columns[index];
+    if found.sql_type != SqlType::Symbol {
+        let (name, sql_type) = (&found.name, found.sql_type.name());
+        return Err(error::at(
+            ErrorCode::TypeMismatch,
+            format!("indexes are supported only for symbol type [column={name}, type={sql_type}]"),
+            column.span,
+        ));
+    }
+    if found.indexed == indexed {
+        let what = if indexed { "already indexed" } else { "not indexed" };
+        let message = format!("column is {what} [column={}]", found.name);
+        return Err(error::at(ErrorCode::InvalidValue, message, column.span));
+    }
+    found.indexed = indexed;
+    Ok(index)
+}
+
+fn set_parameter(schema: &mut TableSchema, parameter: &OptionValue) -> EngineResult<()> {
+    let name = &parameter.name;
+    let value = parameter.value.as_ref().map_or("", |value| value.text.as_str());
+    let invalid = || {
+        let message = format!("invalid value [value={value},parameter={}]", name.text);
+        error::at(ErrorCode::InvalidValue, message, name.span)
+    };
+    if name.text.eq_ignore_ascii_case("o3MaxLag") {
+        schema.o3_max_lag_micros = parse_lag(value).ok_or_else(invalid)?;
+    } else {
+        let digits = value.replace('_', "");
+        schema.max_uncommitted_rows = digits.parse().map_err(|_| invalid())?;
+    }
+    Ok(())
+}
+
+/// Which types a column can change between.
+fn changes_to(from: SqlType, to: SqlType) -> bool {
+    let decimal = |of: SqlType| matches!(of, SqlType::Decimal(..));
+    let time = |of: SqlType| of.is_timestamp() || of == SqlType::Date;
+    let number = |of: SqlType| of.is_integer() || of.is_floating() || of == SqlType::Boolean;
+    if to.is_text() {
+        return match from {
+            from if decimal(from) => to != SqlType::Symbol,
+            SqlType::Ipv4 | SqlType::Char | SqlType::Uuid => true,
+            from => from.is_text() || number(from) || time(from),
+        };
+    }
+    if from.is_text() {
+        return match to {
+            to if decimal(to) => from != SqlType::Symbol,
+            SqlType::Char | SqlType::Uuid => true,
+            to => number(to) || time(to),
+        };
+    }
+    match to {
+        to if decimal(to) => number(from) && from != SqlType::Boolean,
+        to => (number(from) || time(from)) && (number(to) || time(to)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_change_as_the_matrix_says() {
+        use SqlType::{Boolean, Date, Double, Int, Ipv4, Long, Symbol, Timestamp, Uuid, Varchar};
+        let decimal = SqlType::Decimal(18, 3);
+        for (from, to) in [
+            (Int, Long),
+            (Double, Int),
+            (Int, Boolean),
+            (Boolean, Int),
+            (Long, Timestamp),
+            (Timestamp, Date),
+            (Varchar, Symbol),
+            (Symbol, Varchar),
+            (Int, Varchar),
+            (Varchar, Uuid),
+            (Uuid, Symbol),
+            (Ipv4, Varchar),
+            (Int, decimal),
+            (decimal, Varchar),
+            (Varchar, decimal),
+        ] {
+            assert!(changes_to(from, to), "{} to {}", from.name(), to.name());
+        }
+        for (from, to) in [
+            (Int, Uuid),
+            (Uuid, Int),
+            (Boolean, decimal),
+            (Date, decimal),
+            (decimal, Int),
+            (decimal, Symbol),
+            (Symbol, decimal),
+            (Varchar, Ipv4),
+        ] {
+            assert!(!changes_to(from, to), "{} to {}", from.name(), to.name());
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! CREATE TABLE.
+
+use std::collections::HashSet;
+
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_ast::{ColumnDefinition, CreateTableNode, Name, OptionValue, TypeName};
+use tidemark_border::Permission;
+use tidemark_functions::CastMode;
+use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
+
+use crate::binder::catalog::catalog_rows::ttl_fits;
+use crate::binder::sources::relation;
+use crate::binder::sources::scope::Relation;
+use crate::binder::{Binder, Typed, error};
+use crate::{BoundCreateTable, BoundStatement};
+
+/// Column ids of a new table: storage keeps those given, so keys can name their columns.
+fn numbered(columns: &mut [ColumnSchema]) {
+    for (index, column) in columns.iter_mut().enumerate() {
+        column.id = index as u32 + 1;
+    }
+}
+
+impl Binder<'_> {
+    /// Binds CREATE TABLE.
+    pub(crate) fn create_table(mut self, node: &CreateTableNode) -> EngineResult<BoundStatement> {
+        check_table_name(&node.name)?;
+        self.note_change("", Permission::CreateTable);
+        let is_view = self.view(&node.name.text).is_some();
+        if (is_view || self.snapshot.table(&node.name.text).is_some()) && !self.explaining {
+            if node.if_not_exists {
+                return Ok(self.bound_create(None, None));
+            }
+            return Err(error::at(ErrorCode::TableExists, "table already exists", node.name.span));
+        }
+        if let Some(like) = &node.like {
+            let other = self.readable_table(like)?;
+            self.note_whole(&other.schema().name);
+            let mut schema = other.schema().as_ref().clone();
+            schema.id = 0;
+            schema.version = 0;
+            schema.name.clone_from(&node.name.text);
+            return Ok(self.bound_create(Some(schema), None));
+        }
+        let query = match node.query {
+            Some(query) => Some(self.query(query)?),
+            None => None,
+        };
+        let mut columns = match &query {
+            Some(rows) => query_columns(rows, node)?,
+            None => self.defined_columns(&node.columns)?,
+        };
+        self.note_idle_options(&node.options);
+        for column in &node.columns {
+            self.note_idle_options(&column.options);
+        }
+        numbered(&mut columns);
+        let schema = TableSchema::new(node.name.text.clone(), columns);
+        let mut schema = schema.with_defaults(self.context.table_defaults);
+        apply_layout(&mut schema, node, query.as_ref())?;
+        apply_options(&mut schema, &node.options)?;
+        let source = match query {
+            Some(rows) => Some(self.conformed_source(rows, &schema)?),
+            None => None,
+        };
+        Ok(self.bound_create(Some(schema), source))
+    }
+
+    fn bound_create(
+        self,
+        schema: Option<TableSchema>,
+        source: Option<LogicalPlan>,
+    ) -> BoundStatement {
+        let (accesses, notice) = (self.accesses.list(), self.notice());
+        BoundStatement::CreateTable(BoundCreateTable { schema, source, notice, accesses })
+    }
+
+    fn defined_columns(
+        &mut self,
+        definitions: &[ColumnDefinition],
+    ) -> EngineResult<Vec<ColumnSchema>> {
+        let mut columns: Vec<ColumnSchema> = Vec::with_capacity(definitions.len());
+        let mut names = HashSet::with_capacity(definitions.len());
+        for definition in definitions {
+            let column = self.column_schema(definition)?;
+            if !names.insert(identifier::fold(&column.name)) {
+                return Err(error::at(
+                    ErrorCode::DuplicateColumn,
+                    format!("Duplicate column [name={}]", column.name),
+                    definition.name.span,
+                ));
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+
+    /// A column as defined.
+    pub(crate) fn column_schema(
+        &mut self,
+        definition: &ColumnDefinition,
+    ) -> EngineResult<ColumnSchema> {
+        check_column_name(&definition.name)?;
+        let sql_type = column_type(&definition.type_name)?;
+        let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
+        column.indexed = definition.indexed;
+        if definition.indexed {
+            check_indexed(&column, definition.name.span)?;
+        }
+        for option in &definition.options {
+            let number = option.value.as_ref().map_or("", |value| value.text.as_str());
+            index_capacity(&mut column, [option.name.text.as_str(), number].into_iter());
+        }
+        column.symbol_cache = definition.symbol_cache.unwrap_or(true);
+        if let Some(capacity) = &definition.symbol_capacity {
+            column.symbol_capacity = symbol_capacity(capacity)?;
+        }
+        self.apply_rules(&mut column, definition)?;
+        Ok(column)
+    }
+
+    /// The query's rows in the table's types.
+    fn conformed_source(
+        &mut self,
+        rows: Relation,
+        schema: &TableSchema,
+    ) -> EngineResult<LogicalPlan> {
+        let mut exprs = Vec::with_capacity(schema.columns.len());
+        for (column, target) in rows.columns.iter().zip(&schema.columns) {
+            let value = Typed::computed(column.expr(), column.sql_type);
+            let at = tidemark_ast::Span::default();
+            let value = self.cast(value, target.sql_type, CastMode::Explicit, at)?;
+            exprs.push(value.expr.alias(&target.name));
+        }
+        relation::project(rows.plan, exprs)
+    }
+}
+
+/// `'pg_class' is a name of the catalog`.
+pub(crate) fn reserved(name: &str) -> String {
+    format!("'{name}' is a name of the catalog: choose another one")
+}
+
+/// Refuses names that no table and no view may have.
+pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
+    let is_catalog = crate::binder::catalog::pg_catalog::has_table(&name.text);
+    if identifier::is_valid_table_name(&name.text) && !is_catalog {
+        return Ok(());
+    }
+    if is_catalog {
+        let message = format!("'{}' is a table of the catalog", name.text);
+        return Err(error::at(ErrorCode::InvalidName, message, name.span));
+    }
+    let message = match name.text.chars().find(|c| identifier::is_illegal_in_table_name(*c)) {
+        Some(illegal) => format!("'{illegal}' is not allowed"),
+        None if identifier::is_reserved_table_name(&name.text) => reserved(&name.text),
+        None => format!("invalid table name: {}", name.text),
+    };
+    let mut at = name.span;
+    // The position is that of the text inside the quotes.
+    at.start += u32::from(name.quoted);
+    Err(error::at(ErrorCode::InvalidName, message, at))
+}
+
+/// A number of symbols, up to the next power of two.
+pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
+    let invalid = |message: &str| error::at(ErrorCode::InvalidValue, message, capacity.span);
+    let asked: i64 = capacity.text.parse().map_err(|_| invalid("numeric capacity expected"))?;
+    match asked {
+        ..2 => Err(invalid("min symbol capacity is 2")),
+        2..=1_073_741_824 => Ok((asked as u32).next_power_of_two()),
+        _ => Err(invalid("max symbol capacity is 1073741824")),
+    }
+}
+
+/// Refuses names that no column may have.
+pub(crate) fn check_column_name(name: &Name) -> EngineResult<()> {
+    if identifier::is_valid_column_name(&name.text) {
+        return Ok(());
+    }
+    Err(error::at(
+        ErrorCode::InvalidName,
+        format!("new column name contains invalid characters [name={}]", name.text),
+        name.span,
+    ))
+}
+
+/// The type of a column definition.
+pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
+    let found = SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions);
+    if let Some(sql_type) = found.filter(|sql_type| sql_type.is_storable()) {
+        return Ok(sql_type);
+    }
+    let message = match (type_name.name.to_ascii_uppercase().as_str(), &type_name.arguments[..]) {
+        ("GEOHASH", [size]) => {
+            let digits: String = size.chars().filter(char::is_ascii_digit).collect();
+            let bits = digits.parse::<u32>().unwrap_or(0) * if size.ends_with('c') { 5 } else { 1 };
+            format!("invalid GEOHASH type precision range, must be [1, 60] bits, provided={bits}")
+        }
+        ("DECIMAL", [precision, ..]) => {
+            format!("Invalid decimal type. The precision ({precision}) must be less than 76")
+        }
+        _ => format!("unsupported column type: {}", type_name.name),
+    };
+    Err(error::at(ErrorCode::TypeMismatch, message, type_name.span))
+}
+
+fn query_columns(rows: &Relation, node: &CreateTableNode) -> EngineResult<Vec<ColumnSchema>> {
+    let mut columns = Vec::with_capacity(rows.columns.len());
+    for column in &rows.columns {
+        let sql_type = match column.sql_type {
+            SqlType::Null => SqlType::String,
+            SqlType::Interval => {
+                return Err(EngineError::new(
+                    ErrorCode::TypeMismatch,
+                    format!("unsupported column type [column={}, type=INTERVAL]", column.name),
+                ));
+            }
+            other => other,
+        };
+        columns.push(ColumnSchema::new(column.name.clone(), sql_type));
+    }
+    for (name, type_name) in &node.casts {
+        let column = columns
+            .iter_mut()
+            .find(|column| identifier::same(&column.name, &name.text))
+            .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+        column.sql_type = column_type(type_name)?;
+    }
+    Ok(columns)
+}
+
+/// TIMESTAMP, PARTITION BY, WAL, DEDUP and TTL.
+fn apply_layout(
+    schema: &mut TableSchema,
+    node: &CreateTableNode,
+    query: Option<&Relation>,
+) -> EngineResult<()> {
+    match &node.timestamp {
+        Some(name) => {
+            let index = schema.column_index(&name.text).ok_or_else(|| {
+                error::at(
+                    ErrorCode::ColumnNotFound,
+                    format!("invalid designated timestamp column [name={}]", name.text),
+                    name.span,
+                )
+            })?;
+            let actual = schema.columns[index].sql_type;
+            if !actual.is_timestamp() {
+                let (actual, name_text) = (actual.name(), &name.text);
+                return Err(error::at(
+                    ErrorCode::TypeMismatch,
+                    format!("TIMESTAMP column expected [actual={actual}, columnName={name_text}]"),
+                    name.span,
+                ));
+            }
+            schema.timestamp = Some(index);
+        }
+        None => schema.timestamp = query.and_then(|rows| rows.timestamp),
+    }
+    if let Some(unit) = &node.partition_by {
+        schema.partition_by = PartitionBy::parse(&unit.text).ok_or_else(|| {
+            error::at(
+                ErrorCode::InvalidValue,
+                "'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected",
+                unit.span,
+            )
+        })?;
+        if schema.timestamp.is_none() && schema.partition_by != PartitionBy::None {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "partitioning is possible only on tables with designated timestamps",
+                unit.span,
+            ));
+        }
+    } else if schema.timestamp.is_some() && node.timestamp.is_none() {
+        schema.partition_by = PartitionBy::Day;
+    }
+    let partitioned = schema.partition_by != PartitionBy::None;
+    schema.wal = node.wal.unwrap_or(partitioned);
+    if schema.wal && !partitioned {
+        let at = node.partition_by.as_ref().map_or(node.name.span, |unit| unit.span);
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "WAL Write Mode can only be used on partitioned tables",
+            at,
+        ));
+    }
+    apply_dedup(schema, &node.dedup_keys)?;
+    if let Some(ttl) = &node.ttl {
+        schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+    }
+    Ok(())
+}
+
+/// DEDUP UPSERT KEYS: WAL tables only, and the timestamp is one of the keys.
+pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResult<()> {
+    let Some(first) = keys.first() else { return Ok(()) };
+    if !schema.wal {
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "deduplication is possible only on WAL tables",
+            first.span,
+        ));
+    }
+    schema.dedup_keys.clear();
+    for key in keys {
+        let index = schema.column_index(&key.text).ok_or_else(|| {
+            error::at(
+                ErrorCode::ColumnNotFound,
+                format!("deduplicate key column not found [column={}]", key.text),
+                key.span,
+            )
+        })?;
+        schema.dedup_keys.push(schema.columns[index].id);
+    }
+    let includes_time =
+        schema.timestamp.is_some_and(|index| schema.dedup_keys.contains(&schema.columns[index].id));
+    if !includes_time {
+        return Err(error::at(
+            ErrorCode::InvalidValue,
+            "deduplicate key list must include dedicated timestamp column",
+            first.span,
+        ));
+    }
+    Ok(())
+}
+
+/// `30d`, `4 WEEKS`: hours when positive, months when negative.
+pub(crate) fn parse_ttl(ttl: &Name, partition_by: PartitionBy) -> EngineResult<i64> {
+    let text = ttl.text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let invalid = || {
+        error::at(
+            ErrorCode::InvalidValue,
+            "missing argument, should be <number> <unit> or <number_with_unit>",
+            ttl.span,
+        )
+    };
+    let count: i64 = text[..digits].parse().map_err(|_| invalid())?;
+    let word = text[digits..].trim();
+    let value = match (word, word.to_ascii_uppercase().as_str()) {
+        ("M", _) | (_, "MONTH" | "MONTHS") => -count,
+        (_, "H" | "HOUR" | "HOURS") => count,
+        (_, "D" | "DAY" | "DAYS") => count.saturating_mul(24),
+        (_, "W" | "WEEK" | "WEEKS") => count.saturating_mul(24 * 7),
+        (_, "Y" | "YEAR" | "YEARS") => count.saturating_mul(-12),
+        _ => return Err(invalid()),
+    };
+    if value == 0 {
+        return Ok(0);
+    }
+    if partition_by == PartitionBy::None {
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "cannot set TTL on a non-partitioned table",
+            ttl.span,
+        ));
+    }
+    if !ttl_fits(value, partition_by) {
+        return Err(error::at(
+            ErrorCode::InvalidValue,
+            "TTL value must be an integer multiple of partition size",
+            ttl.span,
+        ));
+    }
+    Ok(value)
+}
+
+/// maxUncommittedRows, o3MaxLag, index clauses.
+fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineResult<()> {
+    for option in options {
+        let value = option.value.as_ref();
+        match option.name.text.to_ascii_lowercase().as_str() {
+            "maxuncommittedrows" => {
+                let value = value.and_then(|value| value.text.parse().ok());
+                schema.max_uncommitted_rows = value.ok_or_else(|| invalid_option(option))?;
+            }
+            "o3maxlag" => {
+                let micros = value.and_then(|value| parse_lag(&value.text));
+                schema.o3_max_lag_micros = micros.ok_or_else(|| invalid_option(option))?;
+            }
+            "index" => {
+                let Some(name) = value else { continue };
+                let mut words = name.text.split_whitespace();
+                let column = words.next().unwrap_or_default();
+                let index = schema
+                    .column_index(column)
+                    .ok_or_else(|| error::invalid_column(column, name.span))?;
+                check_indexed(&schema.columns[index], name.span)?;
+                schema.columns[index].indexed = true;
+                index_capacity(&mut schema.columns[index], words);
+            }
+            other if crate::binder::notice::is_option(other) => {}
+            other => {
+                let message = format!("unknown option of a table: {other}");
+                return Err(error::at(ErrorCode::Syntax, message, option.name.span));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an index on anything but symbols.
+fn check_indexed(column: &ColumnSchema, at: tidemark_ast::Span) -> EngineResult<()> {
+    if column.sql_type == SqlType::Symbol {
+        return Ok(());
+    }
+    let (name, of) = (&column.name, column.sql_type.name());
+    let message =
+        format!("indexes are supported only for SYMBOL columns [column={name}, type={of}]");
+    Err(error::at(ErrorCode::NotSupported, message, at))
+}
+
+/// Notes the number after CAPACITY.
+pub(crate) fn index_capacity<'a>(
+    column: &mut ColumnSchema,
+    mut words: impl Iterator<Item = &'a str>,
+) {
+    if words.any(|word| word.eq_ignore_ascii_case("CAPACITY"))
+        && let Some(capacity) = words.next().and_then(|number| number.parse().ok())
+    {
+        column.index_capacity = capacity;
+    }
+}
+
+fn invalid_option(option: &OptionValue) -> EngineError {
+    let value = option.value.as_ref().map_or("", |value| value.text.as_str());
+    error::at(
+        ErrorCode::InvalidValue,
+        format!("invalid value [value={value},parameter={}]", option.name.text),
+        option.value.as_ref().map_or(option.name.span, |value| value.span),
+    )
+}
+
+/// `600000000us`, `10s`, `5m`, or plain microseconds.
+pub(crate) fn parse_lag(text: &str) -> Option<i64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let count: i64 = text[..digits].parse().ok()?;
+    let scale = match text[digits..].trim() {
+        "" | "us" => 1,
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return None,
+    };
+    count.checked_mul(scale)
+}

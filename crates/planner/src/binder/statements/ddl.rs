@@ -1,0 +1,163 @@
+//! DROP, TRUNCATE and RENAME TABLE.
+
+use std::sync::Arc;
+
+use tidemark_ast::{Name, Node, ViewKind};
+use tidemark_border::Permission;
+use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::binder::statements::create_table::reserved;
+use crate::binder::{Binder, error};
+use crate::{Access, BoundSchemaChange, BoundStatement};
+
+impl Binder<'_> {
+    /// Binds a statement that changes tables.
+    pub(crate) fn schema_change(mut self, node: &Node) -> EngineResult<BoundStatement> {
+        let mut change = BoundSchemaChange {
+            drop: Vec::new(),
+            drop_views: Vec::new(),
+            truncate: Vec::new(),
+            replace: Vec::new(),
+            partitions: Vec::new(),
+            formats: Vec::new(),
+            conversion: None,
+            squash: false,
+            table_types: Vec::new(),
+            command: "",
+            notice: None,
+            accesses: Vec::new(),
+        };
+        match node {
+            Node::Drop { what, names, if_exists } => {
+                self.dropped(*what, names, *if_exists, &mut change)?;
+            }
+            Node::DropAllTables => {
+                change.command = "DROP TABLE";
+                // On every table, those that the user does not see included.
+                self.note_change("", Permission::DropTable);
+                change.drop = self.sorted_tables();
+                change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();
+                for view in &change.drop_views {
+                    self.note_change(view, Permission::DropView);
+                }
+                for table in &change.drop {
+                    self.note_change(&table.schema().name, Permission::DropTable);
+                }
+            }
+            // Dictionaries outlive every row, so KEEP SYMBOL MAPS is how it always is.
+            Node::Truncate { tables, if_exists, .. } => {
+                change.command = "TRUNCATE TABLE";
+                for table in tables {
+                    change.truncate.extend(self.target(
+                        table,
+                        *if_exists,
+                        Permission::TruncateTable,
+                    )?);
+                }
+            }
+            Node::Rename { table, to } => {
+                change.command = "RENAME TABLE";
+                change.replace.push(self.renamed_table(table, to)?);
+            }
+            Node::AlterTable { table, actions } => {
+                change.command = "ALTER TABLE";
+                self.alter_table(table, actions, &mut change)?;
+            }
+            _ => return Err(EngineError::internal("no change of a table")),
+        }
+        change.accesses = self.accesses.list();
+        Ok(BoundStatement::SchemaChange(change))
+    }
+
+    /// What `DROP … a, b` drops; what is named twice is dropped once.
+    fn dropped(
+        &mut self,
+        what: ViewKind,
+        names: &[Name],
+        if_exists: bool,
+        change: &mut BoundSchemaChange,
+    ) -> EngineResult<()> {
+        change.command = if what == ViewKind::Table { "DROP TABLE" } else { "DROP VIEW" };
+        for name in names {
+            match what {
+                ViewKind::Table => {
+                    let Some(table) = self.target(name, if_exists, Permission::DropTable)? else {
+                        continue;
+                    };
+                    let id = table.schema().id;
+                    if change.drop.iter().all(|other| other.schema().id != id) {
+                        change.drop.push(table);
+                    }
+                }
+                ViewKind::View => {
+                    let Some(view) = self.dropped_view(name, if_exists)? else { continue };
+                    if !change.drop_views.contains(&view) {
+                        change.drop_views.push(view);
+                    }
+                }
+                ViewKind::MaterializedView => {
+                    return Err(error::not_supported("materialized views are", name.span));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what is done to a table; an empty name is the database.
+    pub(crate) fn note_change(&mut self, table: &str, permission: Permission) {
+        self.accesses.note(Access::new(table, permission));
+    }
+
+    fn target(
+        &mut self,
+        name: &Name,
+        if_exists: bool,
+        permission: Permission,
+    ) -> EngineResult<Option<Arc<TableSnapshot>>> {
+        self.must_see(name, permission)?;
+        self.note_change(&name.text, permission);
+        match self.snapshot.table(&name.text) {
+            None if self.view(&name.text).is_some() => {
+                let message = "table name expected, got view or materialized view name";
+                Err(error::at(ErrorCode::TableNotFound, message, name.span))
+            }
+            None if if_exists => Ok(None),
+            None => Err(error::no_table(name)),
+            found => Ok(found),
+        }
+    }
+
+    fn renamed_table(&mut self, table: &Name, to: &Name) -> EngineResult<TableSchema> {
+        self.note_change(&table.text, Permission::RenameTable);
+        let at_start = |failure: EngineError| failure.at(tidemark_types::Span::new(0, 0));
+        let found = self.writable_table(table, Permission::RenameTable).map_err(at_start)?;
+        let other = self.snapshot.table(&to.text);
+        let taken = other.is_some_and(|other| other.schema().id != found.schema().id);
+        if taken || self.view(&to.text).is_some() {
+            let (from, to) = (&table.text, &to.text);
+            return Err(at_start(EngineError::new(
+                ErrorCode::TableExists,
+                format!(
+                    "cannot rename table, new name is already in use [table={from}, \
+                     toTableName={to}]"
+                ),
+            )));
+        }
+        let is_catalog = crate::binder::catalog::pg_catalog::has_table(&to.text);
+        if is_catalog || !tidemark_types::identifier::is_valid_table_name(&to.text) {
+            return Err(error::at(
+                ErrorCode::InvalidName,
+                if tidemark_types::identifier::is_reserved_table_name(&to.text) {
+                    reserved(&to.text)
+                } else {
+                    format!("invalid table name: {}", to.text)
+                },
+                to.span,
+            ));
+        }
+        let mut schema = found.schema().as_ref().clone();
+        schema.name.clone_from(&to.text);
+        Ok(schema)
+    }
+}

@@ -1,0 +1,192 @@
+//! DEFAULT: what a row gets in a column that it names no value for. Kept as the expression's text
+//! and tree, and computed anew for each statement, row by row where it differs from row to row.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use datafusion::logical_expr::Expr;
+use tidemark_ast::{ColumnDefinition, NodeId, Span, Tree};
+use tidemark_functions::CastMode;
+use tidemark_storage::{ColumnDefault, ColumnSchema, Snapshot, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::binder::expressions::constant;
+use crate::binder::expressions::expression::Scope;
+use crate::binder::statements::insert::{refuse_conversion, runtime_value};
+use crate::binder::{Binder, error, names};
+use crate::{BindContext, Planner};
+
+/// The defaults of the columns that a statement names no values for.
+#[derive(Debug, Clone, Default)]
+pub struct Defaults {
+    columns: Vec<(usize, Expr)>,
+}
+
+impl Defaults {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    pub(crate) fn expr(&self, column: usize) -> Option<&Expr> {
+        self.columns.iter().find(|(index, _)| *index == column).map(|(_, expr)| expr)
+    }
+
+    /// A column's cells for so many rows.
+    pub(crate) fn cells(&self, column: usize, rows: usize) -> EngineResult<Option<ArrayRef>> {
+        let expr = self.expr(column);
+        expr.map(|expr| constant::evaluate_rows(expr, rows).map_err(runtime_value)).transpose()
+    }
+
+    /// The batch, in its table's columns, with the defaults in place.
+    pub fn fill(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
+        let mut columns = batch.columns().to_vec();
+        for (index, _) in &self.columns {
+            if let Some(cells) = self.cells(*index, batch.num_rows())? {
+                columns[*index] = cells;
+            }
+        }
+        RecordBatch::try_new(batch.schema(), columns)
+            .map_err(|failure| EngineError::internal(failure.to_string()))
+    }
+}
+
+impl Planner {
+    /// The defaults of the columns of a table that are not among `given`.
+    pub fn defaults(
+        schema: &TableSchema,
+        given: &[usize],
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Defaults> {
+        let nothing = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
+        Binder::new(&nothing, snapshot, context).defaults(schema, given)
+    }
+}
+
+impl Binder<'_> {
+    /// The defaults of the columns that are not among `given`.
+    pub(crate) fn defaults(
+        &mut self,
+        schema: &TableSchema,
+        given: &[usize],
+    ) -> EngineResult<Defaults> {
+        let mut columns = Vec::new();
+        for (index, column) in schema.columns.iter().enumerate() {
+            let Some(default) = column.default.as_ref().filter(|_| !given.contains(&index)) else {
+                continue;
+            };
+            let tree: Tree = serde_json::from_str(&default.tree).map_err(|_| {
+                let message = format!("the default of column '{}' cannot be read", column.name);
+                EngineError::new(ErrorCode::NotSupported, message)
+            })?;
+            let expr = self.within(&tree, |inner| inner.default_expr(tree.root, column))?;
+            columns.push((index, expr));
+        }
+        Ok(Defaults { columns })
+    }
+
+    /// Works on another tree, as a part of this statement.
+    pub(crate) fn within<T>(
+        &mut self,
+        tree: &Tree,
+        work: impl FnOnce(&mut Binder<'_>) -> EngineResult<T>,
+    ) -> EngineResult<T> {
+        let mut inner = Binder {
+            parameters: std::mem::take(&mut self.parameters),
+            accesses: std::mem::take(&mut self.accesses),
+            ordered_aggregates: std::mem::take(&mut self.ordered_aggregates),
+            explaining: self.explaining,
+            views: std::mem::take(&mut self.views),
+            relations: self.relations,
+            work: self.work,
+            bound_views: std::mem::take(&mut self.bound_views),
+            ..Binder::new(tree, self.snapshot, self.context)
+        };
+        let outcome = work(&mut inner);
+        self.parameters = inner.parameters;
+        self.accesses = inner.accesses;
+        self.ordered_aggregates = inner.ordered_aggregates;
+        self.views = inner.views;
+        self.relations = inner.relations;
+        self.work = inner.work;
+        self.bound_views = inner.bound_views;
+        outcome
+    }
+
+    /// NOT NULL and DEFAULT of a column's definition.
+    pub(crate) fn apply_rules(
+        &mut self,
+        column: &mut ColumnSchema,
+        definition: &ColumnDefinition,
+    ) -> EngineResult<()> {
+        column.not_null = definition.not_null;
+        let Some(id) = definition.default else { return Ok(()) };
+        let expr = self.default_expr(id, column)?;
+        // What cannot be computed is refused now, not at the first row.
+        let value = constant::evaluate_rows(&expr, 1).map_err(|failure| {
+            let failure = runtime_value(failure);
+            failure.at(error::span(self.tree.span(id)))
+        })?;
+        if column.not_null && value.logical_null_count() > 0 {
+            let message = format!("column '{}' is NOT NULL and its default is null", column.name);
+            return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(id)));
+        }
+        let part = self.part(id);
+        let tree = serde_json::to_string(&part)
+            .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let written = definition.options.iter().find(|option| option.name.text == "DEFAULT");
+        let text = written.and_then(|option| option.value.as_ref());
+        let text = text.map_or_else(|| names::canonical(self.tree, id), |text| text.text.clone());
+        column.default = Some(ColumnDefault { text, tree });
+        Ok(())
+    }
+
+    /// The tree of one node.
+    pub(crate) fn part(&self, root: NodeId) -> Tree {
+        // Children come before their parents.
+        let count = root as usize + 1;
+        Tree {
+            nodes: self.tree.nodes.iter().take(count).cloned().collect(),
+            spans: self.tree.spans.iter().take(count).copied().collect(),
+            root,
+        }
+    }
+
+    fn default_expr(&mut self, id: NodeId, column: &ColumnSchema) -> EngineResult<Expr> {
+        let span = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.settled(value, column.sql_type)?;
+        let shown = names::canonical(self.tree, id);
+        refuse_conversion(value.sql_type, column.sql_type, &shown, &column.name)
+            .map_err(|failure| failure.at(error::span(span)))?;
+        Ok(self.cast(value, column.sql_type, CastMode::Insert, span)?.expr)
+    }
+}
+
+/// Refuses a statement that leaves out a column which has to have a value. `name` is where the
+/// table is named, `rows` where a client is pointed to when the timestamp is missing.
+pub(crate) fn check_required(
+    schema: &TableSchema,
+    given: &[usize],
+    defaults: &Defaults,
+    (name, rows): (Span, Span),
+) -> EngineResult<()> {
+    let missing = |index: usize| !given.contains(&index) && defaults.expr(index).is_none();
+    if schema.timestamp.is_some_and(missing) {
+        let message = "insert statement must populate timestamp";
+        return Err(error::at(ErrorCode::InvalidValue, message, rows));
+    }
+    let mut columns = schema.columns.iter().enumerate();
+    match columns.find(|(index, column)| column.not_null && missing(*index)) {
+        Some((_, column)) => {
+            let message = format!(
+                "column '{}' is NOT NULL and has no DEFAULT: expected a value",
+                column.name
+            );
+            Err(error::at(ErrorCode::InvalidValue, message, name))
+        }
+        None => Ok(()),
+    }
+}

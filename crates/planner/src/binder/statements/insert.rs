@@ -1,0 +1,368 @@
+//! INSERT: which columns are given, and the rows for them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::Expr;
+use tidemark_ast::{
+    InsertNode, Name, Node, NodeId, PlainKind, PlainPart, PlainRows, Span, ValuesBlock,
+};
+use tidemark_border::Permission;
+use tidemark_functions::CastMode;
+use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::expression::Scope;
+use crate::binder::sources::relation;
+use crate::binder::statements::defaults::check_required;
+use crate::binder::statements::insert_values::{Cell, ValueRows};
+use crate::binder::{Binder, Typed, error};
+use crate::{BoundInsert, BoundStatement, InsertSource, Returning};
+
+/// The rows of a VALUES list with parameters in it.
+#[derive(Debug, Clone)]
+pub struct InsertTemplate {
+    rows: ValueRows<'static>,
+}
+
+impl InsertTemplate {
+    /// The rows that these parameter rows make, in one batch. Values are text in the parameter's
+    /// own type.
+    pub fn rows<'p>(
+        &'p self,
+        parameter_rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
+    ) -> EngineResult<RecordBatch> {
+        self.rows.with_parameters(parameter_rows)?.batch()
+    }
+
+    /// Whether parameters stand inside expressions: then each row is to be bound with its values.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.rows.is_computed()
+    }
+}
+
+impl Binder<'_> {
+    /// Binds INSERT.
+    pub(crate) fn insert(mut self, node: &InsertNode) -> EngineResult<BoundStatement> {
+        let table = self.writable_table(&node.table, Permission::Insert)?;
+        let schema = Arc::clone(table.schema());
+        let targets = insert_columns(&schema, &node.columns)?;
+        self.note_change(&schema.name, Permission::Insert);
+        let source = match node.query {
+            Some(query) => self.insert_query(&schema, &targets, query, &node.table)?,
+            None => self.insert_values(&schema, targets, node)?,
+        };
+        let returning = self.returning(&node.returning, &table, &node.table)?;
+        Ok(self.bound_insert(table, source, returning))
+    }
+
+    fn bound_insert(
+        self,
+        table: Arc<TableSnapshot>,
+        source: InsertSource,
+        returning: Option<Returning>,
+    ) -> BoundStatement {
+        BoundStatement::Insert(BoundInsert {
+            table,
+            source,
+            returning,
+            parameters: self.parameters.types(),
+            accesses: self.accesses.list(),
+        })
+    }
+
+    fn insert_values(
+        &mut self,
+        schema: &Arc<TableSchema>,
+        targets: Vec<usize>,
+        node: &InsertNode,
+    ) -> EngineResult<InsertSource> {
+        let defaults = self.defaults(schema, &targets)?;
+        check_required(schema, &targets, &defaults, (node.table.span, Span::default()))?;
+        let mut rows = ValueRows::new(Arc::clone(schema), targets, defaults);
+        let mut known = 0;
+        if let Some(plain) = &node.plain {
+            push_plain(&mut rows, plain)?;
+            known = plain.rows as usize;
+        }
+        if let Some(values) = &node.values {
+            self.push_values(&mut rows, values, known)?;
+        }
+        if !rows.has_parameters() {
+            return Ok(InsertSource::Batch(rows.batch()?));
+        }
+        match &self.context.parameter_values {
+            Some(given) => {
+                let given: Vec<Option<&str>> = given.iter().map(Option::as_deref).collect();
+                Ok(InsertSource::Batch(rows.with_parameters([given.as_slice()])?.batch()?))
+            }
+            None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),
+        }
+    }
+
+    /// Binds rows that have expressions among their cells; `known` rows stand before them.
+    fn push_values<'t>(
+        &mut self,
+        rows: &mut ValueRows<'t>,
+        values: &'t ValuesBlock,
+        known: usize,
+    ) -> EngineResult<()> {
+        rows.reserve(values.texts.len());
+        let mut cell = 0;
+        for (row, width) in values.widths.iter().enumerate() {
+            let width = *width as usize;
+            if width != rows.width() {
+                let end = self.row_end(values, cell + width);
+                return Err(width_error(end, rows.width(), width, known + row));
+            }
+            for position in 0..width {
+                let start = values.starts.get(cell).copied().unwrap_or_default();
+                let bound = if let Some(literal) = literal_cell(values, cell) {
+                    literal
+                } else {
+                    let text = values.texts.get(cell).map_or("", String::as_str);
+                    self.insert_expression(text, rows.target(position), start)?
+                };
+                rows.push(bound, start);
+                cell += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A cell that is an expression: its value in the column's type.
+    fn insert_expression(
+        &mut self,
+        text: &str,
+        (name, sql_type): (String, SqlType),
+        start: u32,
+    ) -> EngineResult<Cell<'static>> {
+        let id = text.parse().unwrap_or(NodeId::MAX);
+        if let Some((index, given)) = self.parameter_cell(id, sql_type)? {
+            self.parameters.settle(index, given);
+            return Ok(Cell::Parameter(index));
+        }
+        let value = self.expression(id, &Scope::empty())?;
+        let at = Span { start, end: start };
+        refuse_conversion(
+            value.sql_type,
+            sql_type,
+            &crate::binder::names::canonical(self.tree, id),
+            &name,
+        )
+        .map_err(|failure| failure.at(error::span(at)))?;
+        let value = self.cast(value, sql_type, CastMode::Insert, at)?;
+        let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
+        if value.expr.exists(is_open).map_err(error::plan)? {
+            return Ok(Cell::Computed);
+        }
+        let scalar = match value.constant {
+            Some(scalar) => scalar,
+            None => crate::binder::expressions::constant::evaluate(&value.expr)
+                .map_err(runtime_value)?,
+        };
+        Ok(Cell::Value(Box::new(scalar)))
+    }
+
+    /// The parameter that a cell is, and its type: the column's, or that of a cast around it.
+    fn parameter_cell(&self, id: NodeId, column: SqlType) -> EngineResult<Option<(u32, SqlType)>> {
+        let (mut inner, mut given) = (id, column);
+        while let Node::Cast { operand, type_name, .. } = self.node(inner)? {
+            (inner, given) = (*operand, Self::type_name(type_name)?);
+        }
+        Ok(match self.node(inner)? {
+            Node::Parameter { index } => Some((*index, given)),
+            _ => None,
+        })
+    }
+
+    /// Where a row's last cell ends; `end` cells stand before that place.
+    fn row_end(&self, values: &ValuesBlock, end: usize) -> u32 {
+        let last = end.saturating_sub(1);
+        let start = values.starts.get(last).copied().unwrap_or_default();
+        let text = values.texts.get(last).map_or("", String::as_str);
+        let units = text.encode_utf16().count() as u32;
+        let quotes = text.matches('\'').count() as u32;
+        let length = match values.kinds.as_bytes().get(last) {
+            Some(b's') => units + quotes + 2,
+            Some(b'n' | b't') => 4,
+            Some(b'f') => 5,
+            Some(b'x') => {
+                let span = self.tree.span(text.parse().unwrap_or_default());
+                span.end.saturating_sub(start)
+            }
+            _ => units,
+        };
+        start + length
+    }
+
+    /// INSERT … SELECT: the query's columns by position, in the types of their targets.
+    fn insert_query(
+        &mut self,
+        schema: &Arc<TableSchema>,
+        targets: &[usize],
+        query: NodeId,
+        name: &Name,
+    ) -> EngineResult<InsertSource> {
+        let rows = self.query(query)?;
+        if rows.columns.len() != targets.len() {
+            // For a query of fewer columns without the timestamp, the error names the timestamp.
+            let lacks = targets
+                .get(rows.columns.len()..)
+                .is_some_and(|left| schema.timestamp.is_some_and(|at| left.contains(&at)));
+            let message = if lacks {
+                "select clause must provide timestamp column"
+            } else {
+                "column count mismatch"
+            };
+            return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+        }
+        let defaults = self.defaults(schema, targets)?;
+        check_required(schema, targets, &defaults, (name.span, name.span))?;
+        let mut exprs: Vec<Option<Expr>> = vec![None; schema.columns.len()];
+        for (column, target) in rows.columns.iter().zip(targets) {
+            let wanted = &schema.columns[*target];
+            refuse_conversion(column.sql_type, wanted.sql_type, &column.name, &wanted.name)
+                .map_err(|failure| failure.at(error::span(name.span)))?;
+            let value = Typed::computed(column.expr(), column.sql_type);
+            let value = self.cast(value, wanted.sql_type, CastMode::Insert, name.span)?;
+            exprs[*target] = Some(value.expr);
+        }
+        let mut list = Vec::with_capacity(exprs.len());
+        for (index, (expr, column)) in exprs.into_iter().zip(&schema.columns).enumerate() {
+            let expr = if let Some(expr) = expr.or_else(|| defaults.expr(index).cloned()) {
+                expr
+            } else {
+                let null = Typed::null();
+                self.cast(null, column.sql_type, CastMode::Explicit, name.span)?.expr
+            };
+            list.push(expr.alias(&column.name));
+        }
+        Ok(InsertSource::Plan(relation::project(rows.plan, list)?))
+    }
+}
+
+/// Adds rows of plain literals.
+fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResult<()> {
+    rows.reserve(plain.rows as usize * rows.width());
+    let (mut row, mut width) = (0, 0);
+    for part in plain.parts() {
+        match part {
+            PlainPart::Cell { kind, text, start } => {
+                rows.push(plain_cell(kind, text), start);
+                width += 1;
+            }
+            PlainPart::RowEnd { last_end } if width != rows.width() => {
+                return Err(width_error(last_end, rows.width(), width, row));
+            }
+            PlainPart::RowEnd { .. } => (row, width) = (row + 1, 0),
+        }
+    }
+    if row != plain.rows as usize || width != 0 {
+        let message = format!("malformed rows [expected={}, found={row}]", plain.rows);
+        return Err(EngineError::internal(message));
+    }
+    Ok(())
+}
+
+fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {
+    match kind {
+        PlainKind::Null => Cell::Null,
+        PlainKind::True => Cell::Boolean(true),
+        PlainKind::False => Cell::Boolean(false),
+        PlainKind::Integer => Cell::Integer(text),
+        PlainKind::Floating => Cell::Floating(text),
+        PlainKind::Text => Cell::Text(text),
+    }
+}
+
+/// A row of another width than the columns: the error is at the end of the row.
+fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineError {
+    let tuple = row + 1;
+    error::at(
+        ErrorCode::Syntax,
+        format!(
+            "row value count does not match column count [expected={expected}, \
+             actual={actual}, tuple={tuple}]"
+        ),
+        Span { start: end, end: end + 1 },
+    )
+}
+
+/// A cell that is a literal; `None` for an expression.
+fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
+    let text = || Cow::Borrowed(values.texts.get(cell).map_or("", String::as_str));
+    Some(match values.kinds.as_bytes().get(cell) {
+        Some(b't') => Cell::Boolean(true),
+        Some(b'f') => Cell::Boolean(false),
+        Some(b'i') => Cell::Integer(text()),
+        Some(b'd') => Cell::Floating(text()),
+        Some(b's') => Cell::Text(text()),
+        Some(b'x') => return None,
+        _ => Cell::Null,
+    })
+}
+
+/// Positions of the listed columns, or of all.
+fn insert_columns(schema: &TableSchema, names: &[Name]) -> EngineResult<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.columns.len()).collect());
+    }
+    let mut targets = Vec::with_capacity(names.len());
+    for name in names {
+        let index = schema
+            .column_index(&name.text)
+            .ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+        if targets.contains(&index) {
+            return Err(error::at(
+                ErrorCode::DuplicateColumn,
+                format!("Duplicate column [name={}]", name.text),
+                name.span,
+            ));
+        }
+        targets.push(index);
+    }
+    Ok(targets)
+}
+
+/// INSERT converts text to anything, and numbers to numbers and times; numbers do not become
+/// text by themselves.
+pub(crate) fn refuse_conversion(
+    from: SqlType,
+    to: SqlType,
+    shown: &str,
+    column: &str,
+) -> EngineResult<()> {
+    let number = |of: SqlType| of.is_integer() || of.is_floating();
+    let refused = match to {
+        SqlType::Symbol | SqlType::String | SqlType::Varchar => {
+            number(from) || from.is_timestamp() || from == SqlType::Date
+        }
+        SqlType::Boolean | SqlType::Uuid | SqlType::Ipv4 | SqlType::Binary => number(from),
+        SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Float => {
+            from.is_timestamp() || from == SqlType::Boolean && to == SqlType::Float
+        }
+        _ => false,
+    };
+    if !refused {
+        return Ok(());
+    }
+    let (from, to) = (from.name(), to.name());
+    Err(EngineError::new(
+        ErrorCode::TypeMismatch,
+        format!("inconvertible types: {from} -> {to} [from={shown}, to={column}]"),
+    ))
+}
+
+/// A value that cannot be converted is an error at position 0.
+pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> EngineError {
+    let mut engine = error::plan(failure);
+    if engine.code == ErrorCode::Internal {
+        engine.code = ErrorCode::InvalidValue;
+        engine.message = "a value of the row cannot be computed".into();
+    }
+    engine.at_if_missing(tidemark_types::Span::new(0, 0))
+}

@@ -1,0 +1,13 @@
+//! Statements that are no queries.
+
+pub(crate) mod alter;
+pub(crate) mod create_table;
+pub(crate) mod ddl;
+pub(crate) mod defaults;
+pub(crate) mod insert;
+pub(crate) mod insert_values;
+pub(crate) mod partitions;
+pub(crate) mod returning;
+pub(crate) mod update;
+pub(crate) mod view;
+pub(crate) mod view_sources;

@@ -1,0 +1,78 @@
+//! RETURNING: what an INSERT answers of the rows it wrote.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field as ArrowField, Schema};
+use datafusion::common::DFSchemaRef;
+use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::create_physical_expr;
+use tidemark_ast::{Name, SelectItem};
+use tidemark_storage::TableSnapshot;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
+
+use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::sources::relation;
+use crate::binder::statements::insert::runtime_value;
+use crate::binder::{Binder, error, names};
+
+/// The list of RETURNING over the table's columns.
+#[derive(Debug, Clone)]
+pub struct Returning {
+    schema: DFSchemaRef,
+    exprs: Vec<Expr>,
+    /// The output's names and SQL types.
+    pub columns: Vec<Field>,
+}
+
+impl Returning {
+    /// What is answered of these rows, which have the table's columns.
+    pub fn rows(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
+        let props = ExecutionProps::new();
+        let context = PhysicalPlanningContext::default();
+        let mut fields = Vec::with_capacity(self.exprs.len());
+        let mut arrays = Vec::with_capacity(self.exprs.len());
+        for (expr, column) in self.exprs.iter().zip(&self.columns) {
+            let array = create_physical_expr(expr, &self.schema, &props, &context)
+                .and_then(|physical| physical.evaluate(batch))
+                .and_then(|value| value.into_array(batch.num_rows()))
+                .map_err(runtime_value)?;
+            fields.push(ArrowField::new(&column.name, array.data_type().clone(), true));
+            arrays.push(array);
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+            .map_err(|failure| EngineError::internal(failure.to_string()))
+    }
+}
+
+impl Binder<'_> {
+    /// Binds the list of RETURNING; `None` when there is none.
+    pub(crate) fn returning(
+        &mut self,
+        items: &[SelectItem],
+        table: &Arc<TableSnapshot>,
+        name: &Name,
+    ) -> EngineResult<Option<Returning>> {
+        if items.is_empty() {
+            return Ok(None);
+        }
+        let reference = self.relation_name();
+        let rows = relation::of_table(Arc::clone(table), &name.text, reference, &self.accesses)?;
+        self.note_read(&table.schema().name, Vec::new());
+        let bound = self.items(items, &rows)?;
+        let (mut exprs, mut columns) = (Vec::new(), Vec::new());
+        for item in bound {
+            if has_aggregate(&item.value.expr) || has_window(&item.value.expr) {
+                let at = item.node.map_or(name.span, |node| self.tree.span(node));
+                let message = "aggregate and window functions are not allowed in RETURNING";
+                return Err(error::at(ErrorCode::NotSupported, message, at));
+            }
+            let name = names::reported(&item.name);
+            columns.push(Field { name, sql_type: item.value.sql_type });
+            exprs.push(item.value.expr);
+        }
+        Ok(Some(Returning { schema: Arc::clone(rows.plan.schema()), exprs, columns }))
+    }
+}

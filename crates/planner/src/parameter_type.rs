@@ -1,0 +1,47 @@
+//! What clients declare a parameter to be.
+
+use tidemark_types::SqlType;
+
+/// What a parameter is to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterType {
+    /// A value of a type.
+    Value(SqlType),
+    /// An array of `PostgreSQL`, whose text is read here: `OID[]`, `TEXT[]`, ….
+    Array(&'static str),
+}
+
+/// Arrays of `PostgreSQL` that a parameter may be.
+const ARRAYS: &[&str] = &[
+    "BOOLEAN[]",
+    "NAME[]",
+    "SHORT[]",
+    "INT[]",
+    "LONG[]",
+    "OID[]",
+    "TEXT[]",
+    "VARCHAR[]",
+    "DOUBLE[]",
+    "TIMESTAMP[]",
+    "UUID[]",
+];
+
+impl ParameterType {
+    /// The type that a client declared.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match ARRAYS.iter().find(|array| **array == name) {
+            Some(array) => Some(Self::Array(array)),
+            None => SqlType::parse(name, &[], 0).map(Self::Value),
+        }
+    }
+
+    /// The type's text.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Value(sql_type) => sql_type.name(),
+            Self::Array(name) => name.to_owned(),
+        }
+    }
+}
