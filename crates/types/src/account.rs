@@ -3,8 +3,8 @@
 //!
 //! The allocator counts bytes by thread. Code that runs a query's work on a thread enters the
 //! query's account there, and what the thread takes and gives back meanwhile is the query's.
-//! Nothing has to be registered, so nothing can be forgotten; what is left to each piece of work is to ask before
-//! it takes much ([`room`]) and now and then while it works ([`check`]).
+//! Nothing has to be registered, so nothing can be forgotten; what is left to each piece of work is
+//! to ask before it takes much ([`room`]) and now and then while it works ([`check`]).
 //!
 //! Memory that one query takes and another gives back shifts both accounts. A query is therefore
 //! never said to hold more than all of them do.
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_has_to_stop_is_told() {
+    fn a_query_that_has_to_stop_is_notified() {
         let late = || Some(EngineError::new(ErrorCode::Timeout, "late"));
         let account = Account::new(1 << 20, late);
         let _entered = account.enter();
