@@ -9,27 +9,9 @@ use tidemark_types::double_array::DoubleArrays;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::options::StorageOptions;
-use crate::snapshot::Snapshot;
-use crate::state::Op;
-use crate::table::schema::{ColumnSchema, TableId};
+use crate::table::schema::ColumnSchema;
 
-/// Refuses what a step that was just applied made too large.
-pub(crate) fn check(snapshot: &Snapshot, op: &Op, options: &StorageOptions) -> EngineResult<()> {
-    match op {
-        Op::CreateTable(schema) => {
-            check_columns(schema.columns.len(), &schema.name, options)?;
-            let tables = snapshot.tables.iter().count();
-            refuse(tables > options.max_tables, || {
-                format!("{tables} tables: at most {} tables are allowed", options.max_tables)
-            })
-        }
-        Op::ReplaceSchema(schema) => check_columns(schema.columns.len(), &schema.name, options),
-        Op::Append(append) => check_partitions(snapshot, append.table, options),
-        Op::Adopt(adopt) => check_partitions(snapshot, adopt.table, options),
-        _ => Ok(()),
-    }
-}
-
+/// Refuses a definition of too many columns.
 pub(crate) fn check_columns(
     columns: usize,
     table: &str,
@@ -38,20 +20,6 @@ pub(crate) fn check_columns(
     refuse(columns > options.max_columns, || {
         let most = options.max_columns;
         format!("table '{table}' of {columns} columns: at most {most} columns are allowed")
-    })
-}
-
-fn check_partitions(
-    snapshot: &Snapshot,
-    table: TableId,
-    options: &StorageOptions,
-) -> EngineResult<()> {
-    let Some(table) = snapshot.tables.get(&table) else { return Ok(()) };
-    let new = table.hot.keys().filter(|floor| !table.cold.contains_key(floor)).count();
-    let partitions = table.cold.len() + new;
-    refuse(partitions > options.max_partitions, || {
-        let (name, most) = (&table.schema().name, options.max_partitions);
-        format!("table '{name}' of {partitions} partitions: at most {most} partitions are allowed")
     })
 }
 
@@ -77,7 +45,8 @@ pub(crate) fn check_cells(
     })
 }
 
-fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineResult<()> {
+/// Refuses what is over a limit.
+pub(crate) fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineResult<()> {
     if is_over { Err(EngineError::new(ErrorCode::ResourceLimit, message())) } else { Ok(()) }
 }
 

@@ -17,8 +17,8 @@ use crate::disk::layout::{
 use crate::log::codec::{Decoder, Encoder};
 use crate::mutation::delete::read_dead_rows;
 use crate::segment::{Segment, SegmentMeta};
-use crate::snapshot::Snapshot;
-use crate::state::{head_of, put_table, table_of};
+use crate::snapshot::{Snapshot, put_table, table_of};
+use crate::state::context::head_of;
 use crate::table::partition::Partition;
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::symbols::{SymbolDictionary, SymbolFile};

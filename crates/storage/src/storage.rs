@@ -5,6 +5,9 @@
 //! which manifest is current (the next start finds out).
 
 mod durable;
+pub(crate) mod hold;
+mod open;
+pub(crate) mod rewrite;
 mod room;
 
 use std::collections::BTreeSet;
@@ -15,12 +18,11 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_vfs::{Vfs, VfsLock};
+use tidemark_vfs::VfsLock;
 
 use crate::compaction::checkpoint::FileNumbers;
 use crate::disk::Disk;
 use crate::disk::file::StoredFile;
-use crate::disk::layout::LOCK;
 use crate::disk::space::Space;
 use crate::log::codec::Encoder;
 use crate::log::queue::CommitQueue;
@@ -31,21 +33,18 @@ use crate::memory::{Memory, Pressure};
 use crate::mutation::change::{Change, CommitReceipt};
 use crate::mutation::hold::Holds;
 use crate::mutation::prepare::{Prepared, frees, prepare};
-use crate::options::{CommitMode, PlantedFault, StorageOptions, Verify};
-use crate::recovery::{Recovered, list_logs, recover};
+use crate::options::{CommitMode, PlantedFault, StorageOptions};
+use crate::recovery::listing::list_logs;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
-use crate::state::{self, ApplyContext, Op, Owed, apply, resolve};
+use crate::state::apply::{apply, check_limits};
+use crate::state::context::{ApplyContext, Owed};
+use crate::state::op::Op;
+use crate::state::resolve::{expiry, resolve};
 use crate::table::schema::TableId;
-
-use self::room::is_much;
 
 /// A group takes no more transactions once it has this many bytes.
 const GROUP_BYTES: usize = 16 << 20;
-
-/// A start that replayed so many log files asks for a checkpoint. Each costs every later start a
-/// sync, and a server that is killed again and again adds one at each start.
-const MANY_LOGS: usize = 8;
 
 /// What only the one who holds the log may touch.
 #[derive(Debug)]
@@ -127,70 +126,6 @@ impl FileNumbers for Numbers<'_> {
 }
 
 impl Storage {
-    /// Opens the root: takes its lock, creates it or recovers everything committed. Fails with
-    /// `RootLocked` when another process has it, with `Damaged` when a file does not hold what
-    /// was written.
-    pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
-        let vfs = Disk::new(vfs, options.verify);
-        let lock = vfs.lock(LOCK)?;
-        let recovered = recover(&vfs, &options)?;
-        let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
-        let (next_log, next_file, obsolete_logs) =
-            (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
-        let owed = recovered.owed;
-        let replayed = snapshot.lsn > generations.current.snapshot.lsn;
-        let frees = !removed.is_empty() || is_much(recovered.owed);
-        let holds_older = recovered.holds_older;
-        let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
-        log.release(obsolete_logs);
-        let writer = Writer {
-            log,
-            frozen_lsn: 0,
-            removed: removed.into_iter().map(|file| (snapshot.lsn, file)).collect(),
-            kept,
-            unsynced: Vec::new(),
-            owed: recovered.owed,
-        };
-        let storage = Arc::new(Self {
-            vfs,
-            lock: Mutex::new(Some(lock)),
-            next_table: AtomicU64::new(snapshot.next_table.max(1)),
-            next_file: AtomicU64::new(next_file),
-            published: ArcSwap::from_pointee(snapshot),
-            waiting: CommitQueue::default(),
-            writer: Mutex::new(writer),
-            generations: Mutex::new(generations),
-            holds: Holds::default(),
-            refused: Mutex::new(None),
-            suspended: Mutex::new(None),
-            folded_rows: AtomicU64::new(0),
-            background: Arc::default(),
-            repairs,
-            space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
-            memory: Memory::new(options.unwritten_limit_bytes, options.background),
-            holds_older: AtomicBool::new(holds_older),
-            ends: Mutex::default(),
-            options,
-        });
-        storage.space.reserve(storage.vfs.system());
-        if storage.options.verify == Verify::Open {
-            // Damage shows as that of its table.
-            storage.check(None)?;
-        }
-        if storage.options.background {
-            crate::compaction::background::start(&storage, Arc::clone(&storage.background))?;
-        }
-        if recovered.replayed_logs >= MANY_LOGS || (replayed && storage.is_low()) {
-            storage.request_checkpoint();
-        }
-        storage.space.promise(owed.rewrite_bytes);
-        if frees {
-            storage.note_freed();
-        }
-        storage.note_shrinks(storage.tables_to_shrink());
-        Ok(storage)
-    }
-
     /// Everything committed so far. Never blocks.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.published.load_full()
@@ -390,7 +325,7 @@ impl Storage {
                 let lsn = working.lsn;
                 let removed: Vec<_> = removed.into_iter().map(|file| (lsn, file)).collect();
                 self.owe(writer, owed);
-                if !removed.is_empty() || is_much(writer.owed) {
+                if !removed.is_empty() || writer.owed.is_much() {
                     self.note_freed();
                 }
                 self.publish(writer, working, removed);
@@ -432,8 +367,8 @@ impl Storage {
             if let Op::ReplaceSchema(schema) = &op {
                 self.note_shrinks([schema.id]);
             }
-            crate::limits::check(attempt, &op, &self.options)?;
-            if let Some(expiry) = state::expiry(attempt, &op, by_clock) {
+            check_limits(attempt, &op, &self.options)?;
+            if let Some(expiry) = expiry(attempt, &op, by_clock) {
                 encode_op(&expiry, out, forget)?;
                 apply(attempt, &expiry, context)?;
             }

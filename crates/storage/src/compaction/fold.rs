@@ -23,10 +23,10 @@ use std::sync::Arc;
 use arrow_buffer::ScalarBuffer;
 use tidemark_types::EngineResult;
 
-use crate::mutation::delete::living;
 use crate::segment::Segment;
 use crate::table::merge::Stretch;
 use crate::table::partition::{Partition, clusters};
+use crate::table::piece::living;
 use crate::table::piece::{Piece, order_of};
 use crate::table::schema::ColumnSchema;
 

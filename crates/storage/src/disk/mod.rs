@@ -3,6 +3,7 @@
 pub(crate) mod file;
 pub(crate) mod layout;
 pub(crate) mod space;
+pub(crate) mod suspicion;
 
 use std::ops::Deref;
 use std::sync::Arc;

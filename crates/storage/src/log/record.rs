@@ -7,13 +7,13 @@ use crate::log::codec::{Decoder, Encoder};
 use crate::mutation::convert::ConvertOp;
 use crate::mutation::delete::DeleteOp;
 use crate::mutation::retire::{PartitionAction, PartitionsOp};
+use crate::mutation::skip::SkipOp;
 use crate::mutation::update::{UpdateOp, UpdatePart};
-use crate::recovery::skip::SkipOp;
 use crate::segment::SegmentMeta;
 use crate::segment::block::{Body, assemble, parts};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
-use crate::state::{Adopt, Append, Op};
+use crate::state::op::{Adopt, Append, Op};
 use crate::table::symbols::NewSymbols;
 
 const CREATE_TABLE: u8 = 1;

@@ -11,18 +11,16 @@ use crate::disk::file::sync_dir;
 use crate::disk::layout::{STAGE, TABLES, segment_name, table_dir};
 use crate::limits::check_columns;
 use crate::mutation::change::{BulkTarget, Change, CommitReceipt};
-use crate::mutation::prepare::{
-    Prepared, StagedSegments, checked_rows, no_such_table, sorted_rows,
-};
+use crate::mutation::prepare::{Prepared, StagedSegments, checked_rows, sorted_rows};
 use crate::mutation::staged::{self, Placing, StagedRows};
 use crate::options::{CommitMode, PlantedFault};
-use crate::recovery::remove_tree;
+use crate::recovery::listing::remove_tree;
 use crate::segment::column::{self, ColumnData};
 use crate::segment::gather::Gathered;
 use crate::segment::writer::write_segment;
 use crate::segment::{Segment, SegmentMeta};
-use crate::snapshot::Snapshot;
-use crate::state::resolve_create;
+use crate::snapshot::{Snapshot, no_such_table};
+use crate::state::resolve::resolve_create;
 use crate::storage::Storage;
 use crate::table::partition::clusters;
 use crate::table::piece::Piece;

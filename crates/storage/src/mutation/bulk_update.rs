@@ -15,14 +15,17 @@ use tidemark_types::{EngineError, EngineResult, SqlType, account};
 
 use crate::disk::file::sync_dir;
 use crate::disk::layout::{TABLES, table_dir};
+use crate::mutation::cells::check_type;
 use crate::mutation::change::{Change, CommitReceipt};
-use crate::mutation::convert::{Conversion, Rows};
-use crate::mutation::hold::WriteHold;
-use crate::mutation::prepare::{Prepared, StagedSegments, check_type};
+use crate::mutation::convert::Conversion;
+use crate::storage::hold::WriteHold;
+use crate::storage::rewrite::Rows;
+
+use crate::mutation::prepare::{Prepared, StagedSegments};
 use crate::mutation::update::{UpdatePart, stretches, updated};
 use crate::segment::SegmentMeta;
 use crate::segment::column::{ColumnData, without_nulls};
-use crate::state::resolve_replace;
+use crate::state::resolve::resolve_replace;
 use crate::storage::Storage;
 use crate::table::merge::Stretch;
 use crate::table::partition::Partition;

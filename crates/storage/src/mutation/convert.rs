@@ -1,37 +1,16 @@
-//! CONVERT PARTITION: the same rows in other files.
-//!
-//! New files are written into the table's directory and synced, then one record puts them in
-//! place of everything the partitions held; a crash before it leaves files that nothing names.
-//! Writers of the table wait meanwhile, readers do not. Rows that come later lie in native
-//! segments beside the Parquet files and are merged on read; a Parquet file with updated rows
-//! becomes native at the next checkpoint.
+//! CONVERT PARTITION as a step of a transaction: other files in place of all that a partition held.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::compaction::fold::split;
-use crate::disk::file::{sync_dir, write_whole};
-use crate::disk::layout::{TABLES, parquet_name, segment_name, table_dir};
-use crate::mutation::prepare::{Prepared, no_such_table};
-use crate::segment::gather::Gathered;
-use crate::segment::parquet_file::{PARQUET_ROWS, ParquetEncoder};
-use crate::segment::writer::write_segment;
+use crate::disk::layout::table_dir;
 use crate::segment::{Segment, SegmentMeta};
-use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, put_table, table_of};
-use crate::storage::Storage;
+use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
+use crate::state::context::ApplyContext;
 use crate::table::TableSnapshot;
-use crate::table::merge::Stretch;
 use crate::table::partition::Partition;
-use crate::table::piece::Piece;
-use crate::table::schema::{ColumnSchema, TableId, TableSchema};
-
-/// Rows encoded at a time.
-const BATCH_ROWS: usize = 64 << 10;
-/// A commit that was under way when writers were held back may come between; few are.
-const ATTEMPTS: usize = 4;
+use crate::table::schema::TableId;
 
 /// What a partition's files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +23,7 @@ pub enum PartitionFormat {
 
 impl PartitionFormat {
     /// Whether there is nothing to do.
-    fn is_that_of(self, partition: &Partition) -> bool {
+    pub(crate) fn is_that_of(self, partition: &Partition) -> bool {
         let in_files = partition.is_written();
         match self {
             Self::Native => !partition.segments.iter().any(|segment| segment.is_parquet()),
@@ -75,224 +54,6 @@ impl Conversion {
 pub(crate) struct ConvertOp {
     pub(crate) table: TableId,
     pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
-}
-
-impl Storage {
-    /// Puts the partitions that start at `floors` into files of another format, all of them or
-    /// none; those that are in it already stay. Fails with `InvalidValue` when there is no such
-    /// partition.
-    pub fn convert_partitions(
-        self: &Arc<Self>,
-        table: TableId,
-        floors: &[i64],
-        to: PartitionFormat,
-    ) -> EngineResult<()> {
-        let _hold = self.hold_writes(table);
-        let floors: BTreeSet<i64> = floors.iter().copied().collect();
-        for _ in 0..ATTEMPTS {
-            match self.try_convert(table, &floors, to, false) {
-                Err(error) if error.code == ErrorCode::Replan => {}
-                done => return done,
-            }
-        }
-        Err(EngineError::new(ErrorCode::Replan, "the table was changed meanwhile: try again"))
-    }
-
-    /// Writes a partition to other files of the format. Fails with `Replan` where it was changed
-    /// meanwhile.
-    pub(crate) fn rewrite_partition(
-        self: &Arc<Self>,
-        table: TableId,
-        floor: i64,
-        to: PartitionFormat,
-    ) -> EngineResult<()> {
-        let _hold = self.hold_writes(table);
-        self.try_convert(table, &BTreeSet::from([floor]), to, true)
-    }
-
-    /// `anew` writes also what has the format already.
-    fn try_convert(
-        &self,
-        table: TableId,
-        floors: &BTreeSet<i64>,
-        to: PartitionFormat,
-        anew: bool,
-    ) -> EngineResult<()> {
-        self.refuse_when_full()?;
-        let base = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
-        let mut parts = Vec::new();
-        let written = self.write_parts(&base, floors, (to, anew), &mut parts);
-        let names: Vec<String> = parts
-            .iter()
-            .flat_map(|(_, metas)| metas.iter().map(|meta| meta.name.clone()))
-            .collect();
-        let done = written.map_err(|error| (error, false)).and_then(|()| {
-            if parts.is_empty() {
-                return Ok(());
-            }
-            let schema_version = base.schema().version;
-            let conversion = Conversion { base, schema_version, parts };
-            let committed = self.commit_now(vec![Prepared::Convert(conversion)]);
-            committed.map(drop).map_err(|error| (error, true))
-        });
-        if let Err((error, logged)) = &done {
-            let paths = names.iter().map(|name| format!("{}/{name}", table_dir(table)));
-            self.give_up_files(paths, *logged, error);
-        }
-        done.map_err(|(error, _)| error)
-    }
-
-    fn write_parts(
-        &self,
-        base: &TableSnapshot,
-        floors: &BTreeSet<i64>,
-        (to, anew): (PartitionFormat, bool),
-        parts: &mut Vec<(i64, Vec<SegmentMeta>)>,
-    ) -> EngineResult<()> {
-        let schema = base.schema();
-        let directory = table_dir(schema.id);
-        for &floor in floors {
-            let partition = base.partition(floor).ok_or_else(|| {
-                let (name, table) = (schema.partition_name(floor), &schema.name);
-                let message = format!("partition '{name}' does not exist [table={table}]");
-                EngineError::new(ErrorCode::InvalidValue, message)
-            })?;
-            if !anew && to.is_that_of(partition) {
-                continue;
-            }
-            let vfs = self.vfs();
-            vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
-            parts.push((floor, Vec::new()));
-            let rows = Rows::of(schema.timestamp_column(), partition)?;
-            let limit = match to {
-                PartitionFormat::Native => self.options().segment_rows,
-                PartitionFormat::Parquet => PARQUET_ROWS,
-            };
-            for order in split(rows.order.clone(), limit) {
-                let meta = self.write_part(base, floor, &rows, &order, to)?;
-                if let Some((_, metas)) = parts.last_mut() {
-                    metas.push(SegmentMeta { lsn: partition.last_lsn(), ..meta });
-                }
-            }
-        }
-        if !parts.is_empty() {
-            sync_dir(self.vfs().system(), &directory)?;
-            sync_dir(self.vfs().system(), TABLES)?;
-        }
-        Ok(())
-    }
-
-    /// Writes and syncs one file.
-    fn write_part(
-        &self,
-        base: &TableSnapshot,
-        floor: i64,
-        rows: &Rows,
-        order: &[Stretch],
-        to: PartitionFormat,
-    ) -> EngineResult<SegmentMeta> {
-        let schema = base.schema();
-        if to == PartitionFormat::Native {
-            return self.write_native(schema, floor, rows, order);
-        }
-        let name = parquet_name(&schema.partition_name(floor), self.next_file_number());
-        let path = format!("{}/{name}", table_dir(schema.id));
-        let mut encoder = ParquetEncoder::new(&schema.columns, &base.head.symbols)?;
-        for batch in split(order.to_vec(), BATCH_ROWS) {
-            for stretch in batch {
-                let piece = &rows.pieces[stretch.source];
-                let cells = schema
-                    .columns
-                    .iter()
-                    .map(|column| Ok(piece.column(column)?.slice(stretch.start, stretch.len)));
-                encoder.push(&cells.collect::<EngineResult<Vec<_>>>()?)?;
-            }
-        }
-        let encoded = encoder.finish()?;
-        write_whole(self.vfs().system(), &path, &encoded.bytes)?;
-        Ok(rows.described(name, order, encoded.bytes.len() as u64, encoded.footer_crc))
-    }
-
-    /// Writes and syncs one segment with the columns of `schema`.
-    pub(crate) fn write_native(
-        &self,
-        schema: &TableSchema,
-        floor: i64,
-        rows: &Rows,
-        order: &[Stretch],
-    ) -> EngineResult<SegmentMeta> {
-        let directory = table_dir(schema.id);
-        let vfs = self.vfs().system();
-        vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
-        let name = segment_name(&schema.partition_name(floor), self.next_file_number());
-        let path = format!("{directory}/{name}");
-        let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
-        let gathered = Gathered::new(&schema.columns, &rows.pieces, order);
-        let written = write_segment(vfs, &path, &columns, &gathered)?;
-        let synced = written.file.sync().inspect_err(|_| drop(vfs.unlink(&path)));
-        synced.map_err(|error| EngineError::io(&path, &error))?;
-        Ok(rows.described(name, order, written.len, written.footer_crc))
-    }
-}
-
-/// A partition's rows in their order.
-pub(crate) struct Rows {
-    pieces: Vec<Piece>,
-    order: Vec<Stretch>,
-    /// Timestamps of each piece; none without a designated timestamp.
-    times: Vec<arrow_buffer::ScalarBuffer<i64>>,
-}
-
-impl Rows {
-    pub(crate) fn of(
-        timestamp: Option<&ColumnSchema>,
-        partition: &Partition,
-    ) -> EngineResult<Self> {
-        let (mut pieces, mut order, mut times) = (Vec::new(), Vec::new(), Vec::new());
-        for (source, fragment) in partition.view(timestamp)?.iter().enumerate() {
-            let (start, len) = (fragment.rows.start, fragment.rows.len());
-            order.push(Stretch { source, start, len });
-            if let Some(timestamp) = timestamp {
-                times.push(fragment.piece.timestamps(timestamp)?);
-            }
-            pieces.push(fragment.piece.clone());
-        }
-        Ok(Self { pieces, order, times })
-    }
-
-    /// What a manifest says of a file with these rows.
-    fn described(
-        &self,
-        name: String,
-        order: &[Stretch],
-        file_len: u64,
-        footer_crc: u32,
-    ) -> SegmentMeta {
-        let rows = order.iter().map(|stretch| stretch.len as u64).sum();
-        SegmentMeta { name, file_len, footer_crc, rows, bounds: self.bounds(order), lsn: 0 }
-    }
-
-    /// The rows from `first` to before `end`, counted in their order.
-    pub(crate) fn between(&self, first: u64, end: u64) -> Vec<Stretch> {
-        let mut at = 0;
-        let mut between = Vec::new();
-        for stretch in &self.order {
-            let (lo, hi) = (first.max(at), end.min(at + stretch.len as u64));
-            if lo < hi {
-                let start = stretch.start + (lo - at) as usize;
-                between.push(Stretch { start, len: (hi - lo) as usize, ..*stretch });
-            }
-            at += stretch.len as u64;
-        }
-        between
-    }
-
-    fn bounds(&self, order: &[Stretch]) -> (i64, i64) {
-        let at = |source: usize, row: usize| self.times.get(source).map_or(0, |times| times[row]);
-        let first = order.first().map_or(0, |s| at(s.source, s.start));
-        let last = order.last().map_or(0, |s| at(s.source, s.start + s.len - 1));
-        (first, last)
-    }
 }
 
 /// Refuses a conversion of rows that were changed since they were read.

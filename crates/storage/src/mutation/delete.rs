@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::log::codec::{Decoder, Encoder};
-use crate::mutation::prepare::no_such_table;
+use crate::log::codec::Decoder;
 use crate::mutation::retire::take_attached;
 use crate::mutation::update::{address, by_partition, hits, same_rows};
 use crate::segment::Segment;
 use crate::segment::column::{self, ColumnData};
+use crate::segment::dead_rows::{DeadRows, united};
 use crate::segment::patch::Placed;
-use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, put_table, table_of};
+use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
+use crate::state::context::ApplyContext;
 use crate::table::TableSnapshot;
 use crate::table::merge::Stretch;
 use crate::table::partition::Partition;
@@ -48,87 +48,6 @@ pub(crate) type DeletePart = (i64, Vec<(u64, u64)>);
 pub(crate) struct DeleteOp {
     pub(crate) table: TableId,
     pub(crate) parts: Vec<DeletePart>,
-}
-
-/// Rows of a segment's file that are there no more.
-#[derive(Debug)]
-pub(crate) struct DeadRows {
-    /// Ascending, disjoint, and apart from each other.
-    rows: Vec<Range<usize>>,
-    count: usize,
-    /// First and last timestamp of the rows that live; zeros without a designated timestamp.
-    bounds: (i64, i64),
-}
-
-impl DeadRows {
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    pub(crate) fn bounds(&self) -> (i64, i64) {
-        self.bounds
-    }
-
-    /// As a manifest holds them.
-    pub(crate) fn encode(&self, out: &mut Encoder) {
-        out.i64(self.bounds.0);
-        out.i64(self.bounds.1);
-        out.u32(self.rows.len() as u32);
-        for rows in &self.rows {
-            out.u64(rows.start as u64);
-            out.u64(rows.len() as u64);
-        }
-    }
-
-    /// Fails where these are not rows of a file with so many, or all of them.
-    pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
-        let wrong = || EngineError::internal("deleted rows that the segment has not");
-        let bounds = (input.i64()?, input.i64()?);
-        let (mut rows, mut count, mut end) = (Vec::new(), 0, 0);
-        for index in 0..input.u32()? {
-            let (start, len) = (input.u64()?, input.u64()?);
-            let apart = index == 0 || start > end;
-            let until = start.checked_add(len).filter(|&end| len > 0 && end <= file_rows);
-            end = until.filter(|_| apart).ok_or_else(wrong)?;
-            rows.push(start as usize..end as usize);
-            count += len as usize;
-        }
-        if rows.is_empty() || count as u64 == file_rows {
-            return Err(wrong());
-        }
-        Ok(Self { rows, count, bounds })
-    }
-
-    /// Adds the living rows of a stretch to an order.
-    fn add_living(&self, stretch: Stretch, order: &mut Vec<Stretch>) {
-        let end = stretch.start + stretch.len;
-        let mut start = stretch.start;
-        let first = self.rows.partition_point(|dead| dead.end <= start);
-        for dead in self.rows[first..].iter().take_while(|dead| dead.start < end) {
-            if dead.start > start {
-                order.push(Stretch { start, len: dead.start - start, ..stretch });
-            }
-            start = dead.end;
-        }
-        if start < end {
-            order.push(Stretch { start, len: end - start, ..stretch });
-        }
-    }
-}
-
-/// Takes the dead rows of `pieces` out of an order.
-pub(crate) fn living(order: Vec<Stretch>, pieces: &[Piece]) -> Vec<Stretch> {
-    if pieces.iter().all(|piece| piece.dead().is_none()) {
-        return order;
-    }
-    let mut living = Vec::with_capacity(order.len());
-    for stretch in order {
-        match pieces[stretch.source].dead() {
-            Some(dead) => dead.add_living(stretch, &mut living),
-            None => living.push(stretch),
-        }
-    }
-    living
 }
 
 /// Refuses a deletion whose rows are not where they were found.
@@ -241,19 +160,6 @@ fn smaller_segment(
     Ok(Some(Arc::new(segment.with_dead(DeadRows { rows, count, bounds }))))
 }
 
-/// The ranges in order, those that touch put together.
-fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut united: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match united.last_mut() {
-            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-            _ => united.push(range),
-        }
-    }
-    united
-}
-
 /// The run without these rows; `None` when it has no other.
 fn smaller_run(
     run: &Run,
@@ -302,36 +208,4 @@ pub(crate) fn read_dead_rows(
     *partition = Arc::new(Partition::new(segments, Vec::new(), 0));
     put_table(snapshot, table);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn living_rows_are_those_that_are_not_dead() {
-        let mut seed = 5_u64;
-        let mut random = |bound: u64| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            ((seed >> 33) % bound) as usize
-        };
-        for _ in 0..1_000 {
-            let mut ranges = Vec::new();
-            for _ in 0..random(6) {
-                let start = random(40);
-                ranges.push(start..start + 1 + random(6));
-            }
-            let is_dead = |row: usize| ranges.iter().any(|range| range.contains(&row));
-            let rows = united(ranges.clone());
-            let dead = DeadRows { count: rows.iter().map(Range::len).sum(), rows, bounds: (0, 0) };
-            assert_eq!(dead.count(), (0..60).filter(|row| is_dead(*row)).count());
-            let (start, len) = (random(20), random(40));
-            let mut order = Vec::new();
-            dead.add_living(Stretch { source: 0, start, len }, &mut order);
-            let found: Vec<usize> = order.iter().flat_map(|s| s.start..s.start + s.len).collect();
-            let expected: Vec<usize> = (start..start + len).filter(|row| !is_dead(*row)).collect();
-            assert_eq!(found, expected, "{ranges:?}");
-            assert!(order.iter().all(|stretch| stretch.len > 0));
-        }
-    }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use arrow::compute::{TakeOptions, take};
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::DataType;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use crate::mutation::cells::check_type;
 use crate::mutation::change::Change;
 use crate::mutation::convert::Conversion;
 use crate::mutation::retire::PartitionAction;
+use crate::mutation::skip::SkipOp;
 use crate::options::StorageOptions;
-use crate::recovery::skip::SkipOp;
 use crate::segment::SegmentMeta;
 use crate::segment::column;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, no_such_table};
 use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 use crate::table::symbols::SymbolStore;
 use crate::table::upsert::{UpsertKeys, last_of_each};
@@ -170,10 +170,6 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-pub(crate) fn no_such_table(table: TableId) -> EngineError {
-    EngineError::new(ErrorCode::Replan, format!("table {table} does not exist any more"))
-}
-
 /// The batch's columns, checked against the definition.
 pub(crate) fn checked_rows(
     schema: &TableSchema,
@@ -254,36 +250,6 @@ fn checked_columns(
         Ok(column::without_nulls(column.sql_type, array))
     });
     columns.collect()
-}
-
-/// Refuses an array that is not of the column's type, or with a cell that is too long or missing.
-pub(crate) fn check_type(
-    column: &ColumnSchema,
-    array: &ArrayRef,
-    options: &StorageOptions,
-) -> EngineResult<()> {
-    let expected = column.sql_type.arrow_type();
-    let fits = match column.sql_type {
-        SqlType::Symbol => is_text(array.data_type()),
-        _ => *array.data_type() == expected,
-    };
-    if column.not_null && array.logical_null_count() > 0 {
-        let message = format!("column '{}' is NOT NULL: expected a value", column.name);
-        return Err(EngineError::new(ErrorCode::InvalidValue, message));
-    }
-    if fits {
-        return crate::limits::check_cells(column, array, options);
-    }
-    let message = format!("column '{}' takes {expected}, not {}", column.name, array.data_type());
-    Err(EngineError::new(ErrorCode::TypeMismatch, message))
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(key, value) => **key == DataType::Int32 && is_text(value),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        _ => false,
-    }
 }
 
 /// The designated timestamps, refused where null or before 1970.

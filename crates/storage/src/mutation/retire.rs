@@ -7,9 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_types::calendar::add_months;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::mutation::prepare::no_such_table;
-use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, put_table, table_of};
+use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
+use crate::state::context::ApplyContext;
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::{TableId, TableSchema};

@@ -13,7 +13,7 @@ use tidemark_types::EngineResult;
 
 use crate::segment::column::ColumnData;
 use crate::segment::gather::Source;
-use crate::state::partition_rows;
+use crate::state::apply::partition_rows;
 use crate::table::merge::Stretch;
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::{self, UpsertKeys, upsert_order};

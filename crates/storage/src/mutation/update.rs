@@ -12,13 +12,13 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::mutation::prepare::no_such_table;
+use crate::mutation::cells::check_type;
 use crate::options::StorageOptions;
 use crate::segment::Segment;
 use crate::segment::column::ColumnData;
 use crate::segment::patch::{Patch, Placed, patched};
-use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, new_symbols, put_table, table_of};
+use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
+use crate::state::context::{ApplyContext, grow_symbols, new_symbols};
 use crate::table::merge::Stretch;
 use crate::table::partition::{Fragment, Partition};
 use crate::table::piece::{Piece, Run};
@@ -80,7 +80,7 @@ pub(crate) fn check(
     for (&index, values) in update.columns.iter().zip(&update.values) {
         let column = columns.get(index);
         let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
-        crate::mutation::prepare::check_type(column, values, options)?;
+        check_type(column, values, options)?;
         if values.len() != update.rows.len() {
             return Err(EngineError::internal("an update with cells of other rows"));
         }
@@ -179,7 +179,7 @@ pub(crate) fn apply_update(
     context: &mut ApplyContext<'_>,
 ) -> EngineResult<()> {
     let mut table = table_of(snapshot, update.table)?;
-    crate::state::grow_symbols(&mut table, &update.symbols)?;
+    grow_symbols(&mut table, &update.symbols)?;
     let head = Arc::clone(&table.head);
     for part in &update.parts {
         let partition = table.partition(part.floor);

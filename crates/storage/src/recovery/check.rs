@@ -11,14 +11,15 @@ use crate::disk::layout::{CURRENT, FORMAT, LOG, damaged, log_file};
 use crate::log::reader::LogFile;
 use crate::manifest::{load_chain, manifest_numbers, read_current};
 use crate::options::{StorageOptions, Verify};
-use crate::recovery::damage::Damage;
+use crate::recovery::listing::{list_logs, table_listings};
+use crate::recovery::read_format;
 use crate::recovery::replay::Replay;
-use crate::recovery::{list_logs, read_format, table_listings};
 use crate::segment::Segment;
 use crate::segment::symbol_file::{load_symbols, read_symbols};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::table::TableSnapshot;
+use crate::table::damage::Damage;
 use crate::table::schema::TableId;
 
 /// What was found so far.

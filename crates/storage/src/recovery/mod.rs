@@ -3,11 +3,11 @@
 
 pub(crate) mod backup;
 pub(crate) mod check;
-pub(crate) mod damage;
+pub(crate) mod listing;
 pub(crate) mod replay;
 pub(crate) mod skip;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -17,16 +17,19 @@ use crate::disk::Disk;
 use crate::disk::file::{StoredFile, read_known, sync_dir, write_whole};
 use crate::disk::layout::{
     CURRENT, CURRENT_TMP, DB, FORMAT, FORMAT_TMP, FORMAT_VERSION, LOG, STAGE, TABLES, TRASH,
-    damaged, file_number, log_number, manifest, manifest_number,
+    damaged, manifest, manifest_number,
 };
 use crate::log::reader::LogFile;
 use crate::manifest::{Generations, Loaded, SymbolFiles, load};
 use crate::options::{PlantedFault, StorageOptions};
+use crate::recovery::listing::{
+    Listings, check_file, highest_file, list, list_logs, remove_tree, table_listings,
+};
 use crate::recovery::replay::Replay;
 use crate::segment::Segment;
 use crate::segment::symbol_file::load_symbols;
 use crate::snapshot::Snapshot;
-use crate::state::Owed;
+use crate::state::context::Owed;
 
 /// Everything the storage starts with.
 #[derive(Debug)]
@@ -126,10 +129,6 @@ fn has_trash(vfs: &Arc<Disk>) -> EngineResult<bool> {
     Ok(!list(vfs.system(), TRASH)?.is_empty())
 }
 
-fn list(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<DirEntry>> {
-    vfs.list(path).map_err(|error| EngineError::io(path, &error))
-}
-
 /// Creates the first manifest of a new root. Returns whether it was new.
 fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bool> {
     let entries = list(vfs, DB)?;
@@ -226,24 +225,6 @@ fn parse_format(bytes: &[u8]) -> Option<(u32, u32)> {
     sound.then_some(found)
 }
 
-/// Names and lengths of the files of each table directory.
-pub(crate) type Listings = HashMap<String, HashMap<String, u64>>;
-
-pub(crate) fn table_listings(vfs: &dyn Vfs) -> EngineResult<Listings> {
-    let mut listings = Listings::new();
-    for entry in list(vfs, TABLES)?.into_iter().filter(|entry| entry.is_dir) {
-        let path = format!("{TABLES}/{}", entry.name);
-        let files = list(vfs, &path)?.into_iter().map(|entry| (entry.name, entry.len));
-        listings.insert(path, files.collect());
-    }
-    Ok(listings)
-}
-
-fn highest_file(listings: &Listings) -> u64 {
-    let names = listings.values().flat_map(HashMap::keys);
-    names.filter_map(|name| file_number(name)).max().unwrap_or(0)
-}
-
 /// Segments whose files are not there, or have another length; checksums wait for the first
 /// touch. Files of symbols are read whole anyway.
 fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>, EngineError)> {
@@ -257,22 +238,6 @@ fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>,
         }
     }
     missing
-}
-
-pub(crate) fn check_file(listings: &Listings, path: &str, len: u64) -> EngineResult<()> {
-    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    match listings.get(directory).and_then(|files| files.get(name)) {
-        Some(&found) if found == len => Ok(()),
-        Some(found) => Err(damaged(path, format!("it has {found} bytes, {len} expected"))),
-        None => Err(damaged(path, "it is missing")),
-    }
-}
-
-pub(crate) fn list_logs(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
-    let mut numbers: Vec<u64> =
-        list(vfs, LOG)?.iter().filter_map(|entry| log_number(&entry.name)).collect();
-    numbers.sort_unstable();
-    Ok(numbers)
 }
 
 /// Paths of all files that tables of these snapshots, or others, name.
@@ -327,14 +292,4 @@ fn clean_up(
         }
     }
     Ok(())
-}
-
-/// Removes a directory with the files in it. What cannot be removed stays for the next start.
-pub(crate) fn remove_tree(vfs: &dyn Vfs, path: &str) {
-    if let Ok(entries) = vfs.list(path) {
-        for entry in entries {
-            let _ = vfs.unlink(&format!("{path}/{}", entry.name));
-        }
-    }
-    let _ = vfs.remove_dir(path);
 }

@@ -17,10 +17,12 @@ use crate::log::record::decode_ops;
 use crate::mutation::delete::DeleteOp;
 use crate::mutation::update::UpdateOp;
 use crate::options::{PlantedFault, StorageOptions};
-use crate::recovery::{Listings, check_file};
+use crate::recovery::listing::{Listings, check_file};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
-use crate::state::{Adopt, ApplyContext, Op, Owed, apply};
+use crate::state::apply::apply;
+use crate::state::context::{ApplyContext, Owed};
+use crate::state::op::{Adopt, Op};
 use crate::table::schema::TableId;
 
 pub(crate) struct Replay<'a> {

@@ -6,20 +6,18 @@
 //! A checkpoint ends it that no generation before can take the place of: that one still names the
 //! damaged files.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::EngineResult;
 
 use crate::disk::layout::damaged;
-use crate::mutation::prepare::{Prepared, no_such_table};
-use crate::recovery::damage::LOST_RECORDS;
-use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, put_table, table_of};
+use crate::mutation::prepare::Prepared;
+use crate::mutation::skip::{SkipOp, damaged_segments};
+use crate::snapshot::{Snapshot, no_such_table};
 use crate::storage::Storage;
 use crate::table::TableSnapshot;
-use crate::table::partition::Partition;
+use crate::table::damage::LOST_RECORDS;
 use crate::table::schema::TableId;
 
 /// A part of a table that is damaged: what [`Storage::skip_damage`] gives up.
@@ -44,14 +42,6 @@ impl fmt::Display for LostPart {
         write!(f, "partition '{}': {rows} rows from {first} to {last}", self.partition)?;
         write!(f, " ({})", self.what)
     }
-}
-
-/// Segments that a table no longer has, as the log holds it.
-#[derive(Debug)]
-pub(crate) struct SkipOp {
-    pub(crate) table: TableId,
-    /// Names of the files in the table's directory.
-    pub(crate) segments: Vec<String>,
 }
 
 impl Storage {
@@ -111,13 +101,6 @@ impl Storage {
     }
 }
 
-fn damaged_segments(table: &TableSnapshot) -> BTreeSet<String> {
-    let partitions = table.kept_partitions();
-    let segments = partitions.iter().flat_map(|partition| &partition.segments);
-    let bad = segments.filter(|segment| segment.known_damage().is_some());
-    bad.map(|segment| segment.meta.name.clone()).collect()
-}
-
 fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
     let whole = |what: String| LostPart { partition: String::new(), rows: 0, bounds: (0, 0), what };
     let mut lost = Vec::new();
@@ -147,54 +130,4 @@ fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
         }
     }
     lost
-}
-
-pub(crate) fn apply_skip(
-    snapshot: &mut Snapshot,
-    op: &SkipOp,
-    context: &mut ApplyContext<'_>,
-) -> EngineResult<()> {
-    let mut table = table_of(snapshot, op.table)?;
-    let gone = |name: &str| op.segments.iter().any(|segment| segment == name);
-    let mut without = |partition: &Partition| {
-        let (out, kept): (Vec<_>, Vec<_>) =
-            partition.segments.iter().cloned().partition(|segment| gone(&segment.meta.name));
-        context.removed.extend(out.iter().map(|segment| Arc::clone(&segment.file)));
-        (!out.is_empty()).then(|| Partition::new(kept, partition.runs.clone(), context.lsn))
-    };
-    let attached: Vec<_> =
-        table.partitions().iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
-    for (floor, old) in attached {
-        let Some(new) = without(&old) else { continue };
-        table.rows = table.rows - old.rows() + new.rows();
-        if new.pieces().is_empty() {
-            table.hot.remove(&floor);
-            Arc::make_mut(&mut table.cold).remove(&floor);
-        } else {
-            table.hot.insert(floor, Arc::new(new));
-        }
-    }
-    let detached = Arc::make_mut(&mut table.detached);
-    let kept: Vec<_> = detached.iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
-    for (floor, old) in kept {
-        let Some(new) = without(&old) else { continue };
-        if new.pieces().is_empty() {
-            detached.remove(&floor);
-        } else {
-            detached.insert(floor, Arc::new(new));
-        }
-    }
-    put_table(snapshot, table);
-    snapshot.delete_record(LOST_RECORDS, &op.table.to_string());
-    Ok(())
-}
-
-/// Refuses to give up files that the table does not have.
-pub(crate) fn resolve_skip(snapshot: &Snapshot, op: SkipOp) -> EngineResult<SkipOp> {
-    let found = snapshot.table_by_id(op.table).ok_or_else(|| no_such_table(op.table))?;
-    let damaged = damaged_segments(&found);
-    match op.segments.iter().find(|name| !damaged.contains(*name)) {
-        None => Ok(op),
-        Some(name) => Err(EngineError::internal(format!("no damaged segment {name}"))),
-    }
 }

@@ -31,7 +31,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, double_array
 
 use crate::disk::layout::{PARQUET_SUFFIX, damaged};
 use crate::segment::column::{ColumnData, without_nulls};
-use crate::segment::{Segment, SegmentMeta};
+use crate::segment::meta::SegmentMeta;
 use crate::table::schema::ColumnSchema;
 use crate::table::symbols::SymbolDictionary;
 
@@ -212,6 +212,19 @@ struct Opened {
     columns: Vec<DescribedColumn>,
 }
 
+/// A segment's file, as its columns are read from it.
+pub(crate) trait MappedFile {
+    /// Where it is, for error messages.
+    fn path(&self) -> &str;
+    fn meta(&self) -> &SegmentMeta;
+    /// Its bytes.
+    fn map(&self) -> EngineResult<Buffer>;
+
+    fn rows(&self) -> usize {
+        self.meta().rows as usize
+    }
+}
+
 /// The reader's side of a Parquet segment.
 #[derive(Debug)]
 pub(crate) struct ParquetColumns {
@@ -233,7 +246,7 @@ impl ParquetColumns {
     /// The whole column; null where the file is older than the column.
     pub(crate) fn column(
         &self,
-        segment: &Segment,
+        segment: &dyn MappedFile,
         wanted: &ColumnSchema,
     ) -> EngineResult<ColumnData> {
         let name = (self.number, wanted.id);
@@ -251,12 +264,12 @@ impl ParquetColumns {
     }
 
     /// Decodes everything, and so compares every checksum.
-    pub(crate) fn verify(&self, segment: &Segment) -> EngineResult<()> {
+    pub(crate) fn verify(&self, segment: &dyn MappedFile) -> EngineResult<()> {
         let opened = self.opened(segment)?;
         (0..opened.columns.len()).try_for_each(|index| decode(opened, index, segment).map(drop))
     }
 
-    fn opened(&self, segment: &Segment) -> EngineResult<&Opened> {
+    fn opened(&self, segment: &dyn MappedFile) -> EngineResult<&Opened> {
         if self.opened.get().is_none() {
             match open(segment) {
                 // Too many open files, no memory: the next reader may have more luck.
@@ -274,11 +287,11 @@ impl Drop for ParquetColumns {
     }
 }
 
-fn open(segment: &Segment) -> EngineResult<Opened> {
-    let path = segment.file.path();
+fn open(segment: &dyn MappedFile) -> EngineResult<Opened> {
+    let path = segment.path();
     let damage = |what: &dyn std::fmt::Display| damaged(path, what);
     let map = segment.map()?;
-    if map.len() as u64 != segment.meta.file_len || !map.starts_with(MAGIC) {
+    if map.len() as u64 != segment.meta().file_len || !map.starts_with(MAGIC) {
         return Err(damage(&"its first bytes are not a Parquet file's"));
     }
     let tail = map.len().checked_sub(TAIL_BYTES);
@@ -287,7 +300,7 @@ fn open(segment: &Segment) -> EngineResult<Opened> {
         tail.checked_sub(len as usize)
     });
     let start = start.ok_or_else(|| damage(&"its footer is out of bounds"))?;
-    if crc32c::crc32c(&map[start..]) != segment.meta.footer_crc {
+    if crc32c::crc32c(&map[start..]) != segment.meta().footer_crc {
         return Err(damage(&"the footer's checksum does not hold"));
     }
     let bytes = Bytes::from_owner(Mapped(map));
@@ -300,14 +313,17 @@ fn open(segment: &Segment) -> EngineResult<Opened> {
         .ok_or_else(|| damage(&"its footer does not describe its columns"))?;
     let rows = metadata.metadata().file_metadata().num_rows();
     let columns = metadata.schema().fields().len();
-    if rows as u64 != segment.meta.rows || columns != described.columns.len() {
-        return Err(damage(&format!("{rows} rows, {} expected", segment.meta.rows)));
+    if rows as u64 != segment.meta().rows || columns != described.columns.len() {
+        return Err(damage(&format!("{rows} rows, {} expected", segment.meta().rows)));
     }
     Ok(Opened { bytes, metadata, columns: described.columns })
 }
 
 /// Bytes of the file that hold columns not known by these identifiers.
-pub(crate) fn bytes_beside(segment: &Segment, is_known: impl Fn(u32) -> bool) -> EngineResult<u64> {
+pub(crate) fn bytes_beside(
+    segment: &dyn MappedFile,
+    is_known: impl Fn(u32) -> bool,
+) -> EngineResult<u64> {
     let opened = open(segment)?;
     let groups = opened.metadata.metadata().row_groups();
     let roots = groups.iter().flat_map(|group| {
@@ -321,8 +337,8 @@ pub(crate) fn bytes_beside(segment: &Segment, is_known: impl Fn(u32) -> bool) ->
 }
 
 /// Checks and decodes one column.
-fn decode(opened: &Opened, index: usize, segment: &Segment) -> EngineResult<ColumnData> {
-    let damage = |what: &dyn std::fmt::Display| damaged(segment.file.path(), what);
+fn decode(opened: &Opened, index: usize, segment: &dyn MappedFile) -> EngineResult<ColumnData> {
+    let damage = |what: &dyn std::fmt::Display| damaged(segment.path(), what);
     let column = &opened.columns[index];
     for group in opened.metadata.metadata().row_groups() {
         let (start, len) = group.column(index).byte_range();

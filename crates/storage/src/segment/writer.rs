@@ -12,7 +12,7 @@ use crate::log::codec::Encoder;
 use crate::segment::block::{Body, TEXT_BODY_BYTES, is_long, move_view, parts};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
-use crate::segment::{ColumnEntry, Section, encode_footer};
+use crate::segment::meta::{ColumnEntry, Section, encode_footer};
 
 /// Bytes collected before they are written; larger pieces are written from where they are.
 const WRITE_BYTES: usize = 128 << 10;

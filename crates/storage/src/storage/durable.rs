@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::room::is_much;
 use super::{Numbers, Storage, Writer};
 use crate::compaction::checkpoint::{self, Frozen};
 use crate::disk::file::StoredFile;
@@ -208,7 +207,7 @@ impl Storage {
         }
         writer.removed.retain(|(at, _)| *at > frozen.snapshot.lsn);
         writer.removed.extend(manifest_only.into_iter().map(|file| (lsn, file)));
-        let more = !writer.removed.is_empty() || is_much(writer.owed);
+        let more = !writer.removed.is_empty() || writer.owed.is_much();
         self.background.wanted.lock().frees = more.then(Instant::now);
         self.holds_older.store(generations.previous.is_some(), Ordering::Relaxed);
         let synced = |segment: &Arc<Segment>| {

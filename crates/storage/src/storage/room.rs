@@ -14,20 +14,13 @@ use crate::disk::space::Space;
 use crate::log::Group;
 use crate::manifest::SymbolFiles;
 use crate::options::CommitMode;
-use crate::state::Owed;
+use crate::state::context::Owed;
 use crate::table::schema::TableId;
 
-/// Deleted rows whose files take fewer bytes ask for no checkpoint.
-const MUCH_BYTES: u64 = 64 << 10;
 /// How long, and how often, what frees room is tried again on a full disk: writes that were under
 /// way fail there, and give back what they have taken.
 const PATIENCE: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(50);
-
-/// Whether there are so many deleted rows that they are worth a checkpoint.
-pub(super) fn is_much(owed: Owed) -> bool {
-    owed.dead_bytes >= MUCH_BYTES
-}
 
 impl Storage {
     /// Writes a group to the log. One that frees room may take what is kept for it.

@@ -1,10 +1,10 @@
 //! A table as one snapshot sees it, and the slices a scan reads.
 
+pub(crate) mod damage;
 pub(crate) mod merge;
 pub(crate) mod partition;
 pub(crate) mod pending;
 pub(crate) mod piece;
-pub(crate) mod pins;
 pub(crate) mod schema;
 pub(crate) mod sharded;
 pub(crate) mod symbols;

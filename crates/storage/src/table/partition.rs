@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use tidemark_types::EngineResult;
 
 use crate::disk::file::StoredFile;
-use crate::mutation::delete::living;
 use crate::segment::Segment;
 use crate::segment::column::ColumnData;
 use crate::table::merge::Stretch;
+use crate::table::piece::living;
 use crate::table::piece::{Merged, Piece, Run, order_of};
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::UpsertKeys;

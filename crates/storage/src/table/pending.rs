@@ -13,7 +13,9 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::mutation::change::CommitReceipt;
 use crate::mutation::prepare::{Prepared, Rows, existing, in_time_order, sorted_rows};
 use crate::snapshot::Snapshot;
-use crate::state::{ApplyContext, Owed, apply, resolve};
+use crate::state::apply::apply;
+use crate::state::context::{ApplyContext, Owed};
+use crate::state::resolve::resolve;
 use crate::storage::Storage;
 use crate::table::schema::{TableId, TableSchema};
 

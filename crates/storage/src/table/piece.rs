@@ -8,9 +8,9 @@ use arrow_buffer::ScalarBuffer;
 use parking_lot::Mutex;
 use tidemark_types::{EngineResult, SqlType};
 
-use crate::mutation::delete::{DeadRows, living};
 use crate::segment::Segment;
 use crate::segment::column::{self, ColumnData};
+use crate::segment::dead_rows::DeadRows;
 use crate::table::merge::Stretch;
 use crate::table::schema::ColumnSchema;
 use crate::table::upsert::{Source, UpsertKeys, upsert_order};
@@ -172,4 +172,19 @@ pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<S
         .collect();
     let order = upsert_order(&sources, &|index, column| pieces[index].column(column))?;
     Ok(living(order, pieces))
+}
+
+/// Takes the dead rows of `pieces` out of an order.
+pub(crate) fn living(order: Vec<Stretch>, pieces: &[Piece]) -> Vec<Stretch> {
+    if pieces.iter().all(|piece| piece.dead().is_none()) {
+        return order;
+    }
+    let mut living = Vec::with_capacity(order.len());
+    for stretch in order {
+        match pieces[stretch.source].dead() {
+            Some(dead) => dead.add_living(stretch, &mut living),
+            None => living.push(stretch),
+        }
+    }
+    living
 }

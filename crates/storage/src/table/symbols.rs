@@ -157,7 +157,7 @@ impl SymbolStore {
 
     /// Lets it count as damaged from here on.
     pub(crate) fn condemn(&self, error: EngineError) {
-        crate::recovery::damage::suspect();
+        crate::disk::suspicion::suspect();
         self.damage.lock().get_or_insert(error);
     }
 

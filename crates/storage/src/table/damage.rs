@@ -5,30 +5,15 @@
 //! read; what a lost log record would have said is nowhere else, so it is a durable record of
 //! its own, kept until the table is dropped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::mutation::change::Change;
-use crate::mutation::prepare::Prepared;
-use crate::mutation::retire::PartitionAction;
+use crate::disk::suspicion::is_suspect;
 use crate::snapshot::Snapshot;
 use crate::table::TableSnapshot;
 use crate::table::schema::TableId;
 
 /// Records of this kind say which tables miss transactions; the key is the table's identifier.
 pub(crate) const LOST_RECORDS: &str = "damage";
-
-/// Whether any file of this process was ever found damaged: before, damage is not looked for.
-static SUSPECT: AtomicBool = AtomicBool::new(false);
-
-pub(crate) fn suspect() {
-    SUSPECT.store(true, Ordering::Relaxed);
-}
-
-fn is_suspect() -> bool {
-    SUSPECT.load(Ordering::Relaxed) || tidemark_vfs::faults() > 0
-}
 
 /// Something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,18 +90,5 @@ impl Snapshot {
         Err(EngineError::new(ErrorCode::Damaged, message)
             .with_detail(damage.what)
             .with_hint("RECOVER TABLE shows what can be kept, or restore a backup"))
-    }
-}
-
-/// Refuses changes of damaged tables but those that remove rows or the table.
-pub(crate) fn refuse_damaged(snapshot: &Snapshot, work: &Prepared) -> EngineResult<()> {
-    match work {
-        Prepared::Skip(_) | Prepared::Other(Change::DropTable(_) | Change::Truncate(_)) => Ok(()),
-        Prepared::Other(Change::Partitions { action, .. })
-            if *action != PartitionAction::Attach =>
-        {
-            Ok(())
-        }
-        work => work.table().map_or(Ok(()), |table| snapshot.refuse_damaged(table)),
     }
 }

@@ -1,0 +1,79 @@
+//! Segments that are given up, as a step of a transaction.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
+use crate::state::context::ApplyContext;
+use crate::table::TableSnapshot;
+use crate::table::damage::LOST_RECORDS;
+use crate::table::partition::Partition;
+use crate::table::schema::TableId;
+
+/// Segments that a table no longer has, as the log holds it.
+#[derive(Debug)]
+pub(crate) struct SkipOp {
+    pub(crate) table: TableId,
+    /// Names of the files in the table's directory.
+    pub(crate) segments: Vec<String>,
+}
+
+/// Names of the table's segments that are known to be damaged.
+pub(crate) fn damaged_segments(table: &TableSnapshot) -> BTreeSet<String> {
+    let partitions = table.kept_partitions();
+    let segments = partitions.iter().flat_map(|partition| &partition.segments);
+    let bad = segments.filter(|segment| segment.known_damage().is_some());
+    bad.map(|segment| segment.meta.name.clone()).collect()
+}
+
+pub(crate) fn apply_skip(
+    snapshot: &mut Snapshot,
+    op: &SkipOp,
+    context: &mut ApplyContext<'_>,
+) -> EngineResult<()> {
+    let mut table = table_of(snapshot, op.table)?;
+    let gone = |name: &str| op.segments.iter().any(|segment| segment == name);
+    let mut without = |partition: &Partition| {
+        let (out, kept): (Vec<_>, Vec<_>) =
+            partition.segments.iter().cloned().partition(|segment| gone(&segment.meta.name));
+        context.removed.extend(out.iter().map(|segment| Arc::clone(&segment.file)));
+        (!out.is_empty()).then(|| Partition::new(kept, partition.runs.clone(), context.lsn))
+    };
+    let attached: Vec<_> =
+        table.partitions().iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
+    for (floor, old) in attached {
+        let Some(new) = without(&old) else { continue };
+        table.rows = table.rows - old.rows() + new.rows();
+        if new.pieces().is_empty() {
+            table.hot.remove(&floor);
+            Arc::make_mut(&mut table.cold).remove(&floor);
+        } else {
+            table.hot.insert(floor, Arc::new(new));
+        }
+    }
+    let detached = Arc::make_mut(&mut table.detached);
+    let kept: Vec<_> = detached.iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
+    for (floor, old) in kept {
+        let Some(new) = without(&old) else { continue };
+        if new.pieces().is_empty() {
+            detached.remove(&floor);
+        } else {
+            detached.insert(floor, Arc::new(new));
+        }
+    }
+    put_table(snapshot, table);
+    snapshot.delete_record(LOST_RECORDS, &op.table.to_string());
+    Ok(())
+}
+
+/// Refuses to give up files that the table does not have.
+pub(crate) fn resolve_skip(snapshot: &Snapshot, op: SkipOp) -> EngineResult<SkipOp> {
+    let found = snapshot.table_by_id(op.table).ok_or_else(|| no_such_table(op.table))?;
+    let damaged = damaged_segments(&found);
+    match op.segments.iter().find(|name| !damaged.contains(*name)) {
+        None => Ok(op),
+        Some(name) => Err(EngineError::internal(format!("no damaged segment {name}"))),
+    }
+}

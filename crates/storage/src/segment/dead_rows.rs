@@ -1,0 +1,120 @@
+//! Rows of a segment's file that were deleted: readers pass over them, the next checkpoint leaves
+//! them out.
+
+use std::ops::Range;
+
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::log::codec::{Decoder, Encoder};
+use crate::table::merge::Stretch;
+
+/// Rows of a segment's file that are there no more.
+#[derive(Debug)]
+pub(crate) struct DeadRows {
+    /// Ascending, disjoint, and apart from each other.
+    pub(crate) rows: Vec<Range<usize>>,
+    pub(crate) count: usize,
+    /// First and last timestamp of the rows that live; zeros without a designated timestamp.
+    pub(crate) bounds: (i64, i64),
+}
+
+impl DeadRows {
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn bounds(&self) -> (i64, i64) {
+        self.bounds
+    }
+
+    /// As a manifest holds them.
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.i64(self.bounds.0);
+        out.i64(self.bounds.1);
+        out.u32(self.rows.len() as u32);
+        for rows in &self.rows {
+            out.u64(rows.start as u64);
+            out.u64(rows.len() as u64);
+        }
+    }
+
+    /// Fails where these are not rows of a file with so many, or all of them.
+    pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
+        let wrong = || EngineError::internal("deleted rows that the segment has not");
+        let bounds = (input.i64()?, input.i64()?);
+        let (mut rows, mut count, mut end) = (Vec::new(), 0, 0);
+        for index in 0..input.u32()? {
+            let (start, len) = (input.u64()?, input.u64()?);
+            let apart = index == 0 || start > end;
+            let until = start.checked_add(len).filter(|&end| len > 0 && end <= file_rows);
+            end = until.filter(|_| apart).ok_or_else(wrong)?;
+            rows.push(start as usize..end as usize);
+            count += len as usize;
+        }
+        if rows.is_empty() || count as u64 == file_rows {
+            return Err(wrong());
+        }
+        Ok(Self { rows, count, bounds })
+    }
+
+    /// Adds the living rows of a stretch to an order.
+    pub(crate) fn add_living(&self, stretch: Stretch, order: &mut Vec<Stretch>) {
+        let end = stretch.start + stretch.len;
+        let mut start = stretch.start;
+        let first = self.rows.partition_point(|dead| dead.end <= start);
+        for dead in self.rows[first..].iter().take_while(|dead| dead.start < end) {
+            if dead.start > start {
+                order.push(Stretch { start, len: dead.start - start, ..stretch });
+            }
+            start = dead.end;
+        }
+        if start < end {
+            order.push(Stretch { start, len: end - start, ..stretch });
+        }
+    }
+}
+
+/// The ranges in order, those that touch put together.
+pub(crate) fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut united: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match united.last_mut() {
+            Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
+            _ => united.push(range),
+        }
+    }
+    united
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn living_rows_are_those_that_are_not_dead() {
+        let mut seed = 5_u64;
+        let mut random = |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((seed >> 33) % bound) as usize
+        };
+        for _ in 0..1_000 {
+            let mut ranges = Vec::new();
+            for _ in 0..random(6) {
+                let start = random(40);
+                ranges.push(start..start + 1 + random(6));
+            }
+            let is_dead = |row: usize| ranges.iter().any(|range| range.contains(&row));
+            let rows = united(ranges.clone());
+            let dead = DeadRows { count: rows.iter().map(Range::len).sum(), rows, bounds: (0, 0) };
+            assert_eq!(dead.count(), (0..60).filter(|row| is_dead(*row)).count());
+            let (start, len) = (random(20), random(40));
+            let mut order = Vec::new();
+            dead.add_living(Stretch { source: 0, start, len }, &mut order);
+            let found: Vec<usize> = order.iter().flat_map(|s| s.start..s.start + s.len).collect();
+            let expected: Vec<usize> = (start..start + len).filter(|row| !is_dead(*row)).collect();
+            assert_eq!(found, expected, "{ranges:?}");
+            assert!(order.iter().all(|stretch| stretch.len > 0));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The state machine: what a transaction does to a snapshot. Live commits and replay share it.
+
+pub(crate) mod apply;
+pub(crate) mod context;
+pub(crate) mod op;
+pub(crate) mod resolve;

@@ -1,0 +1,91 @@
+//! Opening a root.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tidemark_types::EngineResult;
+use tidemark_vfs::Vfs;
+
+use super::{Storage, Writer};
+use crate::compaction::background;
+use crate::disk::Disk;
+use crate::disk::layout::LOCK;
+use crate::disk::space::Space;
+use crate::log::Log;
+use crate::log::queue::CommitQueue;
+use crate::memory::Memory;
+use crate::mutation::hold::Holds;
+use crate::options::{StorageOptions, Verify};
+use crate::recovery::{Recovered, recover};
+
+/// A start that replayed so many log files asks for a checkpoint. Each costs every later start a
+/// sync, and a server that is killed again and again adds one at each start.
+const MANY_LOGS: usize = 8;
+
+impl Storage {
+    /// Opens the root: takes its lock, creates it or recovers everything committed. Fails with
+    /// `RootLocked` when another process has it, with `Damaged` when a file does not hold what
+    /// was written.
+    pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
+        let vfs = Disk::new(vfs, options.verify);
+        let lock = vfs.lock(LOCK)?;
+        let recovered = recover(&vfs, &options)?;
+        let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
+        let (next_log, next_file, obsolete_logs) =
+            (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
+        let owed = recovered.owed;
+        let replayed = snapshot.lsn > generations.current.snapshot.lsn;
+        let frees = !removed.is_empty() || recovered.owed.is_much();
+        let holds_older = recovered.holds_older;
+        let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
+        log.release(obsolete_logs);
+        let writer = Writer {
+            log,
+            frozen_lsn: 0,
+            removed: removed.into_iter().map(|file| (snapshot.lsn, file)).collect(),
+            kept,
+            unsynced: Vec::new(),
+            owed: recovered.owed,
+        };
+        let storage = Arc::new(Self {
+            vfs,
+            lock: Mutex::new(Some(lock)),
+            next_table: AtomicU64::new(snapshot.next_table.max(1)),
+            next_file: AtomicU64::new(next_file),
+            published: ArcSwap::from_pointee(snapshot),
+            waiting: CommitQueue::default(),
+            writer: Mutex::new(writer),
+            generations: Mutex::new(generations),
+            holds: Holds::default(),
+            refused: Mutex::new(None),
+            suspended: Mutex::new(None),
+            folded_rows: AtomicU64::new(0),
+            background: Arc::default(),
+            repairs,
+            space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
+            memory: Memory::new(options.unwritten_limit_bytes, options.background),
+            holds_older: AtomicBool::new(holds_older),
+            ends: Mutex::default(),
+            options,
+        });
+        storage.space.reserve(storage.vfs.system());
+        if storage.options.verify == Verify::Open {
+            // Damage shows as that of its table.
+            storage.check(None)?;
+        }
+        if storage.options.background {
+            background::start(&storage, Arc::clone(&storage.background))?;
+        }
+        if recovered.replayed_logs >= MANY_LOGS || (replayed && storage.is_low()) {
+            storage.request_checkpoint();
+        }
+        storage.space.promise(owed.rewrite_bytes);
+        if frees {
+            storage.note_freed();
+        }
+        storage.note_shrinks(storage.tables_to_shrink());
+        Ok(storage)
+    }
+}
