@@ -21,6 +21,10 @@ const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
 /// The most often that the log says of a level that it was reached.
 const LOG_EVERY: Duration = Duration::from_secs(1);
+/// Threads give back what they freed no more often than this, and where it grew by one part in so
+/// many of the limit.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
+const KEPT_SHARE: u64 = 8;
 /// Percent of the limit that are much.
 const MUCH_PERCENT: u64 = 60;
 /// How long after a query was stopped the next one may be: it takes a moment to let go of what it
@@ -101,6 +105,38 @@ impl ResidentGuard {
     }
 }
 
+/// When threads give back what they freed and keep: as soon as that has grown by an eighth of
+/// `memory.limit` since they last did.
+#[derive(Debug)]
+struct Kept {
+    step: u64,
+    /// The least that was kept since threads gave back.
+    least: u64,
+    asked: Option<Instant>,
+}
+
+impl Kept {
+    fn new(limit: u64) -> Self {
+        Self { step: limit / KEPT_SHARE, least: 0, asked: None }
+    }
+
+    /// Whether threads are to give back now that so many bytes are kept.
+    fn is_too_much(&mut self, kept: u64) -> bool {
+        if self.asked.is_some_and(|at| at.elapsed() < GIVE_BACK_EVERY) {
+            return false;
+        }
+        if self.asked.take().is_some() {
+            self.least = kept;
+        }
+        self.least = self.least.min(kept);
+        let is_too_much = kept - self.least >= self.step;
+        if is_too_much {
+            self.asked = Some(Instant::now());
+        }
+        is_too_much
+    }
+}
+
 /// Wakes those that rest: before they do again they give back what they freed.
 fn wake_workers() {
     let handle = tokio::runtime::Handle::current();
@@ -115,7 +151,8 @@ pub(crate) async fn watch(
     registry: Weak<QueryRegistry>,
     storage: Weak<Storage>,
 ) {
-    let (mut stopped, mut large_ended) = (None::<Instant>, 0);
+    let (mut stopped, mut asked) = (None::<Instant>, 0);
+    let mut kept = Kept::new(guard.limit);
     let (mut pause, mut logged) = (Duration::ZERO, None::<(Level, Instant)>);
     loop {
         tokio::time::sleep(pause).await;
@@ -139,7 +176,10 @@ pub(crate) async fn watch(
             });
             log::write(log::Level::Warn, "engine", "memory_low", fields);
         }
-        if std::mem::replace(&mut large_ended, account::large_ended()) != large_ended {
+        if kept.is_too_much(resident.saturating_sub(account::live_bytes())) {
+            account::ask_to_give_back();
+        }
+        if std::mem::replace(&mut asked, account::times_asked()) != asked {
             wake_workers();
         }
         let may_stop = stopped.is_none_or(|at| at.elapsed() >= PATIENCE);
@@ -218,6 +258,19 @@ mod tests {
             assert_eq!(guard.note(bytes), level);
             assert_eq!(guard.level(), level);
         }
+    }
+
+    #[test]
+    fn what_is_kept_is_given_back_where_it_grew() {
+        let mut kept = Kept::new(800);
+        assert!(!kept.is_too_much(99));
+        assert!(kept.is_too_much(100));
+        assert!(!kept.is_too_much(1_000), "threads were just asked");
+        kept.asked = Instant::now().checked_sub(GIVE_BACK_EVERY);
+        assert!(!kept.is_too_much(300), "that much is left when all gave back");
+        assert!(!kept.is_too_much(250));
+        assert!(!kept.is_too_much(349));
+        assert!(kept.is_too_much(350));
     }
 
     #[test]

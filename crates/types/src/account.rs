@@ -39,8 +39,8 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Bytes the process may have.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
-/// Large queries that ended.
-static LARGE_ENDED: AtomicU64 = AtomicU64::new(0);
+/// How often threads were asked to give back what they freed.
+static ASKED: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
     /// Bytes taken less bytes given back.
@@ -53,7 +53,7 @@ thread_local! {
     // Nothing in it has to be dropped, so that the allocator finds it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-    /// As many of [`LARGE_ENDED`] as this thread has given back its memory after.
+    /// The last of the requests that [`ASKED`] counts which this thread has followed.
     static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -214,21 +214,30 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         if *self.peak.get_mut() > PROCESS_LIMIT.load(Ordering::Relaxed) / LARGE_SHARE {
-            LARGE_ENDED.fetch_add(1, Ordering::Relaxed);
+            ask_to_give_back();
         }
     }
 }
 
-/// How many large queries have ended.
-pub fn large_ended() -> u64 {
-    LARGE_ENDED.load(Ordering::Relaxed)
+/// How often threads were asked to give back what they freed and keep.
+pub fn times_asked() -> u64 {
+    ASKED.load(Ordering::Relaxed)
 }
 
-/// Whether a large query ended since this thread last asked: what the thread freed for it should go
-/// back to the system.
+/// Asks every thread to give the system back what it freed and keeps.
+pub fn ask_to_give_back() {
+    ASKED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whether this thread was asked to give back since it last did.
 pub fn has_to_give_back() -> bool {
-    let ended = large_ended();
-    GIVEN_BACK.replace(ended) != ended
+    let asked = times_asked();
+    GIVEN_BACK.replace(asked) != asked
+}
+
+/// Bytes that all threads hold.
+pub fn live_bytes() -> u64 {
+    u64::try_from(LIVE.load(Ordering::Relaxed)).unwrap_or(0)
 }
 
 /// Whole mebibytes, rounded up.
