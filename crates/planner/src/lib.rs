@@ -12,20 +12,24 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod access;
 mod binder;
 mod bound;
 mod context;
 mod parameter_type;
 mod visibility;
 
+pub use access::Access;
 pub use binder::Planner;
-pub use binder::expressions::conditions::Restriction;
+pub use binder::expressions::restriction::Restriction;
+pub use binder::state::conditions::Conditions;
 pub use binder::statements::defaults::Defaults;
+pub use binder::statements::insert_values::InsertTemplate;
 pub use binder::statements::returning::Returning;
 pub use bound::{
-    Access, BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
+    BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
-    BoundViewChange, Conditions, InsertSource, InsertTemplate, MaintenanceAction,
+    BoundViewChange, InsertSource, MaintenanceAction,
 };
 pub use context::{BindContext, ExternalSources, ExternalTable};
 pub use parameter_type::ParameterType;

@@ -18,8 +18,8 @@ use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
-use crate::binder::accesses::Origin;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::state::accesses::Origin;
+use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 use crate::visibility::Visibility;
 

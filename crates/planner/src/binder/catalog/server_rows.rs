@@ -10,7 +10,7 @@ use tidemark_types::{EngineResult, SqlType};
 
 use crate::binder::Binder;
 use crate::binder::catalog::catalog_rows::{booleans, ints, longs, texts};
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
     /// `table_storage()`.

@@ -10,7 +10,7 @@ use tidemark_storage::TableSchema;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {

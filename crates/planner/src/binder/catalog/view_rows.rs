@@ -10,7 +10,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::texts;
 use crate::binder::catalog::show::create_table_text;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::Relation;
 use crate::binder::statements::view::{ViewState, no_view};
 use crate::binder::{Binder, error};
 

@@ -15,8 +15,8 @@ use crate::binder::clauses::grouping::is_grouping;
 use crate::binder::clauses::order;
 use crate::binder::clauses::projection::{Replaced, Stage};
 use crate::binder::clauses::select::Item;
-use crate::binder::expressions::expression::{Scope, has_aggregate, has_window};
-use crate::binder::sources::scope::Relation;
+use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 /// Expressions in the order in which they were met, each once.
@@ -332,7 +332,7 @@ impl Binder<'_> {
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
         } else if key_exprs.is_empty() && aggregate_exprs.is_empty() {
             // The empty grouping set: a row, whatever the input has.
-            crate::binder::sources::relation::one_row().plan
+            crate::binder::state::relation::one_row().plan
         } else {
             let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
                 .map_err(error::plan)?;

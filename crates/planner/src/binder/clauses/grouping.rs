@@ -12,9 +12,8 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::projection::Replaced;
 use crate::binder::clauses::select::Item;
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 /// Most levels of one statement: each is an aggregation of its own.

@@ -15,9 +15,8 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::order;
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, error};
 
 /// A row's place, as an offset from the first row or from the end.
@@ -156,8 +155,7 @@ fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
     // Row numbers count from 1.
     let test = row.clone().gt(place(from)).and(row.lt_eq(place(to)));
     let plan = relation::filter(LogicalPlan::Window(numbered), test)?;
-    let exprs =
-        source.columns.iter().map(crate::binder::sources::scope::ScopeColumn::expr).collect();
+    let exprs = source.columns.iter().map(crate::binder::state::scope::ScopeColumn::expr).collect();
     let plan = relation::project(plan, exprs)?;
     Ok(source.with_plan(plan))
 }

@@ -17,7 +17,7 @@ use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::Scope;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 /// How much a row weighs against the average so far. Numbers are kept as bits, to be compared.

@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Sort, SortExpr};
 use tidemark_ast::{Node, NullsOrder, OrderItem, Span};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
 /// One key of ORDER BY.
@@ -83,7 +83,7 @@ impl Binder<'_> {
                 let column = &relation.columns[index];
                 SortKey::new(item, column.expr(), column.sql_type, Some(index))
             } else {
-                let scope = crate::binder::expressions::expression::Scope::rows(&relation);
+                let scope = crate::binder::state::scope::Scope::rows(&relation);
                 let value = self.expression(item.expression, &scope)?;
                 let output = relation.columns.iter().position(|column| column.is(&value.expr));
                 SortKey::new(item, value.expr, value.sql_type, output)

@@ -10,16 +10,16 @@ use tidemark_ast::{Node, NodeId, OrderItem};
 use tidemark_operators::{
     WindowNode, captured, captured_mut, check_time_windows, check_windows, has_subquery,
 };
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::clauses::aggregate::Exprs;
 use crate::binder::clauses::order;
 use crate::binder::clauses::order::SortKey;
 use crate::binder::clauses::select::{Item, distinct, is_column};
-use crate::binder::expressions::expression::{Alias, Scope, has_aggregate, has_window};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
-use crate::binder::{Binder, Typed, error};
+use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Alias, Relation, Scope};
+use crate::binder::{Binder, error};
 
 /// Rows and the list over them, before the list is computed.
 pub(crate) struct Stage {
@@ -79,7 +79,7 @@ impl Binder<'_> {
     /// A list without aggregates.
     pub(crate) fn ungrouped(source: Relation, items: Vec<Item>) -> Stage {
         let timestamp =
-            source.timestamp_column().map(crate::binder::sources::scope::ScopeColumn::expr);
+            source.timestamp_column().map(crate::binder::state::scope::ScopeColumn::expr);
         Stage {
             plan: source.plan.clone(),
             timestamp,
@@ -377,21 +377,4 @@ impl Stage {
         }
         Ok(())
     }
-}
-
-/// Makes sure that what is not nullable in the dialect is not null in the plan.
-pub(crate) fn never_null(value: Typed) -> Typed {
-    let zero = match value.sql_type {
-        SqlType::Boolean => datafusion::logical_expr::lit(false),
-        SqlType::Byte => datafusion::logical_expr::lit(0_i8),
-        SqlType::Short => datafusion::logical_expr::lit(0_i16),
-        _ => return value,
-    };
-    let test = Box::new(value.expr.clone().is_not_null());
-    let case = datafusion::logical_expr::expr::Case::new(
-        None,
-        vec![(test, Box::new(value.expr))],
-        Some(Box::new(zero)),
-    );
-    Typed::computed(Expr::Case(case), value.sql_type)
 }

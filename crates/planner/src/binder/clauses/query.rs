@@ -5,8 +5,9 @@ use tidemark_ast::{Declaration, Name, Node, NodeId, OrderItem};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
-use crate::binder::sources::scope::Relation;
-use crate::binder::{Binder, CommonTable, error};
+use crate::binder::state::common_table::CommonTable;
+use crate::binder::state::scope::Relation;
+use crate::binder::{Binder, error};
 
 impl Binder<'_> {
     /// Binds a query: its rows, with the names and types of its columns.

@@ -19,8 +19,8 @@ use crate::binder::clauses::order;
 use crate::binder::clauses::projection::{Replaced, Stage};
 use crate::binder::clauses::select::{Item, is_column};
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::{Scope, has_aggregate, has_window};
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 /// The aggregates under a SAMPLE BY, with their types, in order of appearance.

@@ -11,14 +11,14 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::order;
 use crate::binder::clauses::projection::Stage;
-use crate::binder::expressions::conditions::{Conjunct, Where, both};
-use crate::binder::expressions::expression::{Alias, Scope, has_aggregate, has_window};
+use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::{predicate, time_range};
 use crate::binder::names;
 use crate::binder::names::NameSet;
-use crate::binder::sources::list_rows::ListRows;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{GoneColumn, Relation, has_qualifier};
+use crate::binder::state::conditions::{Conjunct, Where};
+use crate::binder::state::list_rows::ListRows;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Alias, GoneColumn, Relation, Scope, has_qualifier};
 use crate::binder::{Binder, Typed, error};
 
 /// One output column.
@@ -213,7 +213,7 @@ impl Binder<'_> {
                     column.origin.note();
                 }
                 uses_in_time += self.parameter_uses.met - met;
-                ranges = Some(both(ranges, found));
+                ranges = Some(time_range::both(ranges, found));
             }
         }
         let mut plan = match &ranges {

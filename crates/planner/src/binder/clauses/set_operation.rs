@@ -8,10 +8,9 @@ use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::select;
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::{literal, unify};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 /// A query behind a set operator, and its position.

@@ -14,8 +14,9 @@ use crate::binder::clauses::frame_aggregate::over_frames;
 use crate::binder::clauses::order::SortKey;
 use crate::binder::clauses::window_frame::{Frames, around, default_frame, is_never_filled};
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::{Scope, has_window};
+use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::typing::located_call;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 /// A window function as `DataFusion` has it, and the types around it.

@@ -11,7 +11,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 use crate::binder::clauses::frame_aggregate::over_frames;
 use crate::binder::clauses::window::OverRows;
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::Scope;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, error};
 
 /// The rows a window function sees from a row.

@@ -5,8 +5,8 @@ use tidemark_ast::{IndexSelector, Node, NodeId, Span};
 use tidemark_functions::{Argument, Selector, resolve_array, resolve_index};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::typing::located_call;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {

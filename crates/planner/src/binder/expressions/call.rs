@@ -17,9 +17,10 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog;
 use crate::binder::clauses::window;
-use crate::binder::expressions::expression::{Scope, has_aggregate, has_window};
+use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::literal;
 use crate::binder::expressions::typing::located_call;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {

@@ -6,8 +6,8 @@ use tidemark_ast::{BinaryOperator, CaseBranch, NodeId};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::unify;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {

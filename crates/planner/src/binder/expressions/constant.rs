@@ -13,7 +13,7 @@ use tidemark_ast::NodeId;
 use tidemark_types::EngineResult;
 
 use crate::binder::Binder;
-use crate::binder::expressions::expression::Scope;
+use crate::binder::state::scope::Scope;
 
 /// The value of an expression without columns.
 pub(crate) fn evaluate(expr: &Expr) -> Result<ScalarValue> {

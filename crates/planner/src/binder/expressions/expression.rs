@@ -8,49 +8,9 @@ use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog::registered::Registered;
-use crate::binder::expressions::{constant, literal};
-use crate::binder::sources::scope::{Relation, is_unknown};
+use crate::binder::expressions::{constant, literal, parameter, predicate};
+use crate::binder::state::scope::{Scope, is_unknown};
 use crate::binder::{Binder, Typed, error};
-
-/// A name given to a select item, visible to later ones.
-#[derive(Debug, Clone)]
-pub(crate) struct Alias {
-    pub(crate) name: String,
-    pub(crate) value: Typed,
-}
-
-/// What an expression may refer to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope<'s> {
-    /// Columns; `None` where no row is in scope.
-    pub(crate) relation: Option<&'s Relation>,
-    /// Names of select items.
-    pub(crate) aliases: &'s [Alias],
-    /// Whether aliases win over columns.
-    pub(crate) aliases_first: bool,
-    /// Whether aggregates are allowed.
-    pub(crate) aggregates: bool,
-    /// Whether window functions are allowed.
-    pub(crate) windows: bool,
-}
-
-impl<'s> Scope<'s> {
-    /// Constants only.
-    pub(crate) fn empty() -> Self {
-        Scope {
-            relation: None,
-            aliases: &[],
-            aliases_first: false,
-            aggregates: false,
-            windows: false,
-        }
-    }
-
-    /// The rows of a relation, without aggregates: WHERE, ON, PARTITION BY.
-    pub(crate) fn rows(relation: &'s Relation) -> Self {
-        Scope { relation: Some(relation), ..Scope::empty() }
-    }
-}
 
 impl Binder<'_> {
     /// Binds an expression.
@@ -68,7 +28,7 @@ impl Binder<'_> {
             Node::Column { path } => self.column(path, scope),
             Node::Variable { name } => self.variable(name, scope),
             Node::Parameter { index } => self.parameter(*index, position),
-            Node::NamedParameter { .. } => Err(crate::binder::parameters::not_provided()),
+            Node::NamedParameter { .. } => Err(parameter::not_provided()),
             Node::TypedString { type_name, value } => {
                 let to = Self::type_name(type_name)?;
                 self.cast(literal::text(value), to, CastMode::Explicit, position)
@@ -243,7 +203,7 @@ impl Binder<'_> {
             UnaryOperator::BitNot => self.prefix_operator(UnaryOp::BitNot, operand, position),
             UnaryOperator::Not => {
                 let operand = self.truth_of(operand, position)?;
-                Ok(crate::binder::expressions::predicate::not(operand))
+                Ok(predicate::not(operand))
             }
         }
     }

@@ -4,8 +4,9 @@ use tidemark_ast::{BinaryOperator, Node, NodeId, Span};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::{constant, predicate, time_range};
+use crate::binder::state::scope::Scope;
+use crate::binder::state::work;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -22,7 +23,7 @@ impl Binder<'_> {
         let low = self.expression(low, scope)?;
         let high = self.expression(high, scope)?;
         for (value, times) in [(&operand, 6), (&low, 2), (&high, 2)] {
-            Self::must_repeat(value, times, position)?;
+            work::must_repeat(value, times, position)?;
         }
         if low.is_null_constant() || high.is_null_constant() {
             return Ok(Typed::truth(false));
@@ -95,7 +96,7 @@ impl Binder<'_> {
         items: Vec<(Typed, NodeId)>,
         position: Span,
     ) -> EngineResult<Typed> {
-        Self::must_repeat(operand, items.len(), position)?;
+        work::must_repeat(operand, items.len(), position)?;
         let mut tests = Vec::with_capacity(items.len());
         for (item, id) in items {
             let item_type = item.sql_type;

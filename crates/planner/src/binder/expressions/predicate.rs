@@ -10,7 +10,7 @@ use tidemark_operators::{all_of, any_of};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, SqlType};
 
-use crate::binder::expressions::expression::Scope;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Field;
 use datafusion::common::Spans;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery, ident};
@@ -14,34 +12,11 @@ use tidemark_functions::{CastMode, text_array};
 use tidemark_operators::uncorrelated_clause;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::projection::never_null;
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::{constant, literal, predicate};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn, is_unknown};
+use crate::binder::state::outer_rows::{OuterRows, outer_reference};
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn, is_unknown};
+use crate::binder::state::{relation, work};
 use crate::binder::{Binder, Typed, error};
-
-/// The rows around a sub-query that is being bound, and what it reads of them.
-#[derive(Debug, Clone)]
-pub(crate) struct OuterRows {
-    pub(crate) rows: Relation,
-    captured: Vec<Expr>,
-}
-
-impl OuterRows {
-    pub(crate) fn new(rows: Relation) -> Self {
-        Self { rows, captured: Vec::new() }
-    }
-
-    /// Notes that `outer` is read, under the name of `column`.
-    fn capture(&mut self, outer: Expr, column: &ScopeColumn) {
-        let own = &column.column;
-        let named = outer.alias_qualified(own.relation.clone(), &own.name);
-        if !self.captured.contains(&named) {
-            self.captured.push(named);
-        }
-    }
-}
 
 /// How a comparison with a sub-query counts its rows.
 #[derive(Clone, Copy, PartialEq)]
@@ -140,7 +115,7 @@ impl Binder<'_> {
         let (relation, captured) = self.one_column(query, scope)?;
         let sql_type = relation.columns[0].sql_type;
         let value = Expr::ScalarSubquery(subquery(relation.plan, captured));
-        Ok(never_null(Typed::computed(value, sql_type)))
+        Ok(Typed::computed(value, sql_type).never_null())
     }
 
     /// `EXISTS (SELECT …)`.
@@ -299,7 +274,7 @@ impl Binder<'_> {
         items: Vec<Option<String>>,
         position: Span,
     ) -> EngineResult<Typed> {
-        Self::must_repeat(item, items.len(), position)?;
+        work::must_repeat(item, items.len(), position)?;
         let mut tests = Vec::with_capacity(items.len());
         for text in items {
             let of = item.sql_type;
@@ -357,23 +332,6 @@ fn array_of(item: SqlType) -> &'static str {
     }
 }
 
-impl OuterRows {
-    /// An expression over these rows, as a sub-query beside them sees it.
-    fn seen_from_inside(&mut self, typed: Typed) -> EngineResult<Typed> {
-        let columns = self.rows.columns.clone();
-        let seen = typed.expr.transform(|node| {
-            let own = match &node {
-                Expr::Column(column) => columns.iter().find(|own| own.column == *column),
-                _ => None,
-            };
-            let Some(own) = own else { return Ok(Transformed::no(node)) };
-            self.capture(node, own);
-            Ok(Transformed::yes(outer_reference(own)))
-        });
-        Ok(Typed { expr: seen.data().map_err(error::plan)?, ..typed })
-    }
-}
-
 /// Refuses a clause that reads the rows around and cannot.
 pub(crate) fn check_correlation(
     relation: &Relation,
@@ -387,12 +345,6 @@ pub(crate) fn check_correlation(
         }
         _ => Ok(()),
     }
-}
-
-/// A column of the rows around, as a sub-query's plan refers to it.
-fn outer_reference(column: &ScopeColumn) -> Expr {
-    let field = Field::new(&column.name, column.sql_type.arrow_type(), true);
-    Expr::OuterReferenceColumn(Arc::new(field), column.column.clone())
 }
 
 /// A plan as a sub-query that reads `captured` of the rows around it.

@@ -8,10 +8,9 @@ use tidemark_functions::CastMode;
 use tidemark_storage::TimeRange;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, TimestampUnit};
 
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::typing::is_comparison;
 use crate::binder::expressions::{constant, predicate as logic};
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 /// Sorted, disjoint, half-open ranges in the column's unit.
@@ -87,6 +86,14 @@ pub(crate) fn intersection(left: &[TimeRange], right: &[TimeRange]) -> Ranges {
         }
     }
     union(both)
+}
+
+/// What lies in the ranges so far, and in these.
+pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
+    match so_far {
+        Some(so_far) => intersection(&so_far, &found),
+        None => found,
+    }
 }
 
 fn complement(ranges: &[TimeRange]) -> Ranges {

@@ -1,12 +1,11 @@
 //! The seam to the function library: resolves operators, functions and casts, inserts the casts
 //! they ask for, and folds what is constant.
 
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, ScalarUDF, Volatility, lit};
+use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
     Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
-    in_64_bits, is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
+    is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -14,52 +13,6 @@ use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
 impl Typed {
-    /// A value known while binding.
-    pub(crate) fn literal(value: ScalarValue, sql_type: SqlType) -> Self {
-        Self { expr: lit(value.clone()), sql_type, constant: Some(value), parameter: None }
-    }
-
-    /// An expression whose value rows decide.
-    pub(crate) fn computed(expr: Expr, sql_type: SqlType) -> Self {
-        Self { expr, sql_type, constant: None, parameter: None }
-    }
-
-    /// The untyped null.
-    pub(crate) fn null() -> Self {
-        Self::literal(ScalarValue::Utf8View(None), SqlType::Null)
-    }
-
-    /// A truth value.
-    pub(crate) fn truth(value: bool) -> Self {
-        Self::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean)
-    }
-
-    /// What the function library wants to know of an argument.
-    pub(crate) fn argument(&self) -> Argument {
-        Argument { sql_type: self.sql_type, constant: self.constant.clone() }
-    }
-
-    /// Whether the value is the constant null.
-    pub(crate) fn is_null_constant(&self) -> bool {
-        self.constant.as_ref().is_some_and(ScalarValue::is_null)
-    }
-
-    /// The constant truth value it has, if it has one.
-    pub(crate) fn as_truth(&self) -> Option<bool> {
-        match self.constant {
-            Some(ScalarValue::Boolean(value)) => value,
-            _ => None,
-        }
-    }
-
-    /// The same value for what is not itself an INT: arithmetic of INTs does not wrap before.
-    pub(crate) fn unwrapped(self) -> Self {
-        match in_64_bits(&self.expr) {
-            Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),
-            _ => self,
-        }
-    }
-
     /// The same value, computed now when nothing but constants goes into it. What fails is left
     /// to fail at run time, as the dialect does.
     pub(crate) fn folded(self) -> Self {

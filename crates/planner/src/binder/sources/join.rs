@@ -11,12 +11,10 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{AsofKind, has_subquery};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::clauses::projection::never_null;
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::subquery::{check_correlation, subquery};
 use crate::binder::expressions::{predicate, unify};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{GoneColumn, Relation, ScopeColumn};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 /// Tables of one chain of joins: the time to plan it grows with the square of their number.
@@ -503,7 +501,7 @@ pub(crate) fn filled_in(
             if !lacks((index, column)) {
                 return column.expr();
             }
-            let value = never_null(Typed::computed(column.expr(), column.sql_type));
+            let value = Typed::computed(column.expr(), column.sql_type).never_null();
             value.expr.alias_qualified(column.column.relation.clone(), &column.column.name)
         })
         .collect();

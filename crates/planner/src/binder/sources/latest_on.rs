@@ -8,8 +8,7 @@ use tidemark_operators::{LatestOnNode, check_latest_keys};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::order::sort;
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {

@@ -1,60 +1,18 @@
 //! Functions of rows in the select list: `unnest(array)`, `generate_subscripts(array, 1)`. Each row
 //! of the sources comes once for each element; several functions go side by side.
 
-use std::sync::Arc;
-
 use datafusion::common::Column;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
+use datafusion::logical_expr::Expr;
 use tidemark_ast::CallNode;
 use tidemark_functions::CastMode;
-use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
+use tidemark_operators::{JsonField, JsonKind, UnnestItem};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog;
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::literal;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::state::list_rows::ListRows;
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
-
-/// What the list of one SELECT block takes apart.
-#[derive(Debug, Default)]
-pub(crate) struct ListRows {
-    /// What the columns of the elements are called, before their numbers.
-    prefix: String,
-    arguments: Vec<Expr>,
-    items: Vec<UnnestItem>,
-}
-
-impl ListRows {
-    /// The column that numbers the elements, from 1.
-    fn number(&self) -> String {
-        format!("{}n", self.prefix)
-    }
-
-    /// The rows of `source`, each as often as its longest array has elements.
-    pub(crate) fn over(self, source: Relation) -> EngineResult<Relation> {
-        if self.arguments.is_empty() {
-            return Ok(source);
-        }
-        let number = self.number();
-        let count = self.arguments.len();
-        let element = |index: usize| format!("{}{index}", self.prefix);
-        let mut exprs: Vec<Expr> = source.columns.iter().map(ScopeColumn::expr).collect();
-        exprs.extend((0..count).map(|index| Expr::Column(Column::new_unqualified(element(index)))));
-        exprs.push(Expr::Column(Column::new_unqualified(element(count))).alias(number));
-        let node = UnnestNode::try_new(
-            source.plan.clone(),
-            self.arguments,
-            self.items,
-            self.prefix,
-            false,
-        );
-        let node = Extension { node: Arc::new(node.map_err(error::plan)?) };
-        let plan = relation::project(LogicalPlan::Extension(node), exprs)?;
-        Ok(Relation { plan, timestamp: None, ascending: false, base: None, ..source })
-    }
-}
 
 impl Binder<'_> {
     /// A call of such a function; `None` for every other, and where no list is being bound.
@@ -114,16 +72,13 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::TypeMismatch, message, at));
             }
         };
-        if self.list_rows.as_ref().is_some_and(|rows| rows.prefix.is_empty()) {
+        if self.list_rows.as_ref().is_some_and(|rows| !rows.is_named()) {
             let prefix = format!("{} element ", self.relation_name());
-            self.list_rows = Some(ListRows { prefix, ..ListRows::default() });
+            self.list_rows = Some(ListRows::named(prefix));
         }
         let Some(rows) = &mut self.list_rows else {
             return Err(error::not_supported("rows of an array here are", at));
         };
-        let column = Column::new_unqualified(format!("{}{}", rows.prefix, rows.arguments.len()));
-        rows.arguments.push(array.expr);
-        rows.items.push(item);
-        Ok(Typed::computed(Expr::Column(column), raw))
+        Ok(Typed::computed(rows.element(array.expr, item), raw))
     }
 }

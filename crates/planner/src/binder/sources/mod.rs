@@ -6,8 +6,6 @@ pub(crate) mod latest_on;
 pub(crate) mod list_rows;
 pub(crate) mod pivot;
 pub(crate) mod recursive;
-pub(crate) mod relation;
-pub(crate) mod scope;
 pub(crate) mod source;
 pub(crate) mod table_function;
 pub(crate) mod time_join;

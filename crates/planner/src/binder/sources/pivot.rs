@@ -11,12 +11,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::Access;
 use crate::binder::clauses::aggregate::{Exprs, collect_aggregates};
-use crate::binder::expressions::expression::{Scope, has_aggregate};
+use crate::binder::expressions::expression::has_aggregate;
 use crate::binder::expressions::{constant, predicate};
 use crate::binder::names;
 use crate::binder::names::NameSet;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 use crate::visibility::denied;
 

@@ -9,17 +9,10 @@ use tidemark_ast::{Node, NodeId, SetOperator, Span};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::unify;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
-use crate::binder::{Binder, CommonTable, error};
-
-/// The rows of a recursive query that came last, while its right side is bound.
-#[derive(Debug, Clone)]
-pub(crate) struct LastRows {
-    rows: Relation,
-    /// Where they are read.
-    read_at: Option<Span>,
-}
+use crate::binder::state::common_table::{CommonTable, LastRows};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, ScopeColumn};
+use crate::binder::{Binder, error};
 
 impl Binder<'_> {
     /// The rows of a common table that may name itself.

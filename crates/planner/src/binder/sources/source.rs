@@ -7,8 +7,8 @@ use tidemark_border::Permission;
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::relation;
+use crate::binder::state::scope::Relation;
 use crate::binder::statements::view::read_only;
 use crate::binder::statements::view_sources::unbound;
 use crate::binder::{Binder, error};
@@ -17,7 +17,7 @@ impl Binder<'_> {
     /// Binds a source.
     pub(crate) fn source(&mut self, id: NodeId) -> EngineResult<Relation> {
         self.sources += 1;
-        self.count_sources(1, self.tree.span(id))?;
+        self.work.count_sources(1, self.tree.span(id))?;
         self.count_step(id)?;
         grown(|| self.source_at(id))
     }

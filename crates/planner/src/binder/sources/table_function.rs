@@ -13,11 +13,10 @@ use tidemark_functions::CastMode;
 use tidemark_types::calendar::add_months;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::accesses::Origin;
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, SERIES, ScopeColumn};
+use crate::binder::state::accesses::Origin;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn};
 use crate::binder::{Binder, error, names};
 
 /// Most rows that a generator makes while binding.

@@ -11,8 +11,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::binder::clauses::order;
 use crate::binder::expressions::predicate;
 use crate::binder::sources::join::{Condition, Side, combined, filled_in, side};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, Typed, error, names};
 
 /// The unit in which two timestamps are compared: in the coarser one a row could meet one that is

@@ -10,12 +10,10 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::accesses::Origin;
 use crate::binder::catalog::pg_catalog::is_catalog;
-use crate::binder::clauses::projection::never_null;
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::state::accesses::Origin;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 /// A column of the elements: its name, and the type it is shown in.
@@ -112,7 +110,7 @@ impl Binder<'_> {
             let column = Column::new_unqualified(format!("{prefix}{}", first + index));
             let raw = Typed::computed(Expr::Column(column.clone()), element.raw);
             let value = self.cast(raw, element.sql_type, CastMode::Explicit, at)?;
-            exprs.push(never_null(value).expr.alias(&column.name));
+            exprs.push(value.never_null().expr.alias(&column.name));
             joined.columns.push(ScopeColumn {
                 qualifier: Some(Arc::from(qualifier)),
                 name: element.name,

@@ -16,12 +16,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::binder::clauses::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
 use crate::binder::clauses::projection::{Replaced, Stage};
 use crate::binder::clauses::select::{Item, aliases_of};
-use crate::binder::expressions::expression::{Scope, has_window};
+use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::{constant, predicate};
 use crate::binder::sources::join::{Condition, combined};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
 use crate::binder::sources::time_join::{Terms, finer, in_time_order, only};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 /// One WINDOW JOIN of a chain.

@@ -10,8 +10,8 @@ use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::ttl_fits;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::relation;
+use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 

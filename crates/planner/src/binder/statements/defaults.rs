@@ -1,20 +1,17 @@
 //! DEFAULT: what a row gets in a column that it names no value for. Kept as the expression's text
 //! and tree, and computed anew for each statement, row by row where it differs from row to row.
 
-use std::sync::Arc;
-
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{ColumnDefinition, NodeId, Span, Tree};
 use tidemark_functions::CastMode;
-use tidemark_storage::{ColumnDefault, ColumnSchema, Snapshot, TableSchema};
+use tidemark_storage::{ColumnDefault, ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::Scope;
-use crate::binder::statements::insert::{refuse_conversion, runtime_value};
+use crate::binder::state::scope::Scope;
+use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::{Binder, error, names};
-use crate::{BindContext, Planner};
 
 /// The defaults of the columns that a statement names no values for.
 #[derive(Debug, Clone, Default)]
@@ -52,19 +49,6 @@ impl Defaults {
     }
 }
 
-impl Planner {
-    /// The defaults of the columns of a table that are not among `given`.
-    pub fn defaults(
-        schema: &TableSchema,
-        given: &[usize],
-        snapshot: &Arc<Snapshot>,
-        context: &BindContext,
-    ) -> EngineResult<Defaults> {
-        let nothing = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
-        Binder::new(&nothing, snapshot, context).defaults(schema, given)
-    }
-}
-
 impl Binder<'_> {
     /// The defaults of the columns that are not among `given`.
     pub(crate) fn defaults(
@@ -85,34 +69,6 @@ impl Binder<'_> {
             columns.push((index, expr));
         }
         Ok(Defaults { columns })
-    }
-
-    /// Works on another tree, as a part of this statement.
-    pub(crate) fn within<T>(
-        &mut self,
-        tree: &Tree,
-        work: impl FnOnce(&mut Binder<'_>) -> EngineResult<T>,
-    ) -> EngineResult<T> {
-        let mut inner = Binder {
-            parameters: std::mem::take(&mut self.parameters),
-            accesses: std::mem::take(&mut self.accesses),
-            ordered_aggregates: std::mem::take(&mut self.ordered_aggregates),
-            explaining: self.explaining,
-            views: std::mem::take(&mut self.views),
-            relations: self.relations,
-            work: self.work,
-            bound_views: std::mem::take(&mut self.bound_views),
-            ..Binder::new(tree, self.snapshot, self.context)
-        };
-        let outcome = work(&mut inner);
-        self.parameters = inner.parameters;
-        self.accesses = inner.accesses;
-        self.ordered_aggregates = inner.ordered_aggregates;
-        self.views = inner.views;
-        self.relations = inner.relations;
-        self.work = inner.work;
-        self.bound_views = inner.bound_views;
-        outcome
     }
 
     /// NOT NULL and DEFAULT of a column's definition.
@@ -141,17 +97,6 @@ impl Binder<'_> {
         let text = text.map_or_else(|| names::canonical(self.tree, id), |text| text.text.clone());
         column.default = Some(ColumnDefault { text, tree });
         Ok(())
-    }
-
-    /// The tree of one node.
-    pub(crate) fn part(&self, root: NodeId) -> Tree {
-        // Children come before their parents.
-        let count = root as usize + 1;
-        Tree {
-            nodes: self.tree.nodes.iter().take(count).cloned().collect(),
-            spans: self.tree.spans.iter().take(count).copied().collect(),
-            root,
-        }
     }
 
     fn default_expr(&mut self, id: NodeId, column: &ColumnSchema) -> EngineResult<Expr> {

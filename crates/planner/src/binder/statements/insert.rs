@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{
@@ -14,35 +13,13 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::relation;
+use crate::binder::state::relation;
+use crate::binder::state::scope::Scope;
+use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::statements::defaults::check_required;
-use crate::binder::statements::insert_values::{Cell, ValueRows};
+use crate::binder::statements::insert_values::{Cell, InsertTemplate, ValueRows};
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundInsert, BoundStatement, InsertSource, Returning};
-
-/// The rows of a VALUES list with parameters in it.
-#[derive(Debug, Clone)]
-pub struct InsertTemplate {
-    rows: ValueRows<'static>,
-}
-
-impl InsertTemplate {
-    /// The rows that these parameter rows make, in one batch. Values are text in the parameter's
-    /// own type.
-    pub fn rows<'p>(
-        &'p self,
-        parameter_rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
-    ) -> EngineResult<RecordBatch> {
-        self.rows.with_parameters(parameter_rows)?.batch()
-    }
-
-    /// Whether parameters stand inside expressions: then each row is to be bound with its values.
-    #[must_use]
-    pub fn is_computed(&self) -> bool {
-        self.rows.is_computed()
-    }
-}
 
 impl Binder<'_> {
     /// Binds INSERT.
@@ -326,43 +303,4 @@ fn insert_columns(schema: &TableSchema, names: &[Name]) -> EngineResult<Vec<usiz
         targets.push(index);
     }
     Ok(targets)
-}
-
-/// INSERT converts text to anything, and numbers to numbers and times; numbers do not become
-/// text by themselves.
-pub(crate) fn refuse_conversion(
-    from: SqlType,
-    to: SqlType,
-    shown: &str,
-    column: &str,
-) -> EngineResult<()> {
-    let number = |of: SqlType| of.is_integer() || of.is_floating();
-    let refused = match to {
-        SqlType::Symbol | SqlType::String | SqlType::Varchar => {
-            number(from) || from.is_timestamp() || from == SqlType::Date
-        }
-        SqlType::Boolean | SqlType::Uuid | SqlType::Ipv4 | SqlType::Binary => number(from),
-        SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Float => {
-            from.is_timestamp() || from == SqlType::Boolean && to == SqlType::Float
-        }
-        _ => false,
-    };
-    if !refused {
-        return Ok(());
-    }
-    let (from, to) = (from.name(), to.name());
-    Err(EngineError::new(
-        ErrorCode::TypeMismatch,
-        format!("inconvertible types: {from} -> {to} [from={shown}, to={column}]"),
-    ))
-}
-
-/// A value that cannot be converted is an error at position 0.
-pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> EngineError {
-    let mut engine = error::plan(failure);
-    if engine.code == ErrorCode::Internal {
-        engine.code = ErrorCode::InvalidValue;
-        engine.message = "a value of the row cannot be computed".into();
-    }
-    engine.at_if_missing(tidemark_types::Span::new(0, 0))
 }

@@ -16,8 +16,8 @@ use tidemark_functions::CastMode;
 use tidemark_storage::TableSchema;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Span, SqlType};
 
+use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::statements::defaults::Defaults;
-use crate::binder::statements::insert::{refuse_conversion, runtime_value};
 
 /// One cell of VALUES.
 #[derive(Debug, Clone)]
@@ -206,6 +206,29 @@ impl<'t> ValueRows<'t> {
             }
         }
         check_not_before_epoch(array)
+    }
+}
+
+/// The rows of a VALUES list with parameters in it.
+#[derive(Debug, Clone)]
+pub struct InsertTemplate {
+    pub(crate) rows: ValueRows<'static>,
+}
+
+impl InsertTemplate {
+    /// The rows that these parameter rows make, in one batch. Values are text in the parameter's
+    /// own type.
+    pub fn rows<'p>(
+        &'p self,
+        parameter_rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
+    ) -> EngineResult<RecordBatch> {
+        self.rows.with_parameters(parameter_rows)?.batch()
+    }
+
+    /// Whether parameters stand inside expressions: then each row is to be bound with its values.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.rows.is_computed()
     }
 }
 

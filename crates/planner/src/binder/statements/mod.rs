@@ -1,6 +1,7 @@
 //! Statements that are no queries.
 
 pub(crate) mod alter;
+pub(crate) mod conversion;
 pub(crate) mod create_table;
 pub(crate) mod ddl;
 pub(crate) mod defaults;

@@ -12,12 +12,11 @@ use tidemark_storage::{
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, TimestampUnit};
 
-use crate::binder::accesses::Origin;
 use crate::binder::expressions::constant;
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::time_range::timestamp_literal;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::ScopeColumn;
+use crate::binder::state::accesses::Origin;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Scope, ScopeColumn};
 use crate::binder::{Binder, error};
 use crate::{BoundFormat, BoundPartitions};
 
@@ -121,7 +120,7 @@ impl Binder<'_> {
                 })
             });
             let outcome = test.and_then(|test| constant::evaluate(&test.data));
-            if outcome.map_err(crate::binder::statements::insert::runtime_value)?
+            if outcome.map_err(crate::binder::statements::conversion::runtime_value)?
                 == ScalarValue::Boolean(Some(true))
             {
                 matching.push(floor);

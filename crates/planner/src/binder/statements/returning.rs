@@ -14,8 +14,8 @@ use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
 use crate::binder::expressions::expression::{has_aggregate, has_window};
-use crate::binder::sources::relation;
-use crate::binder::statements::insert::runtime_value;
+use crate::binder::state::relation;
+use crate::binder::statements::conversion::runtime_value;
 use crate::binder::{Binder, error, names};
 
 /// The list of RETURNING over the table's columns.

@@ -12,11 +12,12 @@ use tidemark_operators::ROW_ID;
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::expressions::expression::Scope;
-use crate::binder::sources::scope::Relation;
-use crate::binder::sources::{join, relation};
-use crate::binder::statements::insert::refuse_conversion;
-use crate::binder::{Binder, CommonTable, Typed, error};
+use crate::binder::sources::join;
+use crate::binder::state::common_table::CommonTable;
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::statements::conversion::refuse_conversion;
+use crate::binder::{Binder, Typed, error};
 use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 
 impl Binder<'_> {

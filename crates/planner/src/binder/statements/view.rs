@@ -13,7 +13,8 @@ use tidemark_border::Permission;
 use tidemark_catalog::{Owner, View};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::Relation;
+use crate::binder::state::views::BoundView;
 use crate::binder::statements::create_table::check_table_name;
 use crate::binder::statements::view_sources::new_id;
 use crate::binder::{Binder, error, names};
@@ -44,15 +45,6 @@ pub(crate) struct ViewState {
     pub(crate) timestamp: Option<usize>,
     /// The tables and views its query names.
     pub(crate) reads: Vec<String>,
-}
-
-/// A view's rows as they were bound, for its next use.
-#[derive(Debug, Clone)]
-pub(crate) struct BoundView {
-    rows: Relation,
-    reads: Vec<Access>,
-    /// Sources that one use counts for.
-    sources: usize,
 }
 
 impl Binder<'_> {
@@ -174,7 +166,7 @@ impl Binder<'_> {
         }
         if let Some(bound) = self.bound_views.get(&key).filter(|_| self.variables.is_empty()) {
             let BoundView { rows, reads, sources } = bound.clone();
-            self.count_sources(sources, name.span)?;
+            self.work.count_sources(sources, name.span)?;
             for access in reads {
                 self.accesses.note(access);
             }
@@ -322,7 +314,7 @@ impl Binder<'_> {
 
 /// The names and types of a relation's columns, as a client sees them.
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
-    let field = |column: &crate::binder::sources::scope::ScopeColumn| Field {
+    let field = |column: &crate::binder::state::scope::ScopeColumn| Field {
         name: names::reported(&column.name),
         sql_type: column.sql_type,
     };

@@ -13,40 +13,35 @@ use tidemark_storage::{Change, Snapshot, TableId, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
 use crate::BindContext;
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{GoneColumn, Relation, ScopeColumn};
-use crate::binder::{Binder, Planner, error};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn};
+use crate::binder::{Binder, error};
 
-/// By the node that names it.
-pub(crate) type ViewSources = Arc<BTreeMap<u32, ViewSource>>;
-
-impl Planner {
-    /// What has to be committed so that views which an older version made are bound to what their
-    /// names mean now. Views get their identifiers first: call it until nothing is left to do.
-    pub fn settle_views(
-        snapshot: &Arc<Snapshot>,
-        context: &BindContext,
-    ) -> EngineResult<Vec<Change>> {
-        let records = snapshot.records(RecordKind::View.name());
-        let views: Vec<View> =
-            records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect();
-        let nameless: Vec<&View> = views.iter().filter(|view| view.id.is_empty()).collect();
-        if !nameless.is_empty() {
-            let id = new_id(snapshot, context.now_micros);
-            return nameless
-                .iter()
-                .map(|view| View { id: id.clone(), ..(*view).clone() }.put())
-                .collect();
-        }
-        let mut changes = Vec::new();
-        for view in views.into_iter().filter(|view| view.sources.is_none()) {
-            // A tree of another version cannot be read: the view says so when it is used.
-            let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
-            let sources = Binder::new(&tree, snapshot, context).sources_of(&tree);
-            changes.push(View { sources: Some(sources), ..view }.put()?);
-        }
-        Ok(changes)
+/// What has to be committed so that views which an older version made are bound to what their
+/// names mean now. Views get their identifiers first: call it until nothing is left to do.
+pub(crate) fn settle_views(
+    snapshot: &Arc<Snapshot>,
+    context: &BindContext,
+) -> EngineResult<Vec<Change>> {
+    let records = snapshot.records(RecordKind::View.name());
+    let views: Vec<View> =
+        records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect();
+    let nameless: Vec<&View> = views.iter().filter(|view| view.id.is_empty()).collect();
+    if !nameless.is_empty() {
+        let id = new_id(snapshot, context.now_micros);
+        return nameless
+            .iter()
+            .map(|view| View { id: id.clone(), ..(*view).clone() }.put())
+            .collect();
     }
+    let mut changes = Vec::new();
+    for view in views.into_iter().filter(|view| view.sources.is_none()) {
+        // A tree of another version cannot be read: the view says so when it is used.
+        let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
+        let sources = Binder::new(&tree, snapshot, context).sources_of(&tree);
+        changes.push(View { sources: Some(sources), ..view }.put()?);
+    }
+    Ok(changes)
 }
 
 /// An identifier that no other view of the same name has.

@@ -8,8 +8,8 @@ use tidemark_types::{EngineResult, SqlType};
 
 use crate::binder::catalog::pg_catalog::layout::Layout;
 use crate::binder::catalog::pg_catalog::{DATABASE, DATABASE_OID, column_of};
-use crate::binder::sources::relation;
-use crate::binder::sources::scope::{Relation, ScopeColumn};
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {

@@ -22,7 +22,7 @@ use crate::binder::catalog::catalog_rows::{part_of, seen_columns};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
-use crate::binder::sources::scope::Relation;
+use crate::binder::state::scope::Relation;
 
 const DATABASE: &str = "qdb";
 const DATABASE_OID: i32 = 1;

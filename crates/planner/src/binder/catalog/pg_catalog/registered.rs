@@ -13,8 +13,8 @@ use crate::binder::catalog::pg_catalog::{
     INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, PG_CATALOG, SCHEMAS,
     of_kind, table_oid, view_oid,
 };
-use crate::binder::expressions::expression::Scope;
 use crate::binder::expressions::{constant, literal};
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 /// A type whose values are objects of the catalog.

@@ -8,8 +8,9 @@ use tidemark_ast::{Name, Span};
 use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::accesses::Origin;
 use crate::binder::error;
+use crate::binder::state::accesses::Origin;
+use crate::binder::state::typed::Typed;
 
 /// A column that names can find.
 #[derive(Debug, Clone)]
@@ -182,6 +183,46 @@ impl GoneColumn {
         let (name, source) = (&self.name, &self.qualifier);
         let message = format!("column '{name}' of '{source}' was dropped after the view was made");
         error::at(ErrorCode::InvalidValue, message, at)
+    }
+}
+
+/// A name given to a select item, visible to later ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Alias {
+    pub(crate) name: String,
+    pub(crate) value: Typed,
+}
+
+/// What an expression may refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    /// Columns; `None` where no row is in scope.
+    pub(crate) relation: Option<&'s Relation>,
+    /// Names of select items.
+    pub(crate) aliases: &'s [Alias],
+    /// Whether aliases win over columns.
+    pub(crate) aliases_first: bool,
+    /// Whether aggregates are allowed.
+    pub(crate) aggregates: bool,
+    /// Whether window functions are allowed.
+    pub(crate) windows: bool,
+}
+
+impl<'s> Scope<'s> {
+    /// Constants only.
+    pub(crate) fn empty() -> Self {
+        Scope {
+            relation: None,
+            aliases: &[],
+            aliases_first: false,
+            aggregates: false,
+            windows: false,
+        }
+    }
+
+    /// The rows of a relation, without aggregates: WHERE, ON, PARTITION BY.
+    pub(crate) fn rows(relation: &'s Relation) -> Self {
+        Scope { relation: Some(relation), ..Scope::empty() }
     }
 }
 

@@ -12,9 +12,9 @@ use tidemark_operators::{SnapshotTable, check_lookups};
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
-use crate::binder::accesses::{Accesses, Origin};
 use crate::binder::error;
-use crate::binder::sources::scope::{BaseScan, Relation, ScopeColumn};
+use crate::binder::state::accesses::{Accesses, Origin};
+use crate::binder::state::scope::{BaseScan, Relation, ScopeColumn};
 
 /// The expressions of each row.
 pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {

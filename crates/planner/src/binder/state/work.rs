@@ -1,12 +1,14 @@
 //! Bounds of binding: a short text may stand for a large plan, since names given to expressions,
 //! variables, common tables and views are written out wherever they are used.
 
-use tidemark_ast::{NodeId, Span};
+use datafusion::logical_expr::Expr;
+use tidemark_ast::Span;
 use tidemark_operators::{MOST_PLAN_NODES, PlanSize, too_many_nodes};
 use tidemark_types::bounded::check_stop;
-use tidemark_types::{EngineResult, ErrorCode};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::{Binder, Typed, error};
+use crate::binder::error;
+use crate::binder::state::typed::Typed;
 
 /// Expressions and queries bound for one statement, at most, constants among them.
 const MOST_STEPS: usize = 1_000_000;
@@ -28,24 +30,24 @@ pub(crate) struct Work {
     pub(crate) sources: usize,
 }
 
-impl Binder<'_> {
+impl Work {
     /// Counts something that is bound.
-    pub(crate) fn count_step(&mut self, id: NodeId) -> EngineResult<()> {
-        self.work.steps += 1;
-        if self.work.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) {
+    pub(crate) fn count_step(&mut self, at: Span) -> EngineResult<()> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) {
             check_stop()?;
         }
-        if self.work.steps > MOST_STEPS {
+        if self.steps > MOST_STEPS {
             let message = format!("the statement has too many expressions [max={MOST_STEPS}]");
-            return Err(error::at(ErrorCode::StatementTooComplex, message, self.tree.span(id)));
+            return Err(error::at(ErrorCode::StatementTooComplex, message, at));
         }
         Ok(())
     }
 
     /// Counts sources; `at` is where they are named.
     pub(crate) fn count_sources(&mut self, more: usize, at: Span) -> EngineResult<()> {
-        self.work.sources += more;
-        if self.work.sources > MOST_SOURCES {
+        self.sources += more;
+        if self.sources > MOST_SOURCES {
             let message = format!(
                 "too many tables and sub-queries in a statement [limit={MOST_SOURCES}]: common \
                  tables and views count once for each use"
@@ -55,36 +57,35 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Binds an expression within the bounds.
-    pub(crate) fn within_bounds(
-        &mut self,
-        id: NodeId,
-        bind: impl FnOnce(&mut Self) -> EngineResult<Typed>,
-    ) -> EngineResult<Typed> {
-        self.count_step(id)?;
-        self.work.nesting += 1;
-        let bound = bind(self);
-        self.work.nesting -= 1;
-        let bound = bound?;
-        let located = |failure: tidemark_types::EngineError| {
-            failure.at_if_missing(error::span(self.tree.span(id)))
-        };
-        let nodes = PlanSize::of_expr(&bound.expr).map_err(located)?.nodes;
-        if self.work.nesting == 0 {
-            self.work.nodes += nodes;
-            if self.work.nodes > MOST_PLAN_NODES {
+    /// An expression is being bound, with others around it or in it.
+    pub(crate) fn begin_expression(&mut self) {
+        self.nesting += 1;
+    }
+
+    /// It was bound, or failed.
+    pub(crate) fn end_expression(&mut self) {
+        self.nesting -= 1;
+    }
+
+    /// Counts the nodes of an expression that was bound.
+    pub(crate) fn count_nodes(&mut self, expr: &Expr, at: Span) -> EngineResult<()> {
+        let located = |failure: EngineError| failure.at_if_missing(error::span(at));
+        let nodes = PlanSize::of_expr(expr).map_err(located)?.nodes;
+        if self.nesting == 0 {
+            self.nodes += nodes;
+            if self.nodes > MOST_PLAN_NODES {
                 return Err(located(too_many_nodes()));
             }
         }
-        Ok(bound)
-    }
-
-    /// Refuses to write an expression so many times.
-    pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
-        let nodes = PlanSize::of_expr(&value.expr)?.nodes;
-        if nodes.saturating_mul(times) > MOST_PLAN_NODES {
-            return Err(too_many_nodes().at_if_missing(error::span(at)));
-        }
         Ok(())
     }
+}
+
+/// Refuses to write an expression so many times.
+pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
+    let nodes = PlanSize::of_expr(&value.expr)?.nodes;
+    if nodes.saturating_mul(times) > MOST_PLAN_NODES {
+        return Err(too_many_nodes().at_if_missing(error::span(at)));
+    }
+    Ok(())
 }

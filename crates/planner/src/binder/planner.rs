@@ -1,0 +1,269 @@
+//! The entry to the binder: statements, and questions that are asked without one.
+
+use std::sync::Arc;
+
+use tidemark_ast::{BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree};
+use tidemark_border::Permission;
+use tidemark_operators::PlanSize;
+use tidemark_storage::{Change, Snapshot, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
+
+use crate::binder::catalog::show;
+use crate::binder::expressions::constant;
+use crate::binder::expressions::restriction::Restriction;
+use crate::binder::state::binder::{Binder, WHOLE};
+use crate::binder::state::conditions::Conditions;
+use crate::binder::statements::defaults::Defaults;
+use crate::binder::statements::{view, view_sources};
+use crate::binder::{error, unsupported};
+use crate::visibility::denied;
+use crate::{
+    Access, BindContext, BoundExplain, BoundMaintenance, BoundQuery, BoundStatement,
+    MaintenanceAction,
+};
+
+/// Binds statements.
+pub struct Planner;
+
+impl Planner {
+    /// Binds a statement against a snapshot.
+    ///
+    /// Errors carry the span of the token that caused them.
+    pub fn bind(
+        tree: &Tree,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<BoundStatement> {
+        let binder = Binder::new(tree, snapshot, context);
+        let accesses = binder.accesses.clone();
+        let statement = binder.statement(tree.root);
+        let statement =
+            statement.map_err(|failure| hidden(failure, &accesses.list(), snapshot, context))?;
+        if let Some(plan) = statement.plan() {
+            PlanSize::of(plan)?;
+        }
+        if context.read_only && statement.writes() {
+            return Err(EngineError::new(
+                ErrorCode::ReadOnly,
+                "Write permission denied: the session is read-only",
+            ));
+        }
+        Ok(statement)
+    }
+
+    /// What the values in `context` mean to conditions of the same tree and snapshot; `None` where
+    /// they may mean another plan, which is for [`Planner::bind`] to make.
+    pub fn restriction(
+        conditions: &Conditions,
+        tree: &Tree,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Option<Restriction>> {
+        Binder::new(tree, snapshot, context).restriction(conditions)
+    }
+
+    /// The defaults of the columns of a table that are not among `given`.
+    pub fn defaults(
+        schema: &TableSchema,
+        given: &[usize],
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Defaults> {
+        let nothing = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
+        Binder::new(&nothing, snapshot, context).defaults(schema, given)
+    }
+
+    /// What has to be committed so that views which an older version made are bound to what their
+    /// names mean now. Views get their identifiers first: call it until nothing is left to do.
+    pub fn settle_views(
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Vec<Change>> {
+        view_sources::settle_views(snapshot, context)
+    }
+}
+
+/// Mistakes in statements on tables that the user sees in part: one that comes after a column that
+/// is not for the user is reported as the refusal it would have been, and a column that does not
+/// exist looks like one that is not for the user.
+fn hidden(
+    failure: EngineError,
+    accesses: &[Access],
+    snapshot: &Snapshot,
+    context: &BindContext,
+) -> EngineError {
+    let Some(visibility) = context.visibility.as_ref() else { return failure };
+    if failure.code == ErrorCode::AccessDenied {
+        return failure;
+    }
+    let own = |access: &&Access| access.view.is_none() && !access.table.is_empty();
+    for access in accesses.iter().filter(own) {
+        let table = snapshot.table(&access.table);
+        let designated = table.as_ref().and_then(|table| table.schema().timestamp_column());
+        let is_unseen = |column: &&String| {
+            let is_designated = designated.is_some_and(|known| known.name == **column);
+            column.as_str() != WHOLE
+                && !visibility.sees_column(&access.table, column, is_designated)
+        };
+        if let Some(column) = access.columns.iter().find(is_unseen) {
+            let refused = denied(access.permission, &format!("{}({column})", access.table));
+            return EngineError { span: failure.span, ..refused };
+        }
+    }
+    let column = failure.message.strip_prefix(error::INVALID_COLUMN);
+    let partly = accesses.iter().filter(own).find(|access| !visibility.sees_whole(&access.table));
+    match (failure.code, column, partly) {
+        (ErrorCode::ColumnNotFound, Some(column), Some(Access { table, .. })) => {
+            let column = column.rsplit('.').next().unwrap_or_default();
+            let refused = denied(Permission::Select, &format!("{table}({column})"));
+            EngineError { span: failure.span, ..refused }
+        }
+        _ => failure,
+    }
+}
+
+impl Binder<'_> {
+    fn statement(mut self, id: NodeId) -> EngineResult<BoundStatement> {
+        let node = self.node(id)?;
+        match node {
+            Node::Query { .. } | Node::Select(_) | Node::SetOperation { .. } => {
+                self.query_statement(id, "SELECT")
+            }
+            Node::Values { .. } => self.query_statement(id, "SELECT"),
+            Node::Show { .. } => self.query_statement(id, "SHOW"),
+            Node::Explain { stage, analyze, statement } => {
+                let stage = *stage;
+                let tree = match stage {
+                    ExplainStage::Ast => show::tree_lines(self.tree)?,
+                    _ => Vec::new(),
+                };
+                self.explaining = true;
+                let statement = Box::new(self.statement(*statement)?);
+                let analyze = *analyze;
+                Ok(BoundStatement::Explain(BoundExplain { stage, analyze, statement, tree }))
+            }
+            Node::Insert(insert) => self.insert(insert),
+            Node::CreateTable(create) => self.create_table(create),
+            Node::Drop { .. }
+            | Node::DropAllTables
+            | Node::Truncate { .. }
+            | Node::Rename { .. }
+            | Node::AlterTable { .. } => self.schema_change(node),
+            Node::Session { words } => Ok(session(words)),
+            Node::Backup {
+                backup: BackupStatement::CheckpointCreate | BackupStatement::SnapshotPrepare,
+            } => self.maintenance(MaintenanceAction::CheckpointCreate, None),
+            Node::Backup {
+                backup: BackupStatement::CheckpointRelease | BackupStatement::SnapshotComplete,
+            } => self.maintenance(MaintenanceAction::CheckpointRelease, None),
+            Node::Check { table } => self.maintenance(MaintenanceAction::Check, table.as_ref()),
+            Node::Recover { table, skip } => {
+                let action = if *skip {
+                    MaintenanceAction::SkipDamage
+                } else {
+                    MaintenanceAction::ShowLosses
+                };
+                self.maintenance(action, Some(table))
+            }
+            Node::CancelQuery { id } => self.cancel_query(*id),
+            Node::Empty => Ok(BoundStatement::Empty),
+            Node::Update(update) => self.update(update),
+            Node::Delete(delete) => self.delete(delete),
+            Node::CreateView {
+                what,
+                name,
+                query,
+                query_text,
+                if_not_exists,
+                or_replace,
+                options,
+                ..
+            } => self.define_view(&view::Definition {
+                what: *what,
+                name,
+                query: *query,
+                text: query_text,
+                if_not_exists: *if_not_exists,
+                or_replace: *or_replace,
+                alter: options.iter().any(|option| option.name.text == "ALTER"),
+                owner: owner_of(options),
+            }),
+            Node::CompileView { view } => self.compile_view(view),
+            _ => unsupported::statement(self.tree, id, node),
+        }
+    }
+
+    fn query_statement(
+        mut self,
+        id: NodeId,
+        command: &'static str,
+    ) -> EngineResult<BoundStatement> {
+        let relation = self.query(id)?;
+        self.report_deferred()?;
+        let columns: Vec<Field> = view::fields(&relation);
+        let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
+        Ok(BoundStatement::Query(BoundQuery {
+            // To clients the designated timestamp says how the rows are ordered.
+            timestamp: relation.timestamp.filter(|_| !relation.is_unordered()),
+            plan: relation.plan,
+            columns,
+            parameters: self.parameters.types(),
+            conditions,
+            accesses: self.accesses.list(),
+            command,
+        }))
+    }
+
+    fn maintenance(
+        &mut self,
+        action: MaintenanceAction,
+        table: Option<&Name>,
+    ) -> EngineResult<BoundStatement> {
+        let permission = match action {
+            MaintenanceAction::CheckpointCreate
+            | MaintenanceAction::CheckpointRelease
+            | MaintenanceAction::Check => Permission::Snapshot,
+            MaintenanceAction::ShowLosses | MaintenanceAction::SkipDamage => {
+                Permission::SystemAdmin
+            }
+        };
+        let table = table.map(|name| self.writable_table(name, permission)).transpose()?;
+        let accesses = vec![Access::new("", permission)];
+        Ok(BoundStatement::Maintenance(BoundMaintenance { action, table, accesses }))
+    }
+
+    fn cancel_query(&mut self, id: NodeId) -> EngineResult<BoundStatement> {
+        let value = self.constant(id)?;
+        match value.and_then(|value| constant::as_i64(&value)) {
+            Some(query) if query >= 0 => {
+                let of = self.context.only_queries_of().map(str::to_owned);
+                let at = error::span(self.tree.span(id));
+                Ok(BoundStatement::CancelQuery { id: query as u64, at, of })
+            }
+            _ => Err(error::at(
+                ErrorCode::InvalidValue,
+                "non-negative integer literal expected as query id",
+                self.tree.span(id),
+            )),
+        }
+    }
+}
+
+/// OWNED BY.
+fn owner_of(options: &[OptionValue]) -> Option<&str> {
+    let owned = options.iter().find(|option| option.name.text.eq_ignore_ascii_case("OWNED"))?;
+    owned.value.as_ref().map(|owner| owner.text.as_str())
+}
+
+/// Session words are taken as they come; the tag's word is the first, or both of two-word verbs.
+fn session(words: &[String]) -> BoundStatement {
+    let first = words.first().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
+    let command = match first.as_str() {
+        "START" => "BEGIN".to_owned(),
+        "END" => "COMMIT".to_owned(),
+        "ABORT" => "ROLLBACK".to_owned(),
+        "DISCARD" => "DISCARD ALL".to_owned(),
+        _ => first,
+    };
+    BoundStatement::Session { words: words.to_vec(), command }
+}

@@ -1,0 +1,204 @@
+//! One statement's binding in progress: what is in scope, what was met, what it took. Everything
+//! above adds methods that bind; this file knows none of them.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use tidemark_ast::{Name, NamedWindow, Node, NodeId, Tree};
+use tidemark_border::Permission;
+use tidemark_storage::Snapshot;
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::binder::error;
+use crate::binder::state::accesses::Accesses;
+use crate::binder::state::common_table::CommonTable;
+use crate::binder::state::conditions::ParameterUses;
+use crate::binder::state::list_rows::ListRows;
+use crate::binder::state::outer_rows::OuterRows;
+use crate::binder::state::parameters::Parameters;
+use crate::binder::state::typed::Typed;
+use crate::binder::state::views::{BoundView, ViewSources};
+use crate::binder::state::work::Work;
+use crate::visibility::{Visibility, denied};
+use crate::{Access, BindContext};
+
+/// Represents all columns of a table where it is read as a whole; no column has this name.
+pub(crate) const WHOLE: &str = "*";
+
+/// One statement's binding in progress.
+pub(crate) struct Binder<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) snapshot: &'a Arc<Snapshot>,
+    pub(crate) context: &'a BindContext,
+    pub(crate) parameters: Parameters,
+    pub(crate) parameter_uses: ParameterUses,
+    pub(crate) accesses: Accesses,
+    /// Common table expressions in scope, innermost last.
+    pub(crate) common_tables: Vec<CommonTable>,
+    /// Values of `@name`, innermost last.
+    pub(crate) variables: Vec<HashMap<String, NodeId>>,
+    /// Windows that SELECT blocks name, innermost last.
+    pub(crate) named_windows: Vec<NamedWindow>,
+    /// Rows around the sub-query that is being bound, innermost last.
+    pub(crate) outer: Vec<OuterRows>,
+    /// Names of the aggregates met whose result depends on the order of rows.
+    pub(crate) ordered_aggregates: HashSet<String>,
+    /// What random functions draw their numbers from, once `long_sequence` gave seeds.
+    pub(crate) seed: Option<u64>,
+    /// Whether the statement is explained, not run.
+    pub(crate) explaining: bool,
+    /// An error of a source that gives way to errors of the select list.
+    pub(crate) deferred: Option<EngineError>,
+    /// Views whose queries are being bound, the innermost last, by their folded names.
+    pub(crate) views: Vec<String>,
+    /// Whether a view's query is being bound: its names are not the user's.
+    pub(crate) beneath_view: bool,
+    /// What the names of that query mean; without it they mean what has the name now.
+    pub(crate) view_sources: Option<ViewSources>,
+    /// What the statement asks for and has no effect here.
+    pub(crate) notices: Vec<&'static str>,
+    /// What the select list that is being bound takes apart.
+    pub(crate) list_rows: Option<ListRows>,
+    /// Relations named so far; plans refer to each by a name of its own.
+    relations: usize,
+    /// Sources bound so far, without those of views.
+    pub(crate) sources: usize,
+    /// What binding took so far.
+    pub(crate) work: Work,
+    /// Views bound so far, as they are for statements that override none of their variables.
+    pub(crate) bound_views: HashMap<String, BoundView>,
+}
+
+impl<'a> Binder<'a> {
+    /// Nothing of the statement bound yet.
+    pub(crate) fn new(
+        tree: &'a Tree,
+        snapshot: &'a Arc<Snapshot>,
+        context: &'a BindContext,
+    ) -> Self {
+        Self {
+            tree,
+            snapshot,
+            context,
+            parameters: Parameters::new(context),
+            parameter_uses: ParameterUses::default(),
+            accesses: Accesses::default(),
+            common_tables: Vec::new(),
+            variables: Vec::new(),
+            named_windows: Vec::new(),
+            outer: Vec::new(),
+            ordered_aggregates: HashSet::new(),
+            seed: None,
+            explaining: false,
+            deferred: None,
+            views: Vec::new(),
+            beneath_view: false,
+            view_sources: None,
+            notices: Vec::new(),
+            list_rows: None,
+            relations: 0,
+            sources: 0,
+            work: Work::default(),
+            bound_views: HashMap::new(),
+        }
+    }
+
+    /// A name no other relation of this statement has.
+    pub(crate) fn relation_name(&mut self) -> String {
+        self.relations += 1;
+        format!("r{}", self.relations)
+    }
+
+    /// A node that must be there.
+    pub(crate) fn node(&self, id: NodeId) -> EngineResult<&'a Node> {
+        self.tree.get(id).ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
+    }
+
+    /// Works on another tree, as a part of this statement.
+    pub(crate) fn within<T>(
+        &mut self,
+        tree: &Tree,
+        work: impl FnOnce(&mut Binder<'_>) -> EngineResult<T>,
+    ) -> EngineResult<T> {
+        let mut inner = Binder {
+            parameters: std::mem::take(&mut self.parameters),
+            accesses: std::mem::take(&mut self.accesses),
+            ordered_aggregates: std::mem::take(&mut self.ordered_aggregates),
+            explaining: self.explaining,
+            views: std::mem::take(&mut self.views),
+            relations: self.relations,
+            work: self.work,
+            bound_views: std::mem::take(&mut self.bound_views),
+            ..Binder::new(tree, self.snapshot, self.context)
+        };
+        let outcome = work(&mut inner);
+        self.parameters = inner.parameters;
+        self.accesses = inner.accesses;
+        self.ordered_aggregates = inner.ordered_aggregates;
+        self.views = inner.views;
+        self.relations = inner.relations;
+        self.work = inner.work;
+        self.bound_views = inner.bound_views;
+        outcome
+    }
+
+    /// The tree of one node.
+    pub(crate) fn part(&self, root: NodeId) -> Tree {
+        // Children come before their parents.
+        let count = root as usize + 1;
+        Tree {
+            nodes: self.tree.nodes.iter().take(count).cloned().collect(),
+            spans: self.tree.spans.iter().take(count).copied().collect(),
+            root,
+        }
+    }
+
+    /// Fails if a source had an error.
+    pub(crate) fn report_deferred(&mut self) -> EngineResult<()> {
+        self.deferred.take().map_or(Ok(()), Err)
+    }
+
+    /// Counts something that is bound.
+    pub(crate) fn count_step(&mut self, id: NodeId) -> EngineResult<()> {
+        self.work.count_step(self.tree.span(id))
+    }
+
+    /// Binds an expression within the bounds.
+    pub(crate) fn within_bounds(
+        &mut self,
+        id: NodeId,
+        bind: impl FnOnce(&mut Self) -> EngineResult<Typed>,
+    ) -> EngineResult<Typed> {
+        self.count_step(id)?;
+        self.work.begin_expression();
+        let bound = bind(self);
+        self.work.end_expression();
+        let bound = bound?;
+        self.work.count_nodes(&bound.expr, self.tree.span(id))?;
+        Ok(bound)
+    }
+
+    /// What of the catalog the user sees; `None`: everything.
+    pub(crate) fn visibility(&self) -> Option<&'a Visibility> {
+        self.context.visibility.as_ref()
+    }
+
+    /// Refuses a name on which the user has no right, be it there or not.
+    pub(crate) fn must_see(&self, name: &Name, permission: Permission) -> EngineResult<()> {
+        let sees = self.visibility().is_none_or(|visibility| visibility.sees(&name.text));
+        if sees || self.beneath_view {
+            return Ok(());
+        }
+        Err(denied(permission, &name.text).at(error::span(name.span)))
+    }
+
+    /// Notes that all of a table or view is read, whatever columns it has.
+    pub(crate) fn note_whole(&mut self, table: &str) {
+        self.note_read(table, vec![WHOLE.to_owned()]);
+    }
+
+    /// Notes that a table is read.
+    pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
+        self.accesses.note(Access { columns, ..Access::new(table, Permission::Select) });
+    }
+}

@@ -1,0 +1,74 @@
+//! Parameters: `$1`, `$2`, …. A parameter's type is what the client declared, else what its
+//! first use asks for, else VARCHAR.
+
+use tidemark_types::SqlType;
+
+use crate::{BindContext, ParameterType};
+
+/// Types of the parameters met so far.
+#[derive(Debug, Default)]
+pub(crate) struct Parameters {
+    types: Vec<Option<SqlType>>,
+    /// Those that are arrays of `PostgreSQL`.
+    arrays: Vec<(u32, &'static str)>,
+}
+
+impl Parameters {
+    pub(crate) fn new(context: &BindContext) -> Self {
+        let mut own = Self::default();
+        for (declared, index) in context.parameter_types.iter().zip(1..) {
+            own.types.push(match declared {
+                Some(ParameterType::Array(name)) => {
+                    own.arrays.push((index, name));
+                    Some(SqlType::Varchar)
+                }
+                Some(ParameterType::Value(sql_type)) => Some(*sql_type),
+                None => None,
+            });
+        }
+        own
+    }
+
+    /// Whether it is text, or may become text.
+    pub(crate) fn is_text(&mut self, index: u32) -> bool {
+        !self.is_array(index) && self.slot(index).is_none_or(SqlType::is_text)
+    }
+
+    /// Whether it is an array of `PostgreSQL`.
+    pub(crate) fn is_array(&self, index: u32) -> bool {
+        self.arrays.iter().any(|(own, _)| *own == index)
+    }
+
+    /// Notes that it is an array of `PostgreSQL`.
+    pub(crate) fn make_array(&mut self, index: u32, array: &'static str) {
+        self.arrays.push((index, array));
+    }
+
+    /// Its type, while that is known.
+    pub(crate) fn slot(&mut self, index: u32) -> &mut Option<SqlType> {
+        let position = (index as usize).saturating_sub(1);
+        if self.types.len() <= position {
+            self.types.resize(position + 1, None);
+        }
+        &mut self.types[position]
+    }
+
+    /// Gives a parameter its type unless it has one; returns the type it has.
+    pub(crate) fn settle(&mut self, index: u32, wanted: SqlType) -> SqlType {
+        *self.slot(index).get_or_insert(match wanted {
+            // Values come as text; what is interned or one character long is text to a client.
+            SqlType::Null | SqlType::Symbol | SqlType::Char => SqlType::Varchar,
+            other => other,
+        })
+    }
+
+    /// The types, open ones as VARCHAR.
+    pub(crate) fn types(&self) -> Vec<ParameterType> {
+        let of = |(known, index): (&Option<SqlType>, u32)| {
+            let array = self.arrays.iter().find(|(own, _)| *own == index);
+            let value = ParameterType::Value(known.unwrap_or(SqlType::Varchar));
+            array.map_or(value, |(_, name)| ParameterType::Array(name))
+        };
+        self.types.iter().zip(1..).map(of).collect()
+    }
+}

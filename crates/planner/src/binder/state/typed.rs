@@ -1,0 +1,79 @@
+//! An expression with its SQL type, which Arrow's type does not tell.
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::{Expr, lit};
+use tidemark_functions::{Argument, in_64_bits};
+use tidemark_types::SqlType;
+
+/// An expression with the SQL type the binder gave it.
+#[derive(Debug, Clone)]
+pub(crate) struct Typed {
+    pub(crate) expr: Expr,
+    pub(crate) sql_type: SqlType,
+    /// Its value, when it is known while binding.
+    pub(crate) constant: Option<ScalarValue>,
+    /// The parameter it is, while its type is still open.
+    pub(crate) parameter: Option<u32>,
+}
+
+impl Typed {
+    /// A value known while binding.
+    pub(crate) fn literal(value: ScalarValue, sql_type: SqlType) -> Self {
+        Self { expr: lit(value.clone()), sql_type, constant: Some(value), parameter: None }
+    }
+
+    /// An expression whose value rows decide.
+    pub(crate) fn computed(expr: Expr, sql_type: SqlType) -> Self {
+        Self { expr, sql_type, constant: None, parameter: None }
+    }
+
+    /// The untyped null.
+    pub(crate) fn null() -> Self {
+        Self::literal(ScalarValue::Utf8View(None), SqlType::Null)
+    }
+
+    /// A truth value.
+    pub(crate) fn truth(value: bool) -> Self {
+        Self::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean)
+    }
+
+    /// What the function library wants to know of an argument.
+    pub(crate) fn argument(&self) -> Argument {
+        Argument { sql_type: self.sql_type, constant: self.constant.clone() }
+    }
+
+    /// Whether the value is the constant null.
+    pub(crate) fn is_null_constant(&self) -> bool {
+        self.constant.as_ref().is_some_and(ScalarValue::is_null)
+    }
+
+    /// The constant truth value it has, if it has one.
+    pub(crate) fn as_truth(&self) -> Option<bool> {
+        match self.constant {
+            Some(ScalarValue::Boolean(value)) => value,
+            _ => None,
+        }
+    }
+
+    /// The same value for what is not itself an INT: arithmetic of INTs does not wrap before.
+    pub(crate) fn unwrapped(self) -> Self {
+        match in_64_bits(&self.expr) {
+            Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),
+            _ => self,
+        }
+    }
+
+    /// Makes sure that what is not nullable in the dialect is not null in the plan.
+    pub(crate) fn never_null(self) -> Self {
+        let zero = match self.sql_type {
+            SqlType::Boolean => lit(false),
+            SqlType::Byte => lit(0_i8),
+            SqlType::Short => lit(0_i16),
+            _ => return self,
+        };
+        let test = Box::new(self.expr.clone().is_not_null());
+        let case = Case::new(None, vec![(test, Box::new(self.expr))], Some(Box::new(zero)));
+        Self::computed(Expr::Case(case), self.sql_type)
+    }
+}

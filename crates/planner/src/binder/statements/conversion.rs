@@ -1,0 +1,44 @@
+//! Values that are written into columns: what becomes what, and what is said where it does not.
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::error;
+
+/// INSERT converts text to anything, and numbers to numbers and times; numbers do not become
+/// text by themselves.
+pub(crate) fn refuse_conversion(
+    from: SqlType,
+    to: SqlType,
+    shown: &str,
+    column: &str,
+) -> EngineResult<()> {
+    let number = |of: SqlType| of.is_integer() || of.is_floating();
+    let refused = match to {
+        SqlType::Symbol | SqlType::String | SqlType::Varchar => {
+            number(from) || from.is_timestamp() || from == SqlType::Date
+        }
+        SqlType::Boolean | SqlType::Uuid | SqlType::Ipv4 | SqlType::Binary => number(from),
+        SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Float => {
+            from.is_timestamp() || from == SqlType::Boolean && to == SqlType::Float
+        }
+        _ => false,
+    };
+    if !refused {
+        return Ok(());
+    }
+    let (from, to) = (from.name(), to.name());
+    Err(EngineError::new(
+        ErrorCode::TypeMismatch,
+        format!("inconvertible types: {from} -> {to} [from={shown}, to={column}]"),
+    ))
+}
+
+/// A value that cannot be converted is an error at position 0.
+pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> EngineError {
+    let mut engine = error::plan(failure);
+    if engine.code == ErrorCode::Internal {
+        engine.code = ErrorCode::InvalidValue;
+        engine.message = "a value of the row cannot be computed".into();
+    }
+    engine.at_if_missing(tidemark_types::Span::new(0, 0))
+}
