@@ -9,6 +9,8 @@ use tidemark_storage::{Change, Snapshot, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
 use crate::binder::catalog::show;
+use crate::binder::catalog::view::fields;
+use crate::binder::clauses::query::Clauses;
 use crate::binder::expressions::constant;
 use crate::binder::expressions::restriction::Restriction;
 use crate::binder::state::binder::{Binder, WHOLE};
@@ -34,7 +36,7 @@ impl Planner {
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<BoundStatement> {
-        let binder = Binder::new(tree, snapshot, context);
+        let binder = Binder::new(tree, snapshot, context, &Clauses);
         let accesses = binder.accesses.clone();
         let statement = binder.statement(tree.root);
         let statement =
@@ -59,7 +61,7 @@ impl Planner {
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<Option<Restriction>> {
-        Binder::new(tree, snapshot, context).restriction(conditions)
+        Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
     }
 
     /// The defaults of the columns of a table that are not among `given`.
@@ -70,7 +72,7 @@ impl Planner {
         context: &BindContext,
     ) -> EngineResult<Defaults> {
         let nothing = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
-        Binder::new(&nothing, snapshot, context).defaults(schema, given)
+        Binder::new(&nothing, snapshot, context, &Clauses).defaults(schema, given)
     }
 
     /// What has to be committed so that views which an older version made are bound to what their
@@ -200,7 +202,7 @@ impl Binder<'_> {
     ) -> EngineResult<BoundStatement> {
         let relation = self.query(id)?;
         self.report_deferred()?;
-        let columns: Vec<Field> = view::fields(&relation);
+        let columns: Vec<Field> = fields(&relation);
         let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
         Ok(BoundStatement::Query(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.

@@ -10,8 +10,8 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::texts;
 use crate::binder::catalog::show::create_table_text;
+use crate::binder::catalog::view::{ViewState, no_view};
 use crate::binder::state::scope::Relation;
-use crate::binder::statements::view::{ViewState, no_view};
 use crate::binder::{Binder, error};
 
 /// What SHOW CREATE DATABASE can be restricted to.

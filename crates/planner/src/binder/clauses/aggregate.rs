@@ -13,68 +13,13 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::clauses::grouping::is_grouping;
 use crate::binder::clauses::order;
-use crate::binder::clauses::projection::{Replaced, Stage};
-use crate::binder::clauses::select::Item;
+use crate::binder::clauses::stage::Item;
+use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
+use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
-
-/// Expressions in the order in which they were met, each once.
-#[derive(Debug, Default)]
-pub(crate) struct Exprs {
-    list: Vec<Expr>,
-    known: HashSet<Expr>,
-}
-
-impl Exprs {
-    /// Adds what is not there yet.
-    pub(crate) fn push(&mut self, expr: &Expr) {
-        if self.known.insert(expr.clone()) {
-            self.list.push(expr.clone());
-        }
-    }
-
-    pub(crate) fn into_vec(self) -> Vec<Expr> {
-        self.list
-    }
-}
-
-impl std::ops::Deref for Exprs {
-    type Target = [Expr];
-
-    fn deref(&self) -> &[Expr] {
-        &self.list
-    }
-}
-
-/// The aggregates of an expression, in order of appearance.
-pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
-    // The closure never fails.
-    let _ = expr.apply(|node| {
-        if let Expr::AggregateFunction(_) = node {
-            into.push(node);
-            return Ok(TreeNodeRecursion::Jump);
-        }
-        Ok(TreeNodeRecursion::Continue)
-    });
-}
-
-/// The columns of an expression that stand outside its aggregates.
-pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
-    let _ = expr.apply(|node| match node {
-        Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),
-        Expr::Column(_) => {
-            into.push(node);
-            Ok(TreeNodeRecursion::Jump)
-        }
-        _ => {
-            for read in captured(node).into_iter().flatten() {
-                collect_plain_columns(read, into);
-            }
-            Ok(TreeNodeRecursion::Continue)
-        }
-    });
-}
 
 impl Binder<'_> {
     /// Groups rows. `extras` are expressions of ORDER BY and HAVING, for their aggregates.
@@ -322,7 +267,7 @@ impl Binder<'_> {
             // The join with the rows around a correlated sub-query keeps no order.
             Some(column) if ordered && source.ascending && !self.outer.is_empty() => {
                 let key = datafusion::logical_expr::SortExpr::new(column.expr(), true, true);
-                order::sort(input, std::iter::once(key))?
+                relation::sort(input, std::iter::once(key))?
             }
             _ => input,
         };
@@ -332,7 +277,7 @@ impl Binder<'_> {
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
         } else if key_exprs.is_empty() && aggregate_exprs.is_empty() {
             // The empty grouping set: a row, whatever the input has.
-            crate::binder::state::relation::one_row().plan
+            relation::one_row().plan
         } else {
             let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)
                 .map_err(error::plan)?;

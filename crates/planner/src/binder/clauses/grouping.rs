@@ -4,16 +4,14 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::functions_aggregate::grouping::grouping_udaf;
-use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, Union, ident, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::projection::Replaced;
-use crate::binder::clauses::select::Item;
+use crate::binder::clauses::stage::Item;
+use crate::binder::clauses::stage::Replaced;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed, error};
 
 /// Most levels of one statement: each is an aggregation of its own.
@@ -172,27 +170,6 @@ impl Binder<'_> {
             }
             _ => self.member_levels(id, source, items, found),
         }
-    }
-
-    /// `grouping(key, …)`.
-    pub(crate) fn grouping_call(
-        &mut self,
-        call: &CallNode,
-        scope: &Scope<'_>,
-    ) -> EngineResult<Typed> {
-        if !scope.aggregates || call.arguments.is_empty() || call.arguments.len() > 31 {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "grouping needs 1 to 31 keys of GROUP BY",
-                call.name.span,
-            ));
-        }
-        let inner = Scope { aggregates: false, ..*scope };
-        let arguments = self.expressions(&call.arguments, &inner)?;
-        let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
-        let function =
-            AggregateFunction::new_udf(grouping_udaf(), arguments, false, None, Vec::new(), None);
-        Ok(Typed::computed(Expr::AggregateFunction(function), SqlType::Int))
     }
 
     /// Each level grouped by `group`, which receives keys and aggregates and returns a plan and

@@ -13,7 +13,6 @@ use datafusion::logical_expr::{
 use tidemark_ast::{Limit, NodeId};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::order;
 use crate::binder::expressions::constant;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
@@ -64,7 +63,7 @@ impl Binder<'_> {
         match source.timestamp_column() {
             Some(column) if source.ascending && !self.outer.is_empty() => {
                 let key = SortExpr::new(column.expr(), true, true);
-                let plan = order::sort(source.plan.clone(), std::iter::once(key))?;
+                let plan = relation::sort(source.plan.clone(), std::iter::once(key))?;
                 Ok(source.with_plan(plan))
             }
             _ => Ok(source),

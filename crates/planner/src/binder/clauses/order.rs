@@ -1,57 +1,12 @@
-//! ORDER BY. Null is the smallest value of every type but FLOAT and DOUBLE, where it is the
-//! greatest.
+//! ORDER BY: positions, and queries whose list is not in scope.
 
-use std::sync::Arc;
+use tidemark_ast::{Node, OrderItem, Span};
+use tidemark_types::{EngineResult, ErrorCode};
 
-use datafusion::logical_expr::{Expr, LogicalPlan, Sort, SortExpr};
-use tidemark_ast::{Node, NullsOrder, OrderItem, Span};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
-
+use crate::binder::expressions::sort_key::SortKey;
+use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
-
-/// One key of ORDER BY.
-#[derive(Debug, Clone)]
-pub(crate) struct SortKey {
-    /// Over the rows below the list.
-    pub(crate) expr: Expr,
-    /// The output column it is, if it is one.
-    pub(crate) output: Option<usize>,
-    pub(crate) descending: bool,
-    nulls_first: bool,
-}
-
-impl SortKey {
-    pub(crate) fn new(
-        item: &OrderItem,
-        expr: Expr,
-        sql_type: SqlType,
-        output: Option<usize>,
-    ) -> Self {
-        let nulls_first = match item.nulls {
-            Some(nulls) => nulls == NullsOrder::First,
-            None => sql_type.is_floating() == item.descending,
-        };
-        Self { expr, output, descending: item.descending, nulls_first }
-    }
-
-    /// The key over another expression of the same value.
-    pub(crate) fn sort(&self, expr: Expr) -> SortExpr {
-        SortExpr::new(expr, !self.descending, self.nulls_first)
-    }
-}
-
-/// Sorted rows.
-pub(crate) fn sort(
-    plan: LogicalPlan,
-    keys: impl Iterator<Item = SortExpr>,
-) -> EngineResult<LogicalPlan> {
-    let expr: Vec<SortExpr> = keys.collect();
-    if expr.is_empty() {
-        return Ok(plan);
-    }
-    Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(plan), fetch: None }))
-}
 
 /// The index a position such as `2` means.
 pub(crate) fn position(text: &str, columns: usize, at: Span) -> EngineResult<usize> {
@@ -90,9 +45,26 @@ impl Binder<'_> {
             };
             keys.push(key);
         }
-        let plan = sort(relation.plan.clone(), keys.iter().map(|key| key.sort(key.expr.clone())))?;
+        let plan = relation::sort(
+            relation.plan.clone(),
+            keys.iter().map(|key| key.sort(key.expr.clone())),
+        )?;
         let mut relation = relation.with_plan(plan);
         relation.designate_by(&keys);
         Ok(relation)
+    }
+}
+
+impl Relation {
+    /// ORDER BY keeps the designation of the column it orders by first and ends any other; an
+    /// ascending timestamp becomes designated.
+    pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
+        let Some(first) = keys.first() else { return };
+        let designated = first.output.filter(|index| {
+            let is_time = self.columns[*index].sql_type.is_timestamp();
+            is_time && (!first.descending || self.timestamp == Some(*index))
+        });
+        self.timestamp = designated;
+        self.ascending = designated.is_some() && !first.descending;
     }
 }

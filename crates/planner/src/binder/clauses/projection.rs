@@ -3,77 +3,19 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window};
-use hashbrown::HashMap;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, Window};
 use tidemark_ast::{Node, NodeId, OrderItem};
-use tidemark_operators::{
-    WindowNode, captured, captured_mut, check_time_windows, check_windows, has_subquery,
-};
+use tidemark_operators::captured;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
-use crate::binder::clauses::aggregate::Exprs;
 use crate::binder::clauses::order;
-use crate::binder::clauses::order::SortKey;
-use crate::binder::clauses::select::{Item, distinct, is_column};
+use crate::binder::clauses::stage::{Item, Replaced, Stage, is_column};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Alias, Relation, Scope};
 use crate::binder::{Binder, error};
-
-/// Rows and the list over them, before the list is computed.
-pub(crate) struct Stage {
-    /// The rows, as names still see them.
-    pub(crate) source: Relation,
-    /// The rows, as the list reads them.
-    pub(crate) plan: LogicalPlan,
-    /// The list over `plan`.
-    pub(crate) items: Vec<Item>,
-    /// What an expression over `source` is over `plan`.
-    pub(crate) replaced: Replaced,
-    /// The designated timestamp over `plan`.
-    pub(crate) timestamp: Option<Expr>,
-    /// Whether rows ascend by it.
-    pub(crate) ascending: bool,
-}
-
-/// Expressions computed below, and the columns that hold them.
-#[derive(Debug, Default)]
-pub(crate) struct Replaced {
-    columns: HashMap<Expr, Expr>,
-}
-
-impl Replaced {
-    pub(crate) fn insert(&mut self, expr: Expr, column: Expr) {
-        self.columns.insert(expr, column);
-    }
-
-    /// The expression with everything computed below read from its column.
-    pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
-        if self.columns.is_empty() {
-            return Ok(expr);
-        }
-        self.rewritten(expr).map_err(error::plan)
-    }
-
-    fn rewritten(&self, expr: Expr) -> datafusion::common::Result<Expr> {
-        expr.transform_down(|mut node| {
-            if let Some(column) = self.columns.get(&node) {
-                return Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump));
-            }
-            let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
-            for read in captured {
-                // The name by which the sub-query knows the value stays.
-                if let Expr::Alias(alias) = read {
-                    let value = std::mem::take(alias.expr.as_mut());
-                    *alias.expr = self.rewritten(value)?;
-                }
-            }
-            Ok(Transformed::yes(node))
-        })
-        .map(|transformed| transformed.data)
-    }
-}
 
 impl Binder<'_> {
     /// A list without aggregates.
@@ -126,13 +68,13 @@ impl Binder<'_> {
         let timestamp = stage.timestamp.as_ref();
         let already = is_time_order(&keys, timestamp) && stage.ascending && !is_distinct;
         if !by_output && !already && !is_distinct {
-            plan = order::sort(plan, keys.iter().map(|key| key.sort(key.expr.clone())))?;
+            plan = relation::sort(plan, keys.iter().map(|key| key.sort(key.expr.clone())))?;
         }
         let exprs =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
         plan = relation::project(plan, exprs)?;
         if is_distinct {
-            plan = distinct(plan);
+            plan = relation::distinct(plan);
         }
         let columns: Vec<_> = stage
             .items
@@ -143,7 +85,7 @@ impl Binder<'_> {
             let sorts = keys
                 .iter()
                 .filter_map(|key| key.output.map(|index| key.sort(columns[index].expr())));
-            plan = order::sort(plan, sorts)?;
+            plan = relation::sort(plan, sorts)?;
         }
         let designated = timestamp.and_then(|timestamp| {
             stage.items.iter().rposition(|item| is_column(&item.value.expr, timestamp))
@@ -189,7 +131,7 @@ impl Binder<'_> {
         if let (true, true, Some(time)) = (order.is_empty(), stage.ascending, &stage.timestamp) {
             order.push(SortExpr::new(time.clone(), true, true));
         }
-        let number = crate::binder::clauses::window::row_number(partition, order);
+        let number = crate::binder::expressions::window::row_number(partition, order);
         let name = relation::fresh("distinct row", &stage.plan);
         let exprs = vec![number.alias(&name)];
         let plan = Window::try_new(exprs, Arc::new(stage.plan)).map_err(error::plan)?;
@@ -279,102 +221,5 @@ fn is_time_order(keys: &[SortKey], timestamp: Option<&Expr>) -> bool {
     match (keys, timestamp) {
         ([key], Some(timestamp)) => !key.descending && is_column(&key.expr, timestamp),
         _ => false,
-    }
-}
-
-impl Relation {
-    /// ORDER BY keeps the designation of the column it orders by first and ends any other; an
-    /// ascending timestamp becomes designated.
-    pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
-        let Some(first) = keys.first() else { return };
-        let designated = first.output.filter(|index| {
-            let is_time = self.columns[*index].sql_type.is_timestamp();
-            is_time && (!first.descending || self.timestamp == Some(*index))
-        });
-        self.timestamp = designated;
-        self.ascending = designated.is_some() && !first.descending;
-    }
-}
-
-impl Stage {
-    /// Computes window functions below the list, those of ORDER BY as well.
-    pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
-        let mut windows = Exprs::default();
-        for expr in self.items.iter().map(|item| &item.value.expr).chain(ordering) {
-            let _ = expr.apply(|node| {
-                if let Expr::WindowFunction(_) = node {
-                    windows.push(node);
-                    return Ok(TreeNodeRecursion::Jump);
-                }
-                Ok(TreeNodeRecursion::Continue)
-            });
-        }
-        if windows.is_empty() {
-            return Ok(());
-        }
-        // Functions over rows in time order are computed together, in one pass.
-        let timestamp = self.timestamp.clone().filter(|_| self.ascending);
-        check_time_windows(windows.len())?;
-        let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
-            let name = relation::fresh(&format!("w{number}"), &self.plan);
-            self.replaced.insert(window.clone(), datafusion::logical_expr::ident(&name));
-            window.alias(name)
-        });
-        let (in_order, others): (Vec<Expr>, Vec<Expr>) =
-            named.partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
-        if !in_order.is_empty() {
-            let node = WindowNode::try_new(self.plan.clone(), timestamp, in_order);
-            let node = Arc::new(node.map_err(error::plan)?);
-            self.plan = LogicalPlan::Extension(Extension { node });
-        }
-        check_windows(others.len())?;
-        for window in others {
-            let plan =
-                Window::try_new(vec![window], Arc::new(self.plan.clone())).map_err(error::plan)?;
-            self.plan = LogicalPlan::Window(plan);
-        }
-        for item in &mut self.items {
-            let expr = std::mem::take(&mut item.value.expr);
-            item.value.expr = self.replaced.apply(expr)?;
-        }
-        self.restore_time_order()
-    }
-
-    /// Computes sub-queries of the list below it, where rows must keep their order: the joins
-    /// that they become shuffle rows.
-    pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
-        let mut values: Vec<Expr> = Vec::new();
-        for item in &self.items {
-            let expr = &item.value.expr;
-            if has_subquery(expr) && !values.contains(expr) {
-                values.push(expr.clone());
-            }
-        }
-        if values.is_empty() || !(ordered || self.ascending) {
-            return Ok(());
-        }
-        let columns = self.plan.schema().columns();
-        let mut exprs: Vec<Expr> = columns.into_iter().map(Expr::Column).collect();
-        for (number, value) in values.into_iter().enumerate() {
-            let name = relation::fresh(&format!("q{number}"), &self.plan);
-            exprs.push(value.clone().alias(&name));
-            self.replaced.insert(value, datafusion::logical_expr::ident(name));
-        }
-        self.plan = relation::project(self.plan.clone(), exprs)?;
-        for item in &mut self.items {
-            let expr = std::mem::take(&mut item.value.expr);
-            item.value.expr = self.replaced.apply(expr)?;
-        }
-        self.restore_time_order()
-    }
-
-    /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
-    /// found to be superfluous when the plan is made.
-    pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
-        if let (Some(timestamp), true) = (&self.timestamp, self.ascending) {
-            let key = SortExpr::new(timestamp.clone(), true, true);
-            self.plan = order::sort(self.plan.clone(), std::iter::once(key))?;
-        }
-        Ok(())
     }
 }

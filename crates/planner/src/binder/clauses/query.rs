@@ -5,17 +5,26 @@ use tidemark_ast::{Declaration, Name, Node, NodeId, OrderItem};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
+use crate::binder::state::binder::Queries;
 use crate::binder::state::common_table::CommonTable;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
-impl Binder<'_> {
-    /// Binds a query: its rows, with the names and types of its columns.
-    pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
-        self.count_step(id)?;
-        grown(|| self.query_at(id))
+/// Queries of clauses.
+pub(crate) struct Clauses;
+
+impl Queries for Clauses {
+    fn query(&self, binder: &mut Binder<'_>, id: NodeId) -> EngineResult<Relation> {
+        binder.count_step(id)?;
+        grown(|| binder.query_at(id))
     }
 
+    fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>> {
+        binder.with_table(name)
+    }
+}
+
+impl Binder<'_> {
     fn query_at(&mut self, id: NodeId) -> EngineResult<Relation> {
         let Node::Query { declarations, with, body, order_by, limit } = self.node(id)? else {
             return self.body(id, &[]);
@@ -94,8 +103,8 @@ impl Binder<'_> {
         self.ordered(relation, order_by)
     }
 
-    /// The common table expression with this name, and those it can see itself.
-    pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
+    /// The rows of a table of WITH.
+    fn with_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         let same = |table: &CommonTable| identifier::same(&table.name, &name.text);
         let position = self.common_tables.iter().rposition(same)?;
         if let Some(rows) = self.read_last_rows(position, name.span) {

@@ -14,12 +14,12 @@ use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SE
 use tidemark_types::timestamp::parse_fields;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, TimestampUnit, identifier};
 
-use crate::binder::clauses::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
-use crate::binder::clauses::order;
-use crate::binder::clauses::projection::{Replaced, Stage};
-use crate::binder::clauses::select::{Item, is_column};
+use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
+use crate::binder::clauses::stage::{Item, is_column};
+use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
@@ -42,7 +42,7 @@ impl Binder<'_> {
         let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
         let source = if source.is_unordered() {
             let key = SortExpr::new(timestamp.expr(), true, true);
-            let plan = order::sort(source.plan.clone(), std::iter::once(key))?;
+            let plan = relation::sort(source.plan.clone(), std::iter::once(key))?;
             Relation { ascending: true, ..source.with_plan(plan) }
         } else if source.ascending {
             source
@@ -114,7 +114,7 @@ impl Binder<'_> {
             })?;
         let bucket = replaced.apply(timestamp.expr())?;
         let key = SortExpr::new(bucket.clone(), true, true);
-        let plan = order::sort(plan, std::iter::once(key))?;
+        let plan = relation::sort(plan, std::iter::once(key))?;
         let mut rewritten = Vec::with_capacity(items.len());
         for item in items {
             let expr = replaced.apply(item.value.expr.clone())?;
@@ -202,30 +202,6 @@ impl Binder<'_> {
             error::at(ErrorCode::InvalidValue, "the step is out of range", at)
         })?;
         Ok((count, unit))
-    }
-
-    /// `1h`, `h`, or a variable with such a value.
-    pub(crate) fn duration(&mut self, id: NodeId) -> EngineResult<(i64, StepUnit)> {
-        let position = self.tree.span(id);
-        match self.node(id)? {
-            Node::Duration { text } => parse_step(text, position),
-            Node::Column { path } if path.len() == 1 => parse_step(&path[0].text, position),
-            Node::Integer { text } => parse_step(text, position),
-            Node::String { value } => Err(error::at(
-                ErrorCode::InvalidValue,
-                format!("Invalid unit: '{value}'"),
-                position,
-            )),
-            Node::Variable { name } => match self.variable_node(name)? {
-                Some(value) => self.duration(value),
-                None => Err(error::at(
-                    ErrorCode::ColumnNotFound,
-                    format!("tried to use undeclared variable `@{}`", name.text),
-                    position,
-                )),
-            },
-            _ => Err(error::at(ErrorCode::InvalidValue, "time interval unit expected", position)),
-        }
     }
 
     fn text_of(&mut self, id: NodeId, message: &str) -> EngineResult<String> {
@@ -497,27 +473,6 @@ fn type_of_item(item: &Item) -> (&Expr, SqlType) {
     (expr, item.value.sql_type)
 }
 
-fn parse_step(text: &str, position: Span) -> EngineResult<(i64, StepUnit)> {
-    let invalid = || error::at(ErrorCode::InvalidValue, format!("Invalid unit: {text}"), position);
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (count, unit) = text.split_at(digits);
-    let mut letters = unit.chars();
-    let (Some(letter), None) = (letters.next(), letters.next()) else { return Err(invalid()) };
-    let unit = StepUnit::parse(letter).ok_or_else(invalid)?;
-    let count: i64 = match count {
-        "" => 1,
-        digits => digits.parse().map_err(|_| invalid())?,
-    };
-    if count == 0 {
-        return Err(error::at(
-            ErrorCode::InvalidValue,
-            format!("positive number expected: {text}"),
-            position,
-        ));
-    }
-    Ok((count, unit))
-}
-
 /// `±hh:mm`, in microseconds.
 fn parse_offset(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
@@ -542,12 +497,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_and_offsets() {
-        let step = |text: &str| parse_step(text, Span::default()).ok();
-        assert_eq!(step("15m"), Some((15, StepUnit::Minute)));
-        assert_eq!(step("M"), Some((1, StepUnit::Month)));
-        assert_eq!(step("0h"), None);
-        assert_eq!(step("10u"), None);
+    fn offsets() {
         assert_eq!(parse_offset("-01:30"), Some(-90 * MICROS_PER_MINUTE));
         assert_eq!(parse_offset("+0530"), Some(330 * MICROS_PER_MINUTE));
         assert_eq!(parse_offset("Europe/Berlin"), None);

@@ -1,16 +1,14 @@
 //! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
 //! the list, window functions, ORDER BY, DISTINCT.
 
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr};
-use std::sync::Arc;
+use datafusion::logical_expr::SortExpr;
 use tidemark_ast::{
     JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span,
 };
 use tidemark_operators::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::order;
-use crate::binder::clauses::projection::Stage;
+use crate::binder::clauses::stage::{Item, Stage, aliases_of};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::{predicate, time_range};
 use crate::binder::names;
@@ -20,15 +18,6 @@ use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Alias, GoneColumn, Relation, Scope, has_qualifier};
 use crate::binder::{Binder, Typed, error};
-
-/// One output column.
-#[derive(Debug, Clone)]
-pub(crate) struct Item {
-    pub(crate) name: String,
-    pub(crate) value: Typed,
-    /// The expression's node; `None` for a column that `*` brought in.
-    pub(crate) node: Option<NodeId>,
-}
 
 impl Binder<'_> {
     /// Binds a SELECT block with the ORDER BY behind it.
@@ -238,7 +227,7 @@ impl Binder<'_> {
         let key = source.timestamp_column().filter(|_| joins && source.ascending);
         if let Some(column) = key {
             let key = SortExpr::new(column.expr(), true, true);
-            plan = order::sort(plan, std::iter::once(key))?;
+            plan = relation::sort(plan, std::iter::once(key))?;
         }
         Ok(source.with_plan(plan))
     }
@@ -328,23 +317,5 @@ impl Binder<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The names of a list's items, as later clauses see them.
-pub(crate) fn aliases_of(items: &[Item]) -> Vec<Alias> {
-    items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
-}
-
-/// Rows without their duplicates.
-pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
-    LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
-}
-
-/// Whether an expression is exactly this column.
-pub(crate) fn is_column(expr: &Expr, column: &Expr) -> bool {
-    match expr {
-        Expr::Alias(alias) => is_column(&alias.expr, column),
-        other => other == column,
     }
 }

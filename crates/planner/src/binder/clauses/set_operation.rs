@@ -7,7 +7,6 @@ use tidemark_ast::{Node, NodeId, SetOperator, Span, ValuesBlock};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::select;
 use crate::binder::expressions::{literal, unify};
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
@@ -299,7 +298,7 @@ fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<Logic
     };
     let Some(last) = alls.iter().rposition(|all| !all) else { return union(plans) };
     let others = plans.split_off(last + 2);
-    let distinct = select::distinct(union(plans)?);
+    let distinct = relation::distinct(union(plans)?);
     if others.is_empty() {
         return Ok(distinct);
     }
@@ -319,12 +318,12 @@ fn narrowed_plan(
     if operator == SetOperator::Except {
         // A row on the right is as good as many alike, and each costs as many comparisons.
         let right = match rights.len() {
-            1 => select::distinct(rights.remove(0)),
+            1 => relation::distinct(rights.remove(0)),
             others => united_plan(rights, &vec![false; others - 1])?,
         };
         return LogicalPlanBuilder::except(left, right, all).map_err(error::plan);
     }
-    rights = rights.into_iter().map(select::distinct).collect();
+    rights = rights.into_iter().map(relation::distinct).collect();
     while rights.len() > 1 {
         let mut next = Vec::with_capacity(rights.len().div_ceil(2));
         let mut pending = rights.into_iter();

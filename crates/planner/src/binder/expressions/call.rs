@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
@@ -16,10 +17,10 @@ use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog;
-use crate::binder::clauses::window;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::literal;
 use crate::binder::expressions::typing::located_call;
+use crate::binder::expressions::window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -264,6 +265,27 @@ impl Binder<'_> {
             ));
         }
         self.expressions(&call.arguments, scope)
+    }
+
+    /// `grouping(key, …)`.
+    pub(crate) fn grouping_call(
+        &mut self,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        if !scope.aggregates || call.arguments.is_empty() || call.arguments.len() > 31 {
+            return Err(error::at(
+                ErrorCode::InvalidValue,
+                "grouping needs 1 to 31 keys of GROUP BY",
+                call.name.span,
+            ));
+        }
+        let inner = Scope { aggregates: false, ..*scope };
+        let arguments = self.expressions(&call.arguments, &inner)?;
+        let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
+        let function =
+            AggregateFunction::new_udf(grouping_udaf(), arguments, false, None, Vec::new(), None);
+        Ok(Typed::computed(Expr::AggregateFunction(function), SqlType::Int))
     }
 }
 

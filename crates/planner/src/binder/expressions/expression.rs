@@ -7,7 +7,7 @@ use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::catalog::pg_catalog::registered::Registered;
+use crate::binder::expressions::registered::Registered;
 use crate::binder::expressions::{constant, literal, parameter, predicate};
 use crate::binder::state::scope::{Scope, is_unknown};
 use crate::binder::{Binder, Typed, error};
@@ -181,12 +181,6 @@ impl Binder<'_> {
                 name.span,
             )),
         }
-    }
-
-    /// The node a variable was declared as; nothing when it was not.
-    pub(crate) fn variable_node(&self, name: &Name) -> EngineResult<Option<NodeId>> {
-        let key = tidemark_types::identifier::fold(&name.text);
-        Ok(self.variables.iter().rev().find_map(|frame| frame.get(&key).copied()))
     }
 
     fn unary(

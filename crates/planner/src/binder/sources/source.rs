@@ -1,16 +1,13 @@
 //! Sources in FROM: tables, common table expressions, sub-queries.
 
-use std::sync::Arc;
-
 use tidemark_ast::{Name, Node, NodeId};
 use tidemark_border::Permission;
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
+use crate::binder::sources::recorded::unbound;
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
-use crate::binder::statements::view::read_only;
-use crate::binder::statements::view_sources::unbound;
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -146,34 +143,6 @@ impl Binder<'_> {
             }
             None => Err(sees.err().unwrap_or_else(|| error::no_table(name))),
         }
-    }
-
-    /// The table a statement changes, for which it takes a permission.
-    pub(crate) fn writable_table(
-        &mut self,
-        name: &Name,
-        permission: Permission,
-    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
-        self.must_see(name, permission)?;
-        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
-            Some(_) => read_only(name),
-            None => error::no_table(name),
-        })
-    }
-
-    /// The table a statement tells about.
-    pub(crate) fn readable_table(
-        &mut self,
-        name: &Name,
-    ) -> EngineResult<Arc<tidemark_storage::TableSnapshot>> {
-        self.must_see(name, Permission::Select)?;
-        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
-            Some(_) => {
-                let message = "table name expected, got view or materialized view name";
-                error::at(ErrorCode::TableNotFound, message, name.span)
-            }
-            None => error::no_table(name),
-        })
     }
 }
 

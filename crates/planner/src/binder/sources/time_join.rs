@@ -8,7 +8,6 @@ use tidemark_functions::in_nanoseconds;
 use tidemark_operators::{AsofJoinNode, AsofKind, SpliceJoinNode, StepUnit};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::order;
 use crate::binder::expressions::predicate;
 use crate::binder::sources::join::{Condition, Side, combined, filled_in, side};
 use crate::binder::state::relation;
@@ -203,7 +202,7 @@ pub(crate) fn in_time_order(
     let mut plan = side.plan.clone();
     if !side.ascending {
         let key = SortExpr::new(time.expr(), true, true);
-        plan = order::sort(plan, std::iter::once(key))?;
+        plan = relation::sort(plan, std::iter::once(key))?;
     }
     let finer = unit == SqlType::TimestampNs && time.sql_type != SqlType::TimestampNs;
     Ok((plan, if finer { in_nanoseconds(time.expr()) } else { time.expr() }))

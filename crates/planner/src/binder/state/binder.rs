@@ -1,5 +1,6 @@
-//! One statement's binding in progress: what is in scope, what was met, what it took. Everything
-//! above adds methods that bind; this file knows none of them.
+//! One statement's binding in progress: what is in scope, what was met, what it took. The shelves
+//! above add methods that bind; this file knows none of them, and a shelf calls none of a shelf
+//! above it but by [`Queries`].
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{Name, NamedWindow, Node, NodeId, Tree};
 use tidemark_border::Permission;
 use tidemark_storage::Snapshot;
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::{EngineError, EngineResult, identifier};
 
 use crate::binder::error;
 use crate::binder::state::accesses::Accesses;
@@ -16,6 +17,7 @@ use crate::binder::state::conditions::ParameterUses;
 use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::outer_rows::OuterRows;
 use crate::binder::state::parameters::Parameters;
+use crate::binder::state::scope::Relation;
 use crate::binder::state::typed::Typed;
 use crate::binder::state::views::{BoundView, ViewSources};
 use crate::binder::state::work::Work;
@@ -25,11 +27,22 @@ use crate::{Access, BindContext};
 /// Represents all columns of a table where it is read as a whole; no column has this name.
 pub(crate) const WHOLE: &str = "*";
 
+/// Queries, for what is in them: expressions, sources and views bind sub-queries by this alone. The
+/// clauses implement it.
+pub(crate) trait Queries {
+    /// Binds a query: its rows, with the names and types of its columns.
+    fn query(&self, binder: &mut Binder<'_>, id: NodeId) -> EngineResult<Relation>;
+
+    /// The common table expression with this name, and those it can see itself.
+    fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
+}
+
 /// One statement's binding in progress.
 pub(crate) struct Binder<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) context: &'a BindContext,
+    queries: &'a dyn Queries,
     pub(crate) parameters: Parameters,
     pub(crate) parameter_uses: ParameterUses,
     pub(crate) accesses: Accesses,
@@ -75,11 +88,13 @@ impl<'a> Binder<'a> {
         tree: &'a Tree,
         snapshot: &'a Arc<Snapshot>,
         context: &'a BindContext,
+        queries: &'a dyn Queries,
     ) -> Self {
         Self {
             tree,
             snapshot,
             context,
+            queries,
             parameters: Parameters::new(context),
             parameter_uses: ParameterUses::default(),
             accesses: Accesses::default(),
@@ -101,6 +116,16 @@ impl<'a> Binder<'a> {
             work: Work::default(),
             bound_views: HashMap::new(),
         }
+    }
+
+    /// Binds a query: its rows, with the names and types of its columns.
+    pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
+        self.queries.query(self, id)
+    }
+
+    /// The common table expression with this name, and those it can see itself.
+    pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
+        self.queries.common_table(self, name)
     }
 
     /// A name no other relation of this statement has.
@@ -129,7 +154,7 @@ impl<'a> Binder<'a> {
             relations: self.relations,
             work: self.work,
             bound_views: std::mem::take(&mut self.bound_views),
-            ..Binder::new(tree, self.snapshot, self.context)
+            ..Binder::new(tree, self.snapshot, self.context, self.queries)
         };
         let outcome = work(&mut inner);
         self.parameters = inner.parameters;
@@ -151,6 +176,12 @@ impl<'a> Binder<'a> {
             spans: self.tree.spans.iter().take(count).copied().collect(),
             root,
         }
+    }
+
+    /// The node a variable was declared as; nothing when it was not.
+    pub(crate) fn variable_node(&self, name: &Name) -> EngineResult<Option<NodeId>> {
+        let key = identifier::fold(&name.text);
+        Ok(self.variables.iter().rev().find_map(|frame| frame.get(&key).copied()))
     }
 
     /// Fails if a source had an error.

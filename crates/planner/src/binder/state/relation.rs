@@ -6,7 +6,8 @@ use datafusion::common::{Column, DFSchema};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
+    Distinct, EmptyRelation, Expr, Filter, LogicalPlan, Projection, Sort, SortExpr, SubqueryAlias,
+    TableScan,
 };
 use tidemark_operators::{SnapshotTable, check_lookups};
 use tidemark_storage::{TableSnapshot, TimeRange};
@@ -25,6 +26,23 @@ pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<Logic
 /// The rows for which a predicate holds.
 pub(crate) fn filter(plan: LogicalPlan, predicate: Expr) -> EngineResult<LogicalPlan> {
     Filter::try_new(predicate, Arc::new(plan)).map(LogicalPlan::Filter).map_err(error::plan)
+}
+
+/// Sorted rows.
+pub(crate) fn sort(
+    plan: LogicalPlan,
+    keys: impl Iterator<Item = SortExpr>,
+) -> EngineResult<LogicalPlan> {
+    let expr: Vec<SortExpr> = keys.collect();
+    if expr.is_empty() {
+        return Ok(plan);
+    }
+    Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(plan), fetch: None }))
+}
+
+/// Rows without their duplicates.
+pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
+    LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
 }
 
 /// The name for a column that is computed beside the plan's own, which users may have named alike.

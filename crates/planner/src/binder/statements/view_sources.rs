@@ -1,21 +1,17 @@
 //! What the names in a view's query mean: settled when the view is made, and the same for ever.
-//!
-//! A table is known by its identity, and so is each column it had. A renamed one is found under the
-//! name that the query has for it; one that is gone makes the view invalid, and a later one of its
-//! name is another; columns that were added later are not there for the view.
+//! `sources/recorded.rs` reads it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tidemark_ast::{Name, Node, Tree};
+use tidemark_ast::{Node, Tree};
 use tidemark_catalog::{RecordKind, View, ViewColumn, ViewSource};
-use tidemark_storage::{Change, Snapshot, TableId, TableSnapshot};
-use tidemark_types::{EngineError, EngineResult, identifier};
+use tidemark_storage::{Change, Snapshot, TableSnapshot};
+use tidemark_types::{EngineResult, identifier};
 
 use crate::BindContext;
-use crate::binder::state::relation;
-use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn};
-use crate::binder::{Binder, error};
+use crate::binder::Binder;
+use crate::binder::clauses::query::Clauses;
 
 /// What has to be committed so that views which an older version made are bound to what their
 /// names mean now. Views get their identifiers first: call it until nothing is left to do.
@@ -38,7 +34,7 @@ pub(crate) fn settle_views(
     for view in views.into_iter().filter(|view| view.sources.is_none()) {
         // A tree of another version cannot be read: the view says so when it is used.
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
-        let sources = Binder::new(&tree, snapshot, context).sources_of(&tree);
+        let sources = Binder::new(&tree, snapshot, context, &Clauses).sources_of(&tree);
         changes.push(View { sources: Some(sources), ..view }.put()?);
     }
     Ok(changes)
@@ -68,63 +64,6 @@ impl Binder<'_> {
         }
         sources
     }
-
-    /// The relation that a name in a view's query means.
-    pub(crate) fn recorded_source(
-        &mut self,
-        source: &ViewSource,
-        name: &Name,
-        qualifier: &str,
-    ) -> EngineResult<Relation> {
-        match source {
-            ViewSource::Table { id, identity, columns } => {
-                let table = self.recorded_table(*id, *identity, name);
-                let table = table.ok_or_else(|| error::no_table(name))?;
-                self.note_read(&table.schema().name, Vec::new());
-                let is_same = table.schema().id == *id;
-                let reference = self.relation_name();
-                let rows =
-                    relation::of_table(Arc::clone(&table), qualifier, reference, &self.accesses)?;
-                Ok(as_recorded(rows, columns, qualifier, |index, column| {
-                    let own = &table.schema().columns[index];
-                    if is_same {
-                        own.identity() == column.identity
-                    } else {
-                        identifier::same(&own.name, &column.name)
-                    }
-                }))
-            }
-            ViewSource::View { name: known, id, columns } => {
-                let view = self.view(known).filter(|view| view.id == *id);
-                let view = view.ok_or_else(|| error::no_table(name))?;
-                self.note_whole(&view.name);
-                let rows = self.view_rows(&view, name)?;
-                let reference = self.relation_name();
-                let rows = rows.aliased(Some(qualifier), &reference)?;
-                let Some(columns) = columns else { return Ok(rows) };
-                let column = |name: &String| ViewColumn { identity: 0, name: name.clone() };
-                let columns: Vec<ViewColumn> = columns.iter().map(column).collect();
-                let names: Vec<String> = rows.columns.iter().map(|one| one.name.clone()).collect();
-                Ok(as_recorded(rows, &columns, qualifier, |index, column| {
-                    identifier::same(&names[index], &column.name)
-                }))
-            }
-        }
-    }
-
-    /// The table itself, or the one that an import put in its place.
-    fn recorded_table(
-        &self,
-        id: TableId,
-        identity: TableId,
-        name: &Name,
-    ) -> Option<Arc<TableSnapshot>> {
-        let is_meant = |table: &Arc<TableSnapshot>| table.schema().identity() == identity;
-        let table = self.snapshot.table_by_id(id);
-        table
-            .or_else(|| self.snapshot.table(&name.text).filter(is_meant))
-            .or_else(|| self.snapshot.tables().find(|table| is_meant(table)).map(Arc::clone))
-    }
 }
 
 fn table_source(table: &TableSnapshot) -> ViewSource {
@@ -138,31 +77,4 @@ fn table_source(table: &TableSnapshot) -> ViewSource {
         identity: schema.identity(),
         columns: schema.columns.iter().map(column).collect(),
     }
-}
-
-/// The rows with the columns that were there, in their order and under their names.
-fn as_recorded(
-    mut rows: Relation,
-    columns: &[ViewColumn],
-    qualifier: &str,
-    is_meant: impl Fn(usize, &ViewColumn) -> bool,
-) -> Relation {
-    let mut kept: Vec<(usize, ScopeColumn)> = Vec::with_capacity(columns.len());
-    for column in columns {
-        let name = column.name.clone();
-        match (0..rows.columns.len()).find(|index| is_meant(*index, column)) {
-            Some(index) => kept.push((index, ScopeColumn { name, ..rows.columns[index].clone() })),
-            None => rows.gone.push(GoneColumn { qualifier: Arc::from(qualifier), name }),
-        }
-    }
-    let timestamp = rows.timestamp;
-    rows.timestamp = kept.iter().position(|(index, _)| Some(*index) == timestamp);
-    rows.ascending &= rows.timestamp.is_some();
-    rows.columns = kept.into_iter().map(|(_, column)| column).collect();
-    rows
-}
-
-/// A view that names what it was not bound to.
-pub(crate) fn unbound(name: &Name) -> EngineError {
-    error::no_table(name).with_hint("ALTER VIEW with the text that views() shows")
 }

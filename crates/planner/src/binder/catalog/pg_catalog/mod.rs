@@ -5,9 +5,8 @@
 
 mod activity;
 mod cell;
-mod layout;
-pub(crate) mod registered;
-mod types;
+pub(crate) mod layout;
+pub(crate) mod types;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
@@ -27,17 +26,17 @@ use crate::binder::state::scope::Relation;
 const DATABASE: &str = "qdb";
 const DATABASE_OID: i32 = 1;
 const PG_CATALOG_OID: i32 = 11;
-const INFORMATION_SCHEMA_OID: i32 = 13_000;
+pub(crate) const INFORMATION_SCHEMA_OID: i32 = 13_000;
 const PUBLIC_OID: i32 = 2_200;
 /// The schemas and their numbers.
-const SCHEMAS: &[(i32, &str)] = &[
+pub(crate) const SCHEMAS: &[(i32, &str)] = &[
     (PG_CATALOG_OID, "pg_catalog"),
     (PUBLIC_OID, "public"),
     (INFORMATION_SCHEMA_OID, "information_schema"),
 ];
 /// The owner of everything.
-const OWNER_OID: i32 = 10;
-const OWNER: &str = "admin";
+pub(crate) const OWNER_OID: i32 = 10;
+pub(crate) const OWNER: &str = "admin";
 /// The only way tables are stored.
 const ACCESS_METHOD_OID: i32 = 2;
 const TABLESPACE_OID: i32 = 1_663;
@@ -54,28 +53,28 @@ macro_rules! row {
 }
 
 /// A table or a view, as the catalog shows it.
-struct Object {
-    oid: i32,
-    name: String,
+pub(crate) struct Object {
+    pub(crate) oid: i32,
+    pub(crate) name: String,
     /// `r` for a table, `v` for a view.
-    kind: &'static str,
-    columns: Vec<ColumnSchema>,
+    pub(crate) kind: &'static str,
+    pub(crate) columns: Vec<ColumnSchema>,
     /// A view's query.
-    query: Option<String>,
-    rows: u64,
-    bytes: u64,
+    pub(crate) query: Option<String>,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Numbers of the users' own objects go on from here.
-const OBJECTS_OID: i32 = 16_384;
+pub(crate) const OBJECTS_OID: i32 = 16_384;
 
 /// The number of a table.
-fn table_oid(schema: &TableSchema) -> i32 {
+pub(crate) fn table_oid(schema: &TableSchema) -> i32 {
     OBJECTS_OID + schema.id as i32
 }
 
 /// The number of a view: views have names alone.
-fn view_oid(view: &View) -> i32 {
+pub(crate) fn view_oid(view: &View) -> i32 {
     let hash = identifier::fold(&view.name)
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -240,7 +239,7 @@ impl Binder<'_> {
     }
 
     /// Every table and view.
-    fn objects(&mut self) -> EngineResult<Vec<Object>> {
+    pub(crate) fn objects(&mut self) -> EngineResult<Vec<Object>> {
         let mut objects = Vec::new();
         for table in self.sorted_tables() {
             let schema = table.schema();
@@ -292,7 +291,10 @@ pub(crate) fn has_table(name: &str) -> bool {
     find(name).is_some()
 }
 
-fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a Object> {
+pub(crate) fn of_kind<'a>(
+    objects: &'a [Object],
+    kind: &'a str,
+) -> impl Iterator<Item = &'a Object> {
     objects.iter().filter(move |object| object.kind == kind)
 }
 

@@ -10,7 +10,7 @@ use tidemark_operators::any_of;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::Access;
-use crate::binder::clauses::aggregate::{Exprs, collect_aggregates};
+use crate::binder::clauses::stage::{Exprs, collect_aggregates};
 use crate::binder::expressions::expression::has_aggregate;
 use crate::binder::expressions::{constant, predicate};
 use crate::binder::names;

@@ -4,18 +4,18 @@ use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
 use datafusion::functions_window as windows;
-use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::{Expr, SortExpr, WindowFrame, WindowFunctionDefinition, cast};
+use datafusion::logical_expr::{Expr, SortExpr, WindowFunctionDefinition, cast};
 use tidemark_ast::{CallNode, Node, Span, WindowSpec};
 use tidemark_functions::{Argument, CastMode, resolve_aggregate};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::clauses::frame_aggregate::over_frames;
-use crate::binder::clauses::order::SortKey;
-use crate::binder::clauses::window_frame::{Frames, around, default_frame, is_never_filled};
 use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::has_window;
+use crate::binder::expressions::frame_aggregate::over_frames;
+use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::typing::located_call;
+use crate::binder::expressions::window_frame::OverRows;
+use crate::binder::expressions::window_frame::{Frames, around, default_frame, is_never_filled};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -27,35 +27,6 @@ struct Resolved {
     distinct: bool,
     /// Run by `DataFusion` alone, to which rows of one instant are one.
     by_rows: bool,
-}
-
-/// A window function but for its frame.
-#[derive(Clone)]
-pub(crate) struct OverRows {
-    pub(crate) function: WindowFunctionDefinition,
-    pub(crate) arguments: Vec<Expr>,
-    pub(crate) partition_by: Vec<Expr>,
-    pub(crate) order_by: Vec<SortExpr>,
-    pub(crate) ignore_nulls: bool,
-    pub(crate) distinct: bool,
-}
-
-impl OverRows {
-    /// Over a frame.
-    pub(crate) fn over(&self, frame: &WindowFrame) -> Expr {
-        Expr::from(WindowFunction {
-            fun: self.function.clone(),
-            params: WindowFunctionParams {
-                args: self.arguments.clone(),
-                partition_by: self.partition_by.clone(),
-                order_by: self.order_by.clone(),
-                window_frame: frame.clone(),
-                filter: None,
-                null_treatment: self.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
-                distinct: self.distinct,
-            },
-        })
-    }
 }
 
 impl Binder<'_> {

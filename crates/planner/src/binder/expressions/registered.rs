@@ -7,11 +7,11 @@ use tidemark_ast::{CallNode, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
+use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
 use crate::binder::catalog::pg_catalog::{
-    INFORMATION_SCHEMA, INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, PG_CATALOG, SCHEMAS,
-    of_kind, table_oid, view_oid,
+    INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, SCHEMAS, of_kind, table_oid, view_oid,
 };
 use crate::binder::expressions::{constant, literal};
 use crate::binder::state::scope::Scope;
@@ -19,7 +19,7 @@ use crate::binder::{Binder, Typed, error};
 
 /// A type whose values are objects of the catalog.
 #[derive(Clone, Copy)]
-pub(in crate::binder) enum Registered {
+pub(crate) enum Registered {
     Class,
     Type,
     Namespace,
@@ -28,7 +28,7 @@ pub(in crate::binder) enum Registered {
 
 impl Registered {
     /// The type a cast names, if it is one of these.
-    pub(in crate::binder) fn of(type_name: &TypeName) -> Option<Self> {
+    pub(crate) fn of(type_name: &TypeName) -> Option<Self> {
         match type_name.name.to_ascii_lowercase().as_str() {
             "regclass" => Some(Self::Class),
             "regtype" => Some(Self::Type),
@@ -50,7 +50,7 @@ impl Registered {
 
 impl Binder<'_> {
     /// `value::regclass`: the number of a name, the name of a number.
-    pub(in crate::binder) fn registered_cast(
+    pub(crate) fn registered_cast(
         &mut self,
         operand: Typed,
         kind: Registered,
@@ -87,7 +87,7 @@ impl Binder<'_> {
     }
 
     /// `name::regclass::text`: the number that the first cast made, as its name again.
-    pub(in crate::binder) fn registered_name(
+    pub(crate) fn registered_name(
         &mut self,
         number: Typed,
         kind: Registered,
@@ -97,7 +97,7 @@ impl Binder<'_> {
     }
 
     /// Calls whose answer is in the catalog; `None` for every other name.
-    pub(in crate::binder) fn catalog_call(
+    pub(crate) fn catalog_call(
         &mut self,
         name: &str,
         call: &CallNode,

@@ -9,11 +9,11 @@ use tidemark_ast::{JoinKind, JoinOn, Name, Node, NodeId, OrderItem, SelectNode, 
 use tidemark_operators::{Horizon, HorizonJoinNode, HorizonSide};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::clauses::select::{Item, aliases_of};
+use crate::binder::clauses::stage::{Item, aliases_of};
+use crate::binder::clauses::window_join::refused;
 use crate::binder::expressions::expression::has_aggregate;
 use crate::binder::sources::join::{Condition, combined, filled_in};
 use crate::binder::sources::time_join::{Terms, in_time_order, only, unsupported_condition};
-use crate::binder::sources::window_join::refused;
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};

@@ -7,7 +7,7 @@ use tidemark_ast::{LatestOn, Node};
 use tidemark_operators::{LatestOnNode, check_latest_keys};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::order::sort;
+use crate::binder::state::relation::sort;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, error};
 

@@ -2,15 +2,16 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
+use datafusion::logical_expr::expr::{NullTreatment, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, lit, when,
+    Expr, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
+    when,
 };
 use tidemark_ast::{Frame, FrameBound, FrameMode, Node, Span};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::frame_aggregate::over_frames;
-use crate::binder::clauses::window::OverRows;
 use crate::binder::expressions::constant;
+use crate::binder::expressions::frame_aggregate::over_frames;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, error};
 
@@ -45,6 +46,35 @@ fn ends_now(end: &WindowFrameBound) -> bool {
         WindowFrameBound::CurrentRow => true,
         WindowFrameBound::Preceding(distance) => *distance == interval(0),
         WindowFrameBound::Following(_) => false,
+    }
+}
+
+/// A window function but for its frame.
+#[derive(Clone)]
+pub(crate) struct OverRows {
+    pub(crate) function: WindowFunctionDefinition,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) partition_by: Vec<Expr>,
+    pub(crate) order_by: Vec<SortExpr>,
+    pub(crate) ignore_nulls: bool,
+    pub(crate) distinct: bool,
+}
+
+impl OverRows {
+    /// Over a frame.
+    pub(crate) fn over(&self, frame: &WindowFrame) -> Expr {
+        Expr::from(WindowFunction {
+            fun: self.function.clone(),
+            params: WindowFunctionParams {
+                args: self.arguments.clone(),
+                partition_by: self.partition_by.clone(),
+                order_by: self.order_by.clone(),
+                window_frame: frame.clone(),
+                filter: None,
+                null_treatment: self.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
+                distinct: self.distinct,
+            },
+        })
     }
 }
 

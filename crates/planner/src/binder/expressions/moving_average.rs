@@ -147,7 +147,7 @@ fn smoothing(kind: &str, number: f64, unit: SqlType, at: Span) -> EngineResult<S
         "alpha" => Ok(Smoothing::Share(number.to_bits())),
         "period" => Ok(Smoothing::Share((2.0 / (number + 1.0)).to_bits())),
         word => {
-            let nanos = crate::binder::clauses::window_frame::time_word(word)
+            let nanos = crate::binder::expressions::window_frame::time_word(word)
                 .ok_or_else(|| refused("invalid kind: 'alpha', 'period' or a time unit", at))?;
             let per_unit = match unit {
                 SqlType::Timestamp => 1_000.0,

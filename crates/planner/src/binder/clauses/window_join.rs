@@ -13,9 +13,9 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::clauses::aggregate::{Exprs, collect_aggregates, collect_plain_columns};
-use crate::binder::clauses::projection::{Replaced, Stage};
-use crate::binder::clauses::select::{Item, aliases_of};
+use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
+use crate::binder::clauses::stage::{Item, aliases_of};
+use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::{constant, predicate};
 use crate::binder::sources::join::{Condition, combined};

@@ -1,0 +1,208 @@
+//! Views as they are read: named queries, bound anew wherever they are named, with the rights of
+//! their owners. What the names in them mean is in `sources/recorded.rs`.
+
+use std::mem;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use tidemark_ast::{Name, Node, NodeId, Tree};
+use tidemark_catalog::View;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
+
+use crate::Access;
+use crate::binder::state::scope::{Relation, ScopeColumn};
+use crate::binder::state::views::BoundView;
+use crate::binder::{Binder, error, names};
+
+/// Views that may stand for each other.
+const DEEPEST: usize = 32;
+
+/// A view as it is now.
+pub(crate) struct ViewState {
+    /// Its columns; why it cannot be read otherwise.
+    pub(crate) columns: EngineResult<Vec<Field>>,
+    /// Index of the designated timestamp.
+    pub(crate) timestamp: Option<usize>,
+    /// The tables and views its query names.
+    pub(crate) reads: Vec<String>,
+}
+
+impl Binder<'_> {
+    /// The view with this name.
+    pub(crate) fn view(&self, name: &str) -> Option<View> {
+        View::find(self.snapshot, name)
+    }
+
+    /// The rows of a view. `name` is where it is named.
+    pub(crate) fn view_rows(&mut self, view: &View, name: &Name) -> EngineResult<Relation> {
+        let key = identifier::fold(&view.name);
+        if self.views.contains(&key) {
+            let message = format!("circular dependency detected [view={}]", view.name);
+            return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+        }
+        if self.views.len() >= DEEPEST {
+            let message = format!("views stand on more than {DEEPEST} views [view={}]", view.name);
+            return Err(error::at(ErrorCode::StatementTooComplex, message, name.span));
+        }
+        if let Some(bound) = self.bound_views.get(&key).filter(|_| self.variables.is_empty()) {
+            let BoundView { rows, reads, sources } = bound.clone();
+            self.work.count_sources(sources, name.span)?;
+            for access in reads {
+                self.accesses.note(access);
+            }
+            return Ok(rows);
+        }
+        let tree: Result<Tree, _> = serde_json::from_str(&view.tree);
+        let mut tree = tree.map_err(|_| {
+            let message = format!("view '{}' was made by another version", view.name);
+            error::at(ErrorCode::NotSupported, message, name.span)
+                .with_hint("ALTER VIEW with the text that views() shows")
+        })?;
+        self.override_variables(&mut tree, name)?;
+        let outer = mem::take(&mut self.accesses);
+        let sources = self.work.sources;
+        let rows = self.within(&tree, |inner| {
+            inner.beneath_view = true;
+            inner.view_sources = view.sources.clone().map(Arc::new);
+            inner.views.push(key.clone());
+            let rows = inner.query(tree.root);
+            inner.views.pop();
+            rows
+        });
+        let reads = mem::replace(&mut self.accesses, outer).list().into_iter();
+        let reads: Vec<Access> =
+            reads.map(|access| access.through(&view.name, &view.owner())).collect();
+        for access in &reads {
+            self.accesses.note(access.clone());
+        }
+        if let (Ok(rows), true) = (&rows, self.variables.is_empty()) {
+            let sources = self.work.sources - sources;
+            self.bound_views.insert(key, BoundView { rows: rows.clone(), reads, sources });
+        }
+        let is_limited = self.visibility().is_some();
+        // Positions in its text mean nothing in the reader's.
+        rows.map_err(|failure| {
+            let is_known = ["view '", "circular dependency"]
+                .iter()
+                .any(|start| failure.message.starts_with(start));
+            let message = if is_limited {
+                // A view's reader must not learn what the view reads.
+                format!("view '{}' is invalid", view.name)
+            } else if is_known {
+                failure.message.clone()
+            } else {
+                format!("view '{}' is invalid: {}", view.name, failure.message)
+            };
+            EngineError { message, ..failure }.at(error::span(name.span))
+        })
+    }
+
+    /// Puts what the reader declares in the place of what the view declares as OVERRIDABLE.
+    fn override_variables(&self, tree: &mut Tree, name: &Name) -> EngineResult<()> {
+        if self.variables.is_empty() {
+            return Ok(());
+        }
+        let root = tree.root as usize;
+        let Some(Node::Query { declarations, .. }) = tree.nodes.get(root) else { return Ok(()) };
+        let mut replaced: HashMap<usize, NodeId> = HashMap::new();
+        for (index, declaration) in declarations.clone().iter().enumerate() {
+            let Some(value) = self.variable_node(&declaration.name)? else { continue };
+            if !declaration.overridable {
+                let message = format!("variable is not overridable: @{}", declaration.name.text);
+                return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+            }
+            replaced.insert(index, self.graft(tree, value)?);
+        }
+        if let Some(Node::Query { declarations, .. }) = tree.nodes.get_mut(root) {
+            for (index, value) in replaced {
+                declarations[index].value = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a value out of the statement's tree to the end of another tree.
+    fn graft(&self, tree: &mut Tree, id: NodeId) -> EngineResult<NodeId> {
+        let mut copy = self.node(id)?.clone();
+        match &mut copy {
+            Node::Null
+            | Node::Boolean { .. }
+            | Node::Integer { .. }
+            | Node::Float { .. }
+            | Node::Decimal { .. }
+            | Node::Long256 { .. }
+            | Node::Geohash { .. }
+            | Node::Duration { .. }
+            | Node::String { .. }
+            | Node::TypedString { .. }
+            | Node::Parameter { .. } => {}
+            Node::Variable { name } => {
+                let value = self.variable_node(name)?;
+                let value = value.ok_or_else(|| error::invalid_column(&name.text, name.span))?;
+                return self.graft(tree, value);
+            }
+            Node::Unary { operand, .. } | Node::Cast { operand, .. } => {
+                *operand = self.graft(tree, *operand)?;
+            }
+            Node::Binary { left, right, .. } => {
+                *left = self.graft(tree, *left)?;
+                *right = self.graft(tree, *right)?;
+            }
+            Node::Call(call) if call.over.is_none() => {
+                for argument in &mut call.arguments {
+                    *argument = self.graft(tree, *argument)?;
+                }
+            }
+            _ => {
+                let message = "a variable of a view is overridden by a constant expression";
+                return Err(error::at(ErrorCode::NotSupported, message, self.tree.span(id)));
+            }
+        }
+        tree.nodes.push(copy);
+        tree.spans.push(self.tree.span(id));
+        Ok((tree.nodes.len() - 1) as NodeId)
+    }
+
+    /// All views the user sees, by name.
+    pub(crate) fn sorted_views(&self) -> Vec<View> {
+        let mut views = tidemark_catalog::Catalog::new(Arc::clone(self.snapshot)).views();
+        if let Some(visibility) = self.visibility() {
+            views.retain(|view| visibility.sees(&view.name));
+        }
+        views
+    }
+
+    /// What a view is now.
+    pub(crate) fn view_state(&mut self, view: &View) -> ViewState {
+        let name =
+            Name { text: view.name.clone(), quoted: true, span: tidemark_ast::Span::default() };
+        // A question about a view reads nothing with it.
+        let outer = mem::take(&mut self.accesses);
+        let variables = mem::take(&mut self.variables);
+        let sources = self.work.sources;
+        let rows = self.view_rows(view, &name);
+        self.work.sources = sources;
+        self.variables = variables;
+        let inner = mem::replace(&mut self.accesses, outer).list();
+        let reads = inner.into_iter().filter(|access| access.is_through(&view.name));
+        let mut reads: Vec<String> = reads.map(|access| access.table).collect();
+        reads.dedup();
+        let timestamp = rows.as_ref().ok().and_then(|rows| rows.timestamp);
+        ViewState { columns: rows.map(|rows| fields(&rows)), timestamp, reads }
+    }
+}
+
+/// The names and types of a relation's columns, as a client sees them.
+pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
+    let field = |column: &ScopeColumn| Field {
+        name: names::reported(&column.name),
+        sql_type: column.sql_type,
+    };
+    rows.columns.iter().map(field).collect()
+}
+
+/// `view does not exist [view=x]`.
+pub(crate) fn no_view(name: &Name) -> EngineError {
+    let message = format!("view does not exist [view={}]", name.text);
+    error::at(ErrorCode::TableNotFound, message, name.span)
+}

@@ -1,0 +1,233 @@
+//! What the clauses of a SELECT block hand to each other: the rows, the list over them, and the
+//! columns that hold what was computed below.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window, ident};
+use hashbrown::{HashMap, HashSet};
+use tidemark_ast::NodeId;
+use tidemark_operators::{
+    WindowNode, captured, captured_mut, check_time_windows, check_windows, has_subquery,
+};
+use tidemark_types::EngineResult;
+
+use crate::binder::state::relation;
+use crate::binder::state::scope::{Alias, Relation};
+use crate::binder::{Typed, error};
+
+/// One output column.
+#[derive(Debug, Clone)]
+pub(crate) struct Item {
+    pub(crate) name: String,
+    pub(crate) value: Typed,
+    /// The expression's node; `None` for a column that `*` brought in.
+    pub(crate) node: Option<NodeId>,
+}
+
+/// Rows and the list over them, before the list is computed.
+pub(crate) struct Stage {
+    /// The rows, as names still see them.
+    pub(crate) source: Relation,
+    /// The rows, as the list reads them.
+    pub(crate) plan: LogicalPlan,
+    /// The list over `plan`.
+    pub(crate) items: Vec<Item>,
+    /// What an expression over `source` is over `plan`.
+    pub(crate) replaced: Replaced,
+    /// The designated timestamp over `plan`.
+    pub(crate) timestamp: Option<Expr>,
+    /// Whether rows ascend by it.
+    pub(crate) ascending: bool,
+}
+
+/// Expressions computed below, and the columns that hold them.
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    columns: HashMap<Expr, Expr>,
+}
+
+impl Replaced {
+    pub(crate) fn insert(&mut self, expr: Expr, column: Expr) {
+        self.columns.insert(expr, column);
+    }
+
+    /// The expression with everything computed below read from its column.
+    pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
+        if self.columns.is_empty() {
+            return Ok(expr);
+        }
+        self.rewritten(expr).map_err(error::plan)
+    }
+
+    fn rewritten(&self, expr: Expr) -> datafusion::common::Result<Expr> {
+        expr.transform_down(|mut node| {
+            if let Some(column) = self.columns.get(&node) {
+                return Ok(Transformed::new(column.clone(), true, TreeNodeRecursion::Jump));
+            }
+            let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
+            for read in captured {
+                // The name by which the sub-query knows the value stays.
+                if let Expr::Alias(alias) = read {
+                    let value = std::mem::take(alias.expr.as_mut());
+                    *alias.expr = self.rewritten(value)?;
+                }
+            }
+            Ok(Transformed::yes(node))
+        })
+        .map(|transformed| transformed.data)
+    }
+}
+
+impl Stage {
+    /// Computes window functions below the list, those of ORDER BY as well.
+    pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
+        let mut windows = Exprs::default();
+        for expr in self.items.iter().map(|item| &item.value.expr).chain(ordering) {
+            let _ = expr.apply(|node| {
+                if let Expr::WindowFunction(_) = node {
+                    windows.push(node);
+                    return Ok(TreeNodeRecursion::Jump);
+                }
+                Ok(TreeNodeRecursion::Continue)
+            });
+        }
+        if windows.is_empty() {
+            return Ok(());
+        }
+        // Functions over rows in time order are computed together, in one pass.
+        let timestamp = self.timestamp.clone().filter(|_| self.ascending);
+        check_time_windows(windows.len())?;
+        let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
+            let name = relation::fresh(&format!("w{number}"), &self.plan);
+            self.replaced.insert(window.clone(), ident(&name));
+            window.alias(name)
+        });
+        let (in_order, others): (Vec<Expr>, Vec<Expr>) =
+            named.partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
+        if !in_order.is_empty() {
+            let node = WindowNode::try_new(self.plan.clone(), timestamp, in_order);
+            let node = Arc::new(node.map_err(error::plan)?);
+            self.plan = LogicalPlan::Extension(Extension { node });
+        }
+        check_windows(others.len())?;
+        for window in others {
+            let plan =
+                Window::try_new(vec![window], Arc::new(self.plan.clone())).map_err(error::plan)?;
+            self.plan = LogicalPlan::Window(plan);
+        }
+        for item in &mut self.items {
+            let expr = std::mem::take(&mut item.value.expr);
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// Computes sub-queries of the list below it, where rows must keep their order: the joins
+    /// that they become shuffle rows.
+    pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
+        let mut values: Vec<Expr> = Vec::new();
+        for item in &self.items {
+            let expr = &item.value.expr;
+            if has_subquery(expr) && !values.contains(expr) {
+                values.push(expr.clone());
+            }
+        }
+        if values.is_empty() || !(ordered || self.ascending) {
+            return Ok(());
+        }
+        let columns = self.plan.schema().columns();
+        let mut exprs: Vec<Expr> = columns.into_iter().map(Expr::Column).collect();
+        for (number, value) in values.into_iter().enumerate() {
+            let name = relation::fresh(&format!("q{number}"), &self.plan);
+            exprs.push(value.clone().alias(&name));
+            self.replaced.insert(value, ident(name));
+        }
+        self.plan = relation::project(self.plan.clone(), exprs)?;
+        for item in &mut self.items {
+            let expr = std::mem::take(&mut item.value.expr);
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
+    /// found to be superfluous when the plan is made.
+    pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
+        if let (Some(timestamp), true) = (&self.timestamp, self.ascending) {
+            let key = SortExpr::new(timestamp.clone(), true, true);
+            self.plan = relation::sort(self.plan.clone(), std::iter::once(key))?;
+        }
+        Ok(())
+    }
+}
+
+/// Expressions in the order in which they were met, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Exprs {
+    list: Vec<Expr>,
+    known: HashSet<Expr>,
+}
+
+impl Exprs {
+    /// Adds what is not there yet.
+    pub(crate) fn push(&mut self, expr: &Expr) {
+        if self.known.insert(expr.clone()) {
+            self.list.push(expr.clone());
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Expr> {
+        self.list
+    }
+}
+
+impl std::ops::Deref for Exprs {
+    type Target = [Expr];
+
+    fn deref(&self) -> &[Expr] {
+        &self.list
+    }
+}
+
+/// The aggregates of an expression, in order of appearance.
+pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
+    // The closure never fails.
+    let _ = expr.apply(|node| {
+        if let Expr::AggregateFunction(_) = node {
+            into.push(node);
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+}
+
+/// The columns of an expression that stand outside its aggregates.
+pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
+    let _ = expr.apply(|node| match node {
+        Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),
+        Expr::Column(_) => {
+            into.push(node);
+            Ok(TreeNodeRecursion::Jump)
+        }
+        _ => {
+            for read in captured(node).into_iter().flatten() {
+                collect_plain_columns(read, into);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        }
+    });
+}
+
+/// The names of a list's items, as later clauses see them.
+pub(crate) fn aliases_of(items: &[Item]) -> Vec<Alias> {
+    items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
+}
+
+/// Whether an expression is exactly this column.
+pub(crate) fn is_column(expr: &Expr, column: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_column(&alias.expr, column),
+        other => other == column,
+    }
+}

@@ -1,0 +1,37 @@
+//! One key of ORDER BY, in a query or in a window. Null is the smallest value of every type but
+//! FLOAT and DOUBLE, where it is the greatest.
+
+use datafusion::logical_expr::{Expr, SortExpr};
+use tidemark_ast::{NullsOrder, OrderItem};
+use tidemark_types::SqlType;
+
+/// One key of ORDER BY.
+#[derive(Debug, Clone)]
+pub(crate) struct SortKey {
+    /// Over the rows below the list.
+    pub(crate) expr: Expr,
+    /// The output column it is, if it is one.
+    pub(crate) output: Option<usize>,
+    pub(crate) descending: bool,
+    nulls_first: bool,
+}
+
+impl SortKey {
+    pub(crate) fn new(
+        item: &OrderItem,
+        expr: Expr,
+        sql_type: SqlType,
+        output: Option<usize>,
+    ) -> Self {
+        let nulls_first = match item.nulls {
+            Some(nulls) => nulls == NullsOrder::First,
+            None => sql_type.is_floating() == item.descending,
+        };
+        Self { expr, output, descending: item.descending, nulls_first }
+    }
+
+    /// The key over another expression of the same value.
+    pub(crate) fn sort(&self, expr: Expr) -> SortExpr {
+        SortExpr::new(expr, !self.descending, self.nulls_first)
+    }
+}
