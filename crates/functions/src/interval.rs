@@ -9,44 +9,19 @@
 //! The work goes in three steps: brackets are expanded into plain texts, each text becomes one
 //! half-open interval, and the intervals are filtered, moved, repeated, sorted and merged.
 
-use tidemark_types::calendar::{CivilDate, add_months};
+use tidemark_types::calendar::CivilDate;
 use tidemark_types::timestamp::{Granularity, TimestampUnit, parse_fields};
 use tidemark_types::zone::Zone;
 
 mod dates;
+mod span;
 
 use dates::{days_of_period, iso_week, variable};
+pub use span::IntervalError;
+use span::{Result, Span, bad_date, fail, moved};
 
 /// More intervals than this are refused: a text of a few bytes must not fill the memory.
 const MAX_INTERVALS: usize = 100_000;
-
-/// Why a text is no interval.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct IntervalError {
-    /// The reference's words.
-    pub message: String,
-    /// Where, in bytes from the start of the text. The reference always points at the literal.
-    pub offset: usize,
-}
-
-type Result<T> = std::result::Result<T, IntervalError>;
-
-fn fail<T>(message: impl Into<String>) -> Result<T> {
-    Err(IntervalError { message: message.into(), offset: 0 })
-}
-
-fn bad_date<T>(text: &str) -> Result<T> {
-    fail(format!("Invalid date: {text}"))
-}
-
-/// A half-open interval in microseconds; `zoned` when its text named an offset.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    lo: i64,
-    hi: i64,
-    zoned: bool,
-}
 
 /// Reads interval text into sorted, disjoint, half-open intervals in `unit`.
 pub fn parse_interval(text: &str, unit: TimestampUnit, now_micros: i64) -> Result<Vec<(i64, i64)>> {
@@ -184,41 +159,6 @@ fn parse_duration(text: &str, signed: bool) -> Result<Vec<(i64, char)>> {
         rest = &rest[digits + unit.len_utf8()..];
     }
     Ok(parts)
-}
-
-/// `value` moved by a duration, in the column's unit.
-fn moved(value: i64, duration: &[(i64, char)], times: i64, unit: TimestampUnit) -> Option<i64> {
-    let mut value = value;
-    for &(number, letter) in duration {
-        let number = number.checked_mul(times)?;
-        let nanos = match letter {
-            'n' => 1,
-            'u' | 'U' => 1_000,
-            'T' => 1_000_000,
-            's' => 1_000_000_000,
-            'm' => 60_000_000_000,
-            'h' | 'H' => 3_600_000_000_000,
-            'd' | 'D' => 86_400_000_000_000,
-            'w' | 'W' => 604_800_000_000_000,
-            _ => {
-                let months = if letter == 'M' { number } else { number.checked_mul(12)? };
-                if months.abs() > 12 * 10_000 {
-                    return None;
-                }
-                let micros = unit.convert(value, TimestampUnit::Micros)?;
-                let shift = add_months(micros, months).checked_sub(micros)?;
-                value = value.checked_add(TimestampUnit::Micros.convert(shift, unit)?)?;
-                continue;
-            }
-        };
-        let step = if nanos >= unit.nanos() {
-            number.checked_mul(nanos / unit.nanos())?
-        } else {
-            number / (unit.nanos() / nanos)
-        };
-        value = value.checked_add(step)?;
-    }
-    Some(value)
 }
 
 fn push_repeated(

@@ -6,17 +6,16 @@
 //! directories they lie in (`year=2026/month=01`) are columns, too.
 
 mod columns;
+mod file;
 mod hive;
 pub(crate) mod pattern;
 mod prune;
 mod scan;
 
-use std::collections::HashMap;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{Field as ArrowField, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as DataFusionResult;
@@ -24,108 +23,15 @@ use datafusion::common::ScalarValue;
 use datafusion::datasource::TableType;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, identifier};
 
-use crate::guard;
-use prune::{Bounds, Value, bounds_of, is_useful, may_pass};
+use file::{Names, ParquetFile};
+use prune::{Bounds, Value, is_useful, may_pass};
 use scan::{ParquetScanExec, Piece, Source};
 
 /// Files of one table, at most.
 pub(crate) const MOST_FILES: usize = 10_000;
-
-/// Where columns are, by their names: files may have tens of thousands of them.
-#[derive(Debug, Default)]
-struct Names {
-    exact: HashMap<String, usize>,
-    folded: HashMap<String, usize>,
-}
-
-impl Names {
-    /// The first column of a name counts.
-    fn add(&mut self, name: &str, place: usize) {
-        self.exact.entry(name.to_owned()).or_insert(place);
-        self.folded.entry(identifier::fold(name)).or_insert(place);
-    }
-
-    /// The column of this name; where letter case tells several apart, of exactly this one.
-    fn place(&self, name: &str) -> Option<usize> {
-        let exact = self.exact.get(name);
-        exact.or_else(|| self.folded.get(&identifier::fold(name))).copied()
-    }
-}
-
-/// One file and its footer.
-#[derive(Debug)]
-struct ParquetFile {
-    path: PathBuf,
-    /// The path as the user knows it.
-    name: String,
-    metadata: ArrowReaderMetadata,
-    columns: Vec<Field>,
-    names: Names,
-}
-
-impl ParquetFile {
-    /// Reads the footer.
-    fn open(path: PathBuf, name: String) -> EngineResult<Self> {
-        let unreadable = |error: &dyn std::fmt::Display| {
-            EngineError::new(ErrorCode::InvalidValue, format!("cannot read '{name}': {error}"))
-        };
-        let file = File::open(&path).map_err(|error| unreadable(&error))?;
-        let metadata = guard::catch_unreadable(
-            "parquet",
-            |_| damaged(&name),
-            || {
-                ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
-                    .map_err(|error| unreadable(&error))
-            },
-        )?;
-        let columns = columns::columns_of(&metadata).map_err(|error| {
-            let message = format!("cannot read '{name}': {}", error.message);
-            EngineError { message, ..error }
-        })?;
-        let mut names = Names::default();
-        for (place, column) in columns.iter().enumerate() {
-            names.add(&column.name, place);
-        }
-        Ok(Self { path, name, metadata: columns::in_views(metadata), columns, names })
-    }
-
-    /// The column of this name; where letter case tells several apart, of exactly this one.
-    fn column(&self, name: &str) -> Option<usize> {
-        self.names.place(name)
-    }
-
-    /// What the footer says of a column's values in a row group.
-    fn bounds(&self, group: usize, column: usize) -> Option<Bounds> {
-        let group = self.metadata.metadata().row_group(group);
-        let schema = self.metadata.parquet_schema();
-        let leaf = (0..schema.num_columns()).find(|&leaf| {
-            schema.get_column_root_idx(leaf) == column && schema.column(leaf).max_rep_level() == 0
-        })?;
-        let scale = match self.metadata.schema().field(column).data_type() {
-            DataType::Timestamp(TimeUnit::Millisecond, _) => Some(1_000_000),
-            DataType::Timestamp(TimeUnit::Microsecond, _) => Some(1_000),
-            DataType::Timestamp(TimeUnit::Nanosecond, _) => Some(1),
-            DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
-                return None; // stored as signed numbers
-            }
-            DataType::Date32 => Some(86_400_000_000_000),
-            _ => None,
-        };
-        bounds_of(group.column(leaf).statistics()?, self.columns[column].sql_type, scale)
-    }
-}
-
-/// The error of a file that the reader could make no sense of.
-fn damaged(name: &str) -> EngineError {
-    let message =
-        format!("cannot read '{name}': the file is damaged or not written as it should be");
-    EngineError::new(ErrorCode::InvalidValue, message)
-        .with_hint("write the file anew; the server's log says where its reader stopped")
-}
 
 /// Parquet files of one table.
 #[derive(Debug)]

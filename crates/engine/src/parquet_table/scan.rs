@@ -24,7 +24,7 @@ use tidemark_operators::cell_bytes;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
 use super::columns::{convert, widened};
-use super::{ParquetFile, damaged};
+use super::file::{ParquetFile, damaged};
 use crate::guard;
 
 /// Rows of a batch.

@@ -4,7 +4,7 @@
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY};
 use tidemark_types::timestamp::{TimestampUnit, parse_time_of_day};
 
-use super::{Result, Span, bad_date, fail, moved};
+use super::span::{Result, Span, bad_date, fail, moved};
 
 /// A year or a month with a time of day means that time on each of its days.
 pub(super) fn days_of_period(text: &str) -> Option<Vec<String>> {
