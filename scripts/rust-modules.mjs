@@ -1,5 +1,6 @@
 // The modules of the Rust crates, who names whom inside a crate, and the circles among them.
-// Reads `use` and paths in the text: `crate::`, `super::`, `self::`, and what a module hands on.
+// Reads `use` and paths in the text: `crate::`, `super::`, `self::`, those that begin with a child
+// (`span::Span` beside `mod span;`), and what a module hands on.
 import { posix } from 'node:path';
 
 /**
@@ -17,7 +18,7 @@ export function circles(texts) {
 }
 
 /** Without comments, texts and the tests at the end. */
-function codeOf(text) {
+export function codeOf(text) {
   return text
     .replace(/\n#\[cfg\(test\)\]\nmod tests? \{[^]*$/, '\n')
     .replace(/"(?:[^"\\]|\\.)*"/g, '""')
@@ -37,14 +38,19 @@ function edgesOf(file, code) {
 
 /** Every path of the crate that is named, groups taken apart. */
 function pathsOf(text) {
+  const children = [...text.matchAll(/\bmod (\w+);/g)].map(([, name]) => name);
   const paths = [];
-  const start = /\b(?:crate|super|self)::/g;
-  for (let match = start.exec(text); match !== null; match = start.exec(text)) {
-    const before = text.slice(Math.max(0, match.index - 2), match.index);
-    // `pub use self::…` hands on: no use of its own. `super::super` is read from its beginning.
+  const start = new RegExp(
+    `(?<![:.\\w])(?:${['crate', 'super', 'self', ...children].join('|')})::`,
+    'g',
+  );
+  for (const match of text.matchAll(start)) {
     const line = text.slice(text.lastIndexOf('\n', match.index) + 1, match.index);
-    if (before !== '::' && !/^\s*pub(\([\w: ]+\))? use $/.test(line)) {
-      paths.push(...expand(text, match.index));
+    // A parent's `pub use self::…` hands on: no use of its own.
+    if (children.length === 0 || !/^\s*pub(\([\w: ]+\))? use $/.test(line)) {
+      const isChild = children.includes(match[0].slice(0, -'::'.length));
+      const found = expand(text, match.index);
+      paths.push(...found.map((path) => (isChild ? ['self', ...path] : path)));
     }
   }
   return paths;
