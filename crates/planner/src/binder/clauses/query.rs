@@ -10,7 +10,7 @@ use crate::binder::state::common_table::CommonTable;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
-/// Queries of clauses.
+/// Binds a query by its clauses.
 pub(crate) struct Clauses;
 
 impl Queries for Clauses {
