@@ -59,12 +59,12 @@ export declare class NativeStatement {
   /** The newest epoch, if preparing it anew would surely give the same description. */
   currentEpoch(): number | null
   /**
-   * Runs the statement. `parameters` is the JSON list of values as text or null, `options`
-   * the JSON of `ExecuteOptions`.
+   * Runs the statement. `parameters` is one row of them, as `ts/engine/parameters.ts` writes
+   * it; `options` the JSON of `ExecuteOptions`.
    */
-  execute(parameters: string, options: string): Promise<NativeReply>
+  execute(parameters: Buffer, options: string): Promise<NativeReply>
   /**
-   * Runs an INSERT for many parameter rows, as Bind messages have them, in one commit; answers
+   * Runs an INSERT for many rows of parameters in the same form, in one commit; answers
    * the summary as JSON.
    */
   executeBatch(parameterRows: Buffer): Promise<string>

@@ -22,8 +22,8 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, OpenOptions, ParameterValues, ResultStream, Statement,
-    Transaction, failpoint, given, log,
+    ExecuteOptions, ExecuteReply, OpenOptions, ResultStream, Statement, Transaction, failpoint,
+    given, log,
 };
 
 use crate::calls::{encode, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi};
@@ -353,13 +353,13 @@ impl NativeStatement {
         sync("current_epoch", || Ok(self.get()?.current_epoch().map(|epoch| epoch as f64)))
     }
 
-    /// Runs the statement. `parameters` is the JSON list of values as text or null, `options`
-    /// the JSON of `ExecuteOptions`.
+    /// Runs the statement. `parameters` is one row of them, as `ts/engine/parameters.ts` writes
+    /// it; `options` the JSON of `ExecuteOptions`.
     #[napi(catch_unwind)]
     pub fn execute<'env>(
         &self,
         env: &'env Env,
-        parameters: String,
+        parameters: BufferSlice<'_>,
         options: String,
     ) -> napi::Result<PromiseRaw<'env, NativeReply>> {
         let statement = self.get().map_err(to_napi)?;
@@ -371,9 +371,9 @@ impl NativeStatement {
             let registration = statement.register(options.query_id)?;
             Ok((options, registration))
         })?;
+        let parameters = parameters.to_vec();
         let work = guarded("execute", async move {
-            let parameters: ParameterValues = given(parameters.as_bytes(), "parameters")?;
-            statement.execute(registration, parameters, options).await
+            statement.execute(registration, &parameters, options).await
         });
         let made = NativeReply::new;
         if here {
@@ -383,7 +383,7 @@ impl NativeStatement {
         }
     }
 
-    /// Runs an INSERT for many parameter rows, as Bind messages have them, in one commit; answers
+    /// Runs an INSERT for many rows of parameters in the same form, in one commit; answers
     /// the summary as JSON.
     #[napi(catch_unwind)]
     pub fn execute_batch<'env>(

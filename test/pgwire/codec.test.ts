@@ -10,12 +10,11 @@ import {
   readStartup,
 } from '../../ts/pgwire/protocol/client-messages.js';
 import { FrameReader } from '../../ts/pgwire/protocol/frames.js';
-import { microsText, parameterText } from '../../ts/pgwire/statements/parameter-values.js';
 import { ProtocolError } from '../../ts/pgwire/protocol/protocol-error.js';
 import { ScramExchange } from '../../ts/pgwire/login/scram.js';
 import * as reply from '../../ts/pgwire/protocol/server-messages.js';
 import { timeoutOf } from '../../ts/pgwire/conversation/statement-timeout.js';
-import { describeField, Oid, oidOf } from '../../ts/pgwire/protocol/type-oids.js';
+import { describeField, oidOf } from '../../ts/pgwire/protocol/type-oids.js';
 import { clientMessage, shown, startup } from './raw-client.js';
 import { suiteSeed } from '../seed.js';
 
@@ -172,64 +171,6 @@ test('types have the OIDs of the reference', (t) => {
   for (const [type, oid] of cases) {
     t.is(oidOf(type), oid, type);
   }
-});
-
-test('binary parameters become text', (t) => {
-  const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');
-  const cases: [number, string, string][] = [
-    [Oid.Bool, '01', 'true'],
-    [Oid.Int2, 'fffe', '-2'],
-    [Oid.Int4, '00000007', '7'],
-    [Oid.Int8, '7fffffffffffffff', '9223372036854775807'],
-    [Oid.Float8, '3ff8000000000000', '1.5'],
-    [Oid.Timestamp, '0000000000000001', '2000-01-01T00:00:00.000001Z'],
-    [Oid.Timestamp, 'ffffffffffffffff', '1999-12-31T23:59:59.999999Z'],
-    [Oid.Date, '00000001', '2000-01-02T00:00:00.000000Z'],
-    [Oid.Uuid, '11111111222233334444555555555555', '11111111-2222-3333-4444-555555555555'],
-    [Oid.Varchar, '6162', 'ab'],
-    // 12.34: two groups, weight 0, scale 2
-    [Oid.Numeric, '0002 0000 0000 0002 000c 0d48', '12.34'],
-    [Oid.Numeric, '0001 ffff 4000 0004 0005', '-0.0005'],
-    [Oid.Numeric, '0001 0001 0000 0000 0003', '30000'],
-    [
-      Oid.Float8Array,
-      '00000001 00000001 000002bd 00000002 00000001 00000008 3ff8000000000000 ffffffff',
-      '{1.5,NULL}',
-    ],
-    [
-      Oid.OidArray,
-      '00000001 00000000 0000001a 00000002 00000001 00000004 000003fe 00000004 00000017',
-      '{1022,23}',
-    ],
-    [
-      Oid.TextArray,
-      '00000001 00000001 00000019 00000004 00000001 00000001 61 ffffffff 00000004 4e554c4c ' +
-        '00000004 2c22205c',
-      String.raw`{a,NULL,"NULL",",\" \\"}`,
-    ],
-    [Oid.Int8Array, '00000000 00000000 00000014', '{}'],
-  ];
-  for (const [oid, hex, text] of cases) {
-    t.is(parameterText(bytes(hex), 1, oid), text);
-  }
-  t.throws(() => parameterText(bytes('00'), 1, Oid.Int4), { instanceOf: ProtocolError });
-  t.throws(() => parameterText(bytes('00'), 2, Oid.Int4), { instanceOf: ProtocolError });
-  t.is(parameterText('t', 0, Oid.Bool), 'true');
-  t.is(microsText(0n), '1970-01-01T00:00:00.000000Z');
-});
-
-test('random binary values are converted or refused', (t) => {
-  const oids = fc.constantFrom(...Object.values(Oid), 0);
-  const property = fc.property(oids, fc.uint8Array({ maxLength: 64 }), (oid, bytes) => {
-    try {
-      t.is(typeof parameterText(Buffer.from(bytes), 1, oid), 'string');
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) {
-        throw error;
-      }
-    }
-  });
-  fc.assert(property, { seed, numRuns: 3_000 });
 });
 
 test('SCRAM follows the example of RFC 7677', async (t) => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Block } from '../../ts/pgwire/statements/block.js';
 import { CopyIn } from '../../ts/pgwire/copy/copy-in.js';
 import { type CopyOptions, copyOptions } from '../../ts/pgwire/copy/copy-options.js';
-import { copyReader } from '../../ts/pgwire/copy/copy-reader.js';
+import { type CopiedRow, copyReader } from '../../ts/pgwire/copy/copy-reader.js';
 import { CopyRows } from '../../ts/pgwire/copy/copy-rows.js';
 import { ProtocolError } from '../../ts/pgwire/protocol/protocol-error.js';
 import { type CopyStream, SessionHost } from '../../ts/session/index.js';
@@ -28,13 +28,16 @@ function optionsOf(written: string): CopyOptions {
 
 /** Rows read from data that arrives in pieces of so many bytes. */
 function read(options: CopyOptions, data: Buffer, piece = data.length + 1, count = 2): Row[] {
-  const columns = ['a', 'b', 'c'].slice(0, count).map((name) => ({ name, oid: 1043 }));
+  const columns = ['a', 'b', 'c'].slice(0, count).map((name) => ({ name }));
   const reader = copyReader(columns, options);
   const rows: Row[] = [];
+  const take = ({ values }: CopiedRow): void => {
+    rows.push(values.map((value) => value?.toString() ?? null));
+  };
   for (let at = 0; at < data.length; at += piece) {
-    reader.push(data.subarray(at, at + piece), ({ values }) => rows.push(values));
+    reader.push(data.subarray(at, at + piece), take);
   }
-  reader.end(({ values }) => rows.push(values));
+  reader.end(take);
   return rows;
 }
 

@@ -23,6 +23,7 @@ import type {
   Transaction,
 } from '../../ts/engine/types.js';
 import { DatabaseError, type ParameterBatch } from '../../ts/session/index.js';
+import { rowOf, rowsOf } from './parameter-rows.js';
 
 const CHUNK_ROWS = 1_000;
 
@@ -141,7 +142,7 @@ function prepare(
   return Promise.resolve({
     description: describe(text, setting),
     execute: (parameters, options) =>
-      execute(context, text, setting, transaction, parameters, options),
+      execute(context, text, setting, transaction, rowOf(parameters), options),
     executeBatch: (rows) => executeBatch(context, transaction, rows),
     isCurrent: () => false,
     close: () => undefined,
@@ -164,7 +165,7 @@ async function executeBatch(
   batch: ParameterBatch,
 ): Promise<Summary> {
   await Promise.resolve();
-  const rows = batch.rows();
+  const rows = rowsOf(batch);
   rows.forEach(checkValues);
   const into = transaction instanceof FakeTransaction ? transaction.held : journal.committed;
   into.push(rows.map((row) => row.join(',')).join(';'));

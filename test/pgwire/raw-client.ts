@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net';
 
 import type { ClientMessage } from '../../ts/pgwire/protocol/client-messages.js';
+import { boundValues } from './parameter-rows.js';
 
 /** One message of the server. */
 export interface ServerMessage {
@@ -41,9 +42,7 @@ function part(value: string | number | readonly [number] | Buffer): Buffer {
 
 /** A message as it was read, with the values of a Bind in place of where they are. */
 export function shown(message: ClientMessage | null): unknown {
-  return message?.kind === 'bind'
-    ? { ...message, parameters: message.parameters.values() }
-    : message;
+  return message?.kind === 'bind' ? { ...message, parameters: boundValues(message) } : message;
 }
 
 export function startup(user: string, minor = 0, more: readonly string[] = []): Buffer {

@@ -728,6 +728,8 @@ export const ERROR_CODES = [
   'FunctionNotFound',
   'TypeMismatch',
   'InvalidValue',
+  'InvalidEncoding',
+  'InvalidBinary',
   'InvalidName',
   'NotSupported',
   'Replan',

@@ -5,7 +5,7 @@
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
-import type { ParameterBatch } from './parameter-batch.js';
+import { ParameterBatch } from './parameters.js';
 import type {
   ActiveQuery,
   AllExecuteOptions,
@@ -23,7 +23,7 @@ import type {
   LogLine,
   Observed,
   OpenOptions,
-  ParameterValues,
+  Parameters,
   ResultStream,
   Setting,
   Statement,
@@ -46,7 +46,7 @@ import type {
 } from './addon.js';
 
 export { DatabaseError } from './error.js';
-export { ParameterBatch } from './parameter-batch.js';
+export { ParameterBatch } from './parameters.js';
 export type * from './types.js';
 
 /** Opens a root directory, recovering what a crash left. */
@@ -204,7 +204,7 @@ class EngineStatement implements Statement {
     this.description = JSON.parse(prepared.description) as StatementDescription;
   }
 
-  async execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+  async execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply> {
     const known = this.#kept.find(options, () => this.#currentEpoch());
     if (known !== null) {
       return known;
@@ -214,8 +214,9 @@ class EngineStatement implements Statement {
     const sent = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
     const all: Record<keyof AllExecuteOptions, unknown> = sent;
     try {
-      const given = parameters.length === 0 ? '[]' : JSON.stringify(parameters);
-      const native = await this.#native.execute(given, JSON.stringify(all));
+      const row =
+        parameters instanceof ParameterBatch ? parameters : ParameterBatch.row(parameters);
+      const native = await this.#native.execute(row.bytes, JSON.stringify(all));
       const answer = reply(native);
       if (native.keptFor != null) {
         this.#kept.keep(native.keptFor, options, answer);

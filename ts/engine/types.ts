@@ -16,7 +16,7 @@ import type {
   TableMetadata,
   TextReport,
 } from '../border/types.generated.js';
-import type { ParameterBatch } from './parameter-batch.js';
+import type { ParameterBatch } from './parameters.js';
 
 export type * from '../border/types.generated.js';
 
@@ -71,10 +71,13 @@ export interface ResultStream {
 
 /** Parameter values as text in the parameter's own type; `null` is null. */
 export type ParameterValues = readonly (string | null)[];
+/** The same, or one row as a client sent it. */
+export type Parameters = ParameterValues | ParameterBatch;
 
 export interface Statement {
   readonly description: StatementDescription;
-  execute(parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply>;
+  /** `parameters`: texts, or the one row as a client sent it. */
+  execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Many parameter rows of one INSERT in one crossing, one commit. */
   executeBatch(rows: ParameterBatch): Promise<Summary>;
   /** Whether preparing it anew would surely give the same description. */

@@ -35,7 +35,7 @@ export type {
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
 export { DatabaseError } from '../engine/error.js';
-export { ParameterBatch } from '../engine/parameter-batch.js';
+export { isSentAsText, ParameterBatch, parameterHeader } from '../engine/parameters.js';
 export type {
   Access,
   Chunk,
@@ -44,6 +44,7 @@ export type {
   ExecuteReply,
   ListedRows,
   Owner,
+  Parameters,
   ParameterValues,
   ParquetOptions,
   ResultColumn,

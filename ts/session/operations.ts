@@ -4,7 +4,7 @@
  * function's result at every execution.
  */
 import { DatabaseError } from '../engine/error.js';
-import type { ParameterValues } from '../engine/types.js';
+import type { ParameterBatch } from '../engine/parameters.js';
 import type { CallNode, Name, Node, NodeId, SelectNode, Span, Tree } from '../sql/index.js';
 import type { Backends } from './backends.js';
 
@@ -252,9 +252,9 @@ export function typesWithResults(
 }
 
 /** The numbers of a call; throws where one is none. */
-export function numbersOf(call: OperationCall, values: ParameterValues): readonly number[] {
+export function numbersOf(call: OperationCall, values: ParameterBatch): readonly number[] {
   return call.arguments.map((argument) => {
-    const text = 'number' in argument ? argument.number : values[argument.parameter - 1];
+    const text = 'number' in argument ? argument.number : values.integerAt(argument.parameter - 1);
     const number = Number(text ?? Number.NaN);
     if (!Number.isSafeInteger(number) || text?.trim() === '') {
       const message = `${call.name}() takes a number, found ${text ?? 'null'}`;

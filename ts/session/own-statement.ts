@@ -4,7 +4,7 @@ import type {
   Access,
   ExecuteOptions,
   ExecuteReply,
-  ParameterValues,
+  Parameters,
   Statement,
   StatementDescription,
   Summary,
@@ -57,7 +57,7 @@ export class OwnStatement implements Statement {
     return new OwnStatement(command, action, answer);
   }
 
-  async execute(_parameters: ParameterValues, options: ExecuteOptions): Promise<ExecuteReply> {
+  async execute(_parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply> {
     const row = await this.#action.run();
     return this.#answer === null ? NO_ROWS : await this.#answer.execute(row, options);
   }

@@ -7,7 +7,7 @@
 import { setTimeout } from 'node:timers/promises';
 
 import { DatabaseError } from '../engine/error.js';
-import type { ParameterBatch } from '../engine/parameter-batch.js';
+import { ParameterBatch } from '../engine/parameters.js';
 import type {
   Access,
   AllExecuteOptions,
@@ -15,7 +15,7 @@ import type {
   ExecuteOptions,
   ExecuteReply,
   Owner,
-  ParameterValues,
+  Parameters,
   Statement,
   StatementContext,
   StatementDescription,
@@ -288,7 +288,7 @@ export class PreparedStatement {
   }
 
   /** Runs once; rights are checked at every execution. */
-  async execute(parameters: ParameterValues, how: Execute): Promise<ExecuteReply> {
+  async execute(parameters: Parameters, how: Execute): Promise<ExecuteReply> {
     this.#host.refuseIfStopping();
     const mayChange = typeof how === 'function';
     const execution: Execution = {
@@ -420,26 +420,27 @@ export class PreparedStatement {
   }
 
   /** Does what the statement asks of the server; resolves to all values that are bound. */
-  async #operate(parameters: ParameterValues): Promise<ParameterValues> {
+  async #operate(parameters: Parameters): Promise<ParameterBatch> {
     const { guard } = this.#host;
     const { calls, parameters: given } = this.#operated ?? NOTHING_OPERATED;
-    if (parameters.length < given) {
-      const message = `the statement has ${given} parameters, ${parameters.length} are given`;
+    const row = parameters instanceof ParameterBatch ? parameters : ParameterBatch.row(parameters);
+    if (row.width < given) {
+      const message = `the statement has ${given} parameters, ${row.width} are given`;
       throw new DatabaseError({ code: 'InvalidValue', message });
     }
     this.#authorise();
-    const values = parameters.slice(0, given);
+    const results: string[] = [];
     for (const call of calls) {
-      values.push(String(await this.#call(call, parameters)));
+      results.push(String(await this.#call(call, row)));
       if (call.operation.isChange) {
         const command = call.name.toUpperCase();
         guard?.ran(this.#session.principal, withoutSecrets(this.text), { command });
       }
     }
-    return values;
+    return row.extended(given, results);
   }
 
-  #call(call: OperationCall, parameters: ParameterValues): Promise<boolean | number> {
+  #call(call: OperationCall, parameters: ParameterBatch): Promise<boolean | number> {
     const { operations, backends, guard } = this.#host;
     const { principal: user, backend } = this.#session;
     const authorise = (): void =>

@@ -30,6 +30,8 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   FunctionNotFound: meaning(400, '42883'),
   TypeMismatch: meaning(400, '42804'),
   InvalidValue: meaning(400, '22P02'),
+  InvalidEncoding: meaning(400, '22021'),
+  InvalidBinary: meaning(400, '22P03'),
   InvalidName: meaning(400, '42602'),
   NotSupported: meaning(400, '0A000'),
   // The session repeats once; only a catalog that keeps moving shows this to a client.

@@ -17,15 +17,17 @@ use tidemark_border::{
 use tidemark_catalog::TableBuilder;
 use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
 use tidemark_planner::{Defaults, Planner};
-use tidemark_storage::{BulkTarget, BulkWriter, TableDefaults, TableSchema, TableSnapshot};
+use tidemark_storage::{BulkTarget, TableDefaults, TableSchema, TableSnapshot};
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, failpoint, identifier,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::cancel::CancelToken;
 use crate::database::{Database, describe_table, given};
 use crate::guard;
+use crate::writer::{Place, Writer};
 
 /// Bytes that may wait for the parser.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
@@ -114,12 +116,12 @@ impl Appender {
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;
-        let writer = database.storage.begin_bulk(target)?;
-        let schema = writer.schema().clone();
+        let mut writer = Writer::new(database);
+        let (place, schema) = writer.staged(target)?;
         let text = Text::new(database, csv, &schema)?;
         let rows = Arc::new(AtomicU64::new(0));
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
-        let pipeline = Pipeline::start(database, text, writer, &rows, &room);
+        let pipeline = Pipeline::start(database, text, (writer, place), &rows, &room);
         Ok(Self {
             database: Arc::clone(database),
             schema,
@@ -179,7 +181,6 @@ impl Appender {
         // A closed queue means that the parser failed; its error is the answer.
         let _ = pipeline.chunks.send(Message::End);
         let report = pipeline.join().await?;
-        self.database.metrics.rows_written.add(self.rows.load(Ordering::Relaxed));
         let snapshot = self.database.snapshot()?;
         let name = &self.schema.name;
         let table = snapshot.table(name).ok_or_else(|| {
@@ -213,7 +214,7 @@ impl Pipeline {
     fn start(
         database: &Arc<Database>,
         text: Text,
-        writer: BulkWriter,
+        writer: (Writer, Place),
         rows: &Arc<AtomicU64>,
         room: &Arc<Semaphore>,
     ) -> Self {
@@ -278,15 +279,17 @@ fn parse(
     }
 }
 
-fn write(mut writer: BulkWriter, mut incoming: mpsc::Receiver<Rows>) -> EngineResult<()> {
+fn write(
+    (mut writer, place): (Writer, Place),
+    mut incoming: mpsc::Receiver<Rows>,
+) -> EngineResult<()> {
     while let Some(rows) = incoming.blocking_recv() {
         failpoint::hit("engine.writer")?;
         match rows {
-            Rows::Batch(batch) => writer.push(batch)?,
-            Rows::End => return writer.finish().map(drop),
+            Rows::Batch(batch) => writer.push(place, batch)?,
+            Rows::End => return writer.commit(&CancelToken::default()).map(drop),
         }
     }
-    writer.abort();
     Err(aborted())
 }
 

@@ -6,29 +6,24 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::Summary;
 use tidemark_catalog::{View, set_table_type};
+use tidemark_ingest::ParameterRows;
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
     Returning,
 };
 use tidemark_storage::{BulkTarget, Change, CommitReceipt};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, account, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::cancel::CancelToken;
 use crate::database::Database;
 use crate::execution::source::BatchSource;
 use crate::guard;
 use crate::maintenance::{self, check_faults};
-use crate::parameter_rows::ParameterRows;
 use crate::physical::physical_plan;
 use crate::registry::Registration;
 use crate::transaction::Transaction;
-
-/// Rows up to which INSERT … SELECT goes through the log like a small INSERT; more are staged as
-/// segments and adopted by one record.
-const BULK_THRESHOLD_ROWS: usize = 64 * 1024;
-/// The same in bytes of their texts and arrays.
-const BULK_THRESHOLD_BYTES: usize = 16 << 20;
+use crate::writer::{Place, Writer};
 
 /// Rows an INSERT with RETURNING may hold in memory, bytes.
 const MOST_RETURNED_BYTES: usize = 256 << 20;
@@ -194,23 +189,17 @@ async fn insert_select(
     let plan = physical_plan(database, plan).await?;
     let _turn = database.turn(plan.as_ref(), query).await?;
     let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
-    let mut held = Vec::new();
-    let (mut held_rows, mut held_bytes) = (0, 0);
-    let is_few =
-        |rows: usize, bytes: usize| rows <= BULK_THRESHOLD_ROWS && bytes <= BULK_THRESHOLD_BYTES;
-    while is_few(held_rows, held_bytes) || transaction.is_some() {
+    let mut writer = Writer::new(database);
+    let place = writer.table(insert.table.schema());
+    // Rows of a block are held until it ends.
+    while transaction.is_some() || !writer.is_staging(place) {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
-            return append_all(database, insert, held, transaction, &query.token).await;
+            return writer.finish(transaction, &query.token).await;
         };
-        held_rows += batch.num_rows();
-        held_bytes += cell_bytes(&batch);
-        // Rows of a block are held until it ends, each with its own text.
-        account::room(held_bytes)?;
-        held.push(batch);
+        writer.hold(place, batch)?;
     }
-    let target = BulkTarget::Existing(insert.table.schema().id);
-    bulk_write(database, target, held, source, (&query.token, faults)).await
+    stage_all(writer, place, source, (&query.token, faults)).await
 }
 
 /// All rows in one commit: that of the block, where there is one.
@@ -221,22 +210,10 @@ async fn append_all(
     transaction: Option<&Transaction>,
     token: &CancelToken,
 ) -> EngineResult<u64> {
-    let schema = insert.table.schema();
-    let (table, schema_version) = (schema.id, schema.version);
-    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-    match transaction {
-        Some(transaction) => {
-            let pend = |batch| database.storage.pend(table, schema_version, batch);
-            transaction.add(batches.iter().map(pend).collect::<EngineResult<_>>()?)?;
-        }
-        None if batches.is_empty() => {}
-        None => {
-            let change = |batch| Change::Append { table, schema_version, batch };
-            commit(database, batches.into_iter().map(change).collect(), token).await?;
-        }
-    }
-    database.metrics.rows_written.add(rows as u64);
-    Ok(rows as u64)
+    let mut writer = Writer::new(database);
+    let place = writer.table(insert.table.schema());
+    batches.into_iter().try_for_each(|batch| writer.hold(place, batch))?;
+    writer.finish(transaction, token).await
 }
 
 async fn create_table(
@@ -253,69 +230,55 @@ async fn create_table(
     let plan = physical_plan(database, &plan).await?;
     let _turn = database.turn(plan.as_ref(), query).await?;
     let source = BatchSource::start(&plan, &database.task_context(query)?)?;
-    bulk_write(database, BulkTarget::Create(schema), Vec::new(), source, (&query.token, faults))
-        .await
+    let database = Arc::clone(database);
+    let (writer, place) = guard::run_blocking("create_table", move || {
+        let mut writer = Writer::new(&database);
+        let (place, _) = writer.staged(BulkTarget::Create(schema))?;
+        Ok((writer, place))
+    })
+    .await?;
+    stage_all(writer, place, source, (&query.token, faults)).await
 }
 
-/// Streams rows into staged segments; visible and durable at the end, or not at all: dropping
-/// the future drops the writer, which leaves nothing. With the statement's token come the faults
-/// of mapped files before anything was read.
-async fn bulk_write(
-    database: &Arc<Database>,
-    target: BulkTarget,
-    held: Vec<RecordBatch>,
+/// Streams rows into segments; visible and durable at the end, or not at all: dropping the future
+/// drops the writer, which leaves nothing. With the statement's token come the faults of mapped
+/// files before anything was read.
+async fn stage_all(
+    mut writer: Writer,
+    place: Place,
     mut source: BatchSource,
     (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
     let token = token.clone();
-    let (sender, mut receiver) = tokio::sync::mpsc::channel::<RecordBatch>(2);
-    let storage = Arc::clone(&database.storage);
-    let writer = tokio::spawn(guard::run_blocking("bulk_write", move || {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<Staged>(2);
+    let writing = tokio::spawn(guard::run_blocking("bulk_write", move || {
         failpoint::hit("engine.bulk_write")?;
-        let mut writer = storage.begin_bulk(target)?;
-        let mut rows = 0_u64;
-        while let Some(batch) = receiver.blocking_recv() {
-            if batch.num_rows() == 0 {
-                check_faults(faults)?;
-                // An empty batch is the sender's word that everything came.
-                token.settle(|| writer.finish())?;
-                return Ok(rows);
+        while let Some(rows) = receiver.blocking_recv() {
+            match rows {
+                Staged::Rows(batch) => writer.push(place, batch)?,
+                Staged::End => {
+                    check_faults(faults)?;
+                    return writer.commit(&token);
+                }
             }
-            rows += batch.num_rows() as u64;
-            account::room(cell_bytes(&batch))?;
-            writer.push(batch)?;
         }
-        writer.abort();
         Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
     }));
-    if let Some(end) = send_all(&held, &mut source, &sender).await? {
+    while let Some(batch) = source.next().await? {
         // A closed channel means that the writer failed; its error is the answer.
-        let _ = sender.send(end).await;
+        if sender.send(Staged::Rows(batch)).await.is_err() {
+            break;
+        }
     }
+    let _ = sender.send(Staged::End).await;
     drop(sender);
-    let rows = writer.await.map_err(|error| EngineError::internal(error.to_string()))??;
-    database.metrics.rows_written.add(rows);
-    Ok(rows)
+    writing.await.map_err(|error| EngineError::internal(error.to_string()))?
 }
 
-/// Sends every batch; answers the empty batch that marks the end, or `None` when the writer is
-/// gone.
-async fn send_all(
-    held: &[RecordBatch],
-    source: &mut BatchSource,
-    sender: &tokio::sync::mpsc::Sender<RecordBatch>,
-) -> EngineResult<Option<RecordBatch>> {
-    for batch in held {
-        if sender.send(batch.clone()).await.is_err() {
-            return Ok(None);
-        }
-    }
-    while let Some(batch) = source.next().await? {
-        if sender.send(batch).await.is_err() {
-            return Ok(None);
-        }
-    }
-    Ok(Some(RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()))))
+/// Rows on their way to files, and the word that all have come.
+enum Staged {
+    Rows(RecordBatch),
+    End,
 }
 
 fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {

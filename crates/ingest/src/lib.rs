@@ -1,12 +1,12 @@
-//! Bytes of CSV to typed record batches.
+//! Bytes of CSV to typed record batches, and bytes of bound parameters to typed values.
 //!
-//! The reader receives everything about the text (delimiter, header, columns, types): detection is
+//! The reader of CSV receives everything about the text (delimiter, header, columns, types): detection is
 //! TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column order of the
 //! target.
 //!
 //! `csv_reader` cuts chunks into records and decides about rows, `record` splits a record into
 //! fields, `column` collects the values of one column, `value_text` and `instant` read single
-//! values, `symbol` interns texts.
+//! values, `symbol` interns texts. `parameters` reads the values of Bind messages.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod column;
 mod csv_reader;
 mod csv_spec;
 mod instant;
+mod parameters;
 mod record;
 mod symbol;
 mod value_text;
@@ -22,3 +23,4 @@ pub use csv_reader::CsvReader;
 pub use csv_spec::{
     Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES,
 };
+pub use parameters::ParameterRows;

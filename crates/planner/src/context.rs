@@ -10,7 +10,7 @@ use datafusion::logical_expr::ScalarUDF;
 use tidemark_border::Setting;
 use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
-use tidemark_types::{EngineResult, Field, SqlType};
+use tidemark_types::{EngineResult, Field, ParameterValue, SqlType};
 
 use crate::parameter_type::ParameterType;
 use crate::visibility::{Lists, Visibility};
@@ -64,10 +64,9 @@ pub struct BindContext {
     pub now_micros: i64,
     /// Types the client declared for `$1`, `$2`, …; `None` where it left them open.
     pub parameter_types: Vec<Option<ParameterType>>,
-    /// Values of the parameters, as text in the parameter's own type. With values, parameters
-    /// become constants (so that time ranges, LIMIT and SAMPLE BY see them); without, the
-    /// statement can be described but not run.
-    pub parameter_values: Option<Vec<Option<String>>>,
+    /// Values of the parameters. With values, parameters become constants (so that time ranges,
+    /// LIMIT and SAMPLE BY see them); without, the statement can be described but not run.
+    pub parameter_values: Option<Vec<ParameterValue<'static>>>,
     /// Refuse everything that writes.
     pub read_only: bool,
     /// Effective configuration for SHOW PARAMETERS.

@@ -181,7 +181,7 @@ impl Storage {
         self.commit_now(prepared)
     }
 
-    fn prepare(&self, changes: Vec<Change>) -> EngineResult<Vec<Prepared>> {
+    pub(crate) fn prepare(&self, changes: Vec<Change>) -> EngineResult<Vec<Prepared>> {
         prepare(changes, &self.snapshot(), || self.reserve_table_id(), &self.options)
     }
 

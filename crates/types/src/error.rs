@@ -46,6 +46,10 @@ pub enum ErrorCode {
     TypeMismatch,
     /// A value that cannot be converted, or is out of its range.
     InvalidValue,
+    /// Bytes that are no text of UTF-8, or text with a zero byte.
+    InvalidEncoding,
+    /// A value in binary that is not of the type it is said to be.
+    InvalidBinary,
     /// An identifier that is not allowed.
     InvalidName,
     /// Understood, and not supported.

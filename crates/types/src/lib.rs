@@ -14,6 +14,7 @@ mod error;
 pub mod failpoint;
 pub mod identifier;
 pub mod number_text;
+mod parameter;
 mod partition;
 mod sql_type;
 pub mod timestamp;
@@ -21,6 +22,7 @@ pub mod timestamp_pattern;
 pub mod zone;
 
 pub use error::{EngineError, EngineResult, ErrorCode, Span};
+pub use parameter::ParameterValue;
 pub use partition::PartitionBy;
 pub use sql_type::{Field, SqlType};
 pub use timestamp::TimestampUnit;

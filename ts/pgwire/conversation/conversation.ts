@@ -292,7 +292,7 @@ export class Conversation {
     this.block.refuseIfFailed();
     const prepared = await this.prepare(read);
     try {
-      const portal = new Portal(prepared, BoundValues.of([]), [], (description) => {
+      const portal = new Portal(prepared, BoundValues.none, [], (description) => {
         if (description.columns.length > 0) {
           this.outlet.queue(describeRows(description, []));
         }
@@ -567,7 +567,7 @@ export class Conversation {
         this.outlet.flush();
         return;
       case 'DeclareCursor':
-        this.complete(await this.cursors.declare(statement, undefined, BoundValues.of([])));
+        this.complete(await this.cursors.declare(statement, undefined, BoundValues.none));
         return;
       case 'Fetch':
       case 'Move':

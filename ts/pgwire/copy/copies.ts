@@ -95,7 +95,7 @@ export class Copies {
       const rows = new CopyRows(columns, options);
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
-      const portal = new Portal(statement, BoundValues.of([]), formats);
+      const portal = new Portal(statement, BoundValues.none, formats);
       const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
       outlet.queue(rows.tail());
       outlet.queue(copyDone());

@@ -10,7 +10,7 @@ import type {
   PreparedStatement,
   TableMetadata,
 } from '../../session/index.js';
-import { DatabaseError, ParameterBatch } from '../../session/index.js';
+import { DatabaseError, ParameterBatch, parameterHeader } from '../../session/index.js';
 import type { Block } from '../statements/block.js';
 import { copyOptions, quotedName } from './copy-options.js';
 import { type CopiedRow, type CopyReader, copyReader } from './copy-reader.js';
@@ -33,7 +33,13 @@ function largestCopy(): number {
 }
 
 /** Errors of single rows: the row that is wrong can be found. */
-const OF_A_ROW: ReadonlySet<string> = new Set(['InvalidValue', 'TypeMismatch', 'ResourceLimit']);
+const OF_A_ROW: ReadonlySet<string> = new Set([
+  'InvalidValue',
+  'InvalidEncoding',
+  'InvalidBinary',
+  'TypeMismatch',
+  'ResourceLimit',
+]);
 
 /** What a COPY needs of its conversation. */
 export interface CopySetting {
@@ -53,6 +59,8 @@ export class CopyIn {
   private readonly insert: PreparedStatement;
   private readonly reader: CopyReader;
   private readonly columnCount: number;
+  /** How the values are sent. */
+  private readonly header: Buffer;
   private batch: CopiedRow[] = [];
   private batchUnits = 0;
   private rows = 0;
@@ -74,8 +82,10 @@ export class CopyIn {
     this.insert = insert;
     this.columnCount = columns.length;
     this.bytesLeft = setting.copyBytesMax ?? largestCopy();
+    const format = this.isBinary ? 1 : 0;
     const types = insert.description.parameters;
-    const described = columns.map((name, index) => ({ name, oid: oidOf(types[index] ?? '') }));
+    this.header = parameterHeader(types.map((type) => ({ format, oid: oidOf(type) })));
+    const described = columns.map((name) => ({ name }));
     this.reader = copyReader(described, options);
   }
 
@@ -196,7 +206,11 @@ export class CopyIn {
   }
 
   private async insertRows(rows: readonly CopiedRow[]): Promise<void> {
-    await this.insert.executeBatch(ParameterBatch.of(rows.map((row) => row.values)));
+    const batch = ParameterBatch.of(
+      rows.map((row) => row.values),
+      this.header,
+    );
+    await this.insert.executeBatch(batch);
   }
 
   /** Line of the first row that cannot be inserted. What is tried is undone with the COPY. */

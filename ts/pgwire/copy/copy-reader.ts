@@ -1,21 +1,20 @@
 /**
- * COPY … FROM STDIN: bytes that arrive in any pieces to rows of texts. Keeps what belongs to a row
+ * COPY … FROM STDIN: bytes that arrive in any pieces to rows of values. Keeps what belongs to a row
  * that is not complete, and looks at it again only when as much again has come.
  */
 import { decodeText } from '../protocol/client-messages.js';
 import { type CopyOptions, names } from './copy-options.js';
-import { parameterText } from '../statements/parameter-values.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 /** A row, and the line it begins in (its number, for binary rows). */
 export interface CopiedRow {
-  readonly values: (string | null)[];
+  /** Texts, or bytes of binary values. */
+  readonly values: (string | Buffer | null)[];
   readonly line: number;
 }
 
 interface CopyColumn {
   readonly name: string;
-  readonly oid: number;
 }
 
 /** Takes pieces of the data; rows come out when they are complete. */
@@ -126,10 +125,7 @@ class LineReader implements CopyReader {
       this.checkHeader(fields);
     } else {
       checkCount(this.columns, fields.length);
-      const values = fields.map((field, index) =>
-        field === null ? null : parameterText(field, 0, this.columns[index]?.oid ?? 0),
-      );
-      emit({ values, line: this.line });
+      emit({ values: fields, line: this.line });
     }
     this.line += lines;
   }
@@ -396,9 +392,9 @@ class BinaryReader implements CopyReader {
     if (count !== this.columns.length) {
       throw malformed(`row field count is ${count}, expected ${this.columns.length}`);
     }
-    const values: (string | null)[] = [];
+    const values: (Buffer | null)[] = [];
     let end = at + 2;
-    for (const { oid } of this.columns) {
+    while (values.length < count) {
       const length = bytes.length < end + 4 ? 0 : bytes.readInt32BE(end);
       if (length < -1) {
         throw malformed('invalid field size');
@@ -408,8 +404,7 @@ class BinaryReader implements CopyReader {
         this.line -= 1;
         return null;
       }
-      const value = bytes.subarray(end - Math.max(0, length), end);
-      values.push(length === -1 ? null : parameterText(value, 1, oid));
+      values.push(length === -1 ? null : bytes.subarray(end - length, end));
     }
     emit({ values, line: this.line });
     return end;

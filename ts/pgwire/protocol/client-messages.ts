@@ -111,12 +111,6 @@ class BodyReader {
     return text;
   }
 
-  /** Text of so many bytes. */
-  textOf(count: number): string {
-    const start = this.pass(count);
-    return decodeRange(this.body, start, start + count);
-  }
-
   bytes(count: number): Buffer {
     const start = this.pass(count);
     return this.body.subarray(start, start + count);
@@ -231,8 +225,7 @@ function readParse(body: BodyReader): ClientMessage {
 const NO_CODES: readonly number[] = [];
 
 /**
- * The values of a Bind where they came. Each is known to be there whole; most are read together, by
- * the engine.
+ * The values of a Bind where they came. Each is known to be there whole; the engine reads them.
  */
 export class BoundParameters {
   readonly count: number;
@@ -240,11 +233,9 @@ export class BoundParameters {
   /** Of the count before the values, and of their end. */
   readonly start: number;
   readonly end: number;
-  private readonly formats: readonly number[];
 
-  constructor(reader: BodyReader, formats: readonly number[]) {
+  constructor(reader: BodyReader) {
     this.body = reader.body;
-    this.formats = formats;
     this.start = reader.place;
     this.count = reader.uint16();
     for (let index = 0; index < this.count; index += 1) {
@@ -255,27 +246,13 @@ export class BoundParameters {
     }
     this.end = reader.place;
   }
-
-  /** Text where its format is text, else bytes. */
-  values(): (string | Buffer | null)[] {
-    const reader = new BodyReader(this.body, this.start);
-    const values = new Array<string | Buffer | null>(reader.uint16());
-    const { length: codes } = this.formats;
-    for (let index = 0; index < values.length; index += 1) {
-      const length = reader.int32();
-      const format = codes === 0 ? 0 : (this.formats[codes === 1 ? 0 : index] ?? 0);
-      values[index] =
-        length === -1 ? null : format === 0 ? reader.textOf(length) : reader.bytes(length);
-    }
-    return values;
-  }
 }
 
 function readBind(body: BodyReader): BindMessage {
   const portal = body.text();
   const statement = body.text();
   const parameterFormats = readCodes(body);
-  const parameters = new BoundParameters(body, parameterFormats);
+  const parameters = new BoundParameters(body);
   const resultFormats = readCodes(body);
   return { kind: 'bind', portal, statement, parameterFormats, parameters, resultFormats };
 }

@@ -1,92 +1,111 @@
-/** The values of a Bind: texts for one execution, bytes for many that go together. */
-import type { ParameterBatch, ParameterValues } from '../../session/index.js';
+/** The values of a Bind on their way to the engine, as they came. */
+import { isUtf8 } from 'node:buffer';
+
+import { isSentAsText, ParameterBatch, parameterHeader } from '../../session/index.js';
 import type { BindMessage, BoundParameters } from '../protocol/client-messages.js';
-import { formatCodes, isPlainText, parameterText } from './parameter-values.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import { formatCodes } from './format-codes.js';
 
 /** By byte: 1 for ASCII but zero. */
-const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) => (byte > 0 && byte < 128 ? 1 : 0));
+const ASCII = Uint8Array.from({ length: 256 }, (_, byte) => (byte > 0 && byte < 128 ? 1 : 0));
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
+const NO_OIDS: readonly number[] = [];
 
 export class BoundValues {
   readonly count: number;
-  /** Where they came from, when the engine can read them as they came. */
-  readonly plain: BoundParameters | null;
-  private read: ParameterValues | null;
+  /** How they were sent. */
+  readonly header: Buffer;
+  /** Where they came from. */
+  readonly source: BoundParameters | null;
+  private readonly row: ParameterBatch | null;
 
-  private constructor(count: number, read: ParameterValues | null, plain: BoundParameters | null) {
-    this.count = count;
-    this.read = read;
-    this.plain = plain;
+  private constructor(header: Buffer, source: BoundParameters | null, row: ParameterBatch | null) {
+    this.header = header;
+    this.source = source;
+    this.row = row;
+    this.count = source?.count ?? row?.width ?? 0;
   }
 
-  static of(values: ParameterValues): BoundValues {
-    return new BoundValues(values.length, values, null);
+  /** The values of a statement without parameters. */
+  static readonly none: BoundValues = BoundValues.of(ParameterBatch.none);
+
+  static of(row: ParameterBatch): BoundValues {
+    return new BoundValues(row.header, null, row);
   }
 
-  /** `oids`: the types of the values. With `later`, texts are read on first use. */
+  /** `oids`: the types of the values. */
   static ofBind(
     { parameters, parameterFormats }: BindMessage,
     oids: readonly number[],
-    later: boolean,
   ): BoundValues {
-    const { count, body, start, end } = parameters;
-    const isText = parameterFormats.length <= 1 && parameterFormats.every((code) => code === 0);
-    if (
-      later &&
-      isText &&
-      oids.every(isPlainText) &&
-      BoundValues.plainEnd(body, start, end) === end
-    ) {
-      return new BoundValues(count, null, parameters);
+    const header = headerOf(parameterFormats, parameters.count, oids);
+    const { body, start, end } = parameters;
+    if (BoundValues.endOf(header, body, start, end) !== end) {
+      throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8"');
     }
-    const formatOf = formatCodes(parameterFormats, count, 'parameter');
-    const values = parameters
-      .values()
-      .map((value, index) =>
-        value === null ? null : parameterText(value, formatOf[index] ?? 0, oids[index] ?? 0),
-      );
-    return BoundValues.of(values);
+    return new BoundValues(header, parameters, null);
   }
 
   /**
-   * Where values end that begin with their count at `start`: all of them printable, so that no
-   * decoder has to look at them, and none beyond `end`; -1 where it is not so.
+   * Where values end that begin with their count at `start`, none of them beyond `end` and all
+   * texts of them UTF-8; -1 where it is not so.
    */
-  static plainEnd(bytes: Buffer, start: number, end: number): number {
+  static endOf(header: Buffer, bytes: Buffer, start: number, end: number): number {
+    const count = bytes.readUInt16BE(start);
     let at = start + COUNT_BYTES;
-    for (let left = bytes.readUInt16BE(start); left > 0; left -= 1) {
+    for (let index = 0; index < count; index += 1) {
       if (at + LENGTH_BYTES > end) {
         return -1;
       }
       const length = bytes.readInt32BE(at);
-      at += LENGTH_BYTES;
-      const after = at + (length === -1 ? 0 : length);
-      if (length < -1 || after > end) {
+      const from = at + LENGTH_BYTES;
+      at = from + (length === -1 ? 0 : length);
+      if (length < -1 || at > end || (isSentAsText(header, index) && !isText(bytes, from, at))) {
         return -1;
-      }
-      while (at < after) {
-        if (PLAIN[bytes[at] ?? 0] !== 1) {
-          return -1;
-        }
-        at += 1;
       }
     }
     return at;
   }
 
-  get texts(): ParameterValues {
-    this.read ??= (this.plain?.values() ?? []).map((value) =>
-      value === null ? null : parameterText(value, 0, 0),
-    );
-    return this.read;
-  }
-
-  addTo(batch: ParameterBatch): void {
-    if (this.plain === null) {
-      batch.add(this.texts);
-    } else {
-      batch.addBytes(this.plain.body, this.plain.start, this.plain.end);
+  /** One row of parameters. */
+  get parameters(): ParameterBatch {
+    if (this.row !== null) {
+      return this.row;
     }
+    const { source } = this;
+    if (source === null || source.count === 0) {
+      return ParameterBatch.none;
+    }
+    const batch = new ParameterBatch(this.header, source.end - source.start);
+    batch.addBytes(source.body, source.start, source.end);
+    return batch;
   }
+}
+
+/** Text as the protocol takes it: UTF-8 without zero bytes. */
+function isText(bytes: Buffer, start: number, end: number): boolean {
+  let at = start;
+  while (at < end && ASCII[bytes[at] ?? 0] === 1) {
+    at += 1;
+  }
+  const rest = bytes.subarray(at, end);
+  return at === end || (isUtf8(rest) && !rest.includes(0));
+}
+
+/** The last header that was made: a client binds a statement alike each time. */
+let last: {
+  readonly formats: string;
+  readonly oids: readonly number[];
+  readonly header: Buffer;
+} = { formats: '', oids: NO_OIDS, header: parameterHeader([]) };
+
+function headerOf(codes: readonly number[], count: number, oids: readonly number[]): Buffer {
+  const formats = codes.join();
+  if (last.oids !== oids || last.formats !== formats) {
+    const formatOf = formatCodes(codes, count, 'parameter');
+    const sent = oids.map((oid, index) => ({ format: formatOf[index] ?? 0, oid }));
+    last = { formats, oids, header: parameterHeader(sent) };
+  }
+  return last.header;
 }

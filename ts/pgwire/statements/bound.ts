@@ -10,8 +10,7 @@ import {
 import { BoundValues } from './bound-values.js';
 import type { BindMessage } from '../protocol/client-messages.js';
 import { located, shifted } from '../protocol/failure.js';
-import { isHeldBack } from './insert-run.js';
-import { formatCodes } from './parameter-values.js';
+import { formatCodes } from './format-codes.js';
 import { Portal } from './portal.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { declaredType, oidOf } from '../protocol/type-oids.js';
@@ -120,7 +119,7 @@ export function boundOf(stored: Stored, message: BindMessage): Bound {
     const given = `bind message supplies ${count} parameters`;
     throw new ProtocolError('08P01', `${given}, but the statement requires ${oids.length}`);
   }
-  const values = BoundValues.ofBind(message, oids, isHeldBack(prepared));
+  const values = BoundValues.ofBind(message, oids);
   if (stored.declares !== null) {
     return { kind: 'declare', declares: stored.declares, types: stored.types, values };
   }

@@ -8,7 +8,7 @@ import type {
 import type { Block } from './block.js';
 import type { BoundValues } from './bound-values.js';
 import { shifted } from '../protocol/failure.js';
-import { formatCodes } from './parameter-values.js';
+import { formatCodes } from './format-codes.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
 import type { Portals } from './portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';

@@ -21,13 +21,15 @@ const MOST_BYTES = 8 * 1024 * 1024;
 /** Errors of values, or of a statement that does not run in batches: nothing was written. */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
+  'InvalidEncoding',
+  'InvalidBinary',
   'TypeMismatch',
   'NotSupported',
   'ResourceLimit',
 ]);
 
 /** An INSERT with values that answers no rows. */
-export function isHeldBack({ description }: Pick<Executable, 'description'>): boolean {
+function isHeldBack({ description }: Pick<Executable, 'description'>): boolean {
   const { kind, columns, parameters } = description;
   return kind === 'insert' && columns.length === 0 && parameters.length > 0;
 }
@@ -96,25 +98,29 @@ export class InsertRun {
   }
 
   /** Whether an execution may wait with those that wait already. */
-  takes({ statement }: Portal): boolean {
+  takes({ statement, values }: Portal): boolean {
     return this.statement === null
       ? isHeldBack(statement)
-      : this.statement === statement && !this.isFull;
+      : this.statement === statement && !this.isFull && this.batch.suits(values.header);
   }
 
   /** `name`: the portal's; one that has a name is bound once. */
   add(portal: Portal, name: string): void {
-    const { plain } = portal.values;
-    this.pattern = plain === null || name !== '' ? null : patternOf(plain);
+    const { source, header } = portal.values;
+    this.pattern = source === null || name !== '' ? null : patternOf(source);
+    if (this.statement === null) {
+      this.batch = new ParameterBatch(header);
+    }
     this.statement = portal.statement;
-    portal.values.addTo(this.batch);
+    if (source !== null) {
+      this.batch.addBytes(source.body, source.start, source.end);
+    }
     this.note(this.replies);
     this.replies = NOTHING;
   }
 
   /**
-   * Takes a Bind that differs from the one before in its values only, all of them printable, and
-   * the Execute after it. False: the message has to be read.
+   * Takes a Bind that differs from the one before in its values only, and the Execute after it. False: the message has to be read.
    */
   repeats(message: FramePlace): boolean {
     const { pattern } = this;
@@ -196,7 +202,7 @@ export class InsertRun {
       bytes.readUInt16BE(values) !== count ||
       !sameBytes(bytes, start, head) ||
       !sameBytes(bytes, after, tail) ||
-      BoundValues.plainEnd(bytes, values, after) !== after
+      BoundValues.endOf(this.batch.header, bytes, values, after) !== after
     ) {
       return false;
     }

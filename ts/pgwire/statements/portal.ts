@@ -123,7 +123,7 @@ export class Portal {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
     const reply = await this.statement.execute(
-      this.values.texts,
+      this.values.parameters,
       this.tell === null
         ? { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options }
         : ({ columns }) => {

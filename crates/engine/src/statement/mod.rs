@@ -12,6 +12,7 @@ use tidemark_border::{
     Summary,
 };
 use tidemark_catalog::RecordKind;
+use tidemark_ingest::ParameterRows;
 use tidemark_operators::PlanSize;
 use tidemark_planner::{
     Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
@@ -20,7 +21,9 @@ use tidemark_planner::{
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::account::Account;
 use tidemark_types::bounded::{Stop, Stoppable, with_stop};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint, identifier};
+use tidemark_types::{
+    EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint, identifier,
+};
 
 use crate::cancel::{Deadline, StatementStop};
 use crate::database::{Database, from_json};
@@ -28,7 +31,6 @@ use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
 use crate::guard;
 use crate::options::{described, result_column};
-use crate::parameter_rows::ParameterRows;
 use crate::plans::{Kept, PlanSlot, is_volatile};
 use crate::registry::Registration;
 use crate::transaction::Transaction;
@@ -36,8 +38,8 @@ use crate::write;
 
 mod run;
 
-/// Parameter values as text in the parameter's own type.
-pub type ParameterValues = Vec<Option<String>>;
+/// The values of one execution.
+type Parameters = Vec<ParameterValue<'static>>;
 
 /// A bound statement. What it does is known from its first binding; each execution runs against
 /// the newest snapshot, with the plan of an earlier one where that is still true.
@@ -249,14 +251,16 @@ impl Statement {
     }
 
     /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
-    /// database's own runtime it runs right there, else as a task of that runtime.
+    /// database's own runtime it runs right there, else as a task of that runtime. The parameters
+    /// are one row of [`ParameterRows`].
     pub async fn execute(
         self: &Arc<Self>,
         mut registration: Registration,
-        parameters: ParameterValues,
+        parameters: &[u8],
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         self.database.check_open()?;
+        let parameters = ParameterRows::read(parameters)?.into_single()?;
         let statement = Arc::clone(self);
         registration.end_after(options.timeout_ms);
         let (token, deadline) = (registration.token.clone(), registration.deadline);
@@ -314,9 +318,8 @@ impl Statement {
         snapshot: &Arc<Snapshot>,
         rows: &ParameterRows<'_>,
     ) -> EngineResult<Vec<RecordBatch>> {
-        let owned = |value: Option<&str>| value.map(str::to_owned);
         let bound = rows.iter().map(|row| {
-            let values = row.iter().copied().map(owned).collect();
+            let values = row.iter().cloned().map(ParameterValue::into_owned).collect();
             match self.bind(snapshot, Some(values))?.bound {
                 BoundStatement::Insert(BoundInsert {
                     source: InsertSource::Batch(batch), ..
@@ -327,11 +330,7 @@ impl Statement {
         bound.collect()
     }
 
-    fn bind(
-        &self,
-        snapshot: &Arc<Snapshot>,
-        values: Option<ParameterValues>,
-    ) -> EngineResult<Binding> {
+    fn bind(&self, snapshot: &Arc<Snapshot>, values: Option<Parameters>) -> EngineResult<Binding> {
         bind(&self.database, &self.tree, &self.context, snapshot, values)
     }
 
@@ -371,7 +370,7 @@ fn bind(
     tree: &Tree,
     setting: &StatementContext,
     snapshot: &Arc<Snapshot>,
-    values: Option<ParameterValues>,
+    values: Option<Parameters>,
 ) -> EngineResult<Binding> {
     let mut context = bind_context(database, setting)?;
     context.parameter_values = values;

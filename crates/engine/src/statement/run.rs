@@ -29,7 +29,7 @@ use crate::registry::Registration;
 use crate::rewrite;
 use crate::write;
 
-use super::{Binding, ExecuteReply, ParameterValues, Statement, bind_context};
+use super::{Binding, ExecuteReply, Parameters, Statement, bind_context};
 
 /// How often rows are looked for again when others came in between.
 const MOST_ATTEMPTS: usize = 8;
@@ -53,7 +53,7 @@ impl Statement {
     pub(super) async fn run(
         self: Arc<Self>,
         mut registration: Registration,
-        parameters: ParameterValues,
+        parameters: Parameters,
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
@@ -143,7 +143,7 @@ impl Statement {
     fn conditional_plan(
         &self,
         snapshot: &Arc<Snapshot>,
-        parameters: &ParameterValues,
+        parameters: &Parameters,
     ) -> EngineResult<Option<PlannedQuery>> {
         let Some(plan) = self.slot.conditional(snapshot.epoch()) else { return Ok(None) };
         let mut context = bind_context(&self.database, &self.context)?;
@@ -287,7 +287,7 @@ impl Statement {
         &self,
         table: TableId,
         plan: Option<&LogicalPlan>,
-        parameters: ParameterValues,
+        parameters: Parameters,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
@@ -327,7 +327,7 @@ impl Statement {
     fn bind_again(
         &self,
         snapshot: &Arc<Snapshot>,
-        parameters: ParameterValues,
+        parameters: Parameters,
     ) -> EngineResult<Binding> {
         let binding = self.bind(snapshot, Some(parameters))?;
         if !covers(&self.shape.accesses, binding.bound.accesses())

@@ -102,6 +102,51 @@ impl Storage {
     }
 }
 
+impl Storage {
+    /// Commits the rows of bulk writes into different tables, and what changes with them, at once:
+    /// the changes come first.
+    pub fn commit_bulk(
+        &self,
+        mut writers: Vec<BulkWriter>,
+        changes: Vec<Change>,
+    ) -> EngineResult<CommitReceipt> {
+        writers.iter_mut().try_for_each(BulkWriter::write_rest)?;
+        let synced = self.options().commit_mode == CommitMode::Sync;
+        let is_alone = changes.is_empty() && writers.len() == 1;
+        let mut work = self.prepare(changes)?;
+        work.extend(writers.iter().flat_map(|writer| writer.changes(synced)));
+        let mut logged = self.options().planted == Some(PlantedFault::AdoptBeforeMove);
+        let mut moved = || writers.iter_mut().try_for_each(|writer| writer.move_to_table(synced));
+        let committed = if logged {
+            let committed = self.commit_prepared(work);
+            committed.and_then(|receipt| moved().map(|()| receipt))
+        } else {
+            moved().and_then(|()| self.admit(&work)).and_then(|()| {
+                logged = true;
+                self.commit_now(work)
+            })
+        };
+        match committed {
+            Ok(receipt) => {
+                if writers.iter().any(BulkWriter::has_overlaps) {
+                    self.request_checkpoint();
+                }
+                Ok(receipt)
+            }
+            Err(error) => {
+                writers.iter().for_each(|writer| writer.take_back(logged, &error));
+                Err(match (error.code, writers.as_slice()) {
+                    (ErrorCode::Replan, [writer]) if is_alone => EngineError::new(
+                        ErrorCode::TableNotFound,
+                        format!("table '{}' was dropped meanwhile", writer.schema.name),
+                    ),
+                    _ => error,
+                })
+            }
+        }
+    }
+}
+
 impl BulkWriter {
     pub(crate) fn new(
         storage: Arc<Storage>,
@@ -288,47 +333,18 @@ impl BulkWriter {
     }
 
     /// Commits all rows at once.
-    pub fn finish(mut self) -> EngineResult<CommitReceipt> {
-        let floors: Vec<i64> = self.partitions.keys().copied().collect();
-        for floor in floors {
-            self.write_partition(floor, None)?;
-        }
-        let synced = self.storage.options().commit_mode == CommitMode::Sync;
-        let early = self.storage.options().planted == Some(PlantedFault::AdoptBeforeMove);
-        let work = self.changes(synced);
-        let mut logged = early;
-        let committed = if early {
-            let committed = self.storage.commit_prepared(work);
-            committed.and_then(|receipt| self.move_to_table(synced).map(|()| receipt))
-        } else {
-            let moved = self.move_to_table(synced);
-            moved.and_then(|()| self.storage.admit(&work)).and_then(|()| {
-                logged = true;
-                self.storage.commit_now(work)
-            })
-        };
-        match committed {
-            Ok(receipt) => {
-                if self.has_overlaps() {
-                    self.storage.request_checkpoint();
-                }
-                Ok(receipt)
-            }
-            Err(error) => {
-                self.take_back(logged, &error);
-                Err(match error.code {
-                    ErrorCode::Replan => EngineError::new(
-                        ErrorCode::TableNotFound,
-                        format!("table '{}' was dropped meanwhile", self.schema.name),
-                    ),
-                    _ => error,
-                })
-            }
-        }
+    pub fn finish(self) -> EngineResult<CommitReceipt> {
+        let storage = Arc::clone(&self.storage);
+        storage.commit_bulk(vec![self], Vec::new())
     }
 
     /// Gives the write up; nothing of it stays.
     pub fn abort(self) {}
+
+    fn write_rest(&mut self) -> EngineResult<()> {
+        let floors: Vec<i64> = self.partitions.keys().copied().collect();
+        floors.into_iter().try_for_each(|floor| self.write_partition(floor, None))
+    }
 
     /// Puts the segments where the record will expect them. Until it is logged they are orphans.
     fn move_to_table(&mut self, synced: bool) -> EngineResult<()> {

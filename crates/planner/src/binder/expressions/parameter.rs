@@ -6,7 +6,7 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{Node, NodeId, Span};
 use tidemark_functions::CastMode;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, SqlType};
 
 use crate::binder::{Binder, Typed, error};
 
@@ -87,16 +87,32 @@ impl Binder<'_> {
                 parameter: None,
             });
         };
-        let value = values.get(position).cloned().flatten();
-        let text = ScalarValue::Utf8View(value);
-        let from = if text.is_null() { SqlType::Null } else { SqlType::Varchar };
+        let value = values.get(position).unwrap_or(&ParameterValue::Null);
+        let scalar = scalar_of(value);
         let literal = Typed {
-            expr: lit(text.clone()),
-            sql_type: from,
-            constant: Some(text),
+            expr: lit(scalar.clone()),
+            sql_type: value.sql_type(),
+            constant: Some(scalar),
             parameter: None,
         };
         self.cast(literal, sql_type, CastMode::Insert, Span::default())
+    }
+}
+
+/// The value as a constant of its own type; a null is one of text.
+pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
+    match value {
+        ParameterValue::Null => ScalarValue::Utf8View(None),
+        ParameterValue::Text(text) => ScalarValue::Utf8View(Some(text.as_ref().to_owned())),
+        ParameterValue::Boolean(value) => ScalarValue::Boolean(Some(*value)),
+        ParameterValue::Short(value) => ScalarValue::Int16(Some(*value)),
+        ParameterValue::Int(value) => ScalarValue::Int32(Some(*value)),
+        ParameterValue::Long(value) => ScalarValue::Int64(Some(*value)),
+        ParameterValue::Float(value) => ScalarValue::Float32(Some(*value)),
+        ParameterValue::Double(value) => ScalarValue::Float64(Some(*value)),
+        ParameterValue::Timestamp(micros) => ScalarValue::TimestampMicrosecond(Some(*micros), None),
+        ParameterValue::Uuid(bytes) => ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())),
+        ParameterValue::Binary(bytes) => ScalarValue::LargeBinary(Some(bytes.to_vec())),
     }
 }
 

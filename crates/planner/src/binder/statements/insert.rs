@@ -73,7 +73,6 @@ impl Binder<'_> {
         }
         match &self.context.parameter_values {
             Some(given) => {
-                let given: Vec<Option<&str>> = given.iter().map(Option::as_deref).collect();
                 Ok(InsertSource::Batch(rows.with_parameters([given.as_slice()])?.batch()?))
             }
             None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),

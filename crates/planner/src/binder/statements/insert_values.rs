@@ -14,8 +14,9 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ident};
 use tidemark_functions::CastMode;
 use tidemark_storage::TableSchema;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Span, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, Span, SqlType};
 
+use crate::binder::expressions::parameter::scalar_of;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::statements::defaults::Defaults;
 
@@ -31,6 +32,8 @@ pub(crate) enum Cell<'t> {
     Text(Cow<'t, str>),
     /// A value in the column's own type.
     Value(Box<ScalarValue>),
+    /// A parameter's value that was sent in binary.
+    Bound(ParameterValue<'t>),
     /// `$n`, from 1.
     Parameter(u32),
     /// An expression of parameters, known once they have values.
@@ -47,6 +50,7 @@ impl Cell<'_> {
             Self::Floating(text) => Cell::Floating(owned(text)),
             Self::Text(text) => Cell::Text(owned(text)),
             Self::Value(value) => Cell::Value(value),
+            Self::Bound(value) => Cell::Bound(value.into_owned()),
             Self::Parameter(index) => Cell::Parameter(index),
             Self::Computed => Cell::Computed,
         }
@@ -110,7 +114,7 @@ impl<'t> ValueRows<'t> {
     /// The rows once for each row of parameters, with their values in place.
     pub(crate) fn with_parameters<'p>(
         &'p self,
-        rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
+        rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
     ) -> EngineResult<ValueRows<'p>> {
         let (schema, targets) = (Arc::clone(&self.schema), self.targets.clone());
         let mut filled = ValueRows::new(schema, targets, self.defaults.clone());
@@ -118,8 +122,7 @@ impl<'t> ValueRows<'t> {
             for (cell, start) in self.cells.iter().zip(&self.starts) {
                 let cell = match cell {
                     Cell::Parameter(index) => match row.get((*index as usize).wrapping_sub(1)) {
-                        Some(Some(text)) => Cell::Text(Cow::Borrowed(*text)),
-                        Some(None) => Cell::Null,
+                        Some(value) => bound_cell(value),
                         None => {
                             return Err(EngineError::new(
                                 ErrorCode::InvalidValue,
@@ -216,11 +219,10 @@ pub struct InsertTemplate {
 }
 
 impl InsertTemplate {
-    /// The rows that these parameter rows make, in one batch. Values are text in the parameter's
-    /// own type.
+    /// The rows that these parameter rows make, in one batch.
     pub fn rows<'p>(
         &'p self,
-        parameter_rows: impl IntoIterator<Item = &'p [Option<&'p str>]>,
+        parameter_rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
     ) -> EngineResult<RecordBatch> {
         self.rows.with_parameters(parameter_rows)?.batch()
     }
@@ -262,6 +264,19 @@ pub(crate) fn arrow_schema_of(schema: &TableSchema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
+/// The cell of a parameter's value.
+fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
+    match value {
+        ParameterValue::Null => Cell::Null,
+        ParameterValue::Text(text) => Cell::Text(Cow::Borrowed(text)),
+        ParameterValue::Boolean(value) => Cell::Boolean(*value),
+        ParameterValue::Binary(bytes) => {
+            Cell::Bound(ParameterValue::Binary(Cow::Borrowed(bytes.as_ref())))
+        }
+        other => Cell::Bound(other.clone()),
+    }
+}
+
 fn kind_of(cell: &Cell<'_>) -> u8 {
     match cell {
         Cell::Null => b'n',
@@ -270,6 +285,17 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
         Cell::Floating(_) => b'd',
         Cell::Text(_) => b's',
         Cell::Value(_) => b'v',
+        Cell::Bound(value) => match value {
+            ParameterValue::Short(_) => b'2',
+            ParameterValue::Int(_) => b'4',
+            ParameterValue::Long(_) => b'8',
+            ParameterValue::Float(_) => b'f',
+            ParameterValue::Double(_) => b'F',
+            ParameterValue::Timestamp(_) => b't',
+            ParameterValue::Uuid(_) => b'u',
+            ParameterValue::Binary(_) => b'x',
+            ParameterValue::Null | ParameterValue::Text(_) | ParameterValue::Boolean(_) => b'p',
+        },
         Cell::Parameter(_) | Cell::Computed => b'p',
     }
 }
@@ -314,8 +340,22 @@ impl Conversion<'_> {
                 });
                 ScalarValue::iter_to_array(scalars).map_err(runtime_value)
             }
-            _ => Err(EngineError::internal("a parameter without a value")),
+            b'p' => Err(EngineError::internal("a parameter without a value")),
+            _ => self.bound(),
         }
+    }
+
+    /// Values that were sent in binary, all in one type.
+    fn bound(&self) -> EngineResult<ArrayRef> {
+        let values = || {
+            self.cells().filter_map(|cell| match cell {
+                Cell::Bound(value) => Some(value),
+                _ => None,
+            })
+        };
+        let from = values().next().map_or(SqlType::Null, ParameterValue::sql_type);
+        let array = ScalarValue::iter_to_array(values().map(scalar_of)).map_err(runtime_value)?;
+        self.cast(array, from)
     }
 
     fn parsed<T: std::str::FromStr>(&self) -> EngineResult<Vec<T>> {

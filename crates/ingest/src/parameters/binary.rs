@@ -1,0 +1,322 @@
+//! Binary values of the wire protocol, one decoder for each type. What the engine has no value
+//! for (numerics, arrays, addresses, times of day, intervals) becomes the text it would have been
+//! sent as.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use chrono::DateTime;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
+use uuid::Uuid;
+
+use super::{oid, text_of};
+
+/// 2000-01-01 in microseconds since 1970, the protocol's origin of time.
+const ORIGIN_MICROS: i64 = 946_684_800_000_000;
+const DAY_MICROS: i64 = 86_400_000_000;
+/// `PostgreSQL`'s own limit.
+const MOST_DIMENSIONS: usize = 6;
+/// The length in front of each element of an array.
+const LENGTH_BYTES: usize = 4;
+
+/// The value that `bytes` are in the type `oid`.
+pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>> {
+    use ParameterValue as Value;
+    Ok(match oid {
+        oid::BOOL => Value::Boolean(sized::<1>(bytes)? != [0]),
+        oid::INT2 => Value::Short(i16::from_be_bytes(sized(bytes)?)),
+        oid::INT4 => match i32::from_be_bytes(sized(bytes)?) {
+            i32::MIN => Value::Null,
+            value => Value::Int(value),
+        },
+        oid::OID => Value::Long(i64::from(u32::from_be_bytes(sized(bytes)?))),
+        oid::INT8 => match i64::from_be_bytes(sized(bytes)?) {
+            i64::MIN => Value::Null,
+            value => Value::Long(value),
+        },
+        oid::FLOAT4 => match f32::from_be_bytes(sized(bytes)?) {
+            value if value.is_finite() => Value::Float(value),
+            _ => Value::Null,
+        },
+        oid::FLOAT8 => match f64::from_be_bytes(sized(bytes)?) {
+            value if value.is_finite() => Value::Double(value),
+            _ => Value::Null,
+        },
+        oid::DATE => {
+            let days = i64::from(i32::from_be_bytes(sized(bytes)?));
+            Value::Timestamp(instant(days.checked_mul(DAY_MICROS))?)
+        }
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => {
+            Value::Timestamp(instant(Some(i64::from_be_bytes(sized(bytes)?)))?)
+        }
+        oid::UUID => Value::Uuid(sized(bytes)?),
+        oid::BYTEA => Value::Binary(Cow::Borrowed(bytes)),
+        oid::JSONB => match bytes {
+            [1, text @ ..] => Value::text(text_of(text)?),
+            _ => return Err(malformed()),
+        },
+        oid::UNKNOWN
+        | oid::UNKNOWN_LITERAL
+        | oid::TEXT
+        | oid::VARCHAR
+        | oid::BPCHAR
+        | oid::NAME
+        | oid::CHAR
+        | oid::JSON
+        | oid::XML => Value::text(text_of(bytes)?),
+        other => Value::text(text_form(bytes, other)?),
+    })
+}
+
+/// The text of a value of a type that has no value here.
+fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
+    match oid {
+        oid::NUMERIC => numeric(bytes),
+        oid::INET | oid::CIDR => address(bytes),
+        oid::TIME => Ok(time_of_day(i64::from_be_bytes(sized(bytes)?))),
+        oid::INTERVAL => interval(bytes),
+        array if oid::ARRAYS.contains(&array) => self::array(bytes),
+        other => {
+            let message =
+                format!("parameters of the type with OID {other} cannot be sent in binary");
+            Err(EngineError::new(ErrorCode::NotSupported, message)
+                .with_hint("send the value as text"))
+        }
+    }
+}
+
+fn malformed() -> EngineError {
+    let message = "incorrect binary data format in bind parameter";
+    EngineError::new(ErrorCode::InvalidBinary, message)
+}
+
+fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
+    bytes.try_into().map_err(|_| malformed())
+}
+
+/// Microseconds since 1970 of microseconds since 2000. Infinite instants are out of range.
+fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
+    let is_finite = |micros: &i64| *micros != i64::MIN && *micros != i64::MAX;
+    let micros = since_2000.filter(is_finite).and_then(|micros| micros.checked_add(ORIGIN_MICROS));
+    micros.ok_or_else(|| EngineError::new(ErrorCode::InvalidValue, "timestamp out of range"))
+}
+
+/// Reads big-endian numbers from the front.
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn array<const N: usize>(&mut self) -> EngineResult<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn i16(&mut self) -> EngineResult<i16> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    fn i32(&mut self) -> EngineResult<i32> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    fn bytes(&mut self, count: usize) -> EngineResult<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+}
+
+/// Decimal text of groups of four digits.
+fn numeric(bytes: &[u8]) -> EngineResult<String> {
+    let mut reader = Reader(bytes);
+    let (count, weight) = (reader.i16()?, reader.i16()?);
+    let (sign, scale) = (u16::from_be_bytes(reader.array()?), reader.i16()?);
+    let count = usize::try_from(count).map_err(|_| malformed())?;
+    let scale = usize::try_from(scale).map_err(|_| malformed())?;
+    if reader.0.len() != count * 2 {
+        return Err(malformed());
+    }
+    let groups = (0..count).map(|_| reader.i16()).collect::<EngineResult<Vec<_>>>()?;
+    if groups.iter().any(|group| !(0..10_000).contains(group)) {
+        return Err(malformed());
+    }
+    let minus = match sign {
+        0 => "",
+        0x4000 => "-",
+        0xc000 => return Ok("NaN".to_owned()),
+        0xd000 => return Ok("Infinity".to_owned()),
+        0xf000 => return Ok("-Infinity".to_owned()),
+        _ => return Err(malformed()),
+    };
+    let group = |place: i32| {
+        let index = usize::try_from(i32::from(weight) - place).ok();
+        index.and_then(|index| groups.get(index)).copied().unwrap_or(0)
+    };
+    let mut digits = String::new();
+    for place in (0..=i32::from(weight)).rev() {
+        let _ = write!(digits, "{:04}", group(place));
+    }
+    let whole = match digits.trim_start_matches('0') {
+        "" => "0",
+        whole => whole,
+    };
+    let mut text = format!("{minus}{whole}");
+    if scale > 0 {
+        let mut fraction = String::new();
+        for place in (1..).take(scale.div_ceil(4)) {
+            let _ = write!(fraction, "{:04}", group(-place));
+        }
+        fraction.truncate(scale);
+        text.push('.');
+        text.push_str(&fraction);
+    }
+    Ok(text)
+}
+
+/// An address, with the length of its prefix where that is not all of it.
+fn address(bytes: &[u8]) -> EngineResult<String> {
+    /// `PGSQL_AF_INET` and the one after it.
+    const FAMILIES: [u8; 2] = [2, 3];
+    let [family, prefix, _is_cidr, length, address @ ..] = bytes else { return Err(malformed()) };
+    if !FAMILIES.contains(family) || usize::from(*length) != address.len() {
+        return Err(malformed());
+    }
+    let (text, full) = if let Ok(v4) = <[u8; 4]>::try_from(address) {
+        (Ipv4Addr::from(v4).to_string(), 32)
+    } else {
+        (Ipv6Addr::from(sized::<16>(address)?).to_string(), 128)
+    };
+    Ok(if *prefix == full { text } else { format!("{text}/{prefix}") })
+}
+
+/// `HH:MM:SS.ffffff`.
+fn time_of_day(micros: i64) -> String {
+    let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (hours, minutes) = (seconds.div_euclid(3600), seconds.rem_euclid(3600) / 60);
+    let seconds = seconds.rem_euclid(60);
+    let digits = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
+    format!("{hours:02}:{minutes:02}:{seconds:02}{digits}")
+}
+
+/// Months, days and a time, as `PostgreSQL` shows them.
+fn interval(bytes: &[u8]) -> EngineResult<String> {
+    let mut reader = Reader(bytes);
+    let micros = i64::from_be_bytes(reader.array()?);
+    let (days, months) = (reader.i32()?, reader.i32()?);
+    if !reader.0.is_empty() {
+        return Err(malformed());
+    }
+    let mut parts = Vec::new();
+    for (count, unit) in [(months, "mons"), (days, "days")] {
+        if count != 0 {
+            parts.push(format!("{count} {unit}"));
+        }
+    }
+    if micros != 0 || parts.is_empty() {
+        let minus = if micros < 0 { "-" } else { "" };
+        let size = i64::try_from(micros.unsigned_abs()).map_err(|_| malformed())?;
+        parts.push(format!("{minus}{}", time_of_day(size)));
+    }
+    Ok(parts.join(" "))
+}
+
+/// `{1.0,NULL,{…}}` of an array.
+fn array(bytes: &[u8]) -> EngineResult<String> {
+    let mut reader = Reader(bytes);
+    let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
+    let _has_nulls = reader.i32()?;
+    let element = u32::from_be_bytes(reader.array()?);
+    if dimensions > MOST_DIMENSIONS || oid::ARRAYS.contains(&element) {
+        return Err(malformed());
+    }
+    let mut lengths = Vec::with_capacity(dimensions);
+    for _ in 0..dimensions {
+        lengths.push(usize::try_from(reader.i32()?).map_err(|_| malformed())?);
+        let _lower_bound = reader.i32()?;
+    }
+    // Each element takes its length at least, so that no more are asked for than came.
+    let count = lengths.iter().try_fold(1_usize, |all, length| all.checked_mul(*length));
+    let count = count.filter(|count| *count <= reader.0.len() / LENGTH_BYTES);
+    let mut text = String::with_capacity(bytes.len());
+    if dimensions == 0 || count.ok_or_else(malformed)? == 0 {
+        text.push_str("{}");
+    } else {
+        push_level(&mut text, &mut reader, &lengths, element)?;
+    }
+    if !reader.0.is_empty() {
+        return Err(malformed());
+    }
+    Ok(text)
+}
+
+fn push_level(
+    text: &mut String,
+    reader: &mut Reader<'_>,
+    lengths: &[usize],
+    element: u32,
+) -> EngineResult<()> {
+    let Some((length, inner)) = lengths.split_first() else {
+        return push_element(text, reader, element);
+    };
+    text.push('{');
+    for index in 0..*length {
+        if index > 0 {
+            text.push(',');
+        }
+        push_level(text, reader, inner, element)?;
+    }
+    text.push('}');
+    Ok(())
+}
+
+fn push_element(text: &mut String, reader: &mut Reader<'_>, element: u32) -> EngineResult<()> {
+    let Ok(length) = usize::try_from(reader.i32()?) else {
+        text.push_str("NULL");
+        return Ok(());
+    };
+    let value = decoded(reader.bytes(length)?, element)?;
+    if value == ParameterValue::Null {
+        text.push_str("NULL");
+        return Ok(());
+    }
+    let value = shown(&value);
+    let is_plain = !value.is_empty()
+        && !value.eq_ignore_ascii_case("null")
+        && !value.contains(|c: char| c.is_whitespace() || "{}\",\\".contains(c));
+    if is_plain {
+        text.push_str(&value);
+        return Ok(());
+    }
+    text.push('"');
+    for c in value.chars() {
+        if matches!(c, '"' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text.push('"');
+    Ok(())
+}
+
+/// The text of a value inside an array.
+fn shown<'v>(value: &'v ParameterValue<'_>) -> Cow<'v, str> {
+    match value {
+        ParameterValue::Null => Cow::Borrowed("NULL"),
+        ParameterValue::Text(text) => Cow::Borrowed(text),
+        ParameterValue::Boolean(value) => value.to_string().into(),
+        ParameterValue::Short(value) => value.to_string().into(),
+        ParameterValue::Int(value) => value.to_string().into(),
+        ParameterValue::Long(value) => value.to_string().into(),
+        ParameterValue::Float(value) => format!("{value:?}").into(),
+        ParameterValue::Double(value) => format!("{value:?}").into(),
+        ParameterValue::Timestamp(micros) => DateTime::from_timestamp_micros(*micros)
+            .map_or_else(String::new, |time| time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
+            .into(),
+        ParameterValue::Uuid(bytes) => Uuid::from_bytes(*bytes).to_string().into(),
+        ParameterValue::Binary(bytes) => {
+            let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
+            format!("\\x{}", hex.collect::<String>()).into()
+        }
+    }
+}

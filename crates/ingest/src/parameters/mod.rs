@@ -1,0 +1,138 @@
+//! Rows of parameter values, as Bind messages of the wire protocol have them, to typed values.
+//!
+//! At the beginning stands how the values were sent: their number (16 bits), then for each its
+//! format (8 bits: 0 is text, 1 binary) and its type (32 bits: an OID of `PostgreSQL`, 0 where it
+//! is not said). Values beyond that number are text. Then come the rows: for each the count of its
+//! values (16 bits), for each value its length in bytes (32 bits, -1 for null) and its bytes.
+//! Numbers are big-endian.
+
+mod binary;
+mod oid;
+
+use std::borrow::Cow;
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
+
+use self::binary::decoded;
+
+/// How one value was sent.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    is_binary: bool,
+    oid: u32,
+}
+
+const AS_TEXT: Sent = Sent { is_binary: false, oid: oid::UNKNOWN };
+
+/// The rows; texts lie where they came.
+#[derive(Debug)]
+pub struct ParameterRows<'b> {
+    values: Vec<ParameterValue<'b>>,
+    /// Values of each row.
+    width: usize,
+}
+
+impl<'b> ParameterRows<'b> {
+    /// Reads rows. No bytes are no rows.
+    pub fn read(bytes: &'b [u8]) -> EngineResult<Self> {
+        if bytes.is_empty() {
+            return Ok(Self { values: Vec::new(), width: 0 });
+        }
+        let mut bytes = bytes;
+        let sent = sent_as(&mut bytes)?;
+        let width = bytes.first_chunk().map_or(0, |count| usize::from(u16::from_be_bytes(*count)));
+        let mut values = Vec::new();
+        while !bytes.is_empty() {
+            if usize::from(u16::from_be_bytes(take(&mut bytes)?)) != width {
+                let message = "rows of parameters must have the same number of values";
+                return Err(EngineError::new(ErrorCode::InvalidValue, message));
+            }
+            for index in 0..width {
+                let length = i32::from_be_bytes(take(&mut bytes)?);
+                let Ok(length) = usize::try_from(length) else {
+                    values.push(ParameterValue::Null);
+                    continue;
+                };
+                let (value, rest) = bytes.split_at_checked(length).ok_or_else(cut_short)?;
+                bytes = rest;
+                let sent = sent.get(index).copied().unwrap_or(AS_TEXT);
+                values.push(value_of(value, sent).map_err(|error| named(error, index))?);
+            }
+        }
+        Ok(Self { values, width })
+    }
+
+    /// Row by row.
+    pub fn iter(&self) -> impl Iterator<Item = &[ParameterValue<'b>]> {
+        self.values.chunks(self.width.max(1))
+    }
+
+    /// The values of the only row; none where there is no row.
+    pub fn into_single(self) -> EngineResult<Vec<ParameterValue<'static>>> {
+        if self.values.len() > self.width {
+            return Err(EngineError::internal("several rows of parameters for one execution"));
+        }
+        Ok(self.values.into_iter().map(ParameterValue::into_owned).collect())
+    }
+}
+
+fn sent_as(bytes: &mut &[u8]) -> EngineResult<Vec<Sent>> {
+    let count = u16::from_be_bytes(take(bytes)?);
+    let one = |_| {
+        let [format] = take(bytes)?;
+        let oid = u32::from_be_bytes(take(bytes)?);
+        Ok(Sent { is_binary: format == 1, oid })
+    };
+    (0..count).map(one).collect()
+}
+
+fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
+    if sent.is_binary {
+        return decoded(bytes, sent.oid);
+    }
+    let text = text_of(bytes)?;
+    Ok(match sent.oid {
+        oid::BOOL => truth(text).map_or(ParameterValue::text(text), ParameterValue::Boolean),
+        _ => ParameterValue::Text(Cow::Borrowed(text)),
+    })
+}
+
+/// `PostgreSQL`'s words for truth.
+fn truth(text: &str) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is(&["t", "true", "y", "yes", "on", "1"]) {
+        return Some(true);
+    }
+    is(&["f", "false", "n", "no", "off", "0"]).then_some(false)
+}
+
+/// Text as the wire protocol takes it: UTF-8 without zero bytes.
+fn text_of(bytes: &[u8]) -> EngineResult<&str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|_| !bytes.contains(&0));
+    text.ok_or_else(|| {
+        let what = if bytes.contains(&0) { ": 0x00" } else { "" };
+        EngineError::new(
+            ErrorCode::InvalidEncoding,
+            format!("invalid byte sequence for encoding \"UTF8\"{what}"),
+        )
+    })
+}
+
+/// The error of a value, with the parameter that it is of.
+fn named(error: EngineError, index: usize) -> EngineError {
+    let detail = format!("parameter ${}", index + 1);
+    EngineError { detail: Some(detail), ..error }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> EngineResult<[u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk().ok_or_else(cut_short)?;
+    *bytes = rest;
+    Ok(*taken)
+}
+
+fn cut_short() -> EngineError {
+    EngineError::internal("rows of parameters are cut short")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+/** What the engine reads of parameters, for engines of tests and for comparisons. */
+import type { BindMessage } from '../../ts/pgwire/protocol/client-messages.js';
+import { ParameterBatch, type Parameters } from '../../ts/session/index.js';
+
+type Row = (string | null)[];
+
+/** Values as they are there, from their count on; and where they end. */
+export function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end: number] {
+  const values: (Buffer | null)[] = [];
+  let at = start + 2;
+  while (values.length < bytes.readUInt16BE(start)) {
+    const length = bytes.readInt32BE(at);
+    at += 4 + Math.max(0, length);
+    values.push(length < 0 ? null : bytes.subarray(at - length, at));
+  }
+  return [values, at];
+}
+
+/** Rows as texts; a value that was sent in binary in hexadecimal. */
+export function rowsOf({ bytes, header }: ParameterBatch): Row[] {
+  const isBinary = (index: number): boolean =>
+    index < header.readUInt16BE(0) && header.readUInt8(2 + index * 5) === 1;
+  const rows: Row[] = [];
+  for (let at = header.length; at < bytes.length;) {
+    const [values, end] = valuesAt(bytes, at);
+    rows.push(
+      values.map((value, index) => value?.toString(isBinary(index) ? 'hex' : 'utf8') ?? null),
+    );
+    at = end;
+  }
+  return rows;
+}
+
+/** The values of one execution. */
+export function rowOf(parameters: Parameters): Row {
+  return parameters instanceof ParameterBatch ? (rowsOf(parameters)[0] ?? []) : [...parameters];
+}
+
+/** The values of a Bind: text where its format is text, else bytes. */
+export function boundValues({ parameters, parameterFormats }: BindMessage): unknown[] {
+  const [values] = valuesAt(parameters.body, parameters.start);
+  const format = (index: number): number =>
+    (parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[index]) ?? 0;
+  return values.map((value, index) =>
+    format(index) === 0 ? (value?.toString('utf8') ?? null) : value,
+  );
+}
