@@ -22,6 +22,17 @@ use crate::table::schema::TableId;
 const PATIENCE: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
+/// What frees room has to be logged, and even the reserve is too small for that.
+fn no_room_to_free(bytes: usize) -> EngineError {
+    let kib = bytes.div_ceil(1024);
+    let message =
+        format!("disk full: what goes takes a record of {kib} KiB, more than there is room for");
+    EngineError::new(ErrorCode::DiskFull, message).with_hint(
+        "drop partitions or tables, or delete rows that follow each other in time; see \
+         disk.reserve",
+    )
+}
+
 impl Storage {
     /// Writes a group to the log. One that frees room may take what is kept for it.
     pub(super) fn write_group(
@@ -39,7 +50,7 @@ impl Storage {
             }
             if !self.space.spend(self.vfs.system()) {
                 if !self.options.background || began.elapsed() >= PATIENCE {
-                    return written;
+                    return Err(no_room_to_free(group.len()));
                 }
                 std::thread::sleep(TRY_AGAIN);
             }
