@@ -8,6 +8,8 @@ import type { TestServer } from '../golden/server.js';
 import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
 
 const ANN = 'ann:a';
+/** Where a statement has the name that is tried. */
+const PLACE = /\b_\b/;
 
 let server: TestServer;
 
@@ -18,6 +20,8 @@ test.before(async () => {
   await run(
     server,
     'CREATE TABLE t (ts TIMESTAMP, a INT, s SYMBOL) TIMESTAMP(ts) PARTITION BY DAY WAL',
+    'CREATE TABLE u (a INT)',
+    'CREATE VIEW w AS (SELECT a FROM t)',
     "CREATE USER ann WITH PASSWORD 'a'",
   );
 });
@@ -67,16 +71,88 @@ const ON_TABLES = [
   'VACUUM TABLE _',
   'SHOW CREATE TABLE _',
   'SHOW COLUMNS FROM _',
+  ...['', 'EXPLAIN '].flatMap((explain) => [
+    `${explain}INSERT INTO _ VALUES (1)`,
+    `${explain}UPDATE _ SET nothing = 1`,
+    `${explain}DELETE FROM _`,
+    `${explain}SELECT * FROM _`,
+  ]),
+  ...['CREATE VIEW', 'CREATE VIEW IF NOT EXISTS', 'CREATE OR REPLACE VIEW', 'ALTER VIEW'].map(
+    (words) => `${words} _ AS (SELECT 1 one)`,
+  ),
+  ...['DROP VIEW', 'DROP VIEW IF EXISTS', 'DROP TABLE IF EXISTS', 'COMPILE VIEW'].map(
+    (words) => `${words} _`,
+  ),
+  ...['SHOW CREATE VIEW _', 'SHOW PARTITIONS FROM _', "SELECT * FROM table_columns('_')"],
+  ...['_', '_(*)', '_(a)', '_(* EXCLUDE (a))', '_(nothing)'].flatMap((on) => [
+    `GRANT SELECT ON ${on} TO ann`,
+    `GRANT SELECT ON ${on} TO ann WITH VERIFICATION`,
+    `REVOKE SELECT ON ${on} FROM ann`,
+  ]),
 ];
 
 for (const statement of ON_TABLES) {
   test.serial(`no table is revealed by ${statement}`, async (t) => {
-    const there = await errorOf(statement.replace('_', 't'));
-    const missing = await errorOf(statement.replace('_', 'nothing'));
+    const there = await errorOf(statement.replace(PLACE, 't'));
+    const view = await errorOf(statement.replace(PLACE, 'w'));
+    const missing = await errorOf(statement.replace(PLACE, 'missing'));
     t.regex(there, /^Access denied /);
-    t.is(missing.replace('nothing', 't'), there);
+    t.is(missing.replace('missing', 't'), there);
+    t.is(view.replace(' w', ' t'), there, 'a view');
   });
 }
+
+test.serial('no table or view is revealed as a new name', async (t) => {
+  await run(server, 'GRANT SELECT ON t TO ann');
+  const refusals = await Promise.all(
+    ['u', 'w', 'missing'].map((name) => errorOf(`RENAME TABLE t TO '${name}'`)),
+  );
+  t.deepEqual([...new Set(refusals)], ['Access denied [RENAME TABLE on t]']);
+});
+
+test.serial('no name of a principal is revealed to those who may pass nothing on', async (t) => {
+  await run(server, 'CREATE USER bob', 'CREATE GROUP mates', 'CREATE SERVICE ACCOUNT feed');
+  await run(server, 'GRANT SELECT ON t TO ann');
+  for (const statement of [
+    'GRANT SELECT ON t TO _',
+    'GRANT HTTP TO _ WITH GRANT OPTION',
+    'REVOKE SELECT ON t FROM _',
+    'REVOKE ALL FROM _',
+    'GRANT ASSUME SERVICE ACCOUNT _ TO ann',
+    'GRANT ASSUME SERVICE ACCOUNT feed TO _',
+    'REVOKE ASSUME SERVICE ACCOUNT _ FROM ann',
+    'ADD USER _ TO mates',
+    'ADD USER ann TO _',
+    'REMOVE USER _ FROM mates',
+    'DROP USER _',
+    'DROP USER IF EXISTS _',
+    'DROP GROUP _',
+    'DROP SERVICE ACCOUNT _',
+    'CREATE USER _',
+    'CREATE USER IF NOT EXISTS _',
+    'CREATE GROUP _',
+    'CREATE SERVICE ACCOUNT _',
+    'CREATE SERVICE ACCOUNT n OWNED BY _',
+    'ALTER USER _ ENABLE',
+    "ALTER USER _ WITH PASSWORD 'x'",
+    'SHOW USER _',
+    'SHOW GROUPS _',
+    'SHOW SERVICE ACCOUNTS _',
+    'SHOW PERMISSIONS _',
+    "SELECT has_table_privilege('_', 't', 'SELECT')",
+    'CREATE TABLE n (a INT) OWNED BY _',
+    'CREATE VIEW n AS (SELECT 1 one) OWNED BY _',
+    'ALTER TABLE t ADD COLUMN n INT OWNED BY _',
+  ]) {
+    const missing = await errorOf(statement.replace(PLACE, 'nobody'));
+    t.regex(missing, /^Access denied /, statement);
+    for (const name of ['bob', 'mates', 'feed']) {
+      const there = await errorOf(statement.replace(PLACE, name));
+      t.is(there, missing.replace('nobody', name), statement);
+    }
+  }
+  await run(server, 'DROP USER bob', 'DROP GROUP mates', 'DROP SERVICE ACCOUNT feed');
+});
 
 /** The same for columns, in the place of `_`, to a user who may read another one. */
 const ON_COLUMNS = [
@@ -92,13 +168,18 @@ const ON_COLUMNS = [
   'INSERT INTO t (_) VALUES (1)',
   'UPDATE t SET _ = 1',
   'DELETE FROM t WHERE _ = 1',
+  ...['', ' WITH VERIFICATION'].flatMap((end) => [
+    `GRANT SELECT ON t(_) TO ann${end}`,
+    `GRANT SELECT ON t(* EXCLUDE (_)) TO ann${end}`,
+  ]),
+  'REVOKE SELECT ON t(* EXCLUDE (_)) FROM ann',
 ];
 
 for (const statement of ON_COLUMNS) {
   test.serial(`no column is revealed by ${statement}`, async (t) => {
     await run(server, 'GRANT SELECT ON t(s) TO ann');
-    const there = await errorOf(statement.replace('_', 'a'));
-    const missing = await errorOf(statement.replace('_', 'nothing'));
+    const there = await errorOf(statement.replace(PLACE, 'a'));
+    const missing = await errorOf(statement.replace(PLACE, 'nothing'));
     t.regex(there, /^Access denied /);
     t.is(missing.replace('nothing', 'a'), there);
   });

@@ -3,15 +3,14 @@
  * by the slow one: what a member of a group may do, and what it may pass on.
  */
 import {
-  dropColumn,
   dropTable,
   grant,
   type Grants,
   grantRows,
   grantsOf,
+  moveColumns,
   NO_GRANTS,
   refusal,
-  renameColumn,
   renameTable,
   revoke,
   type Schema,
@@ -129,7 +128,7 @@ class Sequence {
     } else if (column !== 'ts') {
       columns.delete(column);
       this.#both(
-        (grants) => dropColumn(grants, table, column),
+        (grants) => moveColumns(grants, table, new Map([[column, null]])),
         (one) => {
           one.dropColumn(table, column);
         },
@@ -168,7 +167,7 @@ class Sequence {
       return;
     }
     this.#both(
-      (grants) => renameColumn(grants, table, from, column),
+      (grants) => moveColumns(grants, table, new Map([[from, column]])),
       (one) => {
         one.renameColumn(table, from, column);
       },

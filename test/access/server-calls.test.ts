@@ -26,7 +26,13 @@ test.after.always(() => server.stop());
 
 const DENIED = { status: 403, error: 'Access denied [SYSTEM ADMIN]' };
 const CALLS = ['flush_query_cache()', 'FLUSH_QUERY_CACHE()', "hydrate_table_metadata('*')"];
-const ROWS = ['memory_metrics()', '(SHOW PARAMETERS)'];
+const ROWS = [
+  'memory_metrics()',
+  'memory_metrics',
+  '"memory_metrics"',
+  'MEMORY_METRICS m',
+  '(SHOW PARAMETERS)',
+];
 
 const FORMS: readonly string[] = [
   'SHOW PARAMETERS',

@@ -7,19 +7,19 @@ import { randomBytes } from 'node:crypto';
 
 import { identityKey } from '../auth/index.js';
 import type { CatalogChange, ImportTarget, Principal } from '../session/index.js';
-import { parse, scan, type Tree } from '../sql/index.js';
+import { type AlterAction, parse, scan, type Tree } from '../sql/index.js';
 import { permissionsAt } from './catalogue.js';
 import {
-  dropColumn,
   dropTable,
   fold,
   grant,
   type Grants,
-  renameColumn,
+  moveColumns,
   renameTable,
+  withoutColumns,
 } from './model.js';
 import { makesView, NAME_AN_OWNER, ownerOf, viewOwner } from './owners.js';
-import { type CurrentSchema, readSchema } from './schema.js';
+import { type Column, type CurrentSchema, readSchema } from './schema.js';
 import type { AccessContext } from './setting.js';
 import { type Draft, keyOf, refused } from './store.js';
 
@@ -33,12 +33,13 @@ type Effect =
       readonly column: string;
       readonly owner: string | null;
     }
-  | { readonly effect: 'drop column'; readonly table: string; readonly column: string }
   | {
-      readonly effect: 'rename column';
+      /** Columns that are dropped or renamed, in any order: identities show which became which. */
+      readonly effect: 'move columns';
       readonly table: string;
-      readonly column: string;
-      readonly to: string;
+      /** All that the statement names. */
+      readonly names: readonly string[];
+      readonly before: readonly Column[];
     };
 
 const DROPS: ReadonlySet<string> = new Set(['DROP TABLE', 'DROP VIEW', 'DROP MATERIALIZED VIEW']);
@@ -66,7 +67,7 @@ export class Changes {
         apply(
           draft,
           effects.filter((effect) => happened(effect, now)),
-          null,
+          { now, creator: null },
         );
         draft.setIntent(id, null);
       }
@@ -118,7 +119,9 @@ export class Changes {
     const { store, database } = this.#context;
     const before = await readSchema(database);
     // IF EXISTS and IF NOT EXISTS may change nothing.
-    const possible = effects.filter((effect) => isPossible(effect, before));
+    const possible = effects
+      .filter((effect) => isPossible(effect, before))
+      .map((effect) => withBefore(effect, before));
     this.#checkOwners(principal, possible);
     const id = randomBytes(8).toString('hex');
     const isLasting = possible.some(({ effect }) => effect !== 'create' && effect !== 'add column');
@@ -134,7 +137,7 @@ export class Changes {
       const now = await readSchema(database);
       const done = possible.filter((effect) => happened(effect, now));
       await store.change((draft) => {
-        apply(draft, done, principal);
+        apply(draft, done, { now, creator: principal });
         if (isLasting) {
           draft.setIntent(id, null);
         }
@@ -167,11 +170,15 @@ function isPossible(effect: Effect, before: CurrentSchema): boolean {
       return before.has(effect.table) && !hasColumn(before, effect.table, effect.column);
     case 'drop':
     case 'rename':
+    case 'move columns':
       return before.has(effect.table);
-    case 'drop column':
-    case 'rename column':
-      return hasColumn(before, effect.table, effect.column);
   }
+}
+
+function withBefore(effect: Effect, before: CurrentSchema): Effect {
+  return effect.effect === 'move columns'
+    ? { ...effect, before: before.identified(effect.table) }
+    : effect;
 }
 
 /** Whether what was possible came about. */
@@ -185,13 +192,16 @@ function happened(effect: Effect, now: CurrentSchema): boolean {
       return !now.has(effect.table) && now.has(effect.to);
     case 'add column':
       return hasColumn(now, effect.table, effect.column);
-    case 'drop column':
-      return !hasColumn(now, effect.table, effect.column);
-    case 'rename column':
-      return (
-        !hasColumn(now, effect.table, effect.column) && hasColumn(now, effect.table, effect.to)
-      );
+    case 'move columns':
+      return now.has(effect.table);
   }
+}
+
+/** The names that columns have now, by those they had; null for columns that are gone. */
+function moves(before: readonly Column[], now: readonly Column[]): Map<string, string | null> {
+  const names = new Map(now.map(({ id, name }) => [id, name]));
+  const moved = before.map(({ id, name }) => [name, names.get(id) ?? null] as const);
+  return new Map(moved.filter(([from, to]) => from !== to));
 }
 
 /**
@@ -204,15 +214,15 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
       switch (effect.effect) {
         case 'rename':
           return dropTable(dropTable(held, effect.table), effect.to);
-        case 'rename column':
-          return dropColumn(dropColumn(held, effect.table, effect.column), effect.table, effect.to);
+        case 'move columns':
+          return withoutColumns(held, effect.table, effect.names);
         default:
           return held;
       }
     }, grants),
   );
   // The change itself goes on; no other change begins before it has ended.
-  for (const permission of ['RENAME TABLE', 'RENAME COLUMN']) {
+  for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
     const held = grants.get(permission);
     if (held !== undefined) {
       left.set(permission, held);
@@ -225,7 +235,13 @@ function hasColumn(schema: CurrentSchema, table: string, column: string): boolea
   return schema.columns(table).some((name) => fold(name) === fold(column));
 }
 
-function apply(draft: Draft, effects: readonly Effect[], creator: Principal | null): void {
+/** What has happened to a schema, and who caused it, if that is known. */
+interface Outcome {
+  readonly now: CurrentSchema;
+  readonly creator: Principal | null;
+}
+
+function apply(draft: Draft, effects: readonly Effect[], { now, creator }: Outcome): void {
   for (const effect of effects) {
     switch (effect.effect) {
       case 'create':
@@ -242,12 +258,11 @@ function apply(draft: Draft, effects: readonly Effect[], creator: Principal | nu
       case 'rename':
         draft.mapGrants((grants) => renameTable(grants, effect.table, effect.to));
         break;
-      case 'drop column':
-        draft.mapGrants((grants) => dropColumn(grants, effect.table, effect.column));
+      case 'move columns': {
+        const moved = moves(effect.before, now.identified(effect.table));
+        draft.mapGrants((grants) => moveColumns(grants, effect.table, moved));
         break;
-      case 'rename column':
-        draft.mapGrants((grants) => renameColumn(grants, effect.table, effect.column, effect.to));
-        break;
+      }
     }
   }
 }
@@ -294,21 +309,27 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'AlterTable': {
       const table = node.table.text;
       const owner = ownerOfColumns(text);
-      return node.actions.flatMap((action): readonly Effect[] => {
-        switch (action.action) {
-          case 'AddColumn':
-            return [{ effect: 'add column', table, column: action.column.name.text, owner }];
-          case 'DropColumn':
-            return [{ effect: 'drop column', table, column: action.column.text }];
-          case 'RenameColumn': {
-            const column = action.column.text;
-            return [{ effect: 'rename column', table, column, to: action.to.text }];
-          }
-          default:
-            return [];
-        }
-      });
+      const added = node.actions.flatMap((action): readonly Effect[] =>
+        action.action === 'AddColumn'
+          ? [{ effect: 'add column', table, column: action.column.name.text, owner }]
+          : [],
+      );
+      const names = node.actions.flatMap(movedNames);
+      return names.length === 0
+        ? added
+        : [...added, { effect: 'move columns', table, names, before: [] }];
     }
+    default:
+      return [];
+  }
+}
+
+function movedNames(action: AlterAction): readonly string[] {
+  switch (action.action) {
+    case 'DropColumn':
+      return [action.column.text];
+    case 'RenameColumn':
+      return [action.column.text, action.to.text];
     default:
       return [];
   }

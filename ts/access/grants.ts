@@ -19,6 +19,8 @@ interface GrantRequest {
   readonly schema: CurrentSchema;
   /** What is not there is an error. */
   readonly verification: boolean;
+  /** Of the user who grants. */
+  readonly rights: Rights;
 }
 
 /** The accounts named after ASSUME SERVICE ACCOUNT. */
@@ -27,11 +29,11 @@ export function assumedAccounts(permissions: readonly Permission[]): readonly Na
 }
 
 export function grantSteps(request: GrantRequest): readonly Step[] {
-  const { permissions, on, schema } = request;
+  const { permissions, on } = request;
   const targets: readonly (readonly [Level, Target])[] =
     on === null || on.target === 'AllTables'
       ? [['database', 'database']]
-      : on.tables.map((table) => place(table, schema, request.verification));
+      : on.tables.map((table) => checkedPlace(request, table));
   const onTables = on?.target === 'AllTables';
   return permissions
     .filter(({ name }) => name !== ASSUME)
@@ -40,6 +42,20 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
         named(permission, level, onTables).map((name) => ({ permission: name, target })),
       ),
     );
+}
+
+/** The place; what is wrong with it is for those who may pass on the whole table. */
+function checkedPlace(request: GrantRequest, one: GrantTable): readonly [Level, Target] {
+  try {
+    return place(one, request.schema, request.verification);
+  } catch (error) {
+    const target = { table: one.table.text };
+    requireOption(
+      request.rights,
+      request.permissions.map(({ name }) => ({ permission: name, target })),
+    );
+    throw error;
+  }
 }
 
 /** The names that a permission covers at a level. */

@@ -211,22 +211,31 @@ export function renameTable(grants: Grants, from: string, to: string): Grants {
   return changed;
 }
 
-export function dropColumn(grants: Grants, table: string, column: string): Grants {
-  return mapTable(grants, table, (known) => {
-    const columns = new Map(known.columns);
-    columns.delete(fold(column));
-    return { ...known, columns };
-  });
+/** What every permission says of a table, without these columns. */
+export function withoutColumns(grants: Grants, table: string, names: readonly string[]): Grants {
+  return moveColumns(grants, table, new Map(names.map((name) => [name, null])));
 }
 
-export function renameColumn(grants: Grants, table: string, from: string, to: string): Grants {
+/**
+ * Gives columns other names, all at once; null takes a column away. What was granted ahead on a
+ * name that a column gets now is not for that column.
+ */
+export function moveColumns(
+  grants: Grants,
+  table: string,
+  moves: ReadonlyMap<string, string | null>,
+): Grants {
+  const names = new Map([...moves].map(([from, to]) => [fold(from), to]));
+  const taken = new Set([...names.values()].map((to) => fold(to ?? '')));
   return mapTable(grants, table, (known) => {
-    const columns = new Map(known.columns);
-    const column = columns.get(fold(from));
-    columns.delete(fold(from));
-    columns.delete(fold(to));
-    if (column !== undefined) {
-      columns.set(fold(to), { ...column, name: to });
+    const columns = new Map<string, ColumnGrant>();
+    for (const [key, column] of known.columns) {
+      const to = names.get(key);
+      if (typeof to === 'string') {
+        columns.set(fold(to), { ...column, name: to });
+      } else if (to === undefined && !taken.has(key)) {
+        columns.set(key, column);
+      }
     }
     return { ...known, columns };
   });

@@ -7,15 +7,31 @@ import type { AlterAction, Tree } from '../sql/index.js';
 
 export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[] {
   const node = root === undefined ? undefined : nodes?.[root];
+  const on = (permission: string, ...tables: readonly string[]): readonly Access[] =>
+    tables.map((table) => ({ table, columns: [], permission }));
   switch (node?.kind) {
+    case 'Explain':
+      return neededAtLeast({ nodes: nodes ?? [], root: node.statement });
     case 'AlterTable':
       return node.actions.flatMap((action) => neededBy(node.table.text, action));
     case 'CreateTable':
-      return [{ table: '', columns: [], permission: 'CREATE TABLE' }];
+      return on('CREATE TABLE', '');
+    case 'CreateView':
+      return node.options.some(({ name }) => name.text === 'ALTER')
+        ? on('ALTER VIEW', node.name.text)
+        : on('CREATE VIEW', '');
+    case 'CompileView':
+      return on('COMPILE VIEW', node.view.text);
+    case 'Drop':
+      return on(node.what === 'Table' ? 'DROP TABLE' : 'DROP VIEW', ...textsOf(node.names));
+    case 'Truncate':
+      return on('TRUNCATE TABLE', ...textsOf(node.tables));
+    case 'Rename':
+      return on('RENAME TABLE', node.table.text);
     case 'Insert':
-      return [{ table: node.table.text, columns: [], permission: 'INSERT' }];
+      return on('INSERT', node.table.text);
     case 'Delete':
-      return [{ table: node.table.text, columns: [], permission: 'DELETE' }];
+      return on('DELETE', node.table.text);
     case 'Update': {
       const columns = node.assignments.map(([{ text }]) => text);
       return [{ table: node.table.text, columns, permission: 'UPDATE' }];
@@ -23,6 +39,10 @@ export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[]
     default:
       return [];
   }
+}
+
+function textsOf(names: readonly { readonly text: string }[]): readonly string[] {
+  return names.map(({ text }) => text);
 }
 
 function neededBy(table: string, action: AlterAction): readonly Access[] {

@@ -3,9 +3,15 @@ import type { Database } from '../session/index.js';
 import { parse } from '../sql/index.js';
 import { fold, type Schema } from './model.js';
 
+/** A column, and what tells it apart from others whatever its name and type become. */
+export interface Column {
+  readonly id: number;
+  readonly name: string;
+}
+
 interface Shape {
   readonly name: string;
-  readonly columns: readonly string[];
+  readonly columns: readonly Column[];
   readonly timestamp: string | null;
   readonly isView: boolean;
 }
@@ -23,6 +29,11 @@ export class CurrentSchema implements Schema {
   }
 
   columns(table: string): readonly string[] {
+    return this.identified(table).map(({ name }) => name);
+  }
+
+  /** None for a table that is not there. */
+  identified(table: string): readonly Column[] {
     return this.#shapes.get(fold(table))?.columns ?? [];
   }
 
@@ -40,15 +51,15 @@ export class CurrentSchema implements Schema {
 }
 
 /** A function, so that no table can stand in its place. */
-const SCHEMA = 'SELECT name, column_name, designated FROM access_schema()';
+const SCHEMA = 'SELECT name, column_name, designated, column_id FROM access_schema()';
 
 export async function readSchema(database: Database): Promise<CurrentSchema> {
-  const shapes = new Map<string, { columns: string[]; timestamp: string | null }>();
-  for (const [name, column, isDesignated] of await readRows(database, SCHEMA)) {
+  const shapes = new Map<string, { columns: Column[]; timestamp: string | null }>();
+  for (const [name, column, isDesignated, id] of await readRows(database, SCHEMA)) {
     const known = shapes.get(String(name)) ?? { columns: [], timestamp: null };
     shapes.set(String(name), known);
     if (typeof column === 'string') {
-      known.columns.push(column);
+      known.columns.push({ id: Number(id), name: column });
       known.timestamp = isDesignated === true ? column : known.timestamp;
     }
   }

@@ -2,10 +2,12 @@
 import type { Access } from '../session/index.js';
 import type { Tree } from '../sql/index.js';
 
+/** Rows about the server, written with parentheses or without. */
+const ROWS: ReadonlySet<string> = new Set(['memory_metrics']);
 const CALLS: ReadonlySet<string> = new Set([
   'flush_query_cache',
   'hydrate_table_metadata',
-  'memory_metrics',
+  ...ROWS,
 ]);
 
 const ADMINISTRATION: readonly Access[] = [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }];
@@ -13,10 +15,18 @@ const ADMINISTRATION: readonly Access[] = [{ table: '', columns: [], permission:
 /** Found by their words, anywhere in the statement. */
 export function serverAccesses(tree: object): readonly Access[] {
   const { nodes = [] } = tree as Partial<Tree>;
-  const isMeant = nodes.some(
-    (node) =>
-      (node.kind === 'Call' && CALLS.has(node.name.text.toLowerCase())) ||
-      (node.kind === 'Show' && node.subject.subject === 'Parameters'),
-  );
-  return isMeant ? ADMINISTRATION : [];
+  return nodes.some(isMeant) ? ADMINISTRATION : [];
+}
+
+function isMeant(node: Tree['nodes'][number]): boolean {
+  switch (node.kind) {
+    case 'Call':
+      return CALLS.has(node.name.text.toLowerCase());
+    case 'Table':
+      return ROWS.has(node.name.text.toLowerCase());
+    case 'Show':
+      return node.subject.subject === 'Parameters';
+    default:
+      return false;
+  }
 }

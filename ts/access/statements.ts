@@ -327,11 +327,12 @@ class Action {
 
   async #grant(draft: Draft, access: Of<'Grant'>, { rights }: Asker): Promise<void> {
     const { permissions, on, to, grant_option: option, verification } = access;
-    const holder = this.#existing(draft, to);
     const accounts = this.#assumed(draft, access.permissions, rights);
     const schema = await readSchema(this.#context.database);
-    const steps = grantSteps({ permissions, on, schema, verification });
+    const steps = grantSteps({ permissions, on, schema, verification, rights });
     requireOption(rights, steps);
+    // Names are not for those who may pass nothing on.
+    const holder = this.#existing(draft, to);
     if (accounts.length > 0 && holder.kind === 'service account') {
       throw refused('a service account cannot become another one', to.span);
     }
@@ -344,11 +345,11 @@ class Action {
 
   async #revoke(draft: Draft, access: Of<'Revoke'>, { rights }: Asker): Promise<void> {
     const { permissions, on, from } = access;
-    const holder = this.#existing(draft, from);
     const accounts = this.#assumed(draft, permissions, rights);
     const schema = await readSchema(this.#context.database);
-    const steps = [...grantSteps({ permissions, on, schema, verification: false })];
+    const steps = [...grantSteps({ permissions, on, schema, verification: false, rights })];
     requireOption(rights, steps);
+    const holder = this.#existing(draft, from);
     if (on === null && permissions.some(({ name }) => name === 'ALL')) {
       requireOver(this.#context.store, { actor: this.#actor, rights }, holder);
       steps.push({ permission: 'DATABASE ADMIN', target: 'database' });
@@ -364,11 +365,10 @@ class Action {
   /** The accounts of GRANT and REVOKE ASSUME, which the asker may pass on. */
   #assumed(draft: Draft, permissions: Of<'Grant'>['permissions'], rights: Rights): string[] {
     return assumedAccounts(permissions).map((account) => {
-      const found = this.#ofKind(draft, account, 'service account');
-      if (!rights.all && rights.accounts.get(found.name) !== true) {
-        throw denied(`ASSUME SERVICE ACCOUNT ${found.name} WITH GRANT OPTION`);
+      if (!rights.all && rights.accounts.get(account.text) !== true) {
+        throw denied(`ASSUME SERVICE ACCOUNT ${account.text} WITH GRANT OPTION`);
       }
-      return found.name;
+      return this.#ofKind(draft, account, 'service account').name;
     });
   }
 

@@ -215,11 +215,16 @@ export class AccessStore {
     return this.#remembered(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
   }
 
-  /** What a user, a group or its members can reach: also as an account they may assume. */
+  /** What a user, a group or its members can reach: also as accounts, one after the other. */
   reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {
-    const held = [principal, ...principal.groups.flatMap((group) => this.#group(group))];
-    const accounts = held.flatMap((one) => [...one.accounts.keys()]);
-    return [...held, ...accounts.flatMap((name) => this.#principals.get(name) ?? [])];
+    const reached = new Set([principal]);
+    for (const one of reached) {
+      const accounts = [...one.accounts.keys()].flatMap((name) => this.#principals.get(name) ?? []);
+      for (const next of [...one.groups.flatMap((group) => this.#group(group)), ...accounts]) {
+        reached.add(next);
+      }
+    }
+    return [...reached];
   }
 
   /** The groups that `identity` is in. */

@@ -188,6 +188,10 @@ export type StatementContext = {
    * as far as the statement asks for them.
    */
   readonly lists?: { [key in string]?: ListedRows };
+  /**
+   * What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
+   */
+  readonly answers?: { [key in string]?: boolean };
 };
 
 export type Owner = {
@@ -267,6 +271,11 @@ export type StatementDescription = {
    * What it asks for and has no effect here: notices beside its success.
    */
   readonly notice?: string;
+  /**
+   * What must be known to be granted or not before it can be bound: it reads while it is bound.
+   * Prepare it again with the answers.
+   */
+  readonly asks?: ReadonlyArray<Ask>;
 };
 
 export type ResultColumn = {
@@ -282,6 +291,17 @@ export type ResultColumn = {
    * Dimensions of an array, else 0.
    */
   readonly dimensions: number;
+};
+
+export type Ask = {
+  /**
+   * Tells it apart from other questions.
+   */
+  readonly key: string;
+  /**
+   * What is to be granted.
+   */
+  readonly access: Access;
 };
 
 export type Access = {

@@ -8,6 +8,7 @@ import { basename, dirname, join, sep } from 'node:path';
 
 import {
   type Access,
+  allowing,
   asDatabaseError,
   DatabaseError,
   type Guard,
@@ -124,7 +125,18 @@ export class ExportWork implements Work {
       user,
       identity: principalKey(principal),
       text: `${text} /* ${id} */`,
-      ...(visibility === undefined ? {} : { visibility }),
+      ...(guard === undefined
+        ? {}
+        : {
+            // The table of a partitioned export is the job's own.
+            authorise: (needed): void => {
+              const read = needed.filter(({ permission }) => permission !== 'CREATE TABLE');
+              guard.authorise(principal, read);
+            },
+          }),
+      ...(guard === undefined || visibility === undefined
+        ? {}
+        : { visibility, allows: allowing(guard, principal) }),
       ...(lists === undefined ? {} : { lists }),
       signal,
     };

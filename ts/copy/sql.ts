@@ -1,5 +1,6 @@
 /** Statements that jobs give the engine themselves. */
 import {
+  type Access,
   asDatabaseError,
   type Database,
   DatabaseError,
@@ -17,10 +18,12 @@ const JSON_ROWS = { format: 'json' } as const;
 /** Who runs a statement, under which text it is listed, and what they see; absent: everything. */
 type StatementSetting = Pick<
   StatementContext,
-  'user' | 'identity' | 'text' | 'visibility' | 'lists'
+  'user' | 'identity' | 'text' | 'visibility' | 'lists' | 'allows'
 >;
 
 export interface JobContext extends StatementSetting {
+  /** Throws where a statement, as it is bound now, takes what is not granted. */
+  readonly authorise?: (accesses: readonly Access[]) => void;
   readonly signal: AbortSignal;
 }
 
@@ -82,6 +85,7 @@ export class Sql {
     return await this.stoppable(context, async (queryId) => {
       let statement = await this.prepare(tree, context);
       try {
+        context.authorise?.(statement.description.accesses);
         context.signal.throwIfAborted();
         const reply = await statement
           .execute(parameters, { rows, queryId })
@@ -91,6 +95,7 @@ export class Sql {
             }
             statement.close();
             statement = await this.prepare(tree, context);
+            context.authorise?.(statement.description.accesses);
             context.signal.throwIfAborted();
             return await statement.execute(parameters, { rows, queryId });
           });
@@ -150,6 +155,7 @@ function settingOf({
   text,
   visibility,
   lists,
+  allows,
 }: StatementSetting): StatementSetting {
   return {
     user,
@@ -157,5 +163,6 @@ function settingOf({
     ...(text === undefined ? {} : { text }),
     ...(visibility === undefined ? {} : { visibility }),
     ...(lists === undefined ? {} : { lists }),
+    ...(allows === undefined ? {} : { allows }),
   };
 }

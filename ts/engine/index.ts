@@ -9,10 +9,11 @@ import { ParameterBatch } from './parameters.js';
 import type {
   ActiveQuery,
   AllExecuteOptions,
-  AppenderSpec,
-  Appender,
   AppendProgress,
   AppendReport,
+  Appender,
+  AppenderSpec,
+  Ask,
   Chunk,
   CsvTextSpec,
   Damage,
@@ -78,6 +79,11 @@ function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   }
 }
 
+/** Whether something is granted, by the keys of questions. */
+type Answers = Readonly<Record<string, boolean>>;
+
+type Described = StatementDescription & { readonly asks?: readonly Ask[] };
+
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
   /** What the engine was not asked for, and counts all the same. */
@@ -94,6 +100,27 @@ class EngineDatabase implements Database {
     transaction?: Transaction,
   ): Promise<Statement> {
     const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
+    const { allows } = context;
+    if (allows === undefined) {
+      return await this.#prepared(tree, context, inner);
+    }
+    for (let answers: Answers = {}; ;) {
+      const statement = await this.#prepared(tree, { ...context, answers }, inner);
+      const { asks } = statement;
+      if (asks.length === 0) {
+        return statement;
+      }
+      statement.close();
+      const more = asks.map(({ key, access }) => [key, allows(access)] as const);
+      answers = { ...answers, ...Object.fromEntries(more) };
+    }
+  }
+
+  async #prepared(
+    tree: Buffer,
+    context: StatementContext & { readonly answers?: Answers },
+    inner: NativeTransaction | undefined,
+  ): Promise<EngineStatement> {
     const call = this.#native.prepare(tree, JSON.stringify(context), inner);
     const prepared = await decoded(call);
     return new EngineStatement(prepared, () => this.newQueryId(), this.#answered);
@@ -193,6 +220,8 @@ class EngineTransaction implements Transaction {
 
 class EngineStatement implements Statement {
   readonly description: StatementDescription;
+  /** What has to be known before it can be bound. */
+  readonly asks: readonly Ask[];
   readonly #native: NativeStatement;
   readonly #newQueryId: () => bigint;
   readonly #kept: CachedResult;
@@ -201,7 +230,9 @@ class EngineStatement implements Statement {
     this.#native = prepared.statement;
     this.#newQueryId = newQueryId;
     this.#kept = new CachedResult(answered);
-    this.description = JSON.parse(prepared.description) as StatementDescription;
+    const described = JSON.parse(prepared.description) as Described;
+    this.description = described;
+    this.asks = described.asks ?? [];
   }
 
   async execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply> {

@@ -11,7 +11,6 @@ import type {
   AppendProgress,
   AppendReport,
   CsvTextSpec,
-  StatementContext,
   Summary,
   TableMetadata,
   TextReport,
@@ -31,8 +30,19 @@ export interface Access extends Omit<border.Access, 'permission'> {
   readonly permission: string;
 }
 
-export interface StatementDescription extends Omit<border.StatementDescription, 'accesses'> {
+export interface StatementDescription extends Omit<
+  border.StatementDescription,
+  'accesses' | 'asks'
+> {
   readonly accesses: readonly Access[];
+}
+
+export interface StatementContext extends Omit<border.StatementContext, 'answers'> {
+  /**
+   * Whether something is granted; asked where a statement reads while it is bound. Without it such
+   * statements are refused to those who do not see everything.
+   */
+  readonly allows?: (access: Access) => boolean;
 }
 
 export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'queryId'>> {

@@ -76,3 +76,15 @@ export interface Guard {
   /** Receives what ran and is neither a query nor a change of rows. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }
+
+/** Whether something is granted, as a statement asks it that reads while it is bound. */
+export function allowing(guard: Guard, principal: Principal): (access: Access) => boolean {
+  return (access) => {
+    try {
+      guard.authorise(principal, [access]);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}

@@ -2,6 +2,7 @@
 export { asDatabaseError, ChangedResult } from './error.js';
 export { parquetOptions } from './parquet-options.js';
 export {
+  allowing,
   type CatalogChange,
   type Guard,
   type ImportTarget,

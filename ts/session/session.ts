@@ -27,7 +27,7 @@ import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
-import { type Guard, type Listed, type Principal, principalKey } from './guard.js';
+import { allowing, type Guard, type Listed, type Principal, principalKey } from './guard.js';
 import {
   numbersOf,
   type Operated,
@@ -406,7 +406,8 @@ export class PreparedStatement {
       this.#operated === null
         ? this.#parameterTypes
         : typesWithResults(this.#operated, this.#parameterTypes);
-    const visibility = guard?.visibility(this.#principal);
+    const principal = this.#principal;
+    const visibility = guard?.visibility(principal);
     return {
       user,
       identity: principalKey(this.#principal),
@@ -415,6 +416,9 @@ export class PreparedStatement {
       ...(owner === null ? {} : { owner }),
       ...(parameterTypes === undefined ? {} : { parameterTypes }),
       ...(visibility === undefined ? {} : { visibility }),
+      ...(guard === undefined || visibility === undefined
+        ? {}
+        : { allows: allowing(guard, principal) }),
       ...(listed === null ? {} : { lists: listed.lists }),
     };
   }

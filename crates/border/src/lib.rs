@@ -27,6 +27,6 @@ pub use open::{CommitMode, OpenOptions, Setting, Verify};
 pub use permission::Permission;
 pub use shared::Shared;
 pub use statement::{
-    Access, ListedCell, ListedRows, ListedType, Owner, ResultColumn, StatementContext,
+    Access, Ask, ListedCell, ListedRows, ListedType, Owner, ResultColumn, StatementContext,
     StatementDescription, StatementKind, Visibility,
 };

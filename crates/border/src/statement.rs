@@ -36,6 +36,8 @@ pub struct StatementContext {
     /// as far as the statement asks for them.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
     pub lists: Shared<HashMap<String, ListedRows>>,
+    /// What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
+    pub answers: Option<HashMap<String, bool>>,
 }
 
 impl StatementContext {
@@ -144,6 +146,21 @@ pub struct StatementDescription {
     /// What it asks for and has no effect here: notices beside its success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// What must be known to be granted or not before it can be bound: it reads while it is bound.
+    /// Prepare it again with the answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<Ask>>", optional))]
+    pub asks: Vec<Ask>,
+}
+
+/// A question of binding: whether something is granted.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Ask {
+    /// Tells it apart from other questions.
+    pub key: String,
+    /// What is to be granted.
+    pub access: Access,
 }
 
 /// One column of a result.

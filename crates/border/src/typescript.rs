@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use ts_rs::TS;
 
 use crate::{
-    Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, CommitMode,
+    Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask, CommitMode,
     CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, ListedCell, ListedRows,
     ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
     ResultColumn, RowFormat, Setting, StatementContext, StatementDescription, StatementKind,
@@ -45,6 +45,7 @@ fn typescript_twin_is_written() {
         StatementKind,
         StatementDescription,
         ResultColumn,
+        Ask,
         Access,
         Permission,
         ExecuteOptions,

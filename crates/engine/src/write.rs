@@ -77,6 +77,11 @@ pub(crate) async fn apply(
             }
         }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
+        // Its tables are others than those that its answers were about.
+        BoundStatement::Asking(_) => Err(EngineError::new(
+            ErrorCode::Replan,
+            "the tables changed since the statement was prepared",
+        )),
         BoundStatement::Query(_) | BoundStatement::Explain(_) => {
             Err(EngineError::internal("a query came where a change was expected"))
         }

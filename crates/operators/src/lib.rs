@@ -55,6 +55,7 @@ pub use measured::Analyze;
 pub use planner::TidemarkExtensionPlanner;
 pub use rules::bound::Bound;
 pub use rules::decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
+pub use rules::fence::fenced;
 pub use sample_by::node::SampleByNode;
 pub use scan::provider::{ROW_ID, SnapshotTable};
 pub use scan::rows::Rows;

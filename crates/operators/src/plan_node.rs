@@ -114,6 +114,14 @@ fn in_memory(plan: &dyn ExecutionPlan) -> Option<PlanNode<'_>> {
     source.downcast_ref().map(PlanNode::Memory)
 }
 
+/// The rows below a limit that cuts nothing off.
+pub(crate) fn below_endless_limit(
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Option<&Arc<dyn ExecutionPlan>> {
+    let limit = plan.downcast_ref::<GlobalLimitExec>()?;
+    (limit.skip() == 0 && limit.fetch().is_none()).then(|| limit.input())
+}
+
 /// The scan that this node is, if it is one.
 pub(crate) fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
     match PlanNode::of(plan.as_ref()) {

@@ -42,6 +42,7 @@ use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
 use crate::rules::bound::Bound;
 use crate::rules::decorrelate::Decorrelate;
+use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
 use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
@@ -159,7 +160,9 @@ pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Syn
 pub fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 11] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 12] = [
+        // Ours: a limit that cuts nothing off would take the partitions together.
+        (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
         (false, Arc::new(OutputRequirements::new_add_mode())),
         // Joins are planned undecided: picks the build side by row counts.

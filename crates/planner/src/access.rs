@@ -1,4 +1,4 @@
-//! What a statement touches.
+//! What a statement touches, and by whose right.
 
 use tidemark_border::Permission;
 use tidemark_catalog::Owner;
@@ -32,6 +32,26 @@ impl Access {
             return self;
         }
         Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
+    }
+
+    /// The same of the user's own right.
+    pub(crate) fn directly(self) -> Self {
+        Self { view: None, owner: None, ..self }
+    }
+
+    /// Tells it apart from others, as a question.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{self:?}")
+    }
+
+    /// The same for each column by itself.
+    pub(crate) fn by_column(self) -> Vec<Self> {
+        if self.columns.is_empty() {
+            return vec![self];
+        }
+        let one = |column: &String| Self { columns: vec![column.clone()], ..self.clone() };
+        self.columns.iter().map(one).collect()
     }
 
     /// Whether this view's query does it.

@@ -226,6 +226,8 @@ pub struct BoundExplain {
     pub statement: Box<BoundStatement>,
     /// The tree as indented JSON lines, for EXPLAIN (AST).
     pub tree: Vec<String>,
+    /// What it takes to be shown.
+    pub accesses: Vec<Access>,
 }
 
 /// A statement ready to run.
@@ -265,6 +267,8 @@ pub enum BoundStatement {
     },
     /// CREATE, ALTER, DROP and COMPILE VIEW.
     ViewChange(BoundViewChange),
+    /// What must be granted, or is not, before it can be bound.
+    Asking(Vec<Access>),
     /// An empty text.
     Empty,
 }
@@ -274,7 +278,7 @@ impl BoundStatement {
     #[must_use]
     pub fn kind(&self) -> StatementKind {
         match self {
-            Self::Query(_) | Self::Explain(_) => StatementKind::Select,
+            Self::Query(_) | Self::Explain(_) | Self::Asking(_) => StatementKind::Select,
             Self::Insert(_) => StatementKind::Insert,
             Self::Update(_) | Self::Delete(_) => StatementKind::Update,
             Self::CreateTable(_)
@@ -302,6 +306,7 @@ impl BoundStatement {
             | Self::Explain(_)
             | Self::Session { .. }
             | Self::CancelQuery { .. }
+            | Self::Asking(_)
             | Self::Empty => false,
         }
     }
@@ -340,7 +345,7 @@ impl BoundStatement {
                 MaintenanceAction::ShowLosses | MaintenanceAction::SkipDamage => "RECOVER TABLE",
             },
             Self::CancelQuery { .. } => "CANCEL QUERY",
-            Self::Empty => "",
+            Self::Asking(_) | Self::Empty => "",
         }
     }
 
@@ -402,9 +407,9 @@ impl BoundStatement {
             Self::CreateTable(create) => &create.accesses,
             Self::SchemaChange(change) => &change.accesses,
             Self::ViewChange(change) => &change.accesses,
-            Self::Explain(explain) => explain.statement.accesses(),
+            Self::Explain(explain) => &explain.accesses,
             Self::Maintenance(maintenance) => &maintenance.accesses,
-            Self::Session { .. } | Self::CancelQuery { .. } | Self::Empty => &[],
+            Self::Session { .. } | Self::CancelQuery { .. } | Self::Asking(_) | Self::Empty => &[],
         }
     }
 }

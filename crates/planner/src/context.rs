@@ -1,7 +1,8 @@
 //! What the binder receives beside the tree and the snapshot.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
@@ -12,6 +13,7 @@ use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
 use tidemark_types::{EngineResult, Field, ParameterValue, SqlType};
 
+use crate::access::Access;
 use crate::parameter_type::ParameterType;
 use crate::visibility::{Lists, Visibility};
 
@@ -77,6 +79,11 @@ pub struct BindContext {
     pub visibility: Option<Visibility>,
     /// Users, groups and rights, as far as the statement asks for them.
     pub lists: Lists,
+    /// What is granted of what was asked; `None`: nothing can be asked.
+    pub answers: Option<HashMap<String, bool>>,
+    /// Set by a binding that reads before it is done: what must be granted for that, and is not
+    /// known to be.
+    pub asks: Arc<Mutex<Vec<Access>>>,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what
@@ -112,6 +119,17 @@ impl BindContext {
     pub(crate) fn only_queries_of(&self) -> Option<&str> {
         let is_limited = self.visibility.as_ref().is_some_and(|visibility| !visibility.queries);
         is_limited.then_some(self.identity.as_str())
+    }
+
+    /// Asks what has no answer yet.
+    pub(crate) fn ask(&self, accesses: Vec<Access>) {
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        asks.extend(accesses);
+    }
+
+    /// What binding asks.
+    pub(crate) fn asked(&self) -> Vec<Access> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What opens sources outside the tables.

@@ -39,6 +39,13 @@ impl Visibility {
         }
     }
 
+    /// Whether all of it may be read, as a view and a definition are.
+    #[must_use]
+    pub fn reads_whole(&self, table: &str) -> bool {
+        let Some(tables) = &self.reads else { return true };
+        tables.get(&identifier::fold(table)).is_some_and(Option::is_none)
+    }
+
     /// Whether all columns are seen, with those to come.
     #[must_use]
     pub fn sees_whole(&self, table: &str) -> bool {

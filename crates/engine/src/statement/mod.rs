@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_ast::{Node, Tree};
 use tidemark_border::{
-    ExecuteOptions, Owner, Permission, StatementContext, StatementDescription, StatementKind,
+    Ask, ExecuteOptions, Owner, Permission, StatementContext, StatementDescription, StatementKind,
     Summary,
 };
 use tidemark_catalog::RecordKind;
@@ -80,6 +80,8 @@ struct Shape {
     parameters: Vec<ParameterType>,
     accesses: Vec<Access>,
     notice: Option<String>,
+    /// What must be known to be granted before it can be bound.
+    asks: Vec<Access>,
 }
 
 impl Shape {
@@ -92,6 +94,10 @@ impl Shape {
             parameters: bound.parameters().to_vec(),
             accesses: bound.accesses().to_vec(),
             notice: bound.notice().map(str::to_owned),
+            asks: match bound {
+                BoundStatement::Asking(asks) => asks.clone(),
+                _ => Vec::new(),
+            },
         }
     }
 }
@@ -224,7 +230,12 @@ impl Statement {
                 .map(|access| described(access, self.designated(access)))
                 .collect(),
             notice: shape.notice.clone(),
+            asks: shape.asks.iter().map(|access| self.ask(access)).collect(),
         }
+    }
+
+    fn ask(&self, access: &Access) -> Ask {
+        Ask { key: access.key(), access: described(access, self.designated(access)) }
     }
 
     /// The designated timestamp of a table that is read in part: some rights include it. A user
@@ -387,6 +398,7 @@ fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult
     context.read_only = setting.read_only;
     context.visibility = setting.visibility.clone().map(Visibility);
     context.lists = setting.lists.clone();
+    context.answers.clone_from(&setting.answers);
     Ok(context)
 }
 

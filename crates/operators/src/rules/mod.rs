@@ -3,6 +3,7 @@
 
 pub(crate) mod bound;
 pub(crate) mod decorrelate;
+pub(crate) mod fence;
 pub(crate) mod filter_scan;
 pub(crate) mod keep_time_order;
 pub(crate) mod push_filters;

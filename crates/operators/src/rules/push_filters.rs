@@ -15,6 +15,8 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::rules::fence::{is_fence, past_fence};
+
 /// See the file's head.
 #[derive(Debug, Default)]
 pub(crate) struct PushFilters(PushDownFilter);
@@ -38,6 +40,10 @@ impl OptimizerRule for PushFilters {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Filter(filter) = plan else { return self.0.rewrite(plan, config) };
+        if is_fence(below_filters(&filter.input)) {
+            let (conditions, fence) = merged(filter);
+            return past_fence(conditions, fence);
+        }
         if !may_make_rows(below_filters(&filter.input)) {
             return self.0.rewrite(LogicalPlan::Filter(filter), config);
         }

@@ -39,6 +39,10 @@ impl Planner {
         let binder = Binder::new(tree, snapshot, context, &Clauses);
         let accesses = binder.accesses.clone();
         let statement = binder.statement(tree.root);
+        let asked = context.asked();
+        if !asked.is_empty() {
+            return Ok(BoundStatement::Asking(asked));
+        }
         let statement =
             statement.map_err(|failure| hidden(failure, &accesses.list(), snapshot, context))?;
         if let Some(plan) = statement.plan() {
@@ -134,15 +138,7 @@ impl Binder<'_> {
             Node::Values { .. } => self.query_statement(id, "SELECT"),
             Node::Show { .. } => self.query_statement(id, "SHOW"),
             Node::Explain { stage, analyze, statement } => {
-                let stage = *stage;
-                let tree = match stage {
-                    ExplainStage::Ast => show::tree_lines(self.tree)?,
-                    _ => Vec::new(),
-                };
-                self.explaining = true;
-                let statement = Box::new(self.statement(*statement)?);
-                let analyze = *analyze;
-                Ok(BoundStatement::Explain(BoundExplain { stage, analyze, statement, tree }))
+                self.explained(*stage, *analyze, *statement)
             }
             Node::Insert(insert) => self.insert(insert),
             Node::CreateTable(create) => self.create_table(create),
@@ -193,6 +189,27 @@ impl Binder<'_> {
             Node::CompileView { view } => self.compile_view(view),
             _ => unsupported::statement(self.tree, id, node),
         }
+    }
+
+    fn explained(
+        mut self,
+        stage: ExplainStage,
+        analyze: bool,
+        id: NodeId,
+    ) -> EngineResult<BoundStatement> {
+        let tree = match stage {
+            ExplainStage::Ast => show::tree_lines(self.tree)?,
+            _ => Vec::new(),
+        };
+        self.explaining = true;
+        let statement = Box::new(self.statement(id)?);
+        let mut accesses = statement.accesses().to_vec();
+        if stage != ExplainStage::Ast {
+            // A plan shows what views read, and how many rows of it.
+            let inner = statement.accesses().iter().filter(|access| access.view.is_some());
+            accesses.extend(inner.cloned().map(Access::directly));
+        }
+        Ok(BoundStatement::Explain(BoundExplain { stage, analyze, statement, tree, accesses }))
     }
 
     fn query_statement(

@@ -9,9 +9,10 @@ use arrow_array::{
     UInt16Array,
 };
 use arrow_schema::{Field, Schema};
+use datafusion::common::ScalarValue;
 use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
+use datafusion::logical_expr::{LogicalPlan, lit};
 use tidemark_ast::Name;
 use tidemark_border::Permission;
 use tidemark_functions::{FunctionDoc, FunctionKind};
@@ -19,6 +20,7 @@ use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSn
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 
 use crate::binder::state::accesses::Origin;
+use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 use crate::visibility::Visibility;
@@ -50,13 +52,14 @@ pub(crate) fn ints(values: impl IntoIterator<Item = i32>) -> ArrayRef {
     Arc::new(Int32Array::from(values.into_iter().collect::<Vec<i32>>()))
 }
 
-/// Positions of the columns the user sees.
-pub(crate) fn seen_columns(visibility: &Visibility, schema: &TableSchema) -> Vec<usize> {
-    let sees = |&index: &usize| {
-        let is_designated = schema.timestamp == Some(index);
-        visibility.sees_column(&schema.name, &schema.columns[index].name, is_designated)
+/// Positions of the columns the user may read.
+pub(crate) fn read_columns(visibility: &Visibility, schema: &TableSchema) -> Vec<usize> {
+    let designated = schema.timestamp_column().map(|column| column.name.as_str());
+    let reads = |&index: &usize| {
+        let name = std::slice::from_ref(&schema.columns[index].name);
+        visibility.reads(&schema.name, name, designated)
     };
-    (0..schema.columns.len()).filter(sees).collect()
+    (0..schema.columns.len()).filter(reads).collect()
 }
 
 /// A definition with some of its columns.
@@ -150,18 +153,20 @@ impl Binder<'_> {
     pub(crate) fn access_schema_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let views = self.sorted_views();
-        let mut rows: Vec<(&str, Option<&str>, bool)> = Vec::new();
+        let mut rows: Vec<(&str, Option<&str>, bool, i64)> = Vec::new();
         for table in &tables {
             let schema = table.schema();
             for (index, column) in schema.columns.iter().enumerate() {
-                rows.push((&schema.name, Some(&column.name), schema.timestamp == Some(index)));
+                let (name, identity) = (Some(column.name.as_str()), i64::from(column.identity()));
+                rows.push((&schema.name, name, schema.timestamp == Some(index), identity));
             }
         }
-        rows.extend(views.iter().map(|view| (view.name.as_str(), None, false)));
+        rows.extend(views.iter().map(|view| (view.name.as_str(), None, false, 0)));
         self.literal_rows(vec![
             ("name", SqlType::String, texts(rows.iter().map(|row| Some(row.0)))),
             ("column_name", SqlType::String, texts(rows.iter().map(|row| row.1))),
             ("designated", SqlType::Boolean, booleans(rows.iter().map(|row| row.2))),
+            ("column_id", SqlType::Long, longs(rows.iter().map(|row| row.3))),
         ])
     }
 
@@ -245,7 +250,10 @@ impl Binder<'_> {
             (
                 "designatedTimestamp",
                 SqlType::String,
-                texts(schemas.iter().map(|s| s.timestamp.map(|index| &s.columns[index].name))),
+                texts(schemas.iter().map(|s| {
+                    let designated = s.timestamp_column().filter(|_| self.reads_some(&s.name));
+                    designated.map(|column| &column.name)
+                })),
             ),
             (
                 "partitionBy",
@@ -275,7 +283,7 @@ impl Binder<'_> {
             ),
             ("table_suspended", SqlType::Boolean, suspended),
         ];
-        columns.extend(Self::written_columns(&tables));
+        columns.extend(self.written_columns(&tables));
         self.literal_rows(columns)
     }
 
@@ -316,7 +324,7 @@ impl Binder<'_> {
                 });
             }
             if let Some(visibility) = self.visibility() {
-                let seen = seen_columns(visibility, &schema);
+                let seen = read_columns(visibility, &schema);
                 let sizes = seen.iter().map(|&index| sizes[index]).collect();
                 return self.columns_rows(&part_of(&schema, &seen), sizes);
             }
@@ -472,7 +480,20 @@ impl Binder<'_> {
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
         let mut rows = self.provider_rows(table.provider, &columns)?;
         rows.timestamp = table.timestamp;
-        Ok(Some(rows))
+        self.seen_rows(rows).map(Some)
+    }
+
+    /// Without rows about tables that the user does not see; the server's rows name them first.
+    fn seen_rows(&self, rows: Relation) -> EngineResult<Relation> {
+        let names = rows.columns.first().filter(|column| column.name == "table_name");
+        let (Some(names), Some(_)) = (names, self.visibility()) else { return Ok(rows) };
+        let seen = self.sorted_tables().into_iter().map(|table| {
+            let name = table.schema().name.clone();
+            lit(ScalarValue::Utf8View(Some(name)))
+        });
+        let is_seen = names.expr().in_list(seen.collect(), false);
+        let plan = relation::filter(rows.plan.clone(), is_seen)?;
+        Ok(rows.with_plan(plan))
     }
 }
 

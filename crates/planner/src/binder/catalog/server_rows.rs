@@ -18,20 +18,26 @@ impl Binder<'_> {
         let tables = self.sorted_tables();
         let (mut counts, mut rows, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
         for table in &tables {
+            if !self.reads_some(&table.schema().name) {
+                counts.push(None);
+                rows.push(None);
+                bytes.push(None);
+                continue;
+            }
             let mut partitions = table.partition_list();
-            counts.push(partitions.len() as i64);
-            rows.push(partitions.iter().map(|one| one.rows as i64).sum::<i64>());
+            counts.push(Some(partitions.len() as i64));
+            rows.push(Some(partitions.iter().map(|one| one.rows as i64).sum::<i64>()));
             partitions.extend(table.detached_list());
-            bytes.push(partitions.iter().map(|one| one.disk_bytes as i64).sum::<i64>());
+            bytes.push(Some(partitions.iter().map(|one| one.disk_bytes as i64).sum::<i64>()));
         }
         let unit = |table: &Arc<TableSnapshot>| Some(table.schema().partition_by.name());
         self.literal_rows(vec![
             ("tableName", SqlType::String, texts(tables.iter().map(|t| Some(&t.schema().name)))),
             ("walEnabled", SqlType::Boolean, booleans(tables.iter().map(|t| t.schema().wal))),
             ("partitionBy", SqlType::String, texts(tables.iter().map(unit))),
-            ("partitionCount", SqlType::Long, longs(counts)),
-            ("rowCount", SqlType::Long, longs(rows)),
-            ("diskSize", SqlType::Long, longs(bytes)),
+            ("partitionCount", SqlType::Long, numbers(counts)),
+            ("rowCount", SqlType::Long, numbers(rows)),
+            ("diskSize", SqlType::Long, numbers(bytes)),
         ])
     }
 
@@ -94,10 +100,15 @@ impl Binder<'_> {
     /// The columns of `tables()` that tell of rows and commits. A commit is applied when it is
     /// made, so nothing is ever pending; statistics that are not kept are null.
     pub(crate) fn written_columns(
+        &self,
         tables: &[Arc<TableSnapshot>],
     ) -> Vec<crate::binder::catalog::catalog_rows::LiteralColumn<'static>> {
         let count = tables.len();
-        let rows = tables.iter().map(|table| table.row_count().ok().map(|rows| rows as i64));
+        let read = || {
+            let read = |table| self.reads_some(&TableSnapshot::schema(table).name);
+            tables.iter().map(move |table| Some(table).filter(|table| read(table)))
+        };
+        let rows = read().map(|table| table?.row_count().ok().map(|rows| rows as i64));
         let micros = |table: &TableSnapshot, at: i64| {
             let schema = table.schema();
             let nanos = schema
@@ -106,13 +117,14 @@ impl Binder<'_> {
             if nanos { at.div_euclid(1_000) } else { at }
         };
         let times = |pick: fn((i64, i64)) -> i64| -> ArrayRef {
-            let values = tables
-                .iter()
-                .map(|table| table.time_bounds().map(|bounds| micros(table, pick(bounds))));
+            let values = read().map(|table| {
+                let table = table?;
+                table.time_bounds().map(|bounds| micros(table, pick(bounds)))
+            });
             Arc::new(values.collect::<TimestampMicrosecondArray>())
         };
         let last = || -> ArrayRef {
-            let last = tables.iter().map(|table| table.last_transaction().map(|lsn| lsn as i64));
+            let last = read().map(|table| table?.last_transaction().map(|lsn| lsn as i64));
             Arc::new(last.collect::<Int64Array>())
         };
         let none = |sql_type: SqlType| new_null_array(&sql_type.arrow_type(), count);
@@ -133,6 +145,11 @@ impl Binder<'_> {
         columns.extend(UNTRACKED.iter().map(untracked));
         columns
     }
+}
+
+/// Figures, null for tables of which the user may read nothing.
+fn numbers(values: Vec<Option<i64>>) -> ArrayRef {
+    Arc::new(Int64Array::from(values))
 }
 
 /// Statistics of writing that are not kept.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_catalog::View;
+use tidemark_operators::fenced;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use crate::Access;
 use crate::binder::state::scope::{Relation, ScopeColumn};
-use crate::binder::state::views::BoundView;
+use crate::binder::state::views::{BoundView, ViewPlace};
 use crate::binder::{Binder, error, names};
 
 /// Views that may stand for each other.
@@ -59,22 +60,8 @@ impl Binder<'_> {
                 .with_hint("ALTER VIEW with the text that views() shows")
         })?;
         self.override_variables(&mut tree, name)?;
-        let outer = mem::take(&mut self.accesses);
         let sources = self.work.sources;
-        let rows = self.within(&tree, |inner| {
-            inner.beneath_view = true;
-            inner.view_sources = view.sources.clone().map(Arc::new);
-            inner.views.push(key.clone());
-            let rows = inner.query(tree.root);
-            inner.views.pop();
-            rows
-        });
-        let reads = mem::replace(&mut self.accesses, outer).list().into_iter();
-        let reads: Vec<Access> =
-            reads.map(|access| access.through(&view.name, &view.owner())).collect();
-        for access in &reads {
-            self.accesses.note(access.clone());
-        }
+        let (rows, reads) = self.bound_view(view, &tree, &key);
         if let (Ok(rows), true) = (&rows, self.variables.is_empty()) {
             let sources = self.work.sources - sources;
             self.bound_views.insert(key, BoundView { rows: rows.clone(), reads, sources });
@@ -85,7 +72,9 @@ impl Binder<'_> {
             let is_known = ["view '", "circular dependency"]
                 .iter()
                 .any(|start| failure.message.starts_with(start));
-            let message = if is_limited {
+            let message = if failure.code == ErrorCode::AccessDenied {
+                failure.message.clone()
+            } else if is_limited {
                 // A view's reader must not learn what the view reads.
                 format!("view '{}' is invalid", view.name)
             } else if is_known {
@@ -95,6 +84,43 @@ impl Binder<'_> {
             };
             EngineError { message, ..failure }.at(error::span(name.span))
         })
+    }
+
+    /// Binds a view's query; and what it reads, with its owner's rights.
+    fn bound_view(
+        &mut self,
+        view: &View,
+        tree: &Tree,
+        key: &str,
+    ) -> (EngineResult<Relation>, Vec<Access>) {
+        let outer = mem::take(&mut self.accesses);
+        let (name, owner) = (view.name.clone(), view.owner());
+        self.view_places.push(ViewPlace { before: outer.clone(), view: name, owner });
+        let rows = self.within(tree, |inner| {
+            inner.beneath_view = true;
+            inner.view_sources = view.sources.clone().map(Arc::new);
+            inner.views.push(key.to_owned());
+            let rows = inner.query(tree.root);
+            inner.views.pop();
+            rows
+        });
+        // A user who does not see everything must not learn of the rows that the view leaves out.
+        let is_limited = self.visibility().is_some();
+        let rows = rows.map(|mut rows| {
+            if is_limited {
+                rows.base = None;
+                rows.plan = fenced(rows.plan);
+            }
+            rows
+        });
+        self.view_places.pop();
+        let reads = mem::replace(&mut self.accesses, outer).list().into_iter();
+        let reads: Vec<Access> =
+            reads.map(|access| access.through(&view.name, &view.owner())).collect();
+        for access in &reads {
+            self.accesses.note(access.clone());
+        }
+        (rows, reads)
     }
 
     /// Puts what the reader declares in the place of what the view declares as OVERRIDABLE.

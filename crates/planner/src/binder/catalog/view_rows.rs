@@ -31,8 +31,13 @@ const CATEGORIES: &[&str] = &[
 impl Binder<'_> {
     /// `views()`: all views, each with what is wrong with it now.
     pub(crate) fn views_rows(&mut self) -> EngineResult<Relation> {
-        let views = self.sorted_views();
-        let states: Vec<ViewState> = views.iter().map(|view| self.view_state(view)).collect();
+        let mut views = self.sorted_views();
+        let states: Vec<ViewState> = views.iter().map(|view| self.shown_state(view)).collect();
+        let queries = views.iter_mut().map(|view| {
+            let query = std::mem::take(&mut view.query);
+            self.reads_whole(&view.name).then_some(query)
+        });
+        let queries = texts(queries);
         let reason = |(view, state): (&View, &ViewState)| {
             let own = format!("view '{}' is invalid: ", view.name);
             let message =
@@ -46,12 +51,20 @@ impl Binder<'_> {
         let changed = TimestampMicrosecondArray::from_iter_values(changed);
         self.literal_rows(vec![
             ("view_name", SqlType::String, texts(views.iter().map(|view| Some(&view.name)))),
-            ("view_sql", SqlType::String, texts(views.iter().map(|view| Some(&view.query)))),
+            ("view_sql", SqlType::String, queries),
             ("view_table_dir_name", SqlType::String, texts(views.iter().map(|_| None::<&str>))),
             ("invalidation_reason", SqlType::String, reasons),
             ("view_status", SqlType::String, texts(states.iter().map(status))),
             ("view_status_update_time", SqlType::Timestamp, Arc::new(changed)),
         ])
+    }
+
+    /// What a view is now; of one that the user may not read, that it is there.
+    fn shown_state(&mut self, view: &View) -> ViewState {
+        if self.reads_whole(&view.name) {
+            return self.view_state(view);
+        }
+        ViewState { columns: Ok(Vec::new()), timestamp: None, reads: Vec::new() }
     }
 
     /// SHOW CREATE VIEW.
@@ -99,7 +112,7 @@ impl Binder<'_> {
         if wanted("TABLES") {
             for table in self.listed_tables() {
                 let name = &table.schema().name;
-                if self.visibility().is_some_and(|visibility| !visibility.sees_whole(name)) {
+                if !self.reads_whole(name) {
                     continue;
                 }
                 self.note_whole(name);
@@ -119,8 +132,10 @@ impl Binder<'_> {
     fn views_in_order(&mut self) -> Vec<View> {
         let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
         for view in self.sorted_views() {
-            let reads = self.view_state(&view).reads;
-            waiting.push((view, reads));
+            if self.reads_whole(&view.name) {
+                let reads = self.view_state(&view).reads;
+                waiting.push((view, reads));
+            }
         }
         let mut ordered = Vec::with_capacity(waiting.len());
         while !waiting.is_empty() {

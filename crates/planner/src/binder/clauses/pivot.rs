@@ -4,7 +4,6 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, LogicalPlan, and};
 use hashbrown::HashSet;
 use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem, Span};
-use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_operators::any_of;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -15,6 +14,7 @@ use crate::binder::expressions::expression::has_aggregate;
 use crate::binder::expressions::{constant, predicate};
 use crate::binder::names;
 use crate::binder::names::NameSet;
+use crate::binder::state::binder::WHOLE;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
@@ -126,29 +126,34 @@ impl Binder<'_> {
     }
 
     /// Refuses what is read so far and may not be: a query that runs while it is bound runs before
-    /// the statement's rights are checked.
+    /// the statement's rights are checked. What is not known to be granted is asked.
     fn must_read_all(&self, position: Span) -> EngineResult<()> {
-        let Some(visibility) = self.visibility() else { return Ok(()) };
-        let accesses = self.accesses.list();
-        let reads = accesses.iter().filter(|access| access.permission == Permission::Select);
-        for Access { table, columns, view, .. } in reads {
-            if self.beneath_view || view.is_some() {
-                let what = "values of PIVOT by a query over a view are";
-                return Err(error::not_supported(what, position).with_hint("list the values"));
-            }
-            let known = self.snapshot.table(table);
-            let designated = known.as_ref().and_then(|known| known.schema().timestamp_column());
-            let designated = designated.map(|column| column.name.as_str());
-            if !visibility.reads(table, columns, designated) {
-                let column = columns.iter().find(|column| {
-                    !visibility.reads(table, std::slice::from_ref(column), designated)
-                });
-                let column = column.map_or_else(String::new, |column| format!("({column})"));
-                return Err(denied(Permission::Select, &format!("{table}{column}"))
-                    .at(error::span(position)));
+        if self.visibility().is_none() {
+            return Ok(());
+        }
+        let Some(answers) = self.context.answers.as_ref() else {
+            let what = "values of PIVOT by a query are";
+            return Err(error::not_supported(what, position).with_hint("list the values"));
+        };
+        let reads = self.read_so_far().into_iter().flat_map(Access::by_column);
+        let (mut unknown, mut refused) = (Vec::new(), None);
+        for access in reads {
+            match answers.get(&access.key()) {
+                Some(true) => {}
+                Some(false) => {
+                    refused.get_or_insert(access);
+                }
+                None => unknown.push(access),
             }
         }
-        Ok(())
+        match refused {
+            Some(access) => Err(refusal(&access).at(error::span(position))),
+            None if unknown.is_empty() => Ok(()),
+            None => {
+                self.context.ask(unknown);
+                Err(error::not_supported("a question that is not answered yet is", position))
+            }
+        }
     }
 
     /// The tests of an axis whose values a query gives, run now: they are columns.
@@ -228,6 +233,16 @@ impl Binder<'_> {
             gone: Vec::new(),
         })
     }
+}
+
+/// The error of a right that is missing.
+fn refusal(Access { table, columns, permission, view, .. }: &Access) -> EngineError {
+    let object = match (view, columns.first().map(String::as_str)) {
+        (Some(view), _) => format!("{view}, whose owner lacks a right it needs"),
+        (None, None | Some(WHOLE)) => table.clone(),
+        (None, Some(column)) => format!("{table}({column})"),
+    };
+    denied(*permission, &object)
 }
 
 /// Whether the plan's rows come in the same order each time: as an ORDER BY or a list says.

@@ -19,7 +19,7 @@ use crate::binder::state::outer_rows::OuterRows;
 use crate::binder::state::parameters::Parameters;
 use crate::binder::state::scope::Relation;
 use crate::binder::state::typed::Typed;
-use crate::binder::state::views::{BoundView, ViewSources};
+use crate::binder::state::views::{BoundView, ViewPlace, ViewSources};
 use crate::binder::state::work::Work;
 use crate::visibility::{Visibility, denied};
 use crate::{Access, BindContext};
@@ -66,6 +66,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) views: Vec<String>,
     /// Whether a view's query is being bound: its names are not the user's.
     pub(crate) beneath_view: bool,
+    /// Where each of those views is read, the innermost last.
+    pub(crate) view_places: Vec<ViewPlace>,
     /// What the names of that query mean; without it they mean what has the name now.
     pub(crate) view_sources: Option<ViewSources>,
     /// What the statement asks for and has no effect here.
@@ -108,6 +110,7 @@ impl<'a> Binder<'a> {
             deferred: None,
             views: Vec::new(),
             beneath_view: false,
+            view_places: Vec::new(),
             view_sources: None,
             notices: Vec::new(),
             list_rows: None,
@@ -151,6 +154,7 @@ impl<'a> Binder<'a> {
             ordered_aggregates: std::mem::take(&mut self.ordered_aggregates),
             explaining: self.explaining,
             views: std::mem::take(&mut self.views),
+            view_places: std::mem::take(&mut self.view_places),
             relations: self.relations,
             work: self.work,
             bound_views: std::mem::take(&mut self.bound_views),
@@ -161,6 +165,7 @@ impl<'a> Binder<'a> {
         self.accesses = inner.accesses;
         self.ordered_aggregates = inner.ordered_aggregates;
         self.views = inner.views;
+        self.view_places = inner.view_places;
         self.relations = inner.relations;
         self.work = inner.work;
         self.bound_views = inner.bound_views;
@@ -212,6 +217,26 @@ impl<'a> Binder<'a> {
     /// What of the catalog the user sees; `None`: everything.
     pub(crate) fn visibility(&self) -> Option<&'a Visibility> {
         self.context.visibility.as_ref()
+    }
+
+    /// Whether the user may read some column of a table.
+    pub(crate) fn reads_some(&self, table: &str) -> bool {
+        self.visibility().is_none_or(|visibility| visibility.reads(table, &[], None))
+    }
+
+    /// Whether the user may read all of a table or view.
+    pub(crate) fn reads_whole(&self, name: &str) -> bool {
+        self.visibility().is_none_or(|visibility| visibility.reads_whole(name))
+    }
+
+    /// Everything that the statement reads so far, as its accesses will have it.
+    pub(crate) fn read_so_far(&self) -> Vec<Access> {
+        let mut reads = self.accesses.list();
+        for ViewPlace { before, view, owner } in self.view_places.iter().rev() {
+            let inner = std::mem::replace(&mut reads, before.list()).into_iter();
+            reads.extend(inner.map(|access| access.through(view, owner)));
+        }
+        reads
     }
 
     /// Refuses a name on which the user has no right, be it there or not.

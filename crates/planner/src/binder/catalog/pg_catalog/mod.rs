@@ -13,11 +13,11 @@ use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_catalog::View;
 use tidemark_functions::{FunctionKind, SETTINGS};
-use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{EngineResult, SqlType, identifier};
 
 use crate::binder::Binder;
-use crate::binder::catalog::catalog_rows::{part_of, seen_columns};
+use crate::binder::catalog::catalog_rows::{part_of, read_columns};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
@@ -238,28 +238,18 @@ impl Binder<'_> {
         })
     }
 
-    /// Every table and view.
+    /// Every table and view, with what the user may read of each.
     pub(crate) fn objects(&mut self) -> EngineResult<Vec<Object>> {
-        let mut objects = Vec::new();
-        for table in self.sorted_tables() {
-            let schema = table.schema();
-            let partitions = table.partition_list();
-            objects.push(Object {
-                oid: table_oid(schema),
-                name: schema.name.clone(),
-                kind: "r",
-                columns: match self.visibility() {
-                    Some(visibility) => part_of(schema, &seen_columns(visibility, schema)).columns,
-                    None => schema.columns.clone(),
-                },
-                query: None,
-                rows: table.row_count().unwrap_or(0),
-                bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
-            });
-        }
+        let mut objects: Vec<Object> =
+            self.sorted_tables().iter().map(|table| self.table_object(table)).collect();
         for view in self.sorted_views() {
-            // A view that cannot be read now has no columns now.
-            let fields = self.view_state(&view).columns.unwrap_or_default();
+            let is_read = self.reads_whole(&view.name);
+            let fields = if is_read {
+                // A view that cannot be read now has no columns now.
+                self.view_state(&view).columns.unwrap_or_default()
+            } else {
+                Vec::new()
+            };
             let column =
                 |field: tidemark_types::Field| ColumnSchema::new(field.name, field.sql_type);
             objects.push(Object {
@@ -267,12 +257,30 @@ impl Binder<'_> {
                 name: view.name.clone(),
                 kind: "v",
                 columns: fields.into_iter().map(column).collect(),
-                query: Some(view.query),
+                query: is_read.then_some(view.query),
                 rows: 0,
                 bytes: 0,
             });
         }
         Ok(objects)
+    }
+
+    fn table_object(&self, table: &TableSnapshot) -> Object {
+        let schema = table.schema();
+        let is_read = self.reads_some(&schema.name);
+        let partitions = if is_read { table.partition_list() } else { Vec::new() };
+        Object {
+            oid: table_oid(schema),
+            name: schema.name.clone(),
+            kind: "r",
+            columns: match self.visibility() {
+                Some(visibility) => part_of(schema, &read_columns(visibility, schema)).columns,
+                None => schema.columns.clone(),
+            },
+            query: None,
+            rows: if is_read { table.row_count().unwrap_or(0) } else { 0 },
+            bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
+        }
     }
 }
 

@@ -1,0 +1,136 @@
+//! Fences: what keeps the conditions of a view's reader away from rows that the view leaves out.
+//!
+//! A condition that moves below the view's own would be asked of every row, and one that can fail,
+//! such as `'a' ~ c` or `rpad('x', c, 'y') = 'x'`, would tell by its error what the rows are that
+//! its reader may not see. A fence is a limit that cuts nothing off: `DataFusion` moves no
+//! condition past a limit. Those that cannot fail are moved by [`past_fence`], so that they still
+//! prune partitions; fences are gone before a plan runs.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Operator};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::plan_node::below_endless_limit;
+
+/// Functions that answer for every value. Their patterns are compiled where they are constants.
+const SAFE_FUNCTIONS: &[&str] = &[
+    "symbol_equal",
+    "double_equal",
+    "double_less",
+    "double_less_or_equal",
+    "double_greater",
+    "double_greater_or_equal",
+];
+const SAFE_PATTERNS: &[&str] = &["like", "ilike"];
+
+/// A plan that conditions do not move into, unless they cannot fail.
+#[must_use]
+pub fn fenced(plan: LogicalPlan) -> LogicalPlan {
+    LogicalPlan::Limit(Limit { skip: None, fetch: None, input: Arc::new(plan) })
+}
+
+pub(crate) fn is_fence(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Limit(Limit { skip: None, fetch: None, .. }))
+}
+
+/// Conditions above a fence: those that cannot fail go below it.
+pub(crate) fn past_fence(
+    conditions: Vec<Expr>,
+    fence: LogicalPlan,
+) -> Result<Transformed<LogicalPlan>> {
+    let (moving, staying): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(is_safe);
+    let above = |plan: LogicalPlan| -> Result<LogicalPlan> {
+        Ok(match conjunction(staying) {
+            Some(staying) => LogicalPlan::Filter(Filter::try_new(staying, plan.into())?),
+            None => plan,
+        })
+    };
+    let (Some(moving), LogicalPlan::Limit(limit)) = (conjunction(moving), &fence) else {
+        return above(fence).map(Transformed::no);
+    };
+    let below = Filter::try_new(moving, Arc::clone(&limit.input))?;
+    above(fenced(LogicalPlan::Filter(below))).map(Transformed::yes)
+}
+
+/// Whether a condition has an answer for every row.
+fn is_safe(condition: &Expr) -> bool {
+    let mut safe = true;
+    let visited = condition.apply(|part| {
+        safe = is_safe_part(part);
+        Ok(if safe { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    });
+    safe && visited.is_ok()
+}
+
+fn is_safe_part(part: &Expr) -> bool {
+    match part {
+        Expr::Column(_)
+        | Expr::Literal(..)
+        | Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::Between(_)
+        | Expr::InList(_) => true,
+        Expr::BinaryExpr(binary) => is_safe_operator(binary.op),
+        Expr::ScalarFunction(call) => {
+            let is_constant = matches!(call.args.last(), Some(Expr::Literal(..)));
+            SAFE_FUNCTIONS.contains(&call.name())
+                || (is_constant && SAFE_PATTERNS.contains(&call.name()))
+        }
+        _ => false,
+    }
+}
+
+fn is_safe_operator(operator: Operator) -> bool {
+    matches!(
+        operator,
+        Operator::And
+            | Operator::Or
+            | Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq
+            | Operator::IsDistinctFrom
+            | Operator::IsNotDistinctFrom
+    )
+}
+
+/// Takes the fences away: conditions stay where they are from here on.
+#[derive(Debug)]
+pub(crate) struct DropFences;
+
+impl PhysicalOptimizerRule for DropFences {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|plan| {
+            Ok(match below_endless_limit(&plan) {
+                Some(rows) => Transformed::yes(Arc::clone(rows)),
+                None => Transformed::no(plan),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "DropFences"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}

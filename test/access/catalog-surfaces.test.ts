@@ -1,0 +1,196 @@
+/**
+ * Every list of the catalog, as users with one right each see it: the name of what they hold a
+ * right on, and of what is in it exactly what they may read. The lists are those that the server
+ * itself tells of, so that a new one is asked as well.
+ */
+import test from 'ava';
+
+import type { TestServer } from '../golden/server.js';
+import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
+
+/** What is granted on an object of its own; `whole`: SELECT on all of it. */
+interface Case {
+  readonly is: 'table' | 'view';
+  readonly grants: readonly string[];
+  /** Whether the name is seen. */
+  readonly seen: boolean;
+  readonly reads: readonly ('first' | 'second')[];
+}
+
+const NOTHING: Case = { is: 'table', grants: [], seen: false, reads: [] };
+const seen = (is: Case['is'], ...grants: readonly string[]): Case => ({
+  is,
+  grants,
+  seen: true,
+  reads: [],
+});
+
+const CASES: readonly Case[] = [
+  NOTHING,
+  { ...NOTHING, is: 'view' },
+  ...['INSERT', 'DROP TABLE', 'DELETE', 'TRUNCATE TABLE', 'RENAME TABLE', 'UPDATE'].map((name) =>
+    seen('table', name),
+  ),
+  ...['UPDATE', 'ALTER COLUMN TYPE', 'DROP COLUMN'].map((name) => seen('table', `${name} (first)`)),
+  { ...seen('table', 'SELECT (first)'), reads: ['first'] },
+  { ...seen('table', 'SELECT (second)', 'UPDATE (first)'), reads: ['second'] },
+  { ...seen('table', 'SELECT (first)', 'INSERT'), reads: ['first'] },
+  { ...seen('table', 'SELECT'), reads: ['first', 'second'] },
+  ...['DROP VIEW', 'ALTER VIEW', 'COMPILE VIEW', 'INSERT'].map((name) => seen('view', name)),
+  { ...seen('view', 'SELECT'), reads: ['first', 'second'] },
+];
+
+const FIRST_YEAR = 2040;
+const year = (index: number): number => FIRST_YEAR + index;
+const name = (index: number): string => `object${index}x`;
+const column = (index: number, place: string): string => `${place}${index}x`;
+const literal = (index: number): string => `definition${index}x`;
+const userOf = (index: number): string => `user${index}x`;
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer();
+  await run(server, 'CREATE TABLE beneath (ts TIMESTAMP, a INT) TIMESTAMP(ts) PARTITION BY YEAR');
+  for (const [index, { is, grants }] of CASES.entries()) {
+    const [first, second] = [column(index, 'first'), column(index, 'second')];
+    await run(
+      server,
+      ...(is === 'table'
+        ? [
+            `CREATE TABLE ${name(index)} (ts TIMESTAMP, ${first} INT, ${second} SYMBOL)
+              TIMESTAMP(ts) PARTITION BY YEAR`,
+            `INSERT INTO ${name(index)} VALUES ('${year(index)}-01-01', 1, 'x')`,
+          ]
+        : [
+            `CREATE VIEW ${name(index)} AS (SELECT ts, a ${first}, '${literal(index)}' ${second}
+              FROM beneath)`,
+          ]),
+      `CREATE USER ${userOf(index)} WITH PASSWORD 'p'`,
+      `GRANT HTTP TO ${userOf(index)}`,
+      ...grants.map((grant) => {
+        const [permission = '', place] = grant.split(' (');
+        const on = place === undefined ? '' : `(${column(index, place.slice(0, -1))})`;
+        return `GRANT ${permission} ON ${name(index)}${on} TO ${userOf(index)}`;
+      }),
+    );
+  }
+});
+
+test.after.always(() => server.stop());
+
+/** A list, and whether it shows an object only to those who may read all of it. */
+interface Surface {
+  readonly query: string;
+  readonly whole?: boolean;
+}
+
+/** Functions of rows that have nothing to do with the catalog, or take no table. */
+const OTHER_FUNCTIONS = /^(long_sequence|generate_series|read_parquet)$/;
+
+async function surfaces(): Promise<readonly Surface[]> {
+  const tables = await rows(
+    server,
+    ADMIN,
+    `SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c
+      JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> 'public'`,
+  );
+  const functions = await rows(
+    server,
+    ADMIN,
+    "SELECT DISTINCT name, signature FROM functions() WHERE type = 'CURSOR'",
+  );
+  const names = CASES.map((_, index) => name(index));
+  const of = (functionName: string, signature: string): readonly string[] =>
+    signature.endsWith('()')
+      ? [`SELECT * FROM ${functionName}()`]
+      : names.map((one) => `SELECT * FROM ${functionName}('${one}')`);
+  return [
+    ...tables.map(([table]) => ({ query: `SELECT * FROM ${String(table)}` })),
+    ...functions
+      .filter(([one]) => !OTHER_FUNCTIONS.test(String(one)))
+      .flatMap(([one, signature]) => of(String(one), String(signature)))
+      .map((query) => ({ query })),
+    ...names.map((one) => ({ query: `SELECT * FROM table_segments('${one}')` })),
+    { query: 'SELECT * FROM all_tables()' },
+    { query: 'SHOW TABLES' },
+    { query: 'SHOW CREATE DATABASE', whole: true },
+    { query: 'SHOW CREATE DATABASE INCLUDE (TABLES, VIEWS)', whole: true },
+    { query: 'SELECT oid::regclass::text, pg_get_viewdef(oid) FROM pg_class' },
+    { query: "SELECT relname, has_table_privilege(oid, 'SELECT') FROM pg_class" },
+    ...names.flatMap((one): readonly Surface[] => [
+      { query: `SHOW COLUMNS FROM ${one}` },
+      { query: `SHOW PARTITIONS FROM ${one}` },
+      { query: `SHOW CREATE TABLE ${one}`, whole: true },
+      { query: `SHOW CREATE VIEW ${one}`, whole: true },
+      { query: `SELECT '${one}'::regclass::text` },
+    ]),
+  ];
+}
+
+/** The words of ours in an answer; nothing of what is refused. */
+async function words(who: string, query: string): Promise<ReadonlySet<string>> {
+  const { dataset } = await exec(server, who, query);
+  const text = JSON.stringify(dataset ?? []);
+  const found = text.match(/(object|first|second|definition)\d+x|20[4-9]\d-/g) ?? [];
+  return new Set<string>(found);
+}
+
+/** Lists with a row for each column, which name a table with its columns alone. */
+const OF_COLUMNS = /columns|pg_attribute|pg_attrdef/;
+
+/** Everything a user may find in a list. */
+function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<string> {
+  const { is, seen: isSeen, reads } = CASES[index] ?? NOTHING;
+  const isWhole = reads.length === 2;
+  const isEmpty = OF_COLUMNS.test(query) && reads.length === 0;
+  if (!isSeen || isEmpty || (whole && !isWhole)) {
+    return new Set();
+  }
+  return new Set([
+    name(index),
+    ...reads.map((place) => column(index, place)),
+    ...(reads.length > 0 && is === 'table' ? [`${year(index)}-`] : []),
+    ...(isWhole && is === 'view' ? [literal(index)] : []),
+  ]);
+}
+
+test('every list shows what there is a right on, no more and no less', async (t) => {
+  const all = await surfaces();
+  t.true(all.length > 100, `${all.length} lists`);
+  const shown = new Map<string, ReadonlySet<string>>();
+  for (const { query } of all) {
+    shown.set(query, await words(ADMIN, query));
+  }
+  const ofAll = new Set([...shown.values()].flatMap((found) => [...found]));
+  for (const [index, { is }] of CASES.entries()) {
+    const parts = [name(index), column(index, 'first'), is === 'view' ? literal(index) : ''];
+    t.true(
+      parts.every((part) => part === '' || ofAll.has(part)),
+      `the administrator finds all of ${name(index)}`,
+    );
+  }
+  for (const [index, one] of CASES.entries()) {
+    for (const surface of all) {
+      const { query } = surface;
+      const may = allowed(index, surface);
+      const expected = [...(shown.get(query) ?? [])].filter((word) => may.has(word));
+      const found = await words(`${userOf(index)}:p`, query);
+      t.deepEqual([...found].sort(), expected.sort(), `${one.is} ${one.grants.join()}: ${query}`);
+    }
+  }
+});
+
+test('figures of rows are for those who may read some', async (t) => {
+  const figures = `SELECT table_name, table_row_count, table_txn IS NULL FROM tables()`;
+  const stored = 'SELECT tableName, rowCount, diskSize IS NULL FROM table_storage()';
+  for (const [index, { is, seen: isSeen, reads }] of CASES.entries()) {
+    if (is === 'table' && isSeen) {
+      const reader = reads.length > 0;
+      for (const query of [figures, stored]) {
+        const found = await rows(server, `${userOf(index)}:p`, query);
+        t.deepEqual(found, [[name(index), reader ? 1 : null, !reader]], query);
+      }
+    }
+  }
+});
