@@ -80,7 +80,7 @@ const VALUES: readonly Value[] = [
     oid: 1082,
     text: '2000-01-02',
     binary: '00000001',
-    shown: '2000-01-02 00:00:00.000000',
+    shown: '2000-01-02 00:00:00.000',
   },
   {
     column: 'DOUBLE[]',
