@@ -1,6 +1,6 @@
 /** The npm packages: packed, installed from the tarballs into an empty folder, and served from. */
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,25 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 const READY = /^tidemark ready http=(\S+) /m;
 const START_MS = 120_000;
+const MEBIBYTE = 1024 * 1024;
+/** What the addon may take; docs/decisions/0034-size-of-the-addon.md tells what is in it. */
+const MOST_ADDON_MIB = 59;
+
+test('the addon stays small', async (t) => {
+  // Only this linker folds identical functions.
+  const folds = await run('ld.gold', ['--version']).then(
+    () => true,
+    () => false,
+  );
+  const addon = join(repository, 'native', 'tidemark.linux-x64-gnu.node');
+  const file = await stat(addon).catch(() => undefined);
+  if (!folds || file === undefined) {
+    t.log('this machine builds no addon that is stripped and folded');
+    t.pass();
+    return;
+  }
+  t.true(file.size <= MOST_ADDON_MIB * MEBIBYTE, `${(file.size / MEBIBYTE).toFixed(1)} MiB`);
+});
 
 test('the packages install into an empty folder and serve', async (t) => {
   t.timeout(5 * 60_000);
