@@ -1,6 +1,6 @@
 /**
- * Values that clients bind in text and in binary, of every type that has a binary form: both are the
- * same row, alone, in a pipeline of one INSERT, and as a condition.
+ * Values that clients bind in text and in binary, of every type that has a binary form: both are
+ * the same row, alone, in a pipeline of one INSERT, and as a condition.
  */
 import { existsSync } from 'node:fs';
 

@@ -1,11 +1,12 @@
 /** What the engine reads of parameters, for engines of tests and for comparisons. */
 import type { BindMessage } from '../../ts/pgwire/protocol/client-messages.js';
-import { ParameterBatch, type Parameters } from '../../ts/session/index.js';
+import type { Parameters } from '../../ts/engine/types.js';
+import { ParameterBatch } from '../../ts/session/index.js';
 
 type Row = (string | null)[];
 
 /** Values as they are there, from their count on; and where they end. */
-export function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end: number] {
+function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end: number] {
   const values: (Buffer | null)[] = [];
   let at = start + 2;
   while (values.length < bytes.readUInt16BE(start)) {

@@ -1,6 +1,6 @@
 /**
- * Rows of parameter values on their way to the engine, which reads them: `crates/ingest`. At the
- * beginning stands how the values were sent: their number (16 bits), then for each its format (8
+ * Rows of parameter values on their way to the engine, which reads them: `crates/ingest`. They
+ * begin with how the values were sent: their number (16 bits), then for each its format (8
  * bits, 0 is text) and its type (32 bits, 0 is open). Values beyond that number are text. Then come
  * the rows as Bind messages have them: for each the count of its values (16 bits), for each value
  * its length in bytes (32 bits, -1 for null) and its bytes.
@@ -15,7 +15,7 @@ const LENGTH_BYTES = 4;
 const SENT_BYTES = 5;
 
 /** How one value was sent: format (0 text, 1 binary) and type, an OID of PostgreSQL or 0. */
-export interface SentAs {
+interface SentAs {
   readonly format: number;
   readonly oid: number;
 }

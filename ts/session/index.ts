@@ -45,7 +45,6 @@ export type {
   ExecuteReply,
   ListedRows,
   Owner,
-  Parameters,
   ParameterValues,
   ParquetOptions,
   ResultColumn,

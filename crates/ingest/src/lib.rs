@@ -1,8 +1,8 @@
 //! Bytes of CSV to typed record batches, and bytes of bound parameters to typed values.
 //!
-//! The reader of CSV receives everything about the text (delimiter, header, columns, types): detection is
-//! TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column order of the
-//! target.
+//! The reader of CSV receives everything about the text (delimiter, header, columns, types):
+//! detection is TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column
+//! order of the target.
 //!
 //! `csv_reader` cuts chunks into records and decides about rows, `record` splits a record into
 //! fields, `column` collects the values of one column, `value_text` and `instant` read single

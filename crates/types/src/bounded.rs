@@ -6,7 +6,7 @@
 //! the work that begins, [`check_stop`] asks, from wherever the thread is by then, and [`deep`]
 //! runs it on a stack that is large enough for the deepest plan allowed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub trait Stop: Send + Sync {
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Stop>>> = const { RefCell::new(None) };
+    static FOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Puts the former one back, even if the work panics.
@@ -52,6 +53,26 @@ pub fn check_stop() -> EngineResult<()> {
     // Not while it asks: what it does may ask again.
     let current = CURRENT.with_borrow(Clone::clone);
     current.map_or(Ok(()), |stop| stop.check())
+}
+
+/// Puts the former state back, even if the work panics.
+struct Unfolded(bool);
+
+impl Drop for Unfolded {
+    fn drop(&mut self) {
+        FOLDS.set(self.0);
+    }
+}
+
+/// Runs `work`, in which what is computed becomes a constant of a plan.
+pub fn folding<T>(work: impl FnOnce() -> T) -> T {
+    let _unfolded = Unfolded(FOLDS.replace(true));
+    work()
+}
+
+/// Whether what this thread computes becomes a constant of a plan.
+pub fn is_folding() -> bool {
+    FOLDS.get()
 }
 
 /// Runs a step of a recursion, on more stack where little is left.

@@ -19,10 +19,15 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 
 use crate::sql_type::array_children;
-use crate::{EngineError, EngineResult, ErrorCode, SqlType, account};
+use crate::{EngineError, EngineResult, ErrorCode, SqlType, account, bounded};
 
 /// The most elements of an array.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
+
+/// The most elements of an array that becomes a constant of a plan, more than a literal may have.
+/// Each rule of planning copies, compares and names constants, and cannot be stopped meanwhile: one
+/// of 5 million elements was planned for 40 s. A larger array is computed as the statement runs.
+const MOST_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
 /// The cells of one column, to be read by row.
 #[derive(Debug, Clone, Copy)]
@@ -220,8 +225,13 @@ impl DoubleArrayBuilder {
     }
 }
 
-/// `array element count exceeds max` when an array has more elements than one may have.
+/// `array element count exceeds max` when an array has more elements than one may have. While a
+/// statement is planned, also when it would be too large a constant: then the call stays.
 pub fn check_elements(count: usize) -> EngineResult<()> {
+    if count > MOST_CONSTANT_ELEMENTS && bounded::is_folding() {
+        let message = "the array is too large for a constant";
+        return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+    }
     if count <= MAX_ARRAY_ELEMENTS {
         return Ok(());
     }

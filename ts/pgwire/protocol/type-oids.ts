@@ -2,7 +2,7 @@
 import type { ResultColumn } from '../../session/index.js';
 import { noData, rowDescription } from './server-messages.js';
 
-export const Oid = {
+const Oid = {
   Bool: 16,
   Bytea: 17,
   Name: 19,

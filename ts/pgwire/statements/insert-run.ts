@@ -120,7 +120,8 @@ export class InsertRun {
   }
 
   /**
-   * Takes a Bind that differs from the one before in its values only, and the Execute after it. False: the message has to be read.
+   * Takes a Bind that differs from the one before in its values only, and the Execute after it.
+   * False: the message has to be read.
    */
   repeats(message: FramePlace): boolean {
     const { pattern } = this;

@@ -10,7 +10,8 @@ use chrono::DateTime;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
 use uuid::Uuid;
 
-use super::{oid, text_of};
+use super::oid;
+use super::text::text_of;
 
 /// 2000-01-01 in microseconds since 1970, the protocol's origin of time.
 const ORIGIN_MICROS: i64 = 946_684_800_000_000;

@@ -1,6 +1,6 @@
 //! Rows of parameter values, as Bind messages of the wire protocol have them, to typed values.
 //!
-//! At the beginning stands how the values were sent: their number (16 bits), then for each its
+//! They begin with how the values were sent: their number (16 bits), then for each its
 //! format (8 bits: 0 is text, 1 binary) and its type (32 bits: an OID of `PostgreSQL`, 0 where it
 //! is not said). Values beyond that number are text. Then come the rows: for each the count of its
 //! values (16 bits), for each value its length in bytes (32 bits, -1 for null) and its bytes.
@@ -8,12 +8,12 @@
 
 mod binary;
 mod oid;
-
-use std::borrow::Cow;
+mod text;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
 
 use self::binary::decoded;
+use self::text::{text_of, truth};
 
 /// How one value was sent.
 #[derive(Debug, Clone, Copy)]
@@ -93,28 +93,7 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     let text = text_of(bytes)?;
     Ok(match sent.oid {
         oid::BOOL => truth(text).map_or(ParameterValue::text(text), ParameterValue::Boolean),
-        _ => ParameterValue::Text(Cow::Borrowed(text)),
-    })
-}
-
-/// `PostgreSQL`'s words for truth.
-fn truth(text: &str) -> Option<bool> {
-    let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    if is(&["t", "true", "y", "yes", "on", "1"]) {
-        return Some(true);
-    }
-    is(&["f", "false", "n", "no", "off", "0"]).then_some(false)
-}
-
-/// Text as the wire protocol takes it: UTF-8 without zero bytes.
-fn text_of(bytes: &[u8]) -> EngineResult<&str> {
-    let text = std::str::from_utf8(bytes).ok().filter(|_| !bytes.contains(&0));
-    text.ok_or_else(|| {
-        let what = if bytes.contains(&0) { ": 0x00" } else { "" };
-        EngineError::new(
-            ErrorCode::InvalidEncoding,
-            format!("invalid byte sequence for encoding \"UTF8\"{what}"),
-        )
+        _ => ParameterValue::text(text),
     })
 }
 

@@ -17,6 +17,7 @@ use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::TryStreamExt;
+use tidemark_types::account;
 
 use super::node::HorizonJoinNode;
 use crate::asof::node::AsofKind;
@@ -24,6 +25,7 @@ use crate::asof::plan::AsofPlan;
 use crate::asof::right::RightSide;
 use crate::asof::sides::{key_pairs, side};
 use crate::asof::stream::Matcher;
+use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
 use crate::order::partitions_in_scan_order;
@@ -58,6 +60,8 @@ impl Worker {
     ) -> Result<Self> {
         let mut matchers = Vec::with_capacity(plan.offsets.len());
         for _ in &plan.offsets {
+            // One for each key of each right side.
+            account::check().map_err(engine_error)?;
             let sides = plan.sides.iter().zip(rights);
             let at_offset: Vec<Matcher> = sides
                 .map(|(side, right)| Matcher::new(Arc::clone(side), Arc::clone(right)))

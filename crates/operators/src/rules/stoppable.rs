@@ -11,7 +11,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_types::bounded;
+use tidemark_types::bounded::{self, folding};
 
 /// Asks, each time before the rule inside is applied, whether the statement goes on: for each node
 /// of a logical plan, once for a physical plan.
@@ -49,7 +49,7 @@ impl OptimizerRule for Stoppable<dyn OptimizerRule + Send + Sync> {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         check_stop()?;
-        self.0.rewrite(plan, config)
+        folding(|| self.0.rewrite(plan, config))
     }
 }
 

@@ -134,7 +134,9 @@ impl Storage {
                 Ok(receipt)
             }
             Err(error) => {
-                writers.iter().for_each(|writer| writer.take_back(logged, &error));
+                for writer in &writers {
+                    writer.take_back(logged, &error);
+                }
                 Err(match (error.code, writers.as_slice()) {
                     (ErrorCode::Replan, [writer]) if is_alone => EngineError::new(
                         ErrorCode::TableNotFound,

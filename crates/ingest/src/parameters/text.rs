@@ -1,0 +1,24 @@
+//! Values that were sent as text.
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+/// `PostgreSQL`'s words for truth.
+pub(super) fn truth(text: &str) -> Option<bool> {
+    let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is(&["t", "true", "y", "yes", "on", "1"]) {
+        return Some(true);
+    }
+    is(&["f", "false", "n", "no", "off", "0"]).then_some(false)
+}
+
+/// Text as the wire protocol takes it: UTF-8 without zero bytes.
+pub(super) fn text_of(bytes: &[u8]) -> EngineResult<&str> {
+    let text = std::str::from_utf8(bytes).ok().filter(|_| !bytes.contains(&0));
+    text.ok_or_else(|| {
+        let what = if bytes.contains(&0) { ": 0x00" } else { "" };
+        EngineError::new(
+            ErrorCode::InvalidEncoding,
+            format!("invalid byte sequence for encoding \"UTF8\"{what}"),
+        )
+    })
+}
