@@ -1,0 +1,104 @@
+/**
+ * Every operator over every hostile shape. An operator joins by being there: what the sources name
+ * or a plan shows has statements in `operators/entries.ts`, or the first tests fail. Of the cases a
+ * sample runs here, another with each seed; `npm run hostile` runs all.
+ */
+import test from 'ava';
+
+import { suiteSeed } from '../seed.js';
+import { Random } from '../torture/harness.js';
+import { ask } from './client.js';
+import { ENTRIES } from './operators/entries.js';
+import { namesInPlans, namesInSources, operatorsIn, planNodes } from './operators/registry.js';
+import { casesOf, Ground, type Outcome, run, textOf } from './operators/run.js';
+
+const seed = suiteSeed();
+const ROWS = 50_000;
+const TERMS = 100_000;
+/** What a statement may take that brings no limit. */
+const QUERY_TIMEOUT_MS = 1_000;
+/** For the cases of one size of memory. */
+const BUDGET_MS = 12_000;
+
+let ground: Ground;
+
+test.before(async () => {
+  ground = await Ground.prepare(ROWS, QUERY_TIMEOUT_MS);
+  await ground.use('usual');
+});
+
+test.after.always(async () => {
+  await ground.end();
+});
+
+test.serial('every operator of the sources has statements', (t) => {
+  const { names, without } = namesInSources();
+  t.true(names.length >= 14, names.join());
+  t.deepEqual(without, [], 'an operator without a name');
+  t.deepEqual(
+    names.filter((name) => !(name in ENTRIES)),
+    [],
+  );
+  // What runs ours, what shows as what is inside, and the scan of Parquet files.
+  t.deepEqual(planNodes(), ['BoundedExec', 'OperatorExec', 'ParquetScanExec']);
+});
+
+test.serial('the plan of each statement has its operator', async (t) => {
+  const missing: string[] = [];
+  const seen = new Set<string>();
+  const reached = new Set<string>();
+  for (const one of casesOf(ground.shapes, 3, () => true)) {
+    if (one.timeoutMs === null && (one.limit === 'all' || one.limit === 'terms')) {
+      const { rows, error } = await ask(ground.server, `explain ${textOf(one)}`);
+      const operators = operatorsIn(rows);
+      operators.forEach((name) => seen.add(name));
+      if (operators.includes(one.operator)) {
+        reached.add(one.operator);
+      } else {
+        missing.push(`${one.operator}, ${one.shape.name}: ${error ?? textOf(one)}`);
+      }
+    }
+  }
+  t.deepEqual(missing, []);
+  t.deepEqual([...reached].sort(), Object.keys(ENTRIES).sort());
+  t.deepEqual(
+    [...seen].filter((name) => !(name in ENTRIES)),
+    [],
+    'operators without statements',
+  );
+});
+
+test.serial('each is right or refused by a limit, in its time and memory', async (t) => {
+  t.timeout(300_000);
+  const random = new Random(seed);
+  const outcomes: Outcome[] = [];
+  for (const pool of ['usual', 'small'] as const) {
+    await ground.use(pool);
+    const cases = casesOf(ground.shapes, TERMS, () => true)
+      .map((one) => ({ one, at: random.next() }))
+      .sort((left, right) => left.at - right.at);
+    const end = performance.now() + BUDGET_MS;
+    for (const { one } of cases) {
+      if (performance.now() > end) {
+        break;
+      }
+      const outcome = await run(ground.server, one);
+      outcomes.push(outcome);
+      const { name, problem, answer } = outcome;
+      t.is(problem, undefined, `${pool}: ${name}: ${answer}: ${one.statement.rows.slice(0, 300)}`);
+    }
+  }
+  const answered = outcomes.filter(({ isAnswered }) => isAnswered).length;
+  t.true(answered > 0 && answered < outcomes.length, 'some are answered, some refused');
+  t.log(`${outcomes.length} cases: ${answered} answered, ${outcomes.length - answered} refused`);
+});
+
+test.serial('every operator in the plans of the grammar has statements', async (t) => {
+  await ground.use('usual');
+  const names = await namesInPlans(ground.server);
+  t.true(names.length > 25, names.join());
+  t.deepEqual(
+    names.filter((name) => !(name in ENTRIES)),
+    [],
+  );
+});

@@ -1,0 +1,98 @@
+/**
+ * Asks a server for a sign of life again and again, from a thread of its own: the one that reads
+ * long answers has no time for it.
+ */
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+
+import type { TestServer } from '../../golden/server.js';
+
+/** Clock ticks (10 ms) of a thread. */
+function threadTicks(pid: number, thread: number | string): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+  } catch {
+    return 0;
+  }
+}
+
+/** The same of all threads that run statements. */
+export function workTicks(pid = 0): number {
+  const name = (thread: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .filter((thread) => name(thread).startsWith('tidemark'))
+      .reduce((all, thread) => all + threadTicks(pid, thread), 0);
+  } catch {
+    return 0;
+  }
+}
+
+const TICK_MS = 10;
+const EVERY_MS = 20;
+
+export class Pings {
+  readonly #worker: Worker;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  /** Resolves when the first answer has come. */
+  static async start(server: TestServer): Promise<Pings> {
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { url: server.url, pid: server.process.pid },
+    });
+    await once(worker, 'message');
+    return new Pings(worker);
+  }
+
+  /** The longest time without an answer. On a busy machine what JavaScript's thread did counts. */
+  async end(): Promise<number> {
+    const longest = once(this.#worker, 'message') as Promise<[number]>;
+    this.#worker.postMessage('end');
+    const [longestMs] = await longest;
+    await this.#worker.terminate();
+    return longestMs;
+  }
+}
+
+interface Target {
+  readonly url: string;
+  readonly pid: number;
+}
+
+async function ask({ url, pid }: Target): Promise<void> {
+  const state = { longestMs: 0, isOver: false };
+  parentPort?.once('message', () => {
+    state.isOver = true;
+  });
+  await (await fetch(`${url}/ping`)).arrayBuffer();
+  parentPort?.postMessage(0);
+  while (!state.isOver) {
+    const [began, before] = [performance.now(), threadTicks(pid, pid)];
+    try {
+      await (await fetch(`${url}/ping`)).arrayBuffer();
+    } catch {
+      break;
+    }
+    const tookMs = Math.min(performance.now() - began, (threadTicks(pid, pid) - before) * TICK_MS);
+    state.longestMs = Math.max(state.longestMs, tookMs);
+    await sleep(EVERY_MS);
+  }
+  parentPort?.postMessage(state.longestMs);
+}
+
+if (!isMainThread) {
+  await ask(workerData as Target);
+}

@@ -1,0 +1,74 @@
+/** Names of all operators: those that the sources have, those that plans show. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import type { TestServer } from '../../golden/server.js';
+import { setUp } from '../../sql/grammar/states.js';
+import { ITEMS } from '../../sql/grammar/index.js';
+import { ask } from '../client.js';
+
+const CRATES = fileURLToPath(new URL('../../../../crates', import.meta.url));
+
+interface Source {
+  readonly file: string;
+  readonly code: string;
+}
+
+function sources(): readonly Source[] {
+  return readdirSync(CRATES, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /^\w+\/src\/.*\.rs$/.test(file))
+    .map((file) => {
+      const [code = ''] = readFileSync(join(CRATES, file), 'utf8').split('\n#[cfg(test)]\nmod ');
+      return { file, code };
+    });
+}
+
+/** Names in EXPLAIN that our sources state, and files with an operator that states none. */
+export function namesInSources(): {
+  readonly names: readonly string[];
+  readonly without: readonly string[];
+} {
+  const names = new Set<string>();
+  const without: string[] = [];
+  for (const { file, code } of sources()) {
+    const stated = [...code.matchAll(/"(\w+Exec)"/g)].map(([, name = '']) => name);
+    stated.forEach((name) => names.add(name));
+    if (/\bimpl Operator for\b/.test(code) && stated.length === 0) {
+      without.push(file);
+    }
+  }
+  return { names: [...names].sort(), without };
+}
+
+/** Implementations of DataFusion's own trait: each new one is an operator that joins by no list. */
+export function planNodes(): readonly string[] {
+  return sources()
+    .flatMap(({ code }) => [...code.matchAll(/\bimpl ExecutionPlan for (\w+)/g)])
+    .map(([, name = '']) => name)
+    .sort();
+}
+
+/** Operators in the lines of EXPLAIN. */
+export function operatorsIn(lines: readonly (readonly unknown[])[]): readonly string[] {
+  return lines
+    .flat()
+    .map((line) => /^\s*(\w+Exec)\b/.exec(String(line))?.[1])
+    .filter((name) => name !== undefined);
+}
+
+const IS_QUERY = /^\s*(?:\(|select|with|declare|t\b|r\b)/i;
+
+/** Operators in the plans of all queries of the grammar's table. */
+export async function namesInPlans(server: TestServer): Promise<readonly string[]> {
+  await setUp(server.url);
+  const names = new Set<string>();
+  const items = ITEMS.filter(({ hasUsers, kind }) => hasUsers !== true && kind === 'works');
+  for (const text of items.flatMap(({ statements }) => statements)) {
+    if (IS_QUERY.test(text)) {
+      const { rows } = await ask(server, `explain ${text}`);
+      operatorsIn(rows).forEach((name) => names.add(name));
+    }
+  }
+  return [...names].sort();
+}

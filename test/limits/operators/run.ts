@@ -1,0 +1,376 @@
+/**
+ * Runs the statements of `entries.ts` over the shapes of `shapes.ts`, with little and with usual
+ * memory, with and without a time limit, with LIMIT 0, LIMIT 1 and without. Each is right, or
+ * refused by an error that names a limit; it ends with its time, within the memory of the process,
+ * and others are answered meanwhile.
+ */
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { startTestServer, type TestServer } from '../../golden/server.js';
+import { innerWord } from '../../inner-words.js';
+import { peakMegabytes } from '../measure.js';
+import { ENTRIES, type Entry, type Statement, type Totals } from './entries.js';
+import { Pings, workTicks } from './pings.js';
+import { makeTables, type Shape, shapesOf, sizeOf } from './shapes.js';
+
+export type Pool = 'small' | 'usual';
+type Limit = '0' | '1' | 'all' | 'terms';
+
+/** One run of one statement. */
+export interface Case {
+  readonly operator: string;
+  readonly shape: Shape;
+  readonly statement: Statement;
+  /** Milliseconds; `null` for the server's own limit. */
+  readonly timeoutMs: number | null;
+  readonly limit: Limit;
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly answer: string;
+  readonly isAnswered: boolean;
+  readonly wallMs: number;
+  /** Processor time that the server took after the time limit. */
+  readonly lateMs: number;
+  readonly peakMebibytes: number;
+  /** What is wrong; `undefined` for nothing. */
+  readonly problem: string | undefined;
+}
+
+const MEMORY_LIMIT_MEBIBYTES = 1_024;
+const SLACK_MEBIBYTES = 512;
+const POOLS: Readonly<Record<Pool, readonly string[]>> = {
+  small: ['query.memory.pool=48M', 'query.memory.limit=32M'],
+  usual: ['query.memory.pool=512M', 'query.memory.limit=384M'],
+};
+const TIMEOUT_MS = 200;
+/** The processor time in which a statement has to stop after its time limit. */
+const STOP_MS = 100;
+/** The processor time in which others have to be answered. */
+const PING_MS = 50;
+/** The same while a text of 100,000 terms is read, as in `../sweep.ts`. */
+const READING_MS = 1_000;
+/** So often a case is run whose times are too long. */
+const MOST_TRIES = 3;
+/** What making a table may take. */
+const PREPARING_MS = 120_000;
+/** Clock ticks are so long: a time may seem to be longer by one. */
+const TICK_MS = 10;
+/** How long after its time a statement is waited for. */
+const GIVEN_UP_MS = 30_000;
+const SHOWN = 240;
+
+/** The limits that an error may name. */
+const NAMED = new RegExp(
+  [
+    'out of memory for queries',
+    'memory is low',
+    'stopped as the largest query',
+    'timeout, query aborted',
+    String.raw`\d+ (?:MiB|bytes)`,
+    '(?:most|more than|too many|too deep|too long|too large|too complex|limit)',
+  ].join('|'),
+);
+
+/** Tables of all shapes in a folder of their own; a server for each size of memory. */
+export class Ground {
+  readonly shapes: readonly Shape[];
+  readonly #queryTimeoutMs: number;
+  #server: TestServer;
+  readonly #stopFirst: () => Promise<unknown>;
+
+  private constructor(shapes: readonly Shape[], server: TestServer, queryTimeoutMs: number) {
+    this.shapes = shapes;
+    this.#server = server;
+    this.#stopFirst = () => server.stop();
+    this.#queryTimeoutMs = queryTimeoutMs;
+  }
+
+  static async prepare(rows: number, queryTimeoutMs: number): Promise<Ground> {
+    const shapes = shapesOf(rows);
+    const server = await startTestServer({ set: settings('usual', PREPARING_MS) });
+    await makeTables(server, shapes);
+    return new Ground(shapes, server, queryTimeoutMs);
+  }
+
+  get server(): TestServer {
+    return this.#server;
+  }
+
+  /** Goes on with so much memory for queries, over the same tables. */
+  async use(pool: Pool): Promise<void> {
+    const { root } = this.#server;
+    this.#server.process.kill('SIGTERM');
+    while (isAlive(this.#server)) {
+      await sleep(10);
+    }
+    this.#server = await startTestServer({ root, set: settings(pool, this.#queryTimeoutMs) });
+  }
+
+  async end(): Promise<void> {
+    await this.#server.stop();
+    await this.#stopFirst();
+  }
+}
+
+function settings(pool: Pool, queryTimeoutMs: number): readonly string[] {
+  return [
+    `memory.limit=${MEMORY_LIMIT_MEBIBYTES}M`,
+    `query.timeout=${queryTimeoutMs}ms`,
+    'cairo.commit.mode=nosync',
+    'shared.query.worker.count=2',
+    'query.scan.part.rows=20000',
+    'log.level=error',
+    ...POOLS[pool],
+  ];
+}
+
+/** Every case of the operators, apart from the size of memory. */
+export function casesOf(
+  shapes: readonly Shape[],
+  terms: number,
+  isChosen: (operator: string) => boolean,
+): readonly Case[] {
+  return Object.entries(ENTRIES)
+    .filter(([operator]) => isChosen(operator))
+    .flatMap(([operator, entry]) => [
+      ...shapes
+        .filter(({ name }) => entry.without?.includes(name) !== true)
+        .flatMap((shape) => casesOfShape(operator, entry, shape)),
+      ...termsOf(operator, entry, shapes, terms),
+    ]);
+}
+
+const TIMEOUTS = [TIMEOUT_MS, null] as const;
+
+function casesOfShape(operator: string, entry: Entry, shape: Shape): readonly Case[] {
+  return entry.of(shape).flatMap((statement) =>
+    TIMEOUTS.flatMap((timeoutMs) =>
+      (['0', '1', 'all'] as const).map((limit) => {
+        return { operator, shape, statement, timeoutMs, limit };
+      }),
+    ),
+  );
+}
+
+function termsOf(
+  operator: string,
+  entry: Entry,
+  shapes: readonly Shape[],
+  count: number,
+): readonly Case[] {
+  const [shape] = shapes;
+  if (entry.terms === undefined || shape === undefined) {
+    return [];
+  }
+  const statement = { rows: entry.terms(count), totals: null };
+  return TIMEOUTS.map((timeoutMs) => {
+    return { operator, shape, statement, timeoutMs, limit: 'terms' as const };
+  });
+}
+
+/** The text that is sent. Rows with an order of their own are read as they come. */
+export function textOf({
+  statement,
+  shape,
+  limit,
+}: Pick<Case, 'statement' | 'shape' | 'limit'>): string {
+  const { rows, first, isPlain } = statement;
+  if (limit === 'terms') {
+    return rows;
+  }
+  if (limit !== 'all') {
+    return `select * from (${rows}) limit ${limit}`;
+  }
+  const size = isPlain === true ? 'p' : sizeOf(shape, 'p');
+  return first === undefined
+    ? `select count() c, sum(v) v, sum(${size}) s from (${rows})`
+    : `select v, ${size} s from (${rows})`;
+}
+
+/** What is judged of an answer. */
+interface Answer {
+  readonly status: number;
+  readonly error: string | undefined;
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+/**
+ * Runs one case and judges it. What took too long is run again: on a busy machine a single time
+ * says little. Never rejects.
+ */
+export async function run(server: TestServer, one: Case): Promise<Outcome> {
+  for (let tries = 1; ; tries += 1) {
+    const [outcome, isSlow] = await runOnce(server, one);
+    if (!isSlow || tries === MOST_TRIES) {
+      return outcome;
+    }
+  }
+}
+
+async function runOnce(server: TestServer, one: Case): Promise<[Outcome, boolean]> {
+  await writeFile(`/proc/${server.process.pid ?? 0}/clear_refs`, '5').catch(() => undefined);
+  const pings = await Pings.start(server);
+  const timer = new Timer(server, one.timeoutMs);
+  const began = performance.now();
+  const answer = await asked(server, textOf(one), one.timeoutMs);
+  const wallMs = performance.now() - began;
+  const lateMs = timer.end(wallMs);
+  const deafMs = await pings.end();
+  const peakMebibytes = isAlive(server) ? await peakMegabytes(server) : 0;
+  const slow = tooSlow(one, lateMs, deafMs);
+  const problem = !isAlive(server)
+    ? `the server died [${server.process.signalCode ?? server.process.exitCode ?? ''}]`
+    : peakMebibytes > MEMORY_LIMIT_MEBIBYTES + SLACK_MEBIBYTES
+      ? `it took ${peakMebibytes} MiB`
+      : (wrong(one, answer) ?? slow);
+  const isAnswered = answer.error === undefined;
+  const figures = { isAnswered, wallMs, lateMs, peakMebibytes };
+  const outcome = { name: nameOf(one), answer: shown(answer), ...figures, problem };
+  return [outcome, problem !== undefined && problem === slow];
+}
+
+export function isAlive({ process: child }: TestServer): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+function tooSlow({ limit }: Case, lateMs: number, deafMs: number): string | undefined {
+  const pingMs = limit === 'terms' ? READING_MS : PING_MS;
+  return lateMs > STOP_MS + TICK_MS
+    ? `it went on for ${Math.round(lateMs)} ms of processor time after its limit`
+    : deafMs > pingMs + TICK_MS
+      ? `others waited for ${Math.round(deafMs)} ms`
+      : undefined;
+}
+
+function nameOf({ operator, shape, timeoutMs, limit }: Case): string {
+  const time = timeoutMs === null ? 'no timeout' : `${timeoutMs} ms`;
+  return `${operator}, ${limit === 'terms' ? limit : `${shape.name}, LIMIT ${limit}`}, ${time}`;
+}
+
+function shown({ status, error, rows }: Answer): string {
+  const text = error ?? JSON.stringify(rows.slice(0, 2));
+  return `${status} ${text.replaceAll(/\s+/g, ' ').slice(0, SHOWN)}`;
+}
+
+/** What is wrong with an answer. */
+function wrong(one: Case, { status, error, rows }: Answer): string | undefined {
+  if (error !== undefined) {
+    const inner = innerWord(error);
+    return inner !== null
+      ? `the error speaks of the program: ${inner}`
+      : status === 0
+        ? 'there is no answer'
+        : NAMED.test(error)
+          ? undefined
+          : 'the error names no limit';
+  }
+  const { statement, shape, limit } = one;
+  const totals = statement.totals?.(shape.rows);
+  const first = statement.first?.(shape.rows);
+  switch (limit) {
+    case 'terms':
+      return undefined;
+    case '0':
+      return rows.length === 0 ? undefined : `${rows.length} rows`;
+    case '1': {
+      const most = totals === undefined ? rows.length : Math.min(1, totals.count);
+      return rows.length > 1 || rows.length !== most
+        ? `${rows.length} rows, expected ${most}`
+        : differs('the first row', rows[0]?.at(-1), first ?? rows[0]?.at(-1));
+    }
+    case 'all':
+      return statement.first === undefined
+        ? wrongTotals(totals, rows[0] ?? [])
+        : wrongRows(totals, first, rows);
+  }
+}
+
+function differs(what: string, found: unknown, expected: unknown): string | undefined {
+  return found === expected || Number(found ?? 0) === Number(expected ?? 0)
+    ? undefined
+    : `${what}: found ${String(found)}, expected ${String(expected)}`;
+}
+
+function wrongTotals(totals: Totals | undefined, row: readonly unknown[]): string | undefined {
+  return totals === undefined
+    ? undefined
+    : (differs('rows', row[0], totals.count) ??
+        differs('sum', row[1], totals.v) ??
+        differs('sizes', row[2], totals.size));
+}
+
+function wrongRows(
+  totals: Totals | undefined,
+  first: number | null | undefined,
+  rows: readonly (readonly unknown[])[],
+): string | undefined {
+  const sum = (column: number): number =>
+    rows.reduce((all, row) => all + Number(row[column] ?? 0), 0);
+  return (
+    differs('the first row', rows[0]?.[0], first) ??
+    wrongTotals(totals, [rows.length, sum(0), sum(1)])
+  );
+}
+
+async function asked(server: TestServer, query: string, timeoutMs: number | null): Promise<Answer> {
+  try {
+    const response = await fetch(`${server.url}/exec`, {
+      method: 'POST',
+      body: new URLSearchParams({ query }),
+      headers: timeoutMs === null ? {} : { 'Statement-Timeout': String(timeoutMs) },
+      signal: AbortSignal.timeout(GIVEN_UP_MS + (timeoutMs ?? 0)),
+    });
+    const { text, isWhole } = await textIn(response);
+    // Rows that broke off end with the reason.
+    const reason = isWhole ? null : /"error":("(?:[^"\\]|\\.)*"),"position":\d+\}$/.exec(text);
+    const answer = JSON.parse(reason === null ? text : `{"error":${reason[1] ?? ''}}`) as {
+      dataset?: unknown[][];
+      error?: string;
+    };
+    return { status: response.status, error: answer.error, rows: answer.dataset ?? [] };
+  } catch (error) {
+    return { status: 0, error: `no answer: ${String(error)}`, rows: [] };
+  }
+}
+
+/** What of a body has come, and whether that is all. */
+async function textIn(response: Response): Promise<{ text: string; isWhole: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let isWhole = true;
+  try {
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk as Uint8Array);
+    }
+  } catch {
+    isWhole = false;
+  }
+  return { text: Buffer.concat(chunks).toString(), isWhole };
+}
+
+/** The processor time that a server takes for a statement after its time limit. */
+class Timer {
+  readonly #server: TestServer;
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #timeoutMs: number;
+  #ticks: number | undefined;
+
+  constructor(server: TestServer, timeoutMs: number | null) {
+    this.#server = server;
+    this.#timeoutMs = timeoutMs ?? Infinity;
+    if (timeoutMs !== null) {
+      this.#timer = setTimeout(() => {
+        this.#ticks = workTicks(server.process.pid);
+      }, timeoutMs);
+    }
+  }
+
+  /** The answer has come; what is late by the clock is looked at. */
+  end(wallMs: number): number {
+    clearTimeout(this.#timer);
+    const isLate = this.#ticks !== undefined && wallMs > this.#timeoutMs + STOP_MS;
+    return isLate ? (workTicks(this.#server.process.pid) - (this.#ticks ?? 0)) * TICK_MS : 0;
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Tables of hostile shapes, all with the same columns, and what is known of their rows: `ts`, a
+ * symbol `k`, a number `n`, a text `t`, an array `a`.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import type { TestServer } from '../../golden/server.js';
+import { rowsOf } from '../client.js';
+
+/** A row as far as answers depend on it. */
+export interface Row {
+  readonly tsMicros: number;
+  readonly k: string;
+  readonly n: number;
+  /** Of the payload: the number itself, the length of the text or of the array. */
+  readonly size: number;
+}
+
+export interface Shape {
+  readonly name: string;
+  readonly table: string;
+  /** The column that statements carry with them, and an expression for its size. */
+  readonly payload: 'n' | 't' | 'a';
+  readonly rows: readonly Row[];
+  /** The rows of the table in SQL. */
+  readonly source: string;
+  readonly partitionBy: 'DAY' | 'YEAR';
+}
+
+const PIECES = 64;
+const PIECE = 1_048_576;
+/** One text of 64 MiB, out of a column `s`. */
+const LONG_TEXT = `concat(${Array.from({ length: PIECES }, () => 's').join(', ')})`;
+const PIECE_SOURCE = `(select rpad('x' || x, ${PIECE}, 'xy ') s from long_sequence(1))`;
+const LONG_TEXT_LENGTH = PIECES * PIECE;
+const LONG_ARRAY = 5_000_000;
+const DAY_MICROS = 86_400_000_000;
+const FAR = '2200-01-01T00:00:00.000000Z';
+/** Rows that lie each in a partition of its own. */
+const PARTS = 1_000;
+
+function times<T>(count: number, make: (n: number) => T): readonly T[] {
+  return Array.from({ length: count }, (_, at) => make(at + 1));
+}
+
+/** What the size of a payload is in SQL. */
+export function sizeOf({ payload }: Shape, column: string): string {
+  return { n: column, t: `length(${column})`, a: `array_count(${column})` }[payload];
+}
+
+function numbered(name: string, shape: Omit<Partial<Shape>, 'name'>): Shape {
+  return {
+    name,
+    table: name,
+    payload: 'n',
+    rows: [],
+    source: '',
+    partitionBy: 'DAY',
+    ...shape,
+  };
+}
+
+/** The shapes; those of many rows have `count` of them. */
+export function shapesOf(count: number): readonly Shape[] {
+  const sequence = (columns: string, of = count): string =>
+    `select ${columns}, array[x::double] a from long_sequence(${of})`;
+  return [
+    numbered('one_group', {
+      rows: times(count, (n) => ({ tsMicros: (n - 1) * 1000, k: 'k', n, size: n })),
+      source: sequence("timestamp_sequence(0, 1000) ts, 'k' k, x n, 't' || x t"),
+    }),
+    numbered('equal_keys', {
+      rows: times(count, () => ({ tsMicros: 0, k: 'k', n: 7, size: 7 })),
+      source: sequence("0::timestamp ts, 'k' k, 7::long n, 't' t"),
+    }),
+    numbered('distinct_keys', {
+      rows: times(count, (n) => ({ tsMicros: (n - 1) * 1000, k: `k${n}`, n, size: n })),
+      source: sequence("timestamp_sequence(0, 1000) ts, 'k' || x k, x n, 't' || x t"),
+    }),
+    numbered('long_gap', {
+      rows: [0, Date.parse(FAR) * 1000].map((tsMicros, at) => {
+        return { tsMicros, k: 'k', n: at + 1, size: at + 1 };
+      }),
+      source: sequence(
+        `(case when x = 1 then 0::timestamp else '${FAR}'::timestamp end) ts,
+        'k' k, x n, 't' || x t`,
+        2,
+      ),
+      partitionBy: 'YEAR',
+    }),
+    numbered('long_array', {
+      payload: 'a',
+      rows: [{ tsMicros: 0, k: 'k', n: 1, size: LONG_ARRAY }],
+      source: `select 0::timestamp ts, 'k' k, x n, 't' t, array_build(1, ${LONG_ARRAY}, x::double) a
+        from long_sequence(1)`,
+    }),
+    numbered('long_text', {
+      payload: 't',
+      rows: [{ tsMicros: 0, k: 'k', n: 1, size: LONG_TEXT_LENGTH }],
+      source: `select 0::timestamp ts, 'k' k, 1::long n, ${LONG_TEXT} t, array[1.0] a
+        from ${PIECE_SOURCE}`,
+    }),
+    numbered('no_rows', { source: sequence("0::timestamp ts, 'k' k, x n, 't' t", 0) }),
+    numbered('one_row_per_part', {
+      rows: times(PARTS, (n) => ({ tsMicros: (n - 1) * DAY_MICROS, k: 'k', n, size: n })),
+      source: sequence(`timestamp_sequence(0, ${DAY_MICROS}) ts, 'k' k, x n, 't' || x t`, PARTS),
+    }),
+  ];
+}
+
+/** Makes their tables, and a Parquet file of each. */
+export async function makeTables(server: TestServer, shapes: readonly Shape[]): Promise<void> {
+  await mkdir(join(server.root, 'import'), { recursive: true });
+  for (const { table, source, partitionBy } of shapes) {
+    await rowsOf(
+      server,
+      `create table ${table} (ts timestamp, k symbol capacity 4096, n long, t varchar, a double[])
+        timestamp(ts) partition by ${partitionBy}`,
+    );
+    await rowsOf(server, `insert into ${table} ${source}`);
+    const query = new URLSearchParams({ query: table, fmt: 'parquet' });
+    const file = await fetch(`${server.url}/exp?${query.toString()}`);
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    if (!file.ok) {
+      throw new Error(`${table}: ${Buffer.from(bytes).toString()}`);
+    }
+    await writeFile(join(server.root, 'import', `${table}.parquet`), bytes);
+  }
+}
