@@ -589,6 +589,14 @@ mod tests {
     }
 
     #[test]
+    fn a_large_array_is_no_constant() {
+        assert!(check_elements(MOST_CONSTANT_ELEMENTS + 1).is_ok());
+        assert!(bounded::folding(|| check_elements(MOST_CONSTANT_ELEMENTS)).is_ok());
+        assert!(bounded::folding(|| check_elements(MOST_CONSTANT_ELEMENTS + 1)).is_err());
+        assert!(check_elements(MOST_CONSTANT_ELEMENTS + 1).is_ok(), "after the planning");
+    }
+
+    #[test]
     fn raw_arrays_come_back_and_others_are_refused() {
         let cells: [Option<(&[i32], &[f64])>; 4] = [
             Some((&[2, 2], &[1.0, f64::NAN, -0.0, 4.0])),

@@ -7,6 +7,7 @@ use tidemark_functions::{
     Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
     is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
 };
+use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::{constant, literal, predicate};
@@ -16,7 +17,7 @@ impl Typed {
     /// The same value, computed now when nothing but constants goes into it. What fails is left
     /// to fail at run time, as the dialect does.
     pub(crate) fn folded(self) -> Self {
-        match constant::evaluate(&self.expr) {
+        match folding(|| constant::evaluate(&self.expr)) {
             Ok(value) => Self::literal(value, self.sql_type),
             Err(_) => self,
         }
