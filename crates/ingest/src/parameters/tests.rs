@@ -13,8 +13,10 @@ fn binary(oid: u32, value: &[u8]) -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Result<Vec<Vec<ParameterValue<'static>>>, EngineError> {
     let rows = ParameterRows::read(bytes)?;
-    let owned = |row: &[ParameterValue<'_>]| row.iter().cloned().map(ParameterValue::into_owned);
-    Ok(rows.iter().map(|row| owned(row).collect()).collect())
+    Ok(rows
+        .iter()
+        .map(|row| row.iter().cloned().map(ParameterValue::into_owned).collect())
+        .collect())
 }
 
 fn one(oid: u32, value: &[u8]) -> Result<ParameterValue<'static>, EngineError> {

@@ -95,7 +95,16 @@ impl Binder<'_> {
             constant: Some(scalar),
             parameter: None,
         };
-        self.cast(literal, sql_type, CastMode::Insert, Span::default())
+        let is_text = literal.sql_type.is_text();
+        match self.cast(literal.clone(), sql_type, CastMode::Insert, Span::default()) {
+            // Not converted by itself: as if it had come as text.
+            Err(failure) if failure.code == ErrorCode::TypeMismatch && !is_text => {
+                let explicit = CastMode::Explicit;
+                let text = self.cast(literal, SqlType::Varchar, explicit, Span::default())?;
+                self.cast(text, sql_type, CastMode::Insert, Span::default())
+            }
+            outcome => outcome,
+        }
     }
 }
 

@@ -269,7 +269,6 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     match value {
         ParameterValue::Null => Cell::Null,
         ParameterValue::Text(text) => Cell::Text(Cow::Borrowed(text)),
-        ParameterValue::Boolean(value) => Cell::Boolean(*value),
         ParameterValue::Binary(bytes) => {
             Cell::Bound(ParameterValue::Binary(Cow::Borrowed(bytes.as_ref())))
         }
@@ -294,7 +293,8 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
             ParameterValue::Timestamp(_) => b't',
             ParameterValue::Uuid(_) => b'u',
             ParameterValue::Binary(_) => b'x',
-            ParameterValue::Null | ParameterValue::Text(_) | ParameterValue::Boolean(_) => b'p',
+            ParameterValue::Boolean(_) => b'B',
+            ParameterValue::Null | ParameterValue::Text(_) => b'p',
         },
         Cell::Parameter(_) | Cell::Computed => b'p',
     }
@@ -355,7 +355,19 @@ impl Conversion<'_> {
         };
         let from = values().next().map_or(SqlType::Null, ParameterValue::sql_type);
         let array = ScalarValue::iter_to_array(values().map(scalar_of)).map_err(runtime_value)?;
-        self.cast(array, from)
+        match self.cast(Arc::clone(&array), from) {
+            // Not converted by itself: as if it had come as text.
+            Err(failure) if failure.code == ErrorCode::TypeMismatch => {
+                let text = tidemark_functions::cast(
+                    ident("value"),
+                    from,
+                    SqlType::Varchar,
+                    CastMode::Explicit,
+                );
+                self.from_texts(evaluate_over(&text.map_err(EngineError::from)?, array, from)?)
+            }
+            outcome => outcome,
+        }
     }
 
     fn parsed<T: std::str::FromStr>(&self) -> EngineResult<Vec<T>> {
@@ -478,7 +490,10 @@ impl Conversion<'_> {
                 _ => None,
             })
             .collect();
-        let values: ArrayRef = Arc::new(values);
+        self.from_texts(Arc::new(values))
+    }
+
+    fn from_texts(&self, values: ArrayRef) -> EngineResult<ArrayRef> {
         match self.column.sql_type {
             SqlType::Varchar | SqlType::String => Ok(values),
             SqlType::Symbol => arrow::compute::cast(&values, &SqlType::Symbol.arrow_type())
