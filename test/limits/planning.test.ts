@@ -137,3 +137,14 @@ test('a client that leaves ends the binding of its statement', async (t) => {
   await until(async () => (await running()) === 0, 'its binding has ended');
   t.pass();
 });
+
+test('a large array is no constant of a plan', async (t) => {
+  const large = 'array_build(1, 5000000, 1.0)';
+  await rowsOf(server, 'create table la (ts timestamp, a double[]) timestamp(ts) partition by day');
+  const began = performance.now();
+  await rowsOf(server, `insert into la select 0::timestamp, ${large} from long_sequence(1)`);
+  t.deepEqual(await rowsOf(server, `select array_count(${large})`), [[5_000_000]]);
+  t.deepEqual(await rowsOf(server, 'select array_count(a) from la'), [[5_000_000]]);
+  const took = performance.now() - began;
+  t.true(took < 10_000, `${Math.round(took)} ms`);
+});
