@@ -18,7 +18,7 @@ const TERMS = 100_000;
 /** What a statement may take that brings no limit. */
 const QUERY_TIMEOUT_MS = 1_000;
 /** For the cases of one size of memory. */
-const BUDGET_MS = 12_000;
+const BUDGET_MS = 10_000;
 
 let ground: Ground;
 
