@@ -364,7 +364,7 @@ impl Conversion<'_> {
                     SqlType::Varchar,
                     CastMode::Explicit,
                 );
-                self.from_texts(evaluate_over(&text.map_err(EngineError::from)?, array, from)?)
+                self.text_cells(evaluate_over(&text.map_err(EngineError::from)?, array, from)?)
             }
             outcome => outcome,
         }
@@ -490,10 +490,10 @@ impl Conversion<'_> {
                 _ => None,
             })
             .collect();
-        self.from_texts(Arc::new(values))
+        self.text_cells(Arc::new(values))
     }
 
-    fn from_texts(&self, values: ArrayRef) -> EngineResult<ArrayRef> {
+    fn text_cells(&self, values: ArrayRef) -> EngineResult<ArrayRef> {
         match self.column.sql_type {
             SqlType::Varchar | SqlType::String => Ok(values),
             SqlType::Symbol => arrow::compute::cast(&values, &SqlType::Symbol.arrow_type())
