@@ -5,6 +5,9 @@
 
 use std::process::Command;
 
+/// When it is set, the names of functions stay in the addon, for `perf`.
+const SYMBOLS: &str = "TIDEMARK_SYMBOLS";
+
 fn main() {
     napi_build::setup();
     let is_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
@@ -15,7 +18,10 @@ fn main() {
         println!("cargo:rustc-cdylib-link-arg=-Wl,--icf-iterations=8");
         println!("cargo:rustc-cdylib-link-arg=-Wl,-O2");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--gc-sections");
-        println!("cargo:rustc-cdylib-link-arg=-Wl,--strip-all");
+        println!("cargo:rerun-if-env-changed={SYMBOLS}");
+        if std::env::var_os(SYMBOLS).is_none() {
+            println!("cargo:rustc-cdylib-link-arg=-Wl,--strip-all");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /** Passwords that are sent by the thousand: who is checked, who is refused. */
 import { EventEmitter, once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
 import test from 'ava';
@@ -23,12 +24,12 @@ interface Item extends Waiting {
 
 const connections = new Map<string, object>();
 
-/** `address/connection/number` */
+/** `address/connection/number`, with failures of the connection `address/connection/number/2`. */
 function item(name: string): Item {
-  const [address = '', connection = ''] = name.split('/');
+  const [address = '', connection = '', , failures = '0'] = name.split('/');
   const key = `${address}/${connection}`;
   connections.set(key, connections.get(key) ?? {});
-  return { name, address, connection: connections.get(key) ?? {} };
+  return { name, address, connection: connections.get(key) ?? {}, failures: Number(failures) };
 }
 
 function queue(most: number, ...names: readonly string[]): HashQueue<Item> {
@@ -63,6 +64,24 @@ test('turns go by address, then by connection: those who asked for least are nex
   t.is(waiting.size, 4);
 });
 
+test('who logged in before comes first, who failed comes last, however often they asked', (t) => {
+  const flood = ['a/1/1/1', 'a/2/1/3', 'a/3/1/2', 'a/4/1/4'];
+  const others = ['a/8/1', 'a/9/1', 'a/9/2', 'a/7/1/-1', 'a/7/2/-1'];
+  t.deepEqual(order(queue(20, ...flood, ...others)), [
+    'a/7/1/-1',
+    'a/7/2/-1',
+    'a/8/1',
+    'a/9/1',
+    'a/9/2',
+    'a/1/1/1',
+    'a/3/1/2',
+    'a/2/1/3',
+    'a/4/1/4',
+  ]);
+  const full = queue(3, 'a/8/1', 'a/1/1/1', 'a/7/1/-1');
+  t.is(full.push(item('a/9/1'))?.name, 'a/1/1/1', 'where it is full, too');
+});
+
 test('where it is full, whoever wants most loses', (t) => {
   const waiting = queue(4, 'a/1/1', 'a/1/2', 'a/1/3', 'a/2/1');
   t.is(waiting.push(item('a/3/1'))?.name, 'a/1/3');
@@ -75,7 +94,7 @@ test('where it is full, whoever wants most loses', (t) => {
 test('nothing is kept of those who got what they wanted, however many they are', (t) => {
   const waiting = queue(2);
   for (let round = 0; round < 5_000; round += 1) {
-    waiting.push({ name: String(round), address: `a${round % 7}`, connection: {} });
+    waiting.push({ name: String(round), address: `a${round % 7}`, connection: {}, failures: 0 });
   }
   t.is(waiting.size, 2);
   t.is(order(waiting).length, 2);
@@ -157,12 +176,36 @@ test.before(async () => {
     server,
     "CREATE USER ann WITH PASSWORD 'a'",
     "CREATE USER bob WITH PASSWORD 'b'",
-    'GRANT HTTP, PGWIRE TO ann',
-    'GRANT HTTP, PGWIRE TO bob',
+    "CREATE USER eve WITH PASSWORD 'e'",
+    "CREATE USER dan WITH PASSWORD 'd'",
+    ...['ann', 'bob', 'eve', 'dan'].map((name) => `GRANT HTTP, PGWIRE TO ${name}`),
   );
 });
 
 test.after.always(() => server.stop());
+
+test.serial('2,000 bad logins: who logged in by a connection before is next on it', async (t) => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const login = async (who: string): Promise<number | undefined> => {
+    const asked = get(`${server.url}/exec?query=SELECT+1`, { agent, headers: credentials(who) });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    response.resume();
+    await once(response, 'end');
+    return response.statusCode;
+  };
+  t.is(await login('ann:a'), 200);
+  const flood = new Flood();
+  await flood.begin(server, 3);
+  await until(() => flood.count(401) > 0, 'the flood is being checked');
+  for (const who of ['bob:b', 'eve:e', 'dan:d']) {
+    const before = flood.count(401);
+    t.is(await login(who), 200);
+    const checked = flood.count(401) - before;
+    t.true(checked <= 4, `${checked} were checked before ${who}`);
+  }
+  agent.destroy();
+  flood.end();
+});
 
 test.serial('2,000 bad logins: a real first login is next, and DDL does not notice', async (t) => {
   const flood = new Flood();

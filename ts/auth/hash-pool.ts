@@ -8,13 +8,16 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 
 import { machineOf } from '../config/index.js';
-import { HashQueue } from './hash-queue.js';
+import { HashQueue, type Waiting } from './hash-queue.js';
 import type { HashRequest } from './hash-worker.js';
 
 /** The most hashes that may wait. */
 export const MOST_WAITING = 64;
 /** A thread that has nothing to do for so long ends. */
 const IDLE_MS = 30_000;
+
+/** In place of a number of failures. */
+const KNOWN_TO_SUCCEED = -1;
 
 /** The connection a login comes by, as far as it matters here. */
 export interface LoginConnection {
@@ -45,9 +48,7 @@ export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
 
-interface Task {
-  readonly address: string;
-  readonly connection: object;
+interface Task extends Waiting {
   readonly request: HashRequest;
   readonly resolve: (key: Buffer) => void;
   readonly reject: (error: Error) => void;
@@ -64,6 +65,8 @@ export class HashPool {
   readonly #queue = new HashQueue<Task>(MOST_WAITING);
   readonly #threads = new Set<Thread>();
   readonly #watched = new WeakSet<object>();
+  /** What failed on a connection since its last success; absent: nothing was judged. */
+  readonly #failures = new WeakMap<object, number>();
 
   constructor(most = availableParallelism()) {
     this.#most = most;
@@ -77,11 +80,21 @@ export class HashPool {
         return;
       }
       const machine = machineOf(address);
-      const task = { address: machine, connection: connection ?? {}, request, resolve, reject };
+      const by = connection ?? {};
+      const failures = this.#failures.get(by) ?? 0;
+      const task = { address: machine, connection: by, failures, request, resolve, reject };
       this.#watch(task, connection);
       this.#queue.push(task)?.reject(BUSY);
       this.#next();
     });
+  }
+
+  /** Who logged in by a connection is next on it; who failed comes after those who did not. */
+  judge({ connection }: Caller, isRight: boolean): void {
+    if (connection !== undefined) {
+      const failures = Math.max(this.#failures.get(connection) ?? 0, 0);
+      this.#failures.set(connection, isRight ? KNOWN_TO_SUCCEED : failures + 1);
+    }
   }
 
   #watch(task: Task, connection: LoginConnection | undefined): void {

@@ -1,8 +1,9 @@
 /**
- * Who is next where work is scarce: the address that asked for least, and of it the connection that
- * asked for least; among equals by turns the first and the latest, so that neither a line that was
- * there before nor one that grows excludes any client. Where the queue is full the one with most in
- * it loses: many tries of one client do not stand in the way of another's first.
+ * Who is next where work is scarce: the address that asked for least, and of it the connection with
+ * the fewest failures, then the one that asked for least; among equals by turns the first and the
+ * latest, so that neither a line that was there before nor one that grows excludes any client.
+ * Where the queue is full the one with most in it loses: many tries of one client do not stand in
+ * the way of another's first.
  */
 
 /** What work is asked for. */
@@ -10,6 +11,8 @@ export interface Waiting {
   readonly address: string;
   /** Represents its connection. */
   readonly connection: object;
+  /** What failed on the connection since the last success; less than 0 after a success. */
+  readonly failures: number;
 }
 
 interface Line<T> {
@@ -18,6 +21,7 @@ interface Line<T> {
   asked: number;
   /** Rises with each arrival anywhere. */
   latest: number;
+  failures: number;
 }
 
 interface Address<T> {
@@ -56,12 +60,13 @@ export class HashQueue<T extends Waiting> {
     line.asked += 1;
     this.#size += 1;
     address.latest = line.latest = this.#arrivals;
+    line.failures = item.failures;
     if (this.#size <= this.#most) {
       return null;
     }
     const largest = best(this.#waiting(), (a, b) => a.count - b.count || b.latest - a.latest);
     const longest = best(linesOf(largest), (a, b) => {
-      return a.items.length - b.items.length || b.latest - a.latest;
+      return a.items.length - b.items.length || a.failures - b.failures || b.latest - a.latest;
     });
     const last = longest?.items.pop();
     this.#gone(largest);
@@ -81,7 +86,7 @@ export class HashQueue<T extends Waiting> {
     const least = <L extends { asked: number; latest: number }>(a: L, b: L): number =>
       b.asked - a.asked || latestFirst * (a.latest - b.latest);
     const address = best(this.#waiting(), least);
-    const line = best(linesOf(address), least);
+    const line = best(linesOf(address), (a, b) => b.failures - a.failures || least(a, b));
     const item = line?.items.shift();
     if (address === undefined || line === undefined || item === undefined) {
       return null;
@@ -128,7 +133,7 @@ export class HashQueue<T extends Waiting> {
 function lineOf<T extends Waiting>(address: Address<T>, { connection }: T): Line<T> {
   let line = address.lines.get(connection);
   if (line === undefined) {
-    line = { items: [], asked: 0, latest: 0 };
+    line = { items: [], asked: 0, latest: 0, failures: 0 };
     address.lines.set(connection, line);
   }
   return line;

@@ -8,7 +8,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 import type { Directory } from './directory.js';
-import { type Caller, CallerGone } from './hash-pool.js';
+import { type Caller, CallerGone, hashPool } from './hash-pool.js';
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
@@ -78,6 +78,7 @@ export class StoredPasswords {
   async #verify(user: string, password: string, { key, caller }: Check): Promise<Identity | null> {
     const verifier = this.#directory.scramVerifier(user);
     const identity = await this.#directory.verifyPassword(user, password, caller);
+    hashPool.judge(caller, identity !== null);
     if (identity !== null) {
       this.#successes.set(key, { identity, verifier, until: this.#now() + REMEMBERED_MS });
     }

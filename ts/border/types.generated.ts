@@ -168,9 +168,13 @@ export type StatementContext = {
    */
   readonly parameterTypes?: ReadonlyArray<string | null>;
   /**
-   * What binding may take; absent or 0: no limit.
+   * Milliseconds until the statement is given up; absent or 0: no limit.
    */
   readonly timeoutMs?: number;
+  /**
+   * Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+   */
+  readonly elapsedMs?: number;
   /**
    * What cancels its binding: a number that no execution has.
    */
@@ -399,6 +403,10 @@ export type ExecuteOptions = {
    * Milliseconds until the statement is given up; no limit when absent.
    */
   readonly timeoutMs?: number;
+  /**
+   * Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+   */
+  readonly elapsedMs?: number;
   /**
    * Most rows of the first chunk (portals with a row limit).
    */

@@ -240,9 +240,19 @@ class EngineStatement implements Statement {
     if (known !== null) {
       return known;
     }
-    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs } = options;
+    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs } = options;
     const queryId = Number(options.queryId ?? this.#newQueryId());
-    const sent = { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
+    const sent = {
+      rows,
+      skip,
+      take,
+      countAll,
+      last,
+      firstChunkRows,
+      timeoutMs,
+      elapsedMs,
+      queryId,
+    };
     const all: Record<keyof AllExecuteOptions, unknown> = sent;
     try {
       const row =

@@ -46,6 +46,13 @@ export interface TransferTimeouts {
   readonly sendMs: number;
 }
 
+/** A statement as a request has it. */
+export interface AskedStatement {
+  readonly text: string;
+  /** When it was there whole, by `performance.now()`: its time limit begins. */
+  readonly sinceMs: number;
+}
+
 /** What the server adds to a request on its way to the route. */
 export interface RequestState {
   /** Path as sent, without the query, leading slashes made one. */
@@ -61,7 +68,7 @@ export interface RequestState {
   timeouts: TransferTimeouts;
   authenticationNanos: number;
   /** Set by the routes that run SQL: errors are then JSON with the text and a position. */
-  statement: string | null;
+  statement: AskedStatement | null;
 }
 
 /** A request and its answer, as steps and routes see them: Koa's context, or an `Exchange`. */

@@ -15,6 +15,7 @@ export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export {
   type Actor,
+  msSince,
   type ParameterTypes,
   PreparedStatement,
   Session,

@@ -69,6 +69,8 @@ type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteO
 /** What ends a preparation before it is done. */
 interface PrepareOptions {
   readonly timeoutMs?: number | undefined;
+  /** Milliseconds of it that are over. */
+  readonly elapsedMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -290,6 +292,7 @@ export class PreparedStatement {
   /** Runs once; rights are checked at every execution. */
   async execute(parameters: Parameters, how: Execute): Promise<ExecuteReply> {
     this.#host.refuseIfStopping();
+    const startedMs = performance.now();
     const mayChange = typeof how === 'function';
     const execution: Execution = {
       queryId: this.#host.database.newQueryId(),
@@ -305,7 +308,9 @@ export class PreparedStatement {
         }
         const options = mayChange ? how(statement.description) : how;
         const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
-        return statement.execute(values, limited(options, timeoutMs, execution.queryId));
+        const elapsedMs = (options.elapsedMs ?? 0) + msSince(startedMs);
+        const bounds = { timeoutMs, elapsedMs, queryId: execution.queryId };
+        return statement.execute(values, limited(options, bounds));
       }, mayChange);
       return reply.stream === null
         ? reply
@@ -358,7 +363,12 @@ export class PreparedStatement {
     const cancel = (): void => void database.cancelQuery(queryId);
     options.signal?.addEventListener('abort', cancel);
     try {
-      const bounds = { timeoutMs: this.#host.timeoutMs(options.timeoutMs), queryId: `${queryId}` };
+      const { timeoutMs, elapsedMs = 0 } = options;
+      const bounds = {
+        timeoutMs: this.#host.timeoutMs(timeoutMs),
+        elapsedMs,
+        queryId: `${queryId}`,
+      };
       const statement = await this.#prepare(parsed, transaction, bounds);
       // What depends on more than the tables is not shared.
       const mayShare = transaction === null && !this.#isListing && this.#operated === null;
@@ -457,7 +467,7 @@ export class PreparedStatement {
   async #prepare(
     parsed: ParsedStatement,
     transaction: Transaction | null,
-    bounds: Pick<StatementContext, 'timeoutMs' | 'queryId'>,
+    bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId'>,
   ): Promise<Statement> {
     const { database, guard, server } = this.#host;
     this.#operated = parsed.operated;
@@ -597,9 +607,19 @@ export class PreparedStatement {
 }
 
 /** Member by member: a spread that others are added to takes several times as long. */
-function limited(options: ExecuteOptions, timeoutMs: number, queryId: bigint): AllExecuteOptions {
+function limited(
+  options: ExecuteOptions,
+  { timeoutMs, elapsedMs, queryId }: Required<Pick<ExecuteOptions, Bounds>>,
+): AllExecuteOptions {
   const { rows, skip, take, countAll, last, firstChunkRows } = options;
-  return { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, queryId };
+  return { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs, queryId };
+}
+
+type Bounds = 'timeoutMs' | 'elapsedMs' | 'queryId';
+
+/** Whole milliseconds since an instant of `performance.now()`. */
+export function msSince(instantMs: number): number {
+  return Math.floor(performance.now() - instantMs);
 }
 
 function shape(description: StatementDescription): string {

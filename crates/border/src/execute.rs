@@ -30,6 +30,10 @@ pub struct ExecuteOptions {
     /// Milliseconds until the statement is given up; no limit when absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<u64>", optional))]
+    pub elapsed_ms: u64,
     /// Most rows of the first chunk (portals with a row limit).
     #[serde(default)]
     pub first_chunk_rows: Option<u64>,

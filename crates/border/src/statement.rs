@@ -22,8 +22,11 @@ pub struct StatementContext {
     pub text: String,
     /// Type texts the client declared for `$1`, `$2`, …; null where it left them open.
     pub parameter_types: Option<Vec<Option<String>>>,
-    /// What binding may take; absent or 0: no limit.
+    /// Milliseconds until the statement is given up; absent or 0: no limit.
     pub timeout_ms: Option<u64>,
+    /// Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+    #[cfg_attr(test, ts(as = "Option<u64>", optional))]
+    pub elapsed_ms: u64,
     /// What cancels its binding: a number that no execution has.
     pub query_id: Option<String>,
     /// Refuse everything that writes.

@@ -118,10 +118,11 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// A deadline `timeout_ms` from now; none when absent or 0.
-    pub(crate) fn after(timeout_ms: Option<u64>) -> Self {
+    /// A deadline of `timeout_ms` that began `elapsed_ms` ago; none when absent or 0.
+    pub(crate) fn of(timeout_ms: Option<u64>, elapsed_ms: u64) -> Self {
         let timeout_ms = timeout_ms.unwrap_or(0);
-        let at = (timeout_ms > 0).then(|| Instant::now() + Duration::from_millis(timeout_ms));
+        let left = Duration::from_millis(timeout_ms.saturating_sub(elapsed_ms));
+        let at = (timeout_ms > 0).then(|| Instant::now() + left);
         Self { at, timeout_ms }
     }
 
@@ -235,7 +236,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let run = |commits: bool| {
             let token = CancelToken::default();
-            runtime.block_on(until_stopped(&token, Deadline::after(Some(5)), async {
+            runtime.block_on(until_stopped(&token, Deadline::of(Some(5), 0), async {
                 if commits {
                     token.settle(|| Ok(()))?;
                 }

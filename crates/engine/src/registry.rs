@@ -90,9 +90,9 @@ impl Registration {
     }
 
     /// Says how long the query may run.
-    pub(crate) fn end_after(&mut self, timeout_ms: Option<u64>) {
-        self.deadline = Deadline::after(timeout_ms);
-        self.token.set_deadline(self.deadline);
+    pub(crate) fn end_at(&mut self, deadline: Deadline) {
+        self.deadline = deadline;
+        self.token.set_deadline(deadline);
     }
 
     /// Holds the snapshot that the query reads.

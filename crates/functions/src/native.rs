@@ -1,6 +1,6 @@
 //! The one shape in which our kernels enter a `DataFusion` plan.
 
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, ArrayRef, new_null_array};
@@ -14,9 +14,29 @@ use datafusion_expr::{
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, stopped};
+
+/// The most bytes of a name that says all of an expression.
+const MOST_NAME_BYTES: usize = 512;
+/// Bytes of a longer one that are kept.
+const KEPT_NAME_BYTES: usize = 64;
+
+/// A longer name's beginning and its digest, which keeps it from being another's.
+fn bounded_name(name: String) -> String {
+    if name.len() <= MOST_NAME_BYTES {
+        return name;
+    }
+    let digest = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (salt, &name).hash(&mut hasher);
+        hasher.finish()
+    };
+    let kept = &name[..name.floor_char_boundary(KEPT_NAME_BYTES)];
+    format!("{kept}…{:016x}{:016x})", digest(0), digest(1))
+}
 
 /// What a kernel computes: a column of as many rows as the call has.
 pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
@@ -148,7 +168,15 @@ impl ScalarUDFImpl for Native {
         Ok(self.returns.arrow_type())
     }
 
+    /// Its arguments' names are part of the name, and theirs of those: without a bound a thousand
+    /// calls within each other take seconds to name, and they are named again and again.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
+        Ok(bounded_name(format!("{}({})", self.name, names.join(","))))
+    }
+
     fn return_field_from_args(&self, _: ReturnFieldArgs) -> Result<FieldRef> {
+        check_stop().map_err(stopped)?;
         let nullable = self.returns.is_nullable();
         Ok(Arc::new(Field::new(self.name, self.returns.arrow_type(), nullable)))
     }

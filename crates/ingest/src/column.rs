@@ -118,10 +118,9 @@ impl ColumnBuilder {
     /// For values of `field`, from texts of this pattern.
     pub(crate) fn new(field: &Field, pattern: Option<&str>) -> EngineResult<Self> {
         let sql_type = field.sql_type;
-        let instant = |unit| Self::Instant {
-            unit,
-            reader: InstantReader::new(unit, pattern),
-            values: Nullable::new(),
+        let instant = |unit| {
+            let reader = InstantReader::new(unit, pattern)?;
+            EngineResult::Ok(Self::Instant { unit, reader, values: Nullable::new() })
         };
         Ok(match sql_type {
             SqlType::Boolean => Self::Boolean(Vec::new()),
@@ -132,9 +131,9 @@ impl ColumnBuilder {
             SqlType::Long => Self::Long(Nullable::new()),
             SqlType::Float => Self::Float(Nullable::new()),
             SqlType::Double => Self::Double(Nullable::new()),
-            SqlType::Date => instant(TimestampUnit::Millis),
-            SqlType::Timestamp => instant(TimestampUnit::Micros),
-            SqlType::TimestampNs => instant(TimestampUnit::Nanos),
+            SqlType::Date => instant(TimestampUnit::Millis)?,
+            SqlType::Timestamp => instant(TimestampUnit::Micros)?,
+            SqlType::TimestampNs => instant(TimestampUnit::Nanos)?,
             SqlType::Symbol => {
                 Self::Symbol { texts: SymbolTexts::default(), keys: Nullable::new() }
             }

@@ -1,5 +1,6 @@
 //! Timestamps of one column: a pattern, or ISO text with a short path that remembers the day.
 
+use tidemark_types::EngineResult;
 use tidemark_types::calendar::CivilDate;
 use tidemark_types::timestamp::{self, TimestampUnit};
 use tidemark_types::timestamp_pattern::TimestampPattern;
@@ -19,9 +20,9 @@ pub(crate) struct InstantReader {
 }
 
 impl InstantReader {
-    pub(crate) fn new(unit: TimestampUnit, pattern: Option<&str>) -> Self {
-        let pattern = pattern.map(TimestampPattern::compile);
-        Self { unit, pattern, date: *b"1970-01-01", midnight_seconds: 0 }
+    pub(crate) fn new(unit: TimestampUnit, pattern: Option<&str>) -> EngineResult<Self> {
+        let pattern = pattern.map(TimestampPattern::compile).transpose()?;
+        Ok(Self { unit, pattern, date: *b"1970-01-01", midnight_seconds: 0 })
     }
 
     /// The instant in the column's unit.
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn the_short_path_agrees_with_the_general_reader() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
-            let mut reader = InstantReader::new(unit, None);
+            let mut reader = InstantReader::new(unit, None).unwrap();
             for text in [
                 "2024-01-02T03:04:05.678901Z",
                 "2024-01-02T03:04:05.678901234Z",
@@ -141,7 +142,8 @@ mod tests {
 
     #[test]
     fn patterns_replace_iso() {
-        let mut reader = InstantReader::new(TimestampUnit::Micros, Some("dd/MM/yyyy HH:mm:ss"));
+        let pattern = Some("dd/MM/yyyy HH:mm:ss");
+        let mut reader = InstantReader::new(TimestampUnit::Micros, pattern).unwrap();
         assert_eq!(reader.read(b"05/01/2024 10:11:12"), Some(1_704_449_472_000_000));
         assert_eq!(reader.read(b"2024-01-05T10:11:12.000000Z"), None);
     }

@@ -1,11 +1,16 @@
 //! Errors of our own layers on their way through `DataFusion`, and back.
 
 use datafusion::error::{DataFusionError, Result};
-use tidemark_types::{EngineError, ErrorCode};
+use tidemark_types::{EngineError, ErrorCode, bounded};
 
 /// Wraps an engine error so that it survives `DataFusion`; the engine downcasts it again.
 pub(crate) fn engine_error(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
+}
+
+/// Fails once the statement that is being planned was stopped.
+pub(crate) fn check_stop() -> Result<()> {
+    bounded::check_stop().map_err(engine_error)
 }
 
 /// The error for a statement whose plan we cannot make.

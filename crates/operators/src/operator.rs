@@ -27,6 +27,7 @@ use futures::{Stream, StreamExt, TryFutureExt, TryStreamExt};
 use tokio::sync::OnceCell;
 
 use crate::bounded::stream::in_bounds;
+use crate::error::check_stop;
 use crate::measured::measured;
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
@@ -284,6 +285,8 @@ impl ExecutionPlan for OperatorExec {
         inputs: Vec<Input>,
         options: ReplaceChildrenOptions,
     ) -> Result<Input> {
+        // A rule that is applied once walks over the plan, some many times; all come by here.
+        check_stop()?;
         let properties = match options.children_properties {
             ChildrenPropertiesMode::Keep => Arc::clone(&self.properties),
             ChildrenPropertiesMode::Recompute => self.operator.properties(&self.schema(), &inputs),
@@ -326,6 +329,7 @@ impl ExecutionPlan for OperatorExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
+        check_stop()?;
         let unknown = Statistics::new_unknown(&self.schema());
         let rows =
             self.facts().scan.and_then(Scan::unfiltered).map(|scan| match args.partition() {

@@ -10,9 +10,9 @@ use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
+use crate::error::check_stop;
 use crate::logical::LogicalNode;
 use crate::lowering::{Inputs, Lowering};
-use crate::rules::stoppable::check_stop;
 
 /// Plans the nodes of this crate.
 #[derive(Debug, Default)]

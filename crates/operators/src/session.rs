@@ -7,8 +7,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -37,10 +35,10 @@ use datafusion::prelude::SessionConfig;
 
 use crate::bounded::ShareLiterals;
 use crate::conditions::BalanceConditions;
-use crate::logical::LogicalNode;
 use crate::one_table;
 use crate::planner::TidemarkExtensionPlanner;
 use crate::rules::bound::Bound;
+use crate::rules::costly::{CoerceFrames, NarrowColumns, NarrowInputs};
 use crate::rules::decorrelate::Decorrelate;
 use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
@@ -98,30 +96,6 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     vec![Arc::new(Decorrelate), Arc::new(CoerceFrames(TypeCoercion::new()))]
 }
 
-/// `DataFusion`'s coercion of types where a plan has windows: their frame bounds are typed by it
-/// alone. All other operands the binder has cast, and the rule takes a second for a condition of
-/// 9,000 terms.
-#[derive(Debug)]
-struct CoerceFrames(TypeCoercion);
-
-impl AnalyzerRule for CoerceFrames {
-    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let is_window = |node: &LogicalPlan| {
-            matches!(node, LogicalPlan::Window(_))
-                || matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_)))
-        };
-        if plan.exists(|node| Ok(is_window(node)))? {
-            self.0.analyze(plan, config)
-        } else {
-            Ok(plan)
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        "coerce_frames"
-    }
-}
-
 /// Logical rules. Not among them: rules that assume that `null = null` is unknown
 /// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules whose gain on our plans is smaller
 /// than the planning time they cost.
@@ -150,7 +124,7 @@ pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Syn
         // Ours: what that has chained becomes a tree, which is no deeper than it has to be.
         Arc::new(BalanceConditions),
         // Only the columns that are used are mapped and filtered.
-        Arc::new(OptimizeProjections::new()),
+        Arc::new(NarrowInputs(OptimizeProjections::new())),
         // Ours: long constants are not copied into each row.
         Arc::new(ShareLiterals),
     ]
@@ -186,46 +160,6 @@ pub fn physical_optimizer_rules(
         (false, Arc::new(Bound)),
     ];
     rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()
-}
-
-/// Physical expressions beyond which [`NarrowColumns`] leaves a plan as it is.
-const MANY_EXPRESSIONS: usize = 4_000;
-
-/// `DataFusion`'s pushing of projections, which rewrites every expression at every step: for a
-/// condition of 9,000 terms that takes seconds, and cannot be stopped meanwhile.
-#[derive(Debug)]
-struct NarrowColumns(ProjectionPushdown);
-
-impl PhysicalOptimizerRule for NarrowColumns {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        if has_many_expressions(&plan)? { Ok(plan) } else { self.0.optimize(plan, config) }
-    }
-
-    fn name(&self) -> &'static str {
-        "narrow_columns"
-    }
-
-    fn schema_check(&self) -> bool {
-        self.0.schema_check()
-    }
-}
-
-fn has_many_expressions(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut count = 0;
-    plan.apply(|node| {
-        node.apply_expressions(&mut |expr| {
-            expr.apply(|_| {
-                count += 1;
-                let is_many = count > MANY_EXPRESSIONS;
-                Ok(if is_many { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-            })
-        })
-    })?;
-    Ok(count > MANY_EXPRESSIONS)
 }
 
 /// The session in which a database plans.

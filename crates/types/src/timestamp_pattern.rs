@@ -3,6 +3,7 @@
 //! pattern table; every other character matches itself, and so does text between quotes.
 
 use crate::calendar::CivilDate;
+use crate::error::{EngineError, EngineResult, ErrorCode};
 use crate::timestamp::TimestampUnit;
 use crate::zone::Zone;
 
@@ -66,6 +67,10 @@ use Width::{Exactly, Greedy};
 
 const MILLI: i64 = 1_000_000;
 const MICRO: i64 = 1_000;
+
+/// The most bytes of a pattern: no format of a date needs as many, and a compiled pattern takes
+/// 32 bytes for each of them.
+const MOST_PATTERN_BYTES: usize = 1_000;
 
 /// The most letters of a zone's name or offset.
 const LONGEST_ZONE: usize = 64;
@@ -139,9 +144,18 @@ const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 impl TimestampPattern {
-    /// Compiles a pattern. Every text is one: letters without a meaning stand for themselves.
-    #[must_use]
-    pub fn compile(pattern: &str) -> Self {
+    /// Compiles a pattern of up to [`MOST_PATTERN_BYTES`]. Letters without a meaning stand for
+    /// themselves. A longer text is an [`ErrorCode::InvalidValue`].
+    pub fn compile(pattern: &str) -> EngineResult<Self> {
+        if pattern.len() > MOST_PATTERN_BYTES {
+            return Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                format!(
+                    "timestamp pattern too long: {} bytes, {MOST_PATTERN_BYTES} are allowed",
+                    pattern.len()
+                ),
+            ));
+        }
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut rest = pattern;
@@ -170,7 +184,7 @@ impl TimestampPattern {
         if !literal.is_empty() {
             parts.push(Part::Literal(literal));
         }
-        Self { parts }
+        Ok(Self { parts })
     }
 
     /// Reads a whole text; `None` when it does not match or names no instant.
@@ -456,6 +470,7 @@ mod tests {
 
     fn read(text: &str, pattern: &str) -> Option<String> {
         TimestampPattern::compile(pattern)
+            .unwrap()
             .parse(text, TimestampUnit::Micros)
             .map(|value| iso_text(value, TimestampUnit::Micros))
     }
@@ -463,14 +478,16 @@ mod tests {
     fn write(iso: &str, pattern: &str) -> String {
         let mut out = Vec::new();
         let value = parse(iso, TimestampUnit::Micros).unwrap();
-        TimestampPattern::compile(pattern).format(&mut out, value, TimestampUnit::Micros);
+        TimestampPattern::compile(pattern).unwrap().format(&mut out, value, TimestampUnit::Micros);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn time_grows_with_the_length_of_the_texts() {
-        let many = 1 << 20;
-        let digits = TimestampPattern::compile(&"y".repeat(many));
+    fn patterns_have_a_greatest_length() {
+        let many = MOST_PATTERN_BYTES;
+        let refused = TimestampPattern::compile(&"y".repeat(many + 1)).unwrap_err();
+        assert_eq!(refused.message, "timestamp pattern too long: 1001 bytes, 1000 are allowed");
+        let digits = TimestampPattern::compile(&"y".repeat(many)).unwrap();
         let new_year_9999 = 253_370_764_800_000_000;
         let value = digits.parse(&"9".repeat(many), TimestampUnit::Micros);
         assert_eq!(value, Some(new_year_9999), "the last year that was read counts");

@@ -5,6 +5,7 @@ import {
   type ExecuteReply,
   firstQuestionMark,
   httpStatusOf,
+  msSince,
   type PreparedStatement,
   type Principal,
   type ResultColumn,
@@ -33,11 +34,27 @@ export function principalOf({ state }: HttpContext, readOnly: boolean): Principa
     : { name: identity.name, readOnly, identity };
 }
 
-/** `Statement-Timeout` in milliseconds; what cannot be read counts as absent. */
-export function statementTimeoutMs(context: HttpContext): number | undefined {
+/** The statement of a request, whose time begins. */
+export function noteStatement({ state }: HttpContext): string {
+  const text = state.parameters.get('query') ?? '';
+  state.statement = { text, sinceMs: performance.now() };
+  return text;
+}
+
+interface StatementBounds {
+  /** `Statement-Timeout`; what cannot be read counts as absent. */
+  readonly timeoutMs?: number;
+  /** Milliseconds of it that are over. */
+  readonly elapsedMs: number;
+}
+
+/** How long the statement of a request may go on. */
+export function statementBounds(context: HttpContext): StatementBounds {
+  const { statement } = context.state;
+  const elapsedMs = statement === null ? 0 : msSince(statement.sinceMs);
   const text = context.get('Statement-Timeout').trim();
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  return value > 0 ? value : undefined;
+  const timeoutMs = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return timeoutMs > 0 ? { timeoutMs, elapsedMs } : { elapsedMs };
 }
 
 /** `{"query":…,"error":…,"position":…}`; a `null` position is left out. */
@@ -51,21 +68,20 @@ export function answerStatementError(context: HttpContext, error: DatabaseError)
   if (status === 503) {
     context.set('Retry-After', '1');
   }
-  const body = errorBody(context.state.statement ?? '', error.message, error.start ?? 0);
+  const body = errorBody(context.state.statement?.text ?? '', error.message, error.start ?? 0);
   answer(context, status, JSON_TYPE, body);
 }
 
 /** Refuses a request before its statement runs. */
 export function refuse(context: HttpContext, message: string, position = 0): void {
-  const body = errorBody(context.state.statement ?? '', message, position);
+  const body = errorBody(context.state.statement?.text ?? '', message, position);
   answer(context, 400, JSON_TYPE, body);
 }
 
 /** The statement that a request brings; `null` when it has none and was answered so. */
 export function readStatement(context: HttpContext, keepAlive: string): string | null {
   const { parameters } = context.state;
-  const text = parameters.get('query') ?? '';
-  context.state.statement = text;
+  const text = noteStatement(context);
   if (parameters.isInvalid('query')) {
     refuse(context, BAD_UTF8);
     return null;
@@ -136,7 +152,7 @@ export async function prepareWhileConnected(
   };
   context.res.once('close', abort);
   try {
-    const options = { timeoutMs: statementTimeoutMs(context), signal: gone.signal };
+    const options = { ...statementBounds(context), signal: gone.signal };
     return await session.prepare(text, undefined, options);
   } finally {
     context.res.off('close', abort);

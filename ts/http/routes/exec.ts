@@ -39,7 +39,7 @@ import {
   refuse,
   refusePlaceholders,
   STATEMENT_FORM,
-  statementTimeoutMs,
+  statementBounds,
   whileConnected,
 } from '../response/statement-answer.js';
 
@@ -112,8 +112,7 @@ class Execution {
   }
 
   async #answerDone(follow: Follow): Promise<void> {
-    const timeoutMs = statementTimeoutMs(this.#context);
-    const options = { rows: { format: 'json' }, timeoutMs } as const;
+    const options = { rows: { format: 'json' }, ...statementBounds(this.#context) } as const;
     const reply = await this.#statement.execute([], () => options);
     follow(reply.stream);
     const summary = await finish(reply);
@@ -172,7 +171,7 @@ class Execution {
       countAll: parameters.isTrue('count'),
       skip: range.skip,
       take: range.take,
-      timeoutMs: statementTimeoutMs(this.#context),
+      ...statementBounds(this.#context),
     };
   }
 

@@ -28,13 +28,14 @@ import {
 import { expRange } from '../request/row-range.js';
 import {
   BAD_UTF8,
+  noteStatement,
   openSession,
   prepareWhileConnected,
   principalOf,
   refuse,
   refusePlaceholders,
   STATEMENT_FORM,
-  statementTimeoutMs,
+  statementBounds,
   whileConnected,
 } from '../response/statement-answer.js';
 
@@ -58,8 +59,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
     about: 'the rows of one query as a file: CSV or Parquet',
     handle: async (context) => {
       const { parameters } = context.state;
-      const text = parameters.get('query') ?? '';
-      context.state.statement = text;
+      const text = noteStatement(context);
       const format = readFormat(parameters);
       const refusal = refusalOf(parameters, text, format);
       if (refusal !== null || typeof format === 'string') {
@@ -188,7 +188,7 @@ const PARTITIONS = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'];
 
 function executeOptions(context: HttpContext, format: FileFormat): ExecuteOptions {
   const range = expRange(context.state.parameters.get('limit'));
-  return { rows: format.rows, ...range, timeoutMs: statementTimeoutMs(context) };
+  return { rows: format.rows, ...range, ...statementBounds(context) };
 }
 
 function setHead(context: HttpContext, format: FileFormat, asked: string): void {

@@ -11,6 +11,7 @@
 import {
   type Database,
   DatabaseError,
+  msSince,
   type ParameterTypes,
   type ParsedStatement,
   type PreparedStatement,
@@ -31,7 +32,7 @@ import { Cursors } from '../statements/cursors.js';
 import { errorReport, located } from '../protocol/failure.js';
 import type { FramePlace } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
-import { Portal, type PortalRun, type Send } from '../statements/portal.js';
+import { Portal, type PortalRun, type RunBounds, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
@@ -93,6 +94,11 @@ export class Conversation {
   private readonly inserts: InsertRun;
   /** Ends the binding of a statement that is under way. */
   private preparing: AbortController | null = null;
+  /**
+   * When the first message about a statement came, by `performance.now()`; null between
+   * statements. One time limit covers the messages up to the end of a run, a flush or a batch.
+   */
+  private sinceMs: number | null = null;
 
   constructor(session: ConversationSession, outlet: Outlet, limits: ConversationLimits) {
     this.session = session;
@@ -193,6 +199,7 @@ export class Conversation {
         return true;
       case 'sync':
         this.enter(READY);
+        this.sinceMs = null;
         this.endOfBatch();
         this.ready();
         return true;
@@ -284,6 +291,7 @@ export class Conversation {
   }
 
   private async runText(text: string): Promise<void> {
+    this.sinceMs = performance.now();
     const read = this.read(text);
     if (read.dispatch.runner === 'session') {
       await this.runSession(read.dispatch.statement, [], true);
@@ -323,6 +331,7 @@ export class Conversation {
         break;
       case 'flush':
         this.outlet.flush();
+        this.sinceMs = null;
         break;
       case 'functionCall':
         throw new ProtocolError('0A000', 'function calls of the protocol are not supported');
@@ -333,6 +342,7 @@ export class Conversation {
   }
 
   private async parse(name: string, text: string, types: readonly number[]): Promise<void> {
+    this.sinceMs ??= performance.now();
     this.statements.makeRoom(name);
     this.statements.add(
       name,
@@ -490,7 +500,7 @@ export class Conversation {
     const preparing = new AbortController();
     this.preparing = preparing;
     try {
-      const options = { timeoutMs: this.commands.timeoutMs, signal: preparing.signal };
+      const options = { ...this.bounds, signal: preparing.signal };
       const prepared = await this.session.prepare(text, types, options);
       if (preparing.signal.aborted) {
         prepared.close();
@@ -500,6 +510,14 @@ export class Conversation {
     } finally {
       this.preparing = null;
     }
+  }
+
+  /** How long the statement of the message at hand may go on. */
+  private get bounds(): RunBounds {
+    this.sinceMs ??= performance.now();
+    const { timeoutMs } = this.commands;
+    const elapsedMs = msSince(this.sinceMs);
+    return timeoutMs === undefined ? { elapsedMs } : { timeoutMs, elapsedMs };
   }
 
   private get isClosed(): boolean {
@@ -535,12 +553,13 @@ export class Conversation {
     this.refuseIfClosed();
     this.running = portal;
     try {
-      return await portal.run(maxRows, send, this.commands.timeoutMs);
+      return await portal.run(maxRows, send, this.bounds);
     } catch (error) {
       portal.close();
       throw error;
     } finally {
       this.running = null;
+      this.sinceMs = null;
     }
   }
 

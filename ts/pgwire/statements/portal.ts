@@ -21,6 +21,13 @@ export type Executable = Pick<
 /** Takes bytes for the client; resolves when there is room for more. */
 export type Send = (bytes: Buffer) => Promise<void>;
 
+/** How long a run may go on; no `timeoutMs`: as long as the server lets it. */
+export interface RunBounds {
+  readonly timeoutMs?: number;
+  /** Milliseconds of it that are over. */
+  readonly elapsedMs: number;
+}
+
 /** How a run of a portal ended. */
 export interface PortalRun {
   /** False: the row limit was reached and more may follow. */
@@ -74,10 +81,10 @@ export class Portal {
   }
 
   /** Sends at most `maxRows` rows, all of them for 0. */
-  async run(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<PortalRun> {
+  async run(maxRows: number, send: Send, bounds: RunBounds): Promise<PortalRun> {
     let sent = 0;
     if (!this.started) {
-      sent += await this.start(maxRows, send, timeoutMs);
+      sent += await this.start(maxRows, send, bounds);
     } else if (this.rest.length > 0) {
       sent += await this.sendRows(this.rest, maxRows, send);
     }
@@ -116,11 +123,11 @@ export class Portal {
     return this.closed;
   }
 
-  private async start(maxRows: number, send: Send, timeoutMs: number | undefined): Promise<number> {
+  private async start(maxRows: number, send: Send, bounds: RunBounds): Promise<number> {
     this.started = true;
     const options = {
       ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...bounds,
     };
     const reply = await this.statement.execute(
       this.values.parameters,

@@ -21,6 +21,7 @@ use datafusion::physical_plan::{
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tidemark_operators::cell_bytes;
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
 use super::columns::{convert, widened};
@@ -129,6 +130,8 @@ impl ExecutionPlan for ParquetScanExec {
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // As every operator of ours: a rule that walks over the plan comes by here.
+        check_stop().map_err(external)?;
         Ok(self)
     }
 

@@ -139,7 +139,7 @@ impl Statement {
         let snapshot = database.snapshot()?;
         database.plans.advance(snapshot.epoch());
         let context = Arc::new(context);
-        let deadline = Deadline::after(context.timeout_ms);
+        let deadline = Deadline::of(context.timeout_ms, context.elapsed_ms);
         let query_id = context.query_id.as_ref().and_then(|id| id.parse().ok());
         let registration =
             query_id.map(|id| database.registry.register(Some(id), &context)).transpose()?;
@@ -273,7 +273,7 @@ impl Statement {
         self.database.check_open()?;
         let parameters = ParameterRows::read(parameters)?.into_single()?;
         let statement = Arc::clone(self);
-        registration.end_after(options.timeout_ms);
+        registration.end_at(Deadline::of(options.timeout_ms, options.elapsed_ms));
         let (token, deadline) = (registration.token.clone(), registration.deadline);
         let query = Arc::clone(&registration.work);
         let work = async move { statement.run(registration, parameters, options).await };

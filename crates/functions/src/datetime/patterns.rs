@@ -5,52 +5,64 @@ use std::sync::Arc;
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::timestamp_pattern::TimestampPattern;
 
-use super::times::{Made, build_times, times};
+use super::times::{Made, times, try_build_times};
 use crate::cast::unit_of;
-use crate::column::{Call, build_text};
+use crate::column::{Call, stopped, try_build_text};
+use crate::resolve::{Argument, ResolveError};
 use crate::signature::Bound;
 
-fn pattern_of(bound: &Bound<'_>) -> Option<TimestampPattern> {
-    bound.arguments.get(1)?.text().map(|text| TimestampPattern::compile(&text))
+/// The argument that is a pattern.
+const PATTERN: usize = 1;
+
+/// The pattern, where it is the same for all rows.
+fn pattern_of(bound: &Bound<'_>) -> Result<Option<TimestampPattern>, ResolveError> {
+    let text = bound.arguments.get(PATTERN).and_then(Argument::text);
+    text.map(|text| TimestampPattern::compile(&text))
+        .transpose()
+        .map_err(|error| ResolveError::InvalidArgument { index: PATTERN, message: error.message })
 }
 
 pub(super) fn to_str(bound: &Bound<'_>) -> Made {
-    let known = pattern_of(bound);
+    let known = pattern_of(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 0)?;
-        let patterns = call.texts(1)?;
+        let patterns = call.texts(PATTERN)?;
         let mut bytes = Vec::new();
-        build_text(call.rows, |row, out| {
-            let Some(value) = at(row) else { return false };
+        try_build_text(call.rows, |row, out| {
+            let Some(value) = at(row) else { return Ok(false) };
             bytes.clear();
             match (&known, patterns.get(row)) {
                 (Some(pattern), _) => pattern.format(&mut bytes, value, unit),
                 (None, Some(text)) => {
-                    TimestampPattern::compile(text).format(&mut bytes, value, unit);
+                    let pattern = TimestampPattern::compile(text).map_err(stopped)?;
+                    pattern.format(&mut bytes, value, unit);
                 }
-                (None, None) => return false,
+                (None, None) => return Ok(false),
             }
             out.push_str(std::str::from_utf8(&bytes).unwrap_or_default());
-            true
+            Ok(true)
         })
     }))
 }
 
 /// Reads text by a pattern, or as ISO when there is none.
 pub(super) fn from_str(bound: &Bound<'_>) -> Made {
-    let known = pattern_of(bound);
+    let known = pattern_of(bound)?;
     let iso = bound.types.len() == 1;
     let unit = unit_of(bound.returns).unwrap_or(TimestampUnit::Micros);
     Ok(Arc::new(move |call: &Call<'_>| {
         let texts = call.texts(0)?;
         let patterns = call.texts(usize::from(!iso))?;
-        Ok(build_times(call.rows, unit, |row| {
-            let text = texts.get(row)?;
-            match &known {
+        try_build_times(call.rows, unit, |row| {
+            let Some(text) = texts.get(row) else { return Ok(None) };
+            Ok(match (&known, patterns.get(row)) {
                 _ if iso => tidemark_types::timestamp::parse(text, unit),
-                Some(pattern) => pattern.parse(text, unit),
-                None => TimestampPattern::compile(patterns.get(row)?).parse(text, unit),
-            }
-        }))
+                (Some(pattern), _) => pattern.parse(text, unit),
+                (None, Some(pattern)) => {
+                    TimestampPattern::compile(pattern).map_err(stopped)?.parse(text, unit)
+                }
+                (None, None) => None,
+            })
+        })
     }))
 }

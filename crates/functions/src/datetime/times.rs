@@ -8,7 +8,7 @@ use arrow::datatypes::{
 use datafusion::common::Result;
 use tidemark_types::timestamp::TimestampUnit;
 
-use crate::column::{Call, build, internal};
+use crate::column::{Call, build, internal, try_build};
 use crate::native::Kernel;
 use crate::resolve::ResolveError;
 
@@ -46,6 +46,19 @@ pub(super) fn build_times(
         TimestampUnit::Millis => build::<TimestampMillisecondType>(rows, value),
         TimestampUnit::Micros => build::<Us>(rows, value),
         TimestampUnit::Nanos => build::<Ns>(rows, value),
+    }
+}
+
+/// The same, for instants whose computation can fail.
+pub(super) fn try_build_times(
+    rows: usize,
+    unit: TimestampUnit,
+    value: impl FnMut(usize) -> Result<Option<i64>>,
+) -> Result<ArrayRef> {
+    match unit {
+        TimestampUnit::Millis => try_build::<TimestampMillisecondType>(rows, value),
+        TimestampUnit::Micros => try_build::<Us>(rows, value),
+        TimestampUnit::Nanos => try_build::<Ns>(rows, value),
     }
 }
 

@@ -2,6 +2,7 @@
 //! ([`crate::operator::Facts`]).
 
 pub(crate) mod bound;
+pub(crate) mod costly;
 pub(crate) mod decorrelate;
 pub(crate) mod fence;
 pub(crate) mod filter_scan;

@@ -2,26 +2,23 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_types::bounded::{self, folding};
+use tidemark_types::bounded::folding;
+
+use crate::error::check_stop;
 
 /// Asks, each time before the rule inside is applied, whether the statement goes on: for each node
 /// of a logical plan, once for a physical plan.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
-
-/// Fails once the statement that is being planned was stopped.
-pub(crate) fn check_stop() -> Result<()> {
-    bounded::check_stop().map_err(|error| DataFusionError::External(Box::new(error)))
-}
 
 impl AnalyzerRule for Stoppable<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {

@@ -13,7 +13,7 @@ use tidemark_storage::{TableSnapshot, TimeRange};
 
 use super::exec::{ScanParts, SliceScan};
 use super::time_filter;
-use crate::rules::stoppable::check_stop;
+use crate::error::check_stop;
 
 /// Name of the column of row identifiers; no column of a table can be called so.
 pub const ROW_ID: &str = "\u{1}row";

@@ -37,7 +37,9 @@ impl Storage {
             (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
         let owed = recovered.owed;
         let replayed = snapshot.lsn > generations.current.snapshot.lsn;
-        let frees = !removed.is_empty() || recovered.owed.is_much();
+        // What was replayed from one file is: the next start would add another.
+        let leaves_logs = replayed && recovered.replayed_logs > 1;
+        let frees = !removed.is_empty() || recovered.owed.is_much() || leaves_logs;
         let holds_older = recovered.holds_older;
         let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
         log.release(obsolete_logs);

@@ -23,8 +23,8 @@ use domain::Domain;
 use subquery::narrowed;
 
 use crate::conditions::all_of;
+use crate::error::check_stop;
 use crate::logical::LogicalNode;
-use crate::rules::stoppable::check_stop;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
 
 mod domain;

@@ -7,6 +7,7 @@ use tidemark_ast::{
 };
 use tidemark_border::Permission;
 use tidemark_storage::{ColumnSchema, PartitionFormat, TableSchema, TableSnapshot};
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
 
 use crate::binder::notice;
@@ -30,6 +31,7 @@ impl Binder<'_> {
         let snapshot = self.writable_table(table, first)?;
         let mut schema = snapshot.schema().as_ref().clone();
         for action in actions {
+            check_stop()?;
             self.note_action(&schema.name, action);
             match action {
                 AlterAction::AddColumn { column, if_not_exists } => {
