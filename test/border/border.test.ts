@@ -33,6 +33,22 @@ test('rows written are rows read', async (t) => {
   });
 });
 
+test('time that is over when a statement crosses is no time of it any more', async (t) => {
+  await withDatabase(async (database) => {
+    const late = { code: 'Timeout', message: 'timeout, query aborted [timeout=60000ms]' };
+    const terms = Array.from({ length: 200 }, (_, at) => `x + ${at}`).join();
+    const tree = Buffer.from(JSON.stringify(parse(`select ${terms} from long_sequence(1)`)));
+    const prepareAfter = (elapsedMs: number): ReturnType<typeof database.prepare> =>
+      database.prepare(tree, { user: 'admin', timeoutMs: 60_000, elapsedMs });
+    await t.throwsAsync(prepareAfter(60_000), late);
+    const statement = await prepareAfter(1);
+    const runAfter = (elapsedMs: number): ReturnType<typeof statement.execute> =>
+      statement.execute([], { rows: { format: 'json' }, timeoutMs: 60_000, elapsedMs });
+    await t.throwsAsync(runAfter(60_000), late);
+    t.is((await runAfter(1)).chunk?.rows, 1);
+  });
+});
+
 test('a small query is over before its caller waits, a large one is not', async (t) => {
   await withDatabase(async (database) => {
     await run(

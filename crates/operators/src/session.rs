@@ -24,12 +24,12 @@ use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
 use datafusion::physical_optimizer::ensure_coop::EnsureCooperative;
-use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
 use datafusion::physical_optimizer::output_requirements::OutputRequirements;
 use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::operator_statistics::StatisticsRegistry;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
@@ -44,7 +44,8 @@ use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
 use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
-use crate::rules::stoppable::Stoppable;
+use crate::rules::requirements::EnsureRequirements;
+use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use crate::scan::exec::PartRows;
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
@@ -142,7 +143,7 @@ pub fn physical_optimizer_rules(
         // Joins are planned undecided: picks the build side by row counts.
         (false, Arc::new(JoinSelection::new())),
         // Sorts and exchanges where an operator requires them.
-        (false, Arc::new(EnsureRequirements::new())),
+        (false, Arc::new(EnsureRequirements)),
         // Two aggregation steps in one partition are one too many.
         (true, Arc::new(CombinePartialFinalAggregate::new())),
         // Narrow columns inside filters instead of above them.
@@ -205,6 +206,7 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)
+        .set_bool("datafusion.optimizer.use_statistics_registry", true)
         .with_create_default_catalog_and_schema(false);
     if let Some(rows) = options.scan_part_rows {
         config = config.with_extension(Arc::new(PartRows(rows)));
@@ -215,6 +217,9 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
         .with_analyzer_rules(stoppable_analyzer_rules())
         .with_optimizer_rules(stoppable_optimizer_rules(options.optional_rules))
         .with_physical_optimizer_rules(stoppable_physical_rules(options.optional_rules))
+        .with_statistics_registry(StatisticsRegistry::with_providers(vec![Arc::new(
+            StoppableStatistics,
+        )]))
         .with_query_planner(Arc::new(TidemarkQueryPlanner))
         .build()
 }

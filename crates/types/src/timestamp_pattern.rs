@@ -151,7 +151,7 @@ impl TimestampPattern {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 format!(
-                    "timestamp pattern too long: {} bytes, {MOST_PATTERN_BYTES} are allowed",
+                    "a timestamp pattern of {} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed",
                     pattern.len()
                 ),
             ));
@@ -486,7 +486,10 @@ mod tests {
     fn patterns_have_a_greatest_length() {
         let many = MOST_PATTERN_BYTES;
         let refused = TimestampPattern::compile(&"y".repeat(many + 1)).unwrap_err();
-        assert_eq!(refused.message, "timestamp pattern too long: 1001 bytes, 1000 are allowed");
+        assert_eq!(
+            refused.message,
+            "a timestamp pattern of 1001 bytes: at most 1000 bytes are allowed"
+        );
         let digits = TimestampPattern::compile(&"y".repeat(many)).unwrap();
         let new_year_9999 = 253_370_764_800_000_000;
         let value = digits.parse(&"9".repeat(many), TimestampUnit::Micros);

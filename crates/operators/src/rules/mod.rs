@@ -8,4 +8,5 @@ pub(crate) mod fence;
 pub(crate) mod filter_scan;
 pub(crate) mod keep_time_order;
 pub(crate) mod push_filters;
+pub(crate) mod requirements;
 pub(crate) mod stoppable;

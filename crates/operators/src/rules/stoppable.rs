@@ -11,6 +11,10 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::operator_statistics::{
+    ExtendedStatistics, StatisticsProvider, StatisticsResult,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
 use tidemark_types::bounded::folding;
 
 use crate::error::check_stop;
@@ -19,6 +23,23 @@ use crate::error::check_stop;
 /// of a logical plan, once for a physical plan.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
+
+/// Statistics of plans for the choice of joins, which asks for them anew at each join.
+#[derive(Debug)]
+pub(crate) struct StoppableStatistics;
+
+impl StatisticsProvider for StoppableStatistics {
+    fn compute_statistics(
+        &self,
+        plan: &dyn ExecutionPlan,
+        inputs: &[ExtendedStatistics],
+    ) -> Result<StatisticsResult> {
+        check_stop()?;
+        let inputs: Vec<_> = inputs.iter().map(|input| Arc::clone(input.base_arc())).collect();
+        let computed = plan.statistics_from_inputs(&inputs, &StatisticsArgs::new())?;
+        Ok(StatisticsResult::Computed(ExtendedStatistics::new_arc(computed)))
+    }
+}
 
 impl AnalyzerRule for Stoppable<dyn AnalyzerRule + Send + Sync> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
 };
 use tidemark_operators::{SnapshotTable, check_lookups};
 use tidemark_storage::{TableSnapshot, TimeRange};
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
 use crate::binder::error;
@@ -19,6 +20,7 @@ use crate::binder::state::scope::{BaseScan, Relation, ScopeColumn};
 
 /// The expressions of each row.
 pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {
+    check_stop()?;
     check_lookups(exprs.len(), plan.schema().fields().len())?;
     Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection).map_err(error::plan)
 }
