@@ -64,6 +64,10 @@ const STATEMENTS: readonly string[] = [
   `select string_agg(${Y},',') from long_sequence(100000)`,
   `select string_distinct_agg(rpad(x::varchar,1000000,'y'),',') from long_sequence(100000)`,
   `select array_agg(${Y}) from long_sequence(100000)`,
+  `select array_agg(a) from (select array_build(1, 100000, 1.5) a from long_sequence(100000))`,
+  `select sum(array_count(a)) from (select case when x % 2 = 0 then array_build(1, 100000, 1.5) * 2
+    else null end a from long_sequence(100000))`,
+  `select array_build(1, 100000, 1.5) a, x from long_sequence(100000)`,
   `select i % 10, length(string_agg(rpad(v,1000000,'y'),',')) from bt sample by 1h`,
   `select mode(rpad(v,100000,'y')) from bt`,
   `select count_distinct(rpad(v,100000,'y')) from bt`,

@@ -138,7 +138,7 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, wanted) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
         let (array, wanted) = (arrays.get(row)?, wanted.get(row)?);
-        let place = text_array(array).iter().position(|item| item.as_deref() == Some(wanted))?;
+        let place = text_array(array).position(|item| item.as_deref() == Some(wanted))?;
         i32::try_from(place + 1).ok()
     }))
 }
@@ -151,7 +151,7 @@ fn item(call: &Call<'_>) -> Result<ArrayRef> {
             return false;
         };
         let place = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
-        let item = place.and_then(|place| text_array(array).into_iter().nth(place).flatten());
+        let item = place.and_then(|place| text_array(array).nth(place).flatten());
         out.push_str(item.as_deref().unwrap_or_default());
         item.is_some()
     })
@@ -161,7 +161,7 @@ fn item(call: &Call<'_>) -> Result<ArrayRef> {
 fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
-        i32::try_from(text_array(arrays.get(row)?).len()).ok().filter(|count| *count > 0)
+        i32::try_from(text_array(arrays.get(row)?).count()).ok().filter(|count| *count > 0)
     }))
 }
 
@@ -171,10 +171,10 @@ fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     build_text(call.rows, |row, out| {
         let Some(array) = arrays.get(row) else { return false };
         out.push('[');
-        for (index, item) in text_array(array).iter().enumerate() {
+        for (index, item) in text_array(array).enumerate() {
             out.push_str(if index == 0 { "" } else { "," });
             match item {
-                Some(item) => push_quoted(out, item),
+                Some(item) => push_quoted(out, &item),
                 None => out.push_str("null"),
             }
         }

@@ -13,7 +13,7 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::bounded::{has_long_literal, shared};
+use crate::bounded::{has_long_constant, shared};
 use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
 use crate::sample_by::groups::KeyPlan;
 use crate::sample_by::plan::AggregatePlan;
@@ -57,7 +57,7 @@ pub(crate) struct Lowering<'a> {
 impl Lowering<'_> {
     pub(crate) fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
         let props = self.session.execution_props();
-        if has_long_literal(expr)? {
+        if has_long_constant(expr)? {
             return create_physical_expr(&shared(expr.clone())?.data, schema, props, self.context);
         }
         create_physical_expr(expr, schema, props, self.context)
@@ -71,7 +71,7 @@ impl Lowering<'_> {
         schema: &SchemaRef,
     ) -> Result<AggregatePlan> {
         let props = self.session.execution_props();
-        let own = if has_long_literal(expr)? { Some(shared(expr.clone())?.data) } else { None };
+        let own = if has_long_constant(expr)? { Some(shared(expr.clone())?.data) } else { None };
         let expr = own.as_ref().unwrap_or(expr);
         let lowered =
             LoweredAggregateBuilder::new(expr, logical, schema, props, self.context).build()?;

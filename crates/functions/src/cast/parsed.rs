@@ -15,7 +15,7 @@ use tidemark_types::{SqlType, double_array};
 
 use super::mode::{CastMode, is_time};
 use crate::array::arrays::{build_arrays, failed};
-use crate::column::{Canonical, Lane, build, build_flags, internal, invalid, try_build};
+use crate::column::{Canonical, Lane, Texts, build, build_flags, internal, invalid, try_build};
 use crate::resolve::inconvertible_value;
 use crate::text::parse;
 
@@ -126,13 +126,12 @@ fn parse_column<T: Lane>(
     parse: impl Fn(&str) -> Option<T::Native>,
 ) -> Result<ArrayRef> {
     let strict = mode == CastMode::Insert || (mode.strict() && to != SqlType::Ipv4);
-    try_build::<T>(texts.len(), |row| {
-        if texts.is_null(row) {
-            return Ok(None);
-        }
-        match parse(texts.value(row)).filter(|value| !value.is_null_value()) {
-            None if strict && !means_null(texts.value(row), to) => {
-                let text = texts.value(row);
+    let rows = texts.len();
+    let texts = Texts::new(texts.clone(), false);
+    try_build::<T>(rows, |row| {
+        let Some(text) = texts.get(row) else { return Ok(None) };
+        match parse(text).filter(|value| !value.is_null_value()) {
+            None if strict && !means_null(text, to) => {
                 // What is written as one character is one.
                 let is_unit = mode == CastMode::Insert && text.encode_utf16().count() == 1;
                 let from = if is_unit { SqlType::Char } else { SqlType::String };

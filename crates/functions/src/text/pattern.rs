@@ -68,6 +68,9 @@ enum Syntax {
     Regex,
 }
 
+/// The most bytes of a pattern that needs an automaton: while it is read it takes 100 times as many.
+const MOST_PATTERN_BYTES: usize = 256 << 10;
+
 /// A compiled pattern; the simple shapes of LIKE need no automaton.
 enum Matcher {
     Equal(String),
@@ -98,7 +101,23 @@ impl Syntax {
     }
 }
 
+/// A regular expression of up to [`MOST_PATTERN_BYTES`].
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
+    check_length(pattern)?;
+    compiled(pattern)
+}
+
+fn check_length(pattern: &str) -> Result<(), String> {
+    let length = pattern.len();
+    if length > MOST_PATTERN_BYTES {
+        return Err(format!(
+            "a pattern of {length} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed"
+        ));
+    }
+    Ok(())
+}
+
+fn compiled(pattern: &str) -> Result<Regex, String> {
     // It takes long for some, and may be made for each row.
     account::check().map_err(|error| error.message)?;
     Regex::new(pattern).map_err(|error| {
@@ -133,6 +152,7 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
             (true, true) => Matcher::Inside(inner),
         });
     }
+    check_length(pattern)?;
     let mut translated = String::from(if any_case { "(?is)^" } else { "(?s)^" });
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
@@ -149,7 +169,7 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
         }
     }
     translated.push('$');
-    regex(&translated).map(Matcher::Regex)
+    compiled(&translated).map(Matcher::Regex)
 }
 
 fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {

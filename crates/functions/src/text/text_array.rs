@@ -1,17 +1,66 @@
 //! Arrays of the catalog of `PostgreSQL` are text here: `{a,"b c",NULL}`, or, of numbers, `1 2`.
 
+use std::str::{Chars, SplitWhitespace};
+
+use tidemark_types::account;
+
 use crate::text::bounded_text::BoundedText;
 
-/// The items; `None` for NULL.
+/// Items between two looks at whether the query may go on.
+const ITEMS_BETWEEN_CHECKS: usize = 16 * 1024;
+
+/// The items; `None` for NULL. They end where the query may not go on.
 #[must_use]
-pub fn text_array(text: &str) -> Vec<Option<String>> {
-    let Some(inner) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
-        return text.split_whitespace().map(|item| Some(item.to_owned())).collect();
+pub fn text_array(text: &str) -> TextArray<'_> {
+    let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let rest = match inner {
+        None => Rest::Words(text.split_whitespace()),
+        Some("") => Rest::Nothing,
+        Some(inner) => Rest::Letters(inner.chars()),
     };
-    let mut items = Vec::new();
+    TextArray { rest, yielded: 0 }
+}
+
+/// What is left of an array.
+#[derive(Debug)]
+pub struct TextArray<'a> {
+    rest: Rest<'a>,
+    yielded: usize,
+}
+
+#[derive(Debug)]
+enum Rest<'a> {
+    Words(SplitWhitespace<'a>),
+    Letters(Chars<'a>),
+    Nothing,
+}
+
+impl Iterator for TextArray<'_> {
+    type Item = Option<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.yielded += 1;
+        if self.yielded.is_multiple_of(ITEMS_BETWEEN_CHECKS) && account::check().is_err() {
+            return None;
+        }
+        match &mut self.rest {
+            Rest::Words(words) => words.next().map(|word| Some(word.to_owned())),
+            Rest::Nothing => None,
+            Rest::Letters(letters) => {
+                let (item, ends) = next_item(letters);
+                if ends {
+                    self.rest = Rest::Nothing;
+                }
+                Some(item)
+            }
+        }
+    }
+}
+
+/// The item up to the next comma, and whether it is the last one.
+fn next_item(letters: &mut Chars<'_>) -> (Option<String>, bool) {
     let mut item = String::new();
     let (mut quoted, mut was_quoted) = (false, false);
-    let mut letters = inner.chars();
     while let Some(letter) = letters.next() {
         match letter {
             '\\' => item.extend(letters.next()),
@@ -19,17 +68,11 @@ pub fn text_array(text: &str) -> Vec<Option<String>> {
                 quoted = !quoted;
                 was_quoted = true;
             }
-            ',' if !quoted => {
-                items.push(finished(std::mem::take(&mut item), was_quoted));
-                was_quoted = false;
-            }
+            ',' if !quoted => return (finished(item, was_quoted), false),
             other => item.push(other),
         }
     }
-    if !inner.is_empty() {
-        items.push(finished(item, was_quoted));
-    }
-    items
+    (finished(item, was_quoted), true)
 }
 
 fn finished(item: String, was_quoted: bool) -> Option<String> {
@@ -79,10 +122,13 @@ mod tests {
         let mut expected: Vec<Option<String>> =
             items.iter().map(|item| Some((*item).to_owned())).collect();
         expected.push(None);
-        assert_eq!(text_array(list.get().unwrap()), expected);
-        assert_eq!(text_array("{}"), Vec::new());
-        assert_eq!(text_array("{ 1, 2 }"), vec![Some("1".to_owned()), Some("2".to_owned())]);
-        assert_eq!(text_array("1 2"), vec![Some("1".to_owned()), Some("2".to_owned())]);
-        assert_eq!(text_array("{NULL,\"NULL\"}"), vec![None, Some("NULL".to_owned())]);
+        let items = |text: &str| text_array(text).collect::<Vec<_>>();
+        assert_eq!(items(list.get().unwrap()), expected);
+        assert_eq!(items("{}"), Vec::new());
+        let empty = Some(String::new());
+        assert_eq!(items("{,}"), vec![empty.clone(), empty]);
+        assert_eq!(items("{ 1, 2 }"), vec![Some("1".to_owned()), Some("2".to_owned())]);
+        assert_eq!(items("1 2"), vec![Some("1".to_owned()), Some("2".to_owned())]);
+        assert_eq!(items("{NULL,\"NULL\"}"), vec![None, Some("NULL".to_owned())]);
     }
 }

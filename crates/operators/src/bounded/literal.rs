@@ -1,6 +1,7 @@
 //! Long constants. A literal among the outputs of an operator becomes a column of as many copies as
-//! the batch has rows; one of a megabyte fills the memory. Here it becomes a column of views that
-//! share one text.
+//! the batch has rows; one of a megabyte fills the memory. Here a text becomes a column of views
+//! that share it, and an array, which has to be copied, asks for the room first. Arrays that
+//! planning leaves to be computed, since they are long, are such constants too.
 
 use std::sync::Arc;
 
@@ -8,15 +9,15 @@ use arrow_array::{Array, UInt32Array};
 use arrow_schema::DataType;
 use datafusion::arrow::compute::take;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
-use tidemark_types::account;
+use tidemark_types::{EngineError, account};
 
 use crate::error::engine_error;
 
@@ -43,7 +44,7 @@ impl OptimizerRule for ShareLiterals {
     ) -> Result<Transformed<LogicalPlan>> {
         let mut has_long = false;
         plan.apply_expressions(|expr| {
-            has_long |= has_long_literal(expr)?;
+            has_long |= has_long_constant(expr)?;
             Ok(TreeNodeRecursion::Continue)
         })?;
         if !has_long {
@@ -70,23 +71,59 @@ fn is_long(value: &ScalarValue) -> bool {
     }
 }
 
-/// Whether an expression has a long literal somewhere.
-pub(crate) fn has_long_literal(expr: &Expr) -> Result<bool> {
-    expr.exists(|expr| Ok(matches!(expr, Expr::Literal(value, _) if is_long(value))))
+/// Whether an expression has a constant somewhere that is long, or may be.
+pub(crate) fn has_long_constant(expr: &Expr) -> Result<bool> {
+    expr.exists(|expr| {
+        Ok(match expr {
+            Expr::Literal(value, _) => is_long(value),
+            Expr::ScalarFunction(call) => is_computed_array(call)?,
+            _ => false,
+        })
+    })
 }
 
-/// The expression with its long literals shared. Those that are arguments stay: functions read a
+/// Whether a call computes the same array for all rows.
+fn is_computed_array(call: &ScalarFunction) -> Result<bool> {
+    let is_shared = call.func.inner().downcast_ref::<SharedCall>().is_some();
+    if is_shared || call.args.is_empty() {
+        return Ok(false);
+    }
+    for arg in &call.args {
+        let varies = arg.exists(|part| {
+            let is_column = matches!(part, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+            Ok(is_column || part.is_volatile_node())
+        })?;
+        if varies {
+            return Ok(false);
+        }
+    }
+    let call = Expr::ScalarFunction(call.clone());
+    let is_array = |returned| matches!(returned, DataType::Struct(_));
+    Ok(!call.is_volatile_node() && call.get_type(&DFSchema::empty()).is_ok_and(is_array))
+}
+
+/// The expression with its long constants shared. Those that are arguments stay: functions read a
 /// constant as one value.
 pub(crate) fn shared(expr: Expr) -> Result<Transformed<Expr>> {
+    let changed = |func: ScalarUDF, args: Vec<Expr>| {
+        let call = ScalarFunction::new_udf(Arc::new(func), args);
+        Ok(Transformed::new(Expr::ScalarFunction(call), true, TreeNodeRecursion::Jump))
+    };
     expr.transform_down(|expr| match expr {
         Expr::Literal(value, _) if is_long(&value) => {
-            let literal = SharedLiteral::new(value);
-            let call = ScalarFunction::new_udf(Arc::new(ScalarUDF::from(literal)), Vec::new());
-            Ok(Transformed::yes(Expr::ScalarFunction(call)))
+            changed(SharedLiteral::new(value).into(), Vec::new())
+        }
+        Expr::ScalarFunction(call) if is_computed_array(&call)? => {
+            let call = Expr::ScalarFunction(call);
+            let returns = call.get_type(&DFSchema::empty())?;
+            changed(SharedCall::new(returns).into(), vec![call])
         }
         Expr::ScalarFunction(call) => {
             let argument = |argument: Expr| match argument {
                 literal @ Expr::Literal(..) => Ok(literal),
+                Expr::ScalarFunction(call) if is_computed_array(&call)? => {
+                    Ok(Expr::ScalarFunction(call))
+                }
                 other => shared(other).map(|changed| changed.data),
             };
             let args = call.args.into_iter().map(argument).collect::<Result<_>>()?;
@@ -125,12 +162,52 @@ impl ScalarUDFImpl for SharedLiteral {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let one = self.value.to_array()?;
-        if *one.data_type() != DataType::Utf8View {
-            let bytes = one.get_array_memory_size().saturating_mul(args.number_rows);
-            account::room(bytes).map_err(engine_error)?;
-        }
-        let rows = UInt32Array::from_value(0, args.number_rows);
-        Ok(ColumnarValue::Array(take(one.as_ref(), &rows, None)?))
+        repeated(&self.value, args.number_rows)
     }
+}
+
+/// An array that is the same for all rows, as a function of the call that computes it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SharedCall {
+    returns: DataType,
+    signature: Signature,
+}
+
+impl SharedCall {
+    fn new(returns: DataType) -> Self {
+        Self { returns, signature: Signature::any(1, Volatility::Stable) }
+    }
+}
+
+impl ScalarUDFImpl for SharedCall {
+    fn name(&self) -> &'static str {
+        "constant"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.returns.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.as_slice() {
+            [ColumnarValue::Scalar(value)] => repeated(value, args.number_rows),
+            [ColumnarValue::Array(_)] => Ok(args.args[0].clone()),
+            _ => Err(engine_error(EngineError::internal("a constant of several calls"))),
+        }
+    }
+}
+
+/// A column of one value. Fails where there is no room for it.
+fn repeated(value: &ScalarValue, rows: usize) -> Result<ColumnarValue> {
+    let one = value.to_array()?;
+    if *one.data_type() != DataType::Utf8View {
+        let bytes = one.get_array_memory_size().saturating_mul(rows);
+        account::room(bytes).map_err(engine_error)?;
+    }
+    let rows = UInt32Array::from_value(0, rows);
+    Ok(ColumnarValue::Array(take(one.as_ref(), &rows, None)?))
 }

@@ -8,4 +8,4 @@ pub(crate) mod stream;
 
 pub use bytes::{cell_bytes, rows_of_bytes};
 pub use literal::ShareLiterals;
-pub(crate) use literal::{has_long_literal, shared};
+pub(crate) use literal::{has_long_constant, shared};

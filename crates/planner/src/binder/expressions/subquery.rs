@@ -223,9 +223,8 @@ impl Binder<'_> {
     fn in_array(&mut self, array: Typed, item: Typed, position: Span) -> EngineResult<Typed> {
         let array = self.array_beside(array, &item)?;
         if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
-            let mut items = text_array(text);
             // Null is no item's equal.
-            items.retain(Option::is_some);
+            let items = text_array(text).filter(Option::is_some).collect();
             return self.any_of(&item, items, position);
         }
         // Arrays of the catalog are text.
@@ -254,7 +253,7 @@ impl Binder<'_> {
             return self.in_array(array, item.clone(), position);
         };
         let is_list = text.starts_with('{') && text.ends_with('}');
-        let items = if is_list { text_array(text) } else { vec![Some(text.to_owned())] };
+        let items = if is_list { text_array(text).collect() } else { vec![Some(text.to_owned())] };
         self.any_of(item, items, position)
     }
 
