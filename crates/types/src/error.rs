@@ -108,12 +108,26 @@ pub struct EngineError {
 /// Result of everything that can fail in the engine.
 pub type EngineResult<T> = Result<T, EngineError>;
 
+/// The most bytes of a message.
+const MOST_MESSAGE_BYTES: usize = 4 << 10;
+
+/// The beginning of a message that is too long, and how long it was.
+fn bounded_message(mut message: String) -> String {
+    let length = message.len();
+    if length > MOST_MESSAGE_BYTES {
+        message.truncate(message.floor_char_boundary(MOST_MESSAGE_BYTES));
+        message.push_str(&format!("… [message={length} bytes]"));
+        message.shrink_to_fit();
+    }
+    message
+}
+
 impl EngineError {
-    /// An error without a position.
+    /// An error without a position. A message that quotes a long value is cut.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: bounded_message(message.into()),
             span: None,
             detail: None,
             hint: None,
@@ -179,6 +193,18 @@ impl EngineError {
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EngineError, ErrorCode, MOST_MESSAGE_BYTES};
+
+    #[test]
+    fn a_message_that_quotes_a_long_value_is_cut() {
+        let error = EngineError::new(ErrorCode::InvalidValue, "é".repeat(1 << 20));
+        assert!(error.message.len() < MOST_MESSAGE_BYTES + 64);
+        assert!(error.message.ends_with("é… [message=2097152 bytes]"), "{}", error.message);
     }
 }
 

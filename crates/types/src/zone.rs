@@ -5,6 +5,9 @@ use chrono_tz::Tz;
 
 use crate::timestamp::parse_offset;
 
+/// The most bytes of a name, and of the space around it.
+const LONGEST_NAME: usize = 256;
+
 /// A rule that turns UTC into local clock readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Zone {
@@ -19,6 +22,9 @@ impl Zone {
     /// case ignored. `None` when there is no such zone.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        if text.len() > LONGEST_NAME {
+            return None;
+        }
         let text = text.trim();
         if let Some(offset) = parse_offset(&text.to_ascii_uppercase()) {
             return Some(Self::Fixed(offset));

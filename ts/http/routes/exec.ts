@@ -44,6 +44,8 @@ import {
 } from '../response/statement-answer.js';
 
 const NO_BYTES = Buffer.alloc(0);
+/** Rows that leave in one piece with their head: to copy more of them takes others' time. */
+const MOST_JOINED_BYTES = 1024 * 1024;
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session'];
 
 export function execRoute(services: HttpServices, paths: HttpPaths): Route {
@@ -146,7 +148,7 @@ class Execution {
     const { description } = this.#statement;
     const first = reply.chunk?.bytes ?? NO_BYTES;
     const head = this.#head(description, chosen);
-    if (reply.summary === null) {
+    if (reply.summary === null || first.length > MOST_JOINED_BYTES) {
       await this.#streamRows(reply, range, head, first);
       return;
     }
@@ -192,13 +194,19 @@ class Execution {
       context.state.timeouts.sendMs,
     );
     try {
-      await writer.write(Buffer.concat([Buffer.from(head), first]));
+      if (first.length > MOST_JOINED_BYTES) {
+        await writer.write(head);
+        await writer.write(first);
+      } else {
+        await writer.write(Buffer.concat([Buffer.from(head), first]));
+      }
       let chunk = (await stream?.next()) ?? null;
       while (chunk !== null) {
         await writer.write(chunk.bytes);
         chunk = (await stream?.next()) ?? null;
       }
-      writer.end(stream === null ? '],"count":0}' : this.#tail(stream.summary(), range));
+      const summary = reply.summary ?? stream?.summary() ?? null;
+      writer.end(summary === null ? '],"count":0}' : this.#tail(summary, range));
     } catch (error) {
       stream?.cancel();
       if (!(error instanceof ClientGone)) {
