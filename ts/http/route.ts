@@ -47,7 +47,7 @@ export interface TransferTimeouts {
 }
 
 /** A statement as a request has it. */
-export interface AskedStatement {
+interface AskedStatement {
   readonly text: string;
   /** When it was there whole, by `performance.now()`: its time limit begins. */
   readonly sinceMs: number;

@@ -112,14 +112,13 @@ pub type EngineResult<T> = Result<T, EngineError>;
 const MOST_MESSAGE_BYTES: usize = 4 << 10;
 
 /// The beginning of a message that is too long, and how long it was.
-fn bounded_message(mut message: String) -> String {
+fn bounded_message(message: String) -> String {
     let length = message.len();
-    if length > MOST_MESSAGE_BYTES {
-        message.truncate(message.floor_char_boundary(MOST_MESSAGE_BYTES));
-        message.push_str(&format!("… [message={length} bytes]"));
-        message.shrink_to_fit();
+    if length <= MOST_MESSAGE_BYTES {
+        return message;
     }
-    message
+    let kept = &message[..message.floor_char_boundary(MOST_MESSAGE_BYTES)];
+    format!("{kept}… [message={length} bytes]")
 }
 
 impl EngineError {

@@ -151,7 +151,8 @@ impl TimestampPattern {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 format!(
-                    "a timestamp pattern of {} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed",
+                    "a timestamp pattern of {} bytes: at most {MOST_PATTERN_BYTES} bytes are \
+                     allowed",
                     pattern.len()
                 ),
             ));

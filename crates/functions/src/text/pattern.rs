@@ -68,7 +68,7 @@ enum Syntax {
     Regex,
 }
 
-/// The most bytes of a pattern that needs an automaton: while it is read it takes 100 times as many.
+/// The most bytes of a pattern that needs an automaton: reading it takes 100 times as many.
 const MOST_PATTERN_BYTES: usize = 256 << 10;
 
 /// A compiled pattern; the simple shapes of LIKE need no automaton.

@@ -1,4 +1,4 @@
-//! Rules of `DataFusion` that are left out where they take seconds: nothing can stop them meanwhile.
+//! Rules of `DataFusion` that are left out where they take seconds: nothing stops them meanwhile.
 
 use std::sync::Arc;
 

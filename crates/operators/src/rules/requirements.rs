@@ -11,17 +11,15 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::enforce_distribution::{
     DistributionContext, PlanWithKeyRequirements, adjust_input_keys_ordering, ensure_distribution,
 };
-use datafusion::physical_optimizer::ensure_requirements::enforce_sorting::replace_with_order_preserving_variants::{
-    OrderPreservationContext, replace_with_order_preserving_variants,
-};
-use datafusion::physical_optimizer::ensure_requirements::enforce_sorting::sort_pushdown::{
-    SortPushDown, assign_initial_requirements, pushdown_sorts,
-};
 use datafusion::physical_optimizer::ensure_requirements::enforce_sorting::{
     PlanWithCorrespondingCoalescePartitions, PlanWithCorrespondingSort, ensure_sorting,
-    parallelize_sorts, replace_with_partial_sort,
+    parallelize_sorts, replace_with_order_preserving_variants as order_preserving,
+    replace_with_partial_sort, sort_pushdown,
 };
 use datafusion::physical_plan::ExecutionPlan;
+
+use order_preserving::{OrderPreservationContext, replace_with_order_preserving_variants};
+use sort_pushdown::{SortPushDown, assign_initial_requirements, pushdown_sorts};
 
 use crate::error::check_stop;
 
