@@ -224,7 +224,7 @@ impl Binder<'_> {
         let array = self.array_beside(array, &item)?;
         if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
             // Null is no item's equal.
-            let items = text_array(text).filter(Option::is_some).collect();
+            let items = text_array(text).flatten().map(Some).collect();
             return self.any_of(&item, items, position);
         }
         // Arrays of the catalog are text.
