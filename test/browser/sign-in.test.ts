@@ -1,4 +1,7 @@
 /** Signing in with a name and a password, in Chromium. */
+import type { Request } from 'playwright-core';
+
+import { until } from '../until.js';
 import { seriousViolations } from './axe.js';
 import { statementOf } from './console-page.js';
 import { browserTest, openBrowser, Person, serverFor } from './person.js';
@@ -98,6 +101,10 @@ browserTest('below a path of its own everything works, and the cookie stays ther
 browserTest('a session that ends asks for it once, and the draft stays', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
+  const asked = new Set<Request>();
+  joe.page.on('request', (request) => asked.add(request));
+  joe.page.on('requestfinished', (request) => asked.delete(request));
+  joe.page.on('requestfailed', (request) => asked.delete(request));
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
@@ -110,6 +117,8 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
     }
     await route.continue();
   });
+  const sent = [...asked];
+  await until(() => sent.every((request) => !asked.has(request)), 'what was asked is answered');
   await joe.forgetSession();
   t.is(await joe.query('SELECT 43 AS answer'), 'failed');
   refused();
