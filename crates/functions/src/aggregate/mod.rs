@@ -7,6 +7,7 @@
 
 mod arrays;
 mod decimal;
+mod distinct;
 mod edge;
 mod fold;
 mod integer;
@@ -20,6 +21,7 @@ mod values;
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
@@ -185,7 +187,9 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
             // Equal texts under different keys cannot be: a dictionary's values are distinct,
             // but a computed symbol may come with several dictionaries.
             let read = if distinct && *only == SqlType::Symbol { SqlType::Varchar } else { *only };
-            unordered(count_udaf(), vec![read], SqlType::Long)
+            let is_text = read.arrow_type() == DataType::Utf8View;
+            let udaf = if distinct && is_text { distinct::count_texts() } else { count_udaf() };
+            unordered(udaf, vec![read], SqlType::Long)
         }
         _ => return None,
     };

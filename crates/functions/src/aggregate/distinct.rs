@@ -1,0 +1,357 @@
+//! Distinct texts of many groups: one table for all of them. `DataFusion` has a table of 33 KB for
+//! each group, so that a batch of a few thousand groups took more than a query may hold.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, StringViewArray,
+    StringViewBuilder,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::hash_utils::RandomState;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature,
+};
+use hashbrown::HashTable;
+use tidemark_types::account;
+
+use crate::column::stopped;
+
+/// `count(DISTINCT text)`: as `DataFusion` counts for one group, and here for many.
+pub(super) fn count_texts() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::from(CountTexts { count: count_udaf() }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CountTexts {
+    count: Arc<AggregateUDF>,
+}
+
+impl AggregateUDFImpl for CountTexts {
+    fn name(&self) -> &str {
+        self.count.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.count.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.count.return_type(types)
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.count.is_nullable()
+    }
+
+    fn default_value(&self, data_type: &DataType) -> Result<ScalarValue> {
+        self.count.default_value(data_type)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.count.state_fields(args)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.count.accumulator(args)
+    }
+
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        self.count.create_sliding_accumulator(args)
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        _: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(DistinctTexts::default()))
+    }
+}
+
+/// Bytes of a block of texts; a longer text has one of its own.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Rows between two looks at whether the query may go on.
+const ROWS_BETWEEN_CHECKS: usize = 1024;
+
+/// A text that a group has.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// Of the text alone.
+    hash: u64,
+    group: usize,
+    block: u32,
+    start: u32,
+    length: u32,
+}
+
+impl Entry {
+    /// Where it belongs in the table.
+    fn place(&self) -> u64 {
+        place(self.hash, self.group)
+    }
+}
+
+/// Texts of one hash in many groups must not lie behind each other.
+fn place(hash: u64, group: usize) -> u64 {
+    hash ^ (group as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[derive(Default)]
+struct DistinctTexts {
+    seen: HashTable<Entry>,
+    blocks: Vec<Vec<u8>>,
+    block_bytes: usize,
+    counts: Vec<i64>,
+    hasher: RandomState,
+}
+
+impl DistinctTexts {
+    fn insert(&mut self, group: usize, text: &[u8]) -> Result<()> {
+        self.insert_hashed(self.hasher.hash_one(text), group, text)
+    }
+
+    fn insert_hashed(&mut self, hash: u64, group: usize, text: &[u8]) -> Result<()> {
+        let is_same = |entry: &Entry| {
+            entry.hash == hash && entry.group == group && text_of(&self.blocks, entry) == text
+        };
+        if self.seen.find(place(hash, group), is_same).is_some() {
+            return Ok(());
+        }
+        if self.seen.len() == self.seen.capacity() {
+            // It doubles, and the former table stays until it is copied.
+            account::room(2 * self.seen.allocation_size()).map_err(stopped)?;
+        }
+        let (block, start) = self.keep(text)?;
+        let entry = Entry { hash, group, block, start, length: text.len() as u32 };
+        self.seen.insert_unique(entry.place(), entry, Entry::place);
+        self.counts[group] += 1;
+        Ok(())
+    }
+
+    /// Copies a text to where there is room; its block and its start.
+    fn keep(&mut self, text: &[u8]) -> Result<(u32, u32)> {
+        let has_room = |block: &Vec<u8>| block.capacity() - block.len() >= text.len();
+        if !self.blocks.last().is_some_and(has_room) {
+            let bytes = text.len().max(BLOCK_BYTES);
+            account::room(bytes).map_err(stopped)?;
+            self.blocks.push(Vec::with_capacity(bytes));
+            self.block_bytes += bytes;
+        }
+        let block = self.blocks.len() - 1;
+        let bytes = &mut self.blocks[block];
+        let start = bytes.len();
+        bytes.extend_from_slice(text);
+        Ok((block as u32, start as u32))
+    }
+
+    /// Takes the counts of groups that are done out.
+    fn taken(&mut self, emit_to: EmitTo) -> Vec<i64> {
+        emit_to.take_needed(&mut self.counts)
+    }
+
+    /// Forgets the texts of the first groups; the others' numbers begin with 0 then.
+    fn forget(&mut self, emit_to: EmitTo) -> Result<()> {
+        let seen = std::mem::take(&mut self.seen);
+        let blocks = std::mem::take(&mut self.blocks);
+        self.block_bytes = 0;
+        let EmitTo::First(first) = emit_to else { return Ok(()) };
+        let mut counts = std::mem::take(&mut self.counts);
+        counts.fill(0);
+        self.counts = counts;
+        for entry in seen.into_iter().filter(|entry| entry.group >= first) {
+            self.insert_hashed(entry.hash, entry.group - first, text_of(&blocks, &entry))?;
+        }
+        Ok(())
+    }
+}
+
+fn text_of<'a>(blocks: &'a [Vec<u8>], entry: &Entry) -> &'a [u8] {
+    &blocks[entry.block as usize][entry.start as usize..][..entry.length as usize]
+}
+
+/// Lists of texts, as `count` exchanges them.
+fn lists(lengths: impl IntoIterator<Item = usize>, texts: StringViewArray) -> Result<ArrayRef> {
+    let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(item, offsets, Arc::new(texts), None)?))
+}
+
+impl GroupsAccumulator for DistinctTexts {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.counts.resize(total_num_groups, 0);
+        let texts = values[0].as_string_view();
+        for (row, &group) in group_indices.iter().enumerate() {
+            if row.is_multiple_of(ROWS_BETWEEN_CHECKS) {
+                account::check().map_err(stopped)?;
+            }
+            if texts.is_valid(row) && is_wanted(filter, row) {
+                self.insert(group, texts.value(row).as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let counts = self.taken(emit_to);
+        self.forget(emit_to)?;
+        Ok(Arc::new(Int64Array::from(counts)))
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let counts = self.taken(emit_to);
+        let mut entries: Vec<Entry> =
+            self.seen.iter().filter(|entry| entry.group < counts.len()).copied().collect();
+        entries.sort_unstable_by_key(|entry| entry.group);
+        let mut texts = StringViewBuilder::with_capacity(entries.len());
+        for entry in &entries {
+            // What came in was text.
+            texts.append_value(String::from_utf8_lossy(text_of(&self.blocks, entry)));
+        }
+        let lengths = counts.iter().map(|&count| count as usize);
+        let state = lists(lengths, texts.finish())?;
+        self.forget(emit_to)?;
+        Ok(vec![state])
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.counts.resize(total_num_groups, 0);
+        let lists = values[0].as_list::<i32>();
+        let texts = lists.values().as_string_view();
+        let offsets = lists.value_offsets();
+        for (row, &group) in group_indices.iter().enumerate() {
+            account::check().map_err(stopped)?;
+            for at in offsets[row] as usize..offsets[row + 1] as usize {
+                if texts.is_valid(at) {
+                    self.insert(group, texts.value(at).as_bytes())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let texts = values[0].as_string_view();
+        let wanted: Vec<bool> =
+            (0..texts.len()).map(|row| texts.is_valid(row) && is_wanted(filter, row)).collect();
+        let mut kept = StringViewBuilder::with_capacity(texts.len());
+        for (row, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            kept.append_value(texts.value(row));
+        }
+        Ok(vec![lists(wanted.into_iter().map(usize::from), kept.finish())?])
+    }
+
+    fn size(&self) -> usize {
+        self.seen.allocation_size() + self.block_bytes + self.counts.capacity() * size_of::<i64>()
+    }
+}
+
+fn is_wanted(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    type Model = BTreeMap<usize, BTreeSet<String>>;
+
+    /// Texts of some lengths, nulls among them, in some groups.
+    fn rows(seed: usize) -> (ArrayRef, Vec<usize>, BooleanArray, Model) {
+        let (mut texts, mut groups, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut model = Model::new();
+        for at in 0..5_000_usize {
+            let mixed = (at + seed).wrapping_mul(0x9e37_79b9) >> 7;
+            let (group, is_wanted) = (mixed % 37, !mixed.is_multiple_of(5));
+            let text = (!mixed.is_multiple_of(11))
+                .then(|| "é".repeat(mixed % 13) + &(mixed % 101).to_string());
+            if let (Some(text), true) = (&text, is_wanted) {
+                model.entry(group).or_default().insert(text.clone());
+            }
+            texts.push(text);
+            groups.push(group);
+            wanted.push(is_wanted);
+        }
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter(texts));
+        (texts, groups, BooleanArray::from(wanted), model)
+    }
+
+    fn counts(array: &ArrayRef) -> Vec<i64> {
+        array.as_primitive::<arrow::datatypes::Int64Type>().values().to_vec()
+    }
+
+    fn expected(model: &Model) -> Vec<i64> {
+        (0..37).map(|group| model.get(&group).map_or(0, BTreeSet::len) as i64).collect()
+    }
+
+    #[test]
+    fn texts_count_once_a_group_however_they_come() {
+        let (texts, groups, wanted, model) = rows(1);
+        let (more, more_groups, more_wanted, more_model) = rows(7);
+        let mut both = model.clone();
+        for (group, texts) in more_model {
+            both.entry(group).or_default().extend(texts);
+        }
+
+        let mut one = DistinctTexts::default();
+        one.update_batch(&[Arc::clone(&texts)], &groups, Some(&wanted), 37).unwrap();
+        one.update_batch(&[Arc::clone(&more)], &more_groups, Some(&more_wanted), 37).unwrap();
+        assert!(one.size() > 0);
+        // The first ones, then the others, which keep what they have.
+        let first = counts(&one.evaluate(EmitTo::First(10)).unwrap());
+        let rest = counts(&one.evaluate(EmitTo::All).unwrap());
+        assert_eq!([first, rest].concat(), expected(&both));
+        assert!(one.seen.is_empty() && one.blocks.is_empty());
+
+        // In parts whose states are merged: some as lists of groups, some row by row.
+        let mut part = DistinctTexts::default();
+        part.update_batch(&[texts], &groups, Some(&wanted), 37).unwrap();
+        let mut whole = DistinctTexts::default();
+        let head = part.state(EmitTo::First(20)).unwrap();
+        whole.merge_batch(&head, &(0..20).collect::<Vec<_>>(), 37).unwrap();
+        let tail = part.state(EmitTo::All).unwrap();
+        whole.merge_batch(&tail, &(20..37).collect::<Vec<_>>(), 37).unwrap();
+        let rows = part.convert_to_state(&[more], Some(&more_wanted)).unwrap();
+        whole.merge_batch(&rows, &more_groups, 37).unwrap();
+        assert_eq!(counts(&whole.evaluate(EmitTo::All).unwrap()), expected(&both));
+    }
+
+    #[test]
+    fn many_groups_of_one_text_take_little() {
+        let groups: Vec<usize> = (0..100_000).collect();
+        let texts: ArrayRef =
+            Arc::new(StringViewArray::from_iter_values(groups.iter().map(|_| "x")));
+        let mut all = DistinctTexts::default();
+        all.update_batch(&[texts], &groups, None, groups.len()).unwrap();
+        assert!(all.size() < 100 * groups.len(), "{} bytes", all.size());
+        assert_eq!(counts(&all.evaluate(EmitTo::All).unwrap()), vec![1; groups.len()]);
+    }
+}
