@@ -6,7 +6,6 @@ import {
   type Chunk,
   type Database,
   DatabaseError,
-  type ExecuteOptions,
   type ExecuteReply,
   type StatementDescription,
   type Summary,
@@ -15,6 +14,7 @@ import { fakeStatement } from '../fake-statement.js';
 import type {
   ActiveQuery,
   Appender,
+  ExecuteOptions,
   Statement,
   StatementContext,
   Transaction,
@@ -35,6 +35,8 @@ interface Journal {
   closed: number;
   /** Texts bound. */
   prepared: string[];
+  /** What each was given: its limit, and what of that was over. */
+  bounds: Record<'timeoutMs' | 'elapsedMs', number | undefined>[];
   /** The catalog moved once already. */
   moved: boolean;
   /** What statements say when asked. */
@@ -60,6 +62,7 @@ export function fakeDatabase(): FakeDatabase {
     cancelled: 0,
     closed: 0,
     prepared: [],
+    bounds: [],
     moved: false,
     current: true,
   };
@@ -108,6 +111,8 @@ function prepare(
     return Promise.reject(new DatabaseError({ code: 'TableNotFound', message, start: 0 }));
   }
   journal.prepared.push(text);
+  const { timeoutMs, elapsedMs } = context;
+  journal.bounds.push({ timeoutMs, elapsedMs });
   return Promise.resolve({
     description: describe(text),
     execute: async (_parameters, options) => {

@@ -73,6 +73,18 @@ test('a moved catalog is prepared again once', async (t) => {
   t.deepEqual(database.journal.prepared, ['replan', 'replan']);
 });
 
+test('a statement that is bound again has what is left of its time', async (t) => {
+  const database = fakeDatabase();
+  const host = new SessionHost({ database, parse: fakeParse });
+  const session = host.open({ name: 'u', readOnly: false });
+  const statement = await session.prepare('replan', undefined, { timeoutMs: 900, elapsedMs: 5 });
+  await statement.execute([], ROWS, { timeoutMs: 800, elapsedMs: 300 });
+  const [first, again] = database.journal.bounds;
+  t.deepEqual(first, { timeoutMs: 900, elapsedMs: 5 });
+  t.is(again?.timeoutMs, 800);
+  t.true((again?.elapsedMs ?? 0) >= 300);
+});
+
 test('a catalog that moves each time ends the statement', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });

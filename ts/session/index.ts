@@ -13,11 +13,12 @@ export {
 export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
+export { timeBounds, type TimeBounds } from './time-bounds.js';
 export {
   type Actor,
-  msSince,
   type ParameterTypes,
   PreparedStatement,
+  type RowOptions,
   Session,
   SessionHost,
   type ServerStatements,
@@ -42,7 +43,6 @@ export type {
   Access,
   Chunk,
   Database,
-  ExecuteOptions,
   ExecuteReply,
   ListedRows,
   Owner,

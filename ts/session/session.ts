@@ -37,6 +37,7 @@ import {
   typesWithResults,
 } from './operations.js';
 import { withoutSecrets } from './secrets.js';
+import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 import { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
 
 /** How often a statement runs at most when its tables change each time before it does. */
@@ -64,14 +65,14 @@ export type ParameterTypes = readonly (string | null)[];
  * How a statement runs. A function is for callers that have not sent the shape of the rows yet:
  * it is asked again when the statement was bound anew to tables that have changed.
  */
-type Execute = ExecuteOptions | ((description: StatementDescription) => ExecuteOptions);
+type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
+
+/** Which rows of a statement, in which form. */
+export type RowOptions = Omit<ExecuteOptions, Bounds>;
 
 /** What ends a preparation before it is done. */
-interface PrepareOptions {
-  readonly timeoutMs?: number | undefined;
-  /** Milliseconds of it that are over. */
-  readonly elapsedMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+interface PrepareOptions extends TimeBounds {
+  readonly signal?: AbortSignal;
 }
 
 /** Statements of one kind that the server runs and the engine does not: COPY, GRANT. */
@@ -211,7 +212,7 @@ export class Session implements Actor {
   async prepare(
     text: string | ParsedStatement,
     parameterTypes?: ParameterTypes,
-    options: PrepareOptions = {},
+    options: PrepareOptions = ALL_TIME,
   ): Promise<PreparedStatement> {
     const parsed = typeof text === 'string' ? this.read(text) : text;
     if (parsed.dispatch.runner === 'session') {
@@ -290,9 +291,14 @@ export class PreparedStatement {
   }
 
   /** Runs once; rights are checked at every execution. */
-  async execute(parameters: Parameters, how: Execute): Promise<ExecuteReply> {
+  async execute(
+    parameters: Parameters,
+    how: Execute,
+    given: TimeBounds = ALL_TIME,
+  ): Promise<ExecuteReply> {
     this.#host.refuseIfStopping();
-    const startedMs = performance.now();
+    const sinceMs = performance.now() - given.elapsedMs;
+    const bounds = (): TimeBounds => timeBounds(given.timeoutMs, sinceMs);
     const mayChange = typeof how === 'function';
     const execution: Execution = {
       queryId: this.#host.database.newQueryId(),
@@ -301,17 +307,21 @@ export class PreparedStatement {
     this.#waiting.push(execution);
     try {
       const values = this.#operated === null ? parameters : await this.#operate(parameters);
-      const reply = await this.#guarded((statement) => {
+      const step = (statement: Statement): Promise<ExecuteReply> => {
         this.#host.refuseIfStopping();
         if (execution.isCancelled) {
           throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
         }
         const options = mayChange ? how(statement.description) : how;
-        const timeoutMs = this.#host.timeoutMs(options.timeoutMs);
-        const elapsedMs = (options.elapsedMs ?? 0) + msSince(startedMs);
-        const bounds = { timeoutMs, elapsedMs, queryId: execution.queryId };
-        return statement.execute(values, limited(options, bounds));
-      }, mayChange);
+        const { timeoutMs, elapsedMs } = bounds();
+        const limits = {
+          timeoutMs: this.#host.timeoutMs(timeoutMs),
+          elapsedMs,
+          queryId: execution.queryId,
+        };
+        return statement.execute(values, limited(options, limits));
+      };
+      const reply = await this.#guarded(step, { mayChange, bounds });
       return reply.stream === null
         ? reply
         : { ...reply, stream: new HostStream(this.#host, reply.stream) };
@@ -363,7 +373,7 @@ export class PreparedStatement {
     const cancel = (): void => void database.cancelQuery(queryId);
     options.signal?.addEventListener('abort', cancel);
     try {
-      const { timeoutMs, elapsedMs = 0 } = options;
+      const { timeoutMs, elapsedMs } = options;
       const bounds = {
         timeoutMs: this.#host.timeoutMs(timeoutMs),
         elapsedMs,
@@ -525,25 +535,27 @@ export class PreparedStatement {
   }
 
   /** Rights follow what changes the catalog, and the audit log records it. */
-  #guarded<T>(step: (statement: Statement) => Promise<T>, mayChange: boolean): Promise<T> {
+  #guarded<T>(step: Step<T>, again: BindingAgain): Promise<T> {
     const { guard } = this.#host;
     const { kind, command } = this.description;
     const isFollowed = guard !== undefined && (kind === 'ddl' || command === 'CANCEL QUERY');
-    return isFollowed ? this.#followed(guard, step) : this.#run(step, mayChange);
+    return isFollowed
+      ? this.#followed(guard, step, { ...again, mayChange: false })
+      : this.#run(step, again);
   }
 
-  async #followed<T>(guard: Guard, step: (statement: Statement) => Promise<T>): Promise<T> {
+  async #followed<T>(guard: Guard, step: Step<T>, again: BindingAgain): Promise<T> {
     const { principal } = this.#session;
     const { description } = this;
     const change = { principal, text: this.text, description };
-    const result = await guard.follow(change, () => this.#run(step));
+    const result = await guard.follow(change, () => this.#run(step, again));
     guard.ran(principal, withoutSecrets(this.text), description);
     return result;
   }
 
-  async #run<T>(step: (statement: Statement) => Promise<T>, mayChange = false): Promise<T> {
+  async #run<T>(step: Step<T>, again: BindingAgain = BOUND_AS_FIRST): Promise<T> {
     if (this.#described !== null || this.#isOutdated()) {
-      await this.#rebind(mayChange);
+      await this.#rebind(again);
     }
     for (let attempt = 1; ; attempt += 1) {
       this.#authorise();
@@ -561,7 +573,7 @@ export class PreparedStatement {
           Math.random() * Math.min(2 ** (attempt - QUICK_ATTEMPTS), LONGEST_PAUSE_MS),
         );
       }
-      await this.#rebind(mayChange);
+      await this.#rebind(again);
     }
   }
 
@@ -594,11 +606,11 @@ export class PreparedStatement {
    * A client that received the columns of the rows gets no others, however often it asks. Where
    * binding fails, the next run binds again.
    */
-  async #rebind(mayChange: boolean): Promise<void> {
+  async #rebind({ mayChange, bounds }: BindingAgain): Promise<void> {
     const described = this.description;
     this.#described = described;
     this.#host.statements.forget(this.#key);
-    await this.bind({}, this.#host.statements.parsed(this.text));
+    await this.bind(bounds(), this.#host.statements.parsed(this.text));
     if (!mayChange && shape(this.#current()) !== shape(described)) {
       throw new ChangedResult();
     }
@@ -606,9 +618,21 @@ export class PreparedStatement {
   }
 }
 
+type Step<T> = (statement: Statement) => Promise<T>;
+
+/** How a statement is bound again while it runs. */
+interface BindingAgain {
+  /** Whether its columns may be others then. */
+  readonly mayChange: boolean;
+  /** What is left of its time. */
+  readonly bounds: () => TimeBounds;
+}
+
+const BOUND_AS_FIRST: BindingAgain = { mayChange: false, bounds: () => ALL_TIME };
+
 /** Member by member: a spread that others are added to takes several times as long. */
 function limited(
-  options: ExecuteOptions,
+  options: RowOptions,
   { timeoutMs, elapsedMs, queryId }: Required<Pick<ExecuteOptions, Bounds>>,
 ): AllExecuteOptions {
   const { rows, skip, take, countAll, last, firstChunkRows } = options;
@@ -616,11 +640,6 @@ function limited(
 }
 
 type Bounds = 'timeoutMs' | 'elapsedMs' | 'queryId';
-
-/** Whole milliseconds since an instant of `performance.now()`. */
-export function msSince(instantMs: number): number {
-  return Math.floor(performance.now() - instantMs);
-}
 
 function shape(description: StatementDescription): string {
   const { kind, columns, parameters, timestamp } = description;

@@ -329,7 +329,6 @@ impl ExecutionPlan for OperatorExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        check_stop()?;
         let unknown = Statistics::new_unknown(&self.schema());
         let rows =
             self.facts().scan.and_then(Scan::unfiltered).map(|scan| match args.partition() {

@@ -5,7 +5,6 @@ import {
   type ExecuteReply,
   firstQuestionMark,
   httpStatusOf,
-  msSince,
   type PreparedStatement,
   type Principal,
   type ResultColumn,
@@ -13,6 +12,8 @@ import {
   type Session,
   type SessionHost,
   type Summary,
+  timeBounds,
+  type TimeBounds,
 } from '../../session/index.js';
 import { ClientGone } from './body-writer.js';
 import { answer, type HttpContext, JSON_TYPE, promiseKeepAlive, type SmallBody } from '../route.js';
@@ -41,20 +42,12 @@ export function noteStatement({ state }: HttpContext): string {
   return text;
 }
 
-interface StatementBounds {
-  /** `Statement-Timeout`; what cannot be read counts as absent. */
-  readonly timeoutMs?: number;
-  /** Milliseconds of it that are over. */
-  readonly elapsedMs: number;
-}
-
-/** How long the statement of a request may go on. */
-export function statementBounds(context: HttpContext): StatementBounds {
-  const { statement } = context.state;
-  const elapsedMs = statement === null ? 0 : msSince(statement.sinceMs);
+/** By `Statement-Timeout`, in milliseconds; what cannot be read counts as absent. */
+export function statementBounds(context: HttpContext): TimeBounds {
   const text = context.get('Statement-Timeout').trim();
   const timeoutMs = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  return timeoutMs > 0 ? { timeoutMs, elapsedMs } : { elapsedMs };
+  const sinceMs = context.state.statement?.sinceMs ?? performance.now();
+  return timeBounds(timeoutMs > 0 ? timeoutMs : undefined, sinceMs);
 }
 
 /** `{"query":…,"error":…,"position":…}`; a `null` position is left out. */

@@ -6,8 +6,8 @@
 import {
   asDatabaseError,
   DatabaseError,
-  type ExecuteOptions,
   type ExecuteReply,
+  type RowOptions,
   type PreparedStatement,
   type ResultColumn,
   type StatementDescription,
@@ -114,8 +114,9 @@ class Execution {
   }
 
   async #answerDone(follow: Follow): Promise<void> {
-    const options = { rows: { format: 'json' }, ...statementBounds(this.#context) } as const;
-    const reply = await this.#statement.execute([], () => options);
+    const options = { rows: { format: 'json' } } as const;
+    const bounds = statementBounds(this.#context);
+    const reply = await this.#statement.execute([], () => options, bounds);
     follow(reply.stream);
     const summary = await finish(reply);
     answer(
@@ -132,10 +133,11 @@ class Execution {
     let chosen: readonly number[] | null = null;
     let reply;
     try {
-      reply = await this.#statement.execute([], ({ columns }) => {
+      const how = ({ columns }: StatementDescription): RowOptions => {
         chosen = chooseColumns(columns, names);
         return this.#options(chosen, range);
-      });
+      };
+      reply = await this.#statement.execute([], how, statementBounds(this.#context));
     } catch (error) {
       if (!(error instanceof NoSuchColumn)) {
         throw error;
@@ -161,7 +163,7 @@ class Execution {
     }
   }
 
-  #options(chosen: readonly number[] | null, range: RowRange): ExecuteOptions {
+  #options(chosen: readonly number[] | null, range: RowRange): RowOptions {
     const parameters = this.#parameters;
     const quote = parameters.isTrue('quoteLargeNum') || parameters.get('src') === 'con';
     return {
@@ -173,7 +175,6 @@ class Execution {
       countAll: parameters.isTrue('count'),
       skip: range.skip,
       take: range.take,
-      ...statementBounds(this.#context),
     };
   }
 

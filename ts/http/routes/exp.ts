@@ -4,8 +4,8 @@ import type { Logger } from '../../observability/index.js';
 import {
   asDatabaseError,
   DatabaseError,
-  type ExecuteOptions,
   type ExecuteReply,
+  type RowOptions,
   parquetOptions,
   type PreparedStatement,
   type RowFormat,
@@ -89,7 +89,8 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
           context.status = 200;
           return;
         }
-        const reply = await statement.execute([], () => executeOptions(context, format));
+        const options = rowOptions(context, format);
+        const reply = await statement.execute([], () => options, statementBounds(context));
         const { guard } = services.sessions;
         guard?.ran(principalOf(context, readOnly), withoutSecrets(text), { command: 'EXPORT' });
         follow(reply.stream);
@@ -186,9 +187,8 @@ function parquetFormat(parameters: Parameters): FileFormat | string {
 
 const PARTITIONS = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'];
 
-function executeOptions(context: HttpContext, format: FileFormat): ExecuteOptions {
-  const range = expRange(context.state.parameters.get('limit'));
-  return { rows: format.rows, ...range, ...statementBounds(context) };
+function rowOptions({ state }: HttpContext, format: FileFormat): RowOptions {
+  return { rows: format.rows, ...expRange(state.parameters.get('limit')) };
 }
 
 function setHead(context: HttpContext, format: FileFormat, asked: string): void {

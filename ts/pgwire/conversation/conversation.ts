@@ -11,7 +11,6 @@
 import {
   type Database,
   DatabaseError,
-  msSince,
   type ParameterTypes,
   type ParsedStatement,
   type PreparedStatement,
@@ -20,6 +19,8 @@ import {
   type SessionStatement,
   splitStatements,
   type StatementText,
+  timeBounds,
+  type TimeBounds,
 } from '../../session/index.js';
 import { Block, type BlockSession } from '../statements/block.js';
 import { boundOf, storedOf } from '../statements/bound.js';
@@ -32,7 +33,7 @@ import { Cursors } from '../statements/cursors.js';
 import { errorReport, located } from '../protocol/failure.js';
 import type { FramePlace } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
-import { Portal, type PortalRun, type RunBounds, type Send } from '../statements/portal.js';
+import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
@@ -513,11 +514,9 @@ export class Conversation {
   }
 
   /** How long the statement of the message at hand may go on. */
-  private get bounds(): RunBounds {
+  private get bounds(): TimeBounds {
     this.sinceMs ??= performance.now();
-    const { timeoutMs } = this.commands;
-    const elapsedMs = msSince(this.sinceMs);
-    return timeoutMs === undefined ? { elapsedMs } : { timeoutMs, elapsedMs };
+    return timeBounds(this.commands.timeoutMs, this.sinceMs);
   }
 
   private get isClosed(): boolean {

@@ -8,6 +8,7 @@ import type {
   ResultStream,
   StatementDescription,
   Summary,
+  TimeBounds,
 } from '../../session/index.js';
 import type { BoundValues } from './bound-values.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
@@ -20,13 +21,6 @@ export type Executable = Pick<
 
 /** Takes bytes for the client; resolves when there is room for more. */
 export type Send = (bytes: Buffer) => Promise<void>;
-
-/** How long a run may go on; no `timeoutMs`: as long as the server lets it. */
-export interface RunBounds {
-  readonly timeoutMs?: number;
-  /** Milliseconds of it that are over. */
-  readonly elapsedMs: number;
-}
 
 /** How a run of a portal ended. */
 export interface PortalRun {
@@ -81,7 +75,7 @@ export class Portal {
   }
 
   /** Sends at most `maxRows` rows, all of them for 0. */
-  async run(maxRows: number, send: Send, bounds: RunBounds): Promise<PortalRun> {
+  async run(maxRows: number, send: Send, bounds: TimeBounds): Promise<PortalRun> {
     let sent = 0;
     if (!this.started) {
       sent += await this.start(maxRows, send, bounds);
@@ -123,12 +117,9 @@ export class Portal {
     return this.closed;
   }
 
-  private async start(maxRows: number, send: Send, bounds: RunBounds): Promise<number> {
+  private async start(maxRows: number, send: Send, bounds: TimeBounds): Promise<number> {
     this.started = true;
-    const options = {
-      ...(maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows }),
-      ...bounds,
-    };
+    const options = maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows };
     const reply = await this.statement.execute(
       this.values.parameters,
       this.tell === null
@@ -137,6 +128,7 @@ export class Portal {
             this.chosenFormats = columns.map(() => 0);
             return { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options };
           },
+      bounds,
     );
     if (this.isClosed) {
       // Its first rows came when no client waited for them any more.

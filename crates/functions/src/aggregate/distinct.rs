@@ -20,6 +20,7 @@ use datafusion_expr::{
 use hashbrown::HashTable;
 use tidemark_types::account;
 
+use super::native::is_wanted;
 use crate::column::stopped;
 
 /// `count(DISTINCT text)`: as `DataFusion` counts for one group, and here for many.
@@ -156,20 +157,13 @@ impl DistinctTexts {
         Ok((block as u32, start as u32))
     }
 
-    /// Takes the counts of groups that are done out.
-    fn taken(&mut self, emit_to: EmitTo) -> Vec<i64> {
-        emit_to.take_needed(&mut self.counts)
-    }
-
     /// Forgets the texts of the first groups; the others' numbers begin with 0 then.
     fn forget(&mut self, emit_to: EmitTo) -> Result<()> {
         let seen = std::mem::take(&mut self.seen);
         let blocks = std::mem::take(&mut self.blocks);
         self.block_bytes = 0;
         let EmitTo::First(first) = emit_to else { return Ok(()) };
-        let mut counts = std::mem::take(&mut self.counts);
-        counts.fill(0);
-        self.counts = counts;
+        self.counts.fill(0);
         for entry in seen.into_iter().filter(|entry| entry.group >= first) {
             self.insert_hashed(entry.hash, entry.group - first, text_of(&blocks, &entry))?;
         }
@@ -210,13 +204,13 @@ impl GroupsAccumulator for DistinctTexts {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        let counts = self.taken(emit_to);
+        let counts = emit_to.take_needed(&mut self.counts);
         self.forget(emit_to)?;
         Ok(Arc::new(Int64Array::from(counts)))
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        let counts = self.taken(emit_to);
+        let counts = emit_to.take_needed(&mut self.counts);
         let mut entries: Vec<Entry> =
             self.seen.iter().filter(|entry| entry.group < counts.len()).copied().collect();
         entries.sort_unstable_by_key(|entry| entry.group);
@@ -270,10 +264,6 @@ impl GroupsAccumulator for DistinctTexts {
     fn size(&self) -> usize {
         self.seen.allocation_size() + self.block_bytes + self.counts.capacity() * size_of::<i64>()
     }
-}
-
-fn is_wanted(filter: Option<&BooleanArray>, row: usize) -> bool {
-    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
 #[cfg(test)]

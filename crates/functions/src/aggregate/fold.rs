@@ -11,7 +11,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 use tidemark_types::SqlType;
 
-use super::native::NativeAggregate;
+use super::native::{NativeAggregate, is_wanted};
 
 /// A state that takes one row of numbers at a time. Rows with a null are skipped before.
 pub(crate) trait Fold: Default + Clone + Debug + Send + Sync + 'static {
@@ -168,9 +168,7 @@ impl<F: Fold> GroupsAccumulator for Many<F> {
     ) -> Result<()> {
         self.states.resize(total_num_groups, F::default());
         for_each_row(&columns(values, F::COLUMNS)?, |index, row| {
-            let wanted =
-                opt_filter.is_none_or(|filter| filter.is_valid(index) && filter.value(index));
-            if wanted {
+            if is_wanted(opt_filter, index) {
                 self.states[group_indices[index]].add(row);
             }
         });

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
@@ -39,6 +39,11 @@ impl NativeAggregate {
         let signature = Signature::user_defined(Volatility::Immutable);
         Arc::new(AggregateUDF::from(Wrapped { inner: self, signature }))
     }
+}
+
+/// Whether an aggregate's FILTER lets a row through.
+pub(super) fn is_wanted(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
 struct Wrapped {
