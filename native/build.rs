@@ -18,6 +18,7 @@ fn main() {
         println!("cargo:rustc-cdylib-link-arg=-Wl,--icf-iterations=8");
         println!("cargo:rustc-cdylib-link-arg=-Wl,-O2");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--gc-sections");
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,relro,-z,now");
         println!("cargo:rerun-if-env-changed={SYMBOLS}");
         if std::env::var_os(SYMBOLS).is_none() {
             println!("cargo:rustc-cdylib-link-arg=-Wl,--strip-all");

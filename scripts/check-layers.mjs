@@ -27,7 +27,8 @@ const CRATES = {
   wire: ['kernels', 'types'],
   functions: ['kernels', 'types'],
   operators: ['storage', 'catalog', 'kernels', 'types'],
-  planner: ['ast', 'border', 'catalog', 'functions', 'operators', 'storage', 'types'],
+  optimizer: ['operators', 'types'],
+  planner: ['ast', 'border', 'catalog', 'functions', 'operators', 'optimizer', 'storage', 'types'],
   engine: [
     'types',
     'ast',
@@ -40,6 +41,7 @@ const CRATES = {
     'wire',
     'functions',
     'operators',
+    'optimizer',
     'planner',
   ],
   native: ['engine'],
@@ -54,7 +56,7 @@ const RESERVED = {
   memmap2: ['vfs'],
   rustix: ['vfs'],
   ...Object.fromEntries(
-    DATAFUSION.map((name) => [name, ['functions', 'operators', 'planner', 'engine']]),
+    DATAFUSION.map((name) => [name, ['functions', 'operators', 'optimizer', 'planner', 'engine']]),
   ),
   ...Object.fromEntries(
     ARROW.map((name) => [
@@ -68,6 +70,7 @@ const RESERVED = {
         'wire',
         'functions',
         'operators',
+        'optimizer',
         'planner',
         'engine',
       ],

@@ -7,7 +7,10 @@
  *   INSERT INTO   the batches of COPY into the table t (a, b)
  *   missing       an error with a position
  *   slow          waits until it is cancelled
+ *   … ms=N …      takes N milliseconds to prepare
  */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type {
   Chunk,
   Database,
@@ -32,6 +35,8 @@ interface Journal {
   rolledBack: number;
   streamsOpen: number;
   rowsEncoded: number;
+  /** What of a statement's time was over when it was prepared or executed. */
+  readonly elapsedMs: (readonly ['prepare' | 'execute', string, number | undefined])[];
 }
 
 export interface FakeEngine extends Database {
@@ -79,6 +84,7 @@ export function fakeEngine(): FakeEngine {
     rolledBack: 0,
     streamsOpen: 0,
     rowsEncoded: 0,
+    elapsedMs: [],
   };
   const context: Context = { journal, running: new Map() };
   let lastQueryId = 0n;
@@ -128,7 +134,7 @@ function describe(text: string, setting: StatementContext): StatementDescription
   return { kind: 'ddl', command: 'CREATE TABLE', columns: [], ...rest };
 }
 
-function prepare(
+async function prepare(
   context: Context,
   tree: Buffer,
   setting: StatementContext,
@@ -137,16 +143,21 @@ function prepare(
   const { text } = JSON.parse(tree.toString('utf8')) as { text: string };
   if (text.startsWith('missing') || text.includes('"missing"')) {
     const message = 'table does not exist [table=missing]';
-    return Promise.reject(new DatabaseError({ code: 'TableNotFound', message, start: 0, end: 7 }));
+    throw new DatabaseError({ code: 'TableNotFound', message, start: 0, end: 7 });
   }
-  return Promise.resolve({
+  const { elapsedMs } = context.journal;
+  elapsedMs.push(['prepare', text, setting.elapsedMs]);
+  await sleep(Number(/ms=(\d+)/.exec(text)?.[1] ?? 0));
+  return {
     description: describe(text, setting),
-    execute: (parameters, options) =>
-      execute(context, text, setting, transaction, rowOf(parameters), options),
+    execute: (parameters, options) => {
+      elapsedMs.push(['execute', text, options.elapsedMs]);
+      return execute(context, text, setting, transaction, rowOf(parameters), options);
+    },
     executeBatch: (rows) => executeBatch(context, transaction, rows),
     isCurrent: () => false,
     close: () => undefined,
-  });
+  };
 }
 
 /** A value `bad` cannot be stored, `io` breaks the disk. */

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use datafusion::catalog::Session;
 use datafusion::execution::TaskContext;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::{Mutex, RwLock};
 use tidemark_border::{self as border, Observed, OpenOptions, Setting, TableColumn, TableMetadata};
 use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
-use tidemark_operators::{PlanSession, SessionOptions, rows_read};
+use tidemark_operators::rows_read;
+use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_planner::{BindContext, ExternalSources, Planner};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
@@ -32,9 +33,8 @@ use crate::pool::SharedPool;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::restore::{damage_report, restore_if_asked};
-use crate::spill::query_disk;
+use crate::spill::{query_disk, runtime_environment};
 use crate::work::{self, follow_tasks};
-use tidemark_operators::from_datafusion;
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
@@ -64,7 +64,7 @@ pub const CLOSE_TIME: Duration = Duration::from_secs(3);
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
-    pub(crate) session: PlanSession,
+    pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) plans: Arc<KeptPlans>,
@@ -104,13 +104,13 @@ impl Database {
         let registry = QueryRegistry::new(Arc::clone(&memory), Lanes::new(workers));
         let registry = Arc::new(registry);
         let spill_root = spill_directory(&options.root)?;
-        let session = PlanSession::new(&SessionOptions {
+        let session = Arc::new(PlanSession::new(&SessionOptions {
             target_partitions: workers,
             runtime: runtime_environment(&memory, spill_root.clone(), spill_limit)?,
             query_memory_bytes: memory.query_limit(),
             scan_part_rows: options.scan_part_rows,
             optional_rules: options.optional_rules.unwrap_or(true),
-        });
+        }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
         let sources = EngineSources {
@@ -119,7 +119,7 @@ impl Database {
             registry: Arc::clone(&registry),
             storage: Arc::clone(&storage),
             memory: Arc::clone(&memory),
-            state: session.state().clone(),
+            session: Arc::clone(&session),
             handle: handle.clone(),
         };
         let resident = ResidentGuard::new(total);
@@ -175,7 +175,7 @@ impl Database {
             waiting_queries: self.admission.waiting(),
             query_memory_bytes: self.memory.used(),
             query_memory_limit_bytes: self.memory.limit(),
-            spilled_bytes: self.session.state().runtime_env().disk_manager.used_disk_space(),
+            spilled_bytes: self.session.runtime_env().disk_manager.used_disk_space(),
             resident_bytes: self.resident.resident(),
             unwritten_bytes: self.storage.unwritten_bytes(),
             checkpointed_rows: self.storage.folded_rows(),
@@ -295,11 +295,11 @@ impl Database {
 
     /// The same, to be changed before it is shared.
     pub(crate) fn own_context(&self, query: &Registration) -> EngineResult<TaskContext> {
-        let shared = RuntimeEnv::clone(self.session.state().runtime_env());
+        let shared = RuntimeEnv::clone(self.session.runtime_env());
         let disk_manager = query_disk(&shared.disk_manager, &query.token, query.deadline)?;
         let memory_pool = Arc::clone(&query.memory) as _;
         let runtime = RuntimeEnv { memory_pool, disk_manager, ..shared };
-        Ok(TaskContext::from(self.session.state()).with_runtime(Arc::new(runtime)))
+        Ok(TaskContext::from(self.session.as_ref() as &dyn Session).with_runtime(Arc::new(runtime)))
     }
 
     /// What the binder receives beside tree and snapshot.
@@ -445,22 +445,6 @@ fn admission_limits(options: &OpenOptions, workers: usize) -> AdmissionLimits {
         queue: options.max_waiting_queries.unwrap_or(QUEUE_LIMIT),
         wait: Duration::from_millis(options.queue_wait_ms.unwrap_or(QUEUE_WAIT_MS)),
     }
-}
-
-/// Where queries spill to, for all of them.
-fn runtime_environment(
-    memory: &Arc<SharedPool>,
-    spill_root: PathBuf,
-    spill_limit_bytes: u64,
-) -> EngineResult<Arc<RuntimeEnv>> {
-    let disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::Directories(vec![spill_root]))
-        .with_max_temp_directory_size(spill_limit_bytes);
-    RuntimeEnvBuilder::new()
-        .with_memory_pool(memory.query(""))
-        .with_disk_manager_builder(disk)
-        .build_arc()
-        .map_err(from_datafusion)
 }
 
 fn table_defaults(options: &OpenOptions) -> TableDefaults {

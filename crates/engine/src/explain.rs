@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::catalog::Session;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlanProperties, collect_partitioned};
 use tidemark_ast::ExplainStage;
@@ -29,7 +30,7 @@ pub(crate) async fn lines(
         },
         ExplainStage::Logical => match explain.statement.plan() {
             Some(plan) => deep(|| {
-                let optimized = database.session.state().optimize(plan);
+                let optimized = database.session.optimize(plan);
                 optimized.map(|plan| plan.display_indent().to_string())
             })
             .map_err(from_datafusion)?,

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::catalog::MemTable;
+use datafusion::catalog::{MemTable, Session};
 use datafusion::common::ScalarValue;
-use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlanProperties;
@@ -26,6 +25,7 @@ use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
 use crate::work::waited_for;
 use tidemark_operators::from_datafusion;
+use tidemark_optimizer::PlanSession;
 
 /// Time between two looks at whether a statement was stopped whose binding waits for rows.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
@@ -37,7 +37,7 @@ pub(crate) struct EngineSources {
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) storage: Arc<Storage>,
     pub(crate) memory: Arc<SharedPool>,
-    pub(crate) state: SessionState,
+    pub(crate) session: Arc<PlanSession>,
     pub(crate) handle: Handle,
 }
 
@@ -124,12 +124,12 @@ impl ExternalSources for EngineSources {
 
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>> {
         let work = async {
-            let planned = self.state.create_physical_plan(plan);
+            let planned = self.session.physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
             let mut values = Vec::new();
             // One partition after the other, as results are read: their order may mean something.
             for partition in 0..plan.output_partitioning().partition_count() {
-                let batches = plan.execute(partition, self.state.task_ctx());
+                let batches = plan.execute(partition, self.session.task_ctx());
                 let mut batches = batches.map_err(from_datafusion)?;
                 while values.len() < most
                     && let Some(batch) =

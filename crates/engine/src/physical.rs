@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_operators::{PlanSize, from_datafusion};
+use tidemark_operators::from_datafusion;
+use tidemark_optimizer::PlanSize;
 use tidemark_types::bounded::Deep;
 use tidemark_types::{EngineResult, failpoint};
 

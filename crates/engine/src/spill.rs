@@ -2,19 +2,59 @@
 //! be stopped, so that each write asks whether the query still runs.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::common::internal_err;
 use datafusion::error::Result;
-use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder};
+use datafusion::execution::cache::cache_manager::{CacheManager, CacheManagerConfig};
+use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SpillFile, SpillWriter, TempFileFactory};
+use datafusion::object_store::ObjectStore;
 use futures::Stream;
 use tidemark_types::EngineResult;
+use url::Url;
 
 use crate::cancel::{CancelToken, Deadline};
+use crate::pool::SharedPool;
 use tidemark_operators::from_datafusion;
+
+/// What all queries run in: their memory, where they spill to, and no object stores, which files
+/// are not read through; the usual registry would make those of `DataFusion` part of the addon.
+pub(crate) fn runtime_environment(
+    memory: &Arc<SharedPool>,
+    spill_root: PathBuf,
+    spill_limit_bytes: u64,
+) -> EngineResult<Arc<RuntimeEnv>> {
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![spill_root]))
+        .with_max_temp_directory_size(spill_limit_bytes);
+    Ok(Arc::new(RuntimeEnv {
+        memory_pool: memory.query(""),
+        disk_manager: Arc::new(disk.build().map_err(from_datafusion)?),
+        cache_manager: CacheManager::try_new(&CacheManagerConfig::default())
+            .map_err(from_datafusion)?,
+        object_store_registry: Arc::new(NoObjectStores),
+    }))
+}
+
+/// A registry in which no object store can be found.
+#[derive(Debug)]
+struct NoObjectStores;
+
+impl ObjectStoreRegistry for NoObjectStores {
+    fn register_store(&self, _: &Url, _: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
+        None
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        internal_err!("no object store for {url}")
+    }
+}
 
 /// The disk of one query: files of `shared`, whose limit counts, as long as the query may run.
 pub(crate) fn query_disk(

@@ -9,12 +9,12 @@ pub(crate) fn engine_error(error: EngineError) -> DataFusionError {
 }
 
 /// Fails once the statement that is being planned was stopped.
-pub(crate) fn check_stop() -> Result<()> {
+pub fn check_stop() -> Result<()> {
     bounded::check_stop().map_err(engine_error)
 }
 
 /// The error for a statement whose plan we cannot make.
-pub(crate) fn not_supported<T>(what: impl std::fmt::Display) -> Result<T> {
+pub fn not_supported<T>(what: impl std::fmt::Display) -> Result<T> {
     let message = format!("{what} is not supported");
     Err(engine_error(EngineError::new(ErrorCode::NotSupported, message)))
 }

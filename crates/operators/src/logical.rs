@@ -15,7 +15,7 @@ use crate::window::node::WindowNode;
 use crate::window_join::node::WindowJoinNode;
 
 /// One of our logical nodes.
-pub(crate) enum LogicalNode<'a> {
+pub enum LogicalNode<'a> {
     SampleBy(&'a SampleByNode),
     Fill(&'a FillNode),
     LatestOn(&'a LatestOnNode),
@@ -29,7 +29,7 @@ pub(crate) enum LogicalNode<'a> {
 
 impl<'a> LogicalNode<'a> {
     /// Which of our nodes this is; `None` for one of others.
-    pub(crate) fn of(node: &'a dyn UserDefinedLogicalNode) -> Option<Self> {
+    pub fn of(node: &'a dyn UserDefinedLogicalNode) -> Option<Self> {
         let node = node.as_any();
         None.or_else(|| node.downcast_ref().map(Self::SampleBy))
             .or_else(|| node.downcast_ref().map(Self::Fill))
@@ -43,7 +43,7 @@ impl<'a> LogicalNode<'a> {
     }
 
     /// The same of a plan.
-    pub(crate) fn of_plan(plan: &'a LogicalPlan) -> Option<Self> {
+    pub fn of_plan(plan: &'a LogicalPlan) -> Option<Self> {
         match plan {
             LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
             _ => None,
@@ -51,7 +51,7 @@ impl<'a> LogicalNode<'a> {
     }
 
     /// As what the planner makes an operator of.
-    pub(crate) fn lowered(&self) -> &'a dyn Lower {
+    pub fn lowered(&self) -> &'a dyn Lower {
         match *self {
             Self::SampleBy(node) => node,
             Self::Fill(node) => node,

@@ -20,21 +20,21 @@ use crate::sample_by::plan::AggregatePlan;
 use crate::symbols::dictionary;
 
 /// A logical node that becomes an operator.
-pub(crate) trait Lower {
+pub trait Lower {
     /// Its operator over these inputs.
     fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
     -> Result<Arc<dyn ExecutionPlan>>;
 }
 
 /// The inputs of a node.
-pub(crate) struct Inputs<'a> {
-    pub(crate) logical: &'a [&'a LogicalPlan],
-    pub(crate) physical: &'a [Arc<dyn ExecutionPlan>],
+pub struct Inputs<'a> {
+    pub logical: &'a [&'a LogicalPlan],
+    pub physical: &'a [Arc<dyn ExecutionPlan>],
 }
 
 impl Inputs<'_> {
     /// An input, and what expressions call its columns.
-    pub(crate) fn get(&self, number: usize) -> Result<(&DFSchemaRef, Arc<dyn ExecutionPlan>)> {
+    pub fn get(&self, number: usize) -> Result<(&DFSchemaRef, Arc<dyn ExecutionPlan>)> {
         let input = self.logical.get(number).zip(self.physical.get(number));
         let Some((logical, physical)) = input else {
             return plan_err!("a node lacks input {number}");
@@ -49,13 +49,13 @@ pub(crate) fn schema_of(node: &impl UserDefinedLogicalNodeCore) -> SchemaRef {
 }
 
 /// What lowering an expression needs.
-pub(crate) struct Lowering<'a> {
-    pub(crate) session: &'a dyn Session,
-    pub(crate) context: &'a PhysicalPlanningContext,
+pub struct Lowering<'a> {
+    pub session: &'a dyn Session,
+    pub context: &'a PhysicalPlanningContext,
 }
 
 impl Lowering<'_> {
-    pub(crate) fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+    pub fn expr(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
         let props = self.session.execution_props();
         if has_long_constant(expr)? {
             return create_physical_expr(&shared(expr.clone())?.data, schema, props, self.context);

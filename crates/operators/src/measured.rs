@@ -18,7 +18,7 @@ pub struct Analyze;
 
 /// The stream, measured where the execution asks for it. Its time is that of everything below
 /// it, too.
-pub(crate) fn measured(
+pub fn measured(
     stream: SendableRecordBatchStream,
     metrics: &ExecutionPlanMetricsSet,
     partition: usize,

@@ -36,48 +36,48 @@ use crate::scan::rows::BATCH_ROWS;
 pub(crate) type Input = Arc<dyn ExecutionPlan>;
 
 /// Where a column of the output comes from unchanged.
-pub(crate) struct Lineage {
-    pub(crate) input: usize,
-    pub(crate) column: usize,
+pub struct Lineage {
+    pub input: usize,
+    pub column: usize,
     /// Whether it is null where no row of its input was found.
-    pub(crate) unmatched: bool,
+    pub unmatched: bool,
 }
 
 /// What an operator says of itself.
-pub(crate) struct Facts<'a> {
+pub struct Facts<'a> {
     /// Its name in EXPLAIN.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The name under which it counts what it holds; `None` where that is a batch at most.
-    pub(crate) memory: Option<&'static str>,
+    pub memory: Option<&'static str>,
     /// What it keeps of the order of its first input.
-    pub(crate) keeps: Keeps,
+    pub keeps: Keeps,
     /// How many rows it works on.
-    pub(crate) work: Work,
+    pub work: Work,
     /// Whether its plan is the same whatever rows of a table it reads.
-    pub(crate) suits_any_rows: bool,
+    pub suits_any_rows: bool,
     /// The table that it reads itself.
-    pub(crate) scan: Option<&'a Scan>,
+    pub scan: Option<&'a Scan>,
 }
 
 /// What an operator keeps of the order of its first input.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Keeps {
+pub struct Keeps {
     /// The order of the rows in a partition.
-    pub(crate) rows: bool,
+    pub rows: bool,
     /// That its partitions follow each other in the order of the scan below.
-    pub(crate) partitions: bool,
+    pub partitions: bool,
     /// Its direction: of an input that runs backward it makes the same rows backward.
-    pub(crate) direction: bool,
+    pub direction: bool,
 }
 
 impl Keeps {
     /// It has an order of its own, or none.
-    pub(crate) const NOTHING: Self = Self { rows: false, partitions: false, direction: false };
+    pub const NOTHING: Self = Self { rows: false, partitions: false, direction: false };
 }
 
 /// How many rows an operator works on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Work {
+pub enum Work {
     /// Those that its scan looks at.
     Scanned,
     /// Those of its inputs, each with each.
@@ -88,7 +88,7 @@ pub(crate) enum Work {
 
 /// An operator; `Display` shows in EXPLAIN what it does. Neither [`Facts`] nor a method has a
 /// default: an operator that does not state its memory, its order and its bound does not compile.
-pub(crate) trait Operator: fmt::Display + Send + Sync + 'static {
+pub trait Operator: fmt::Display + Send + Sync + 'static {
     /// What it says of itself.
     fn facts(&self, inputs: &[Input]) -> Facts<'_>;
 
@@ -112,11 +112,11 @@ pub(crate) trait Operator: fmt::Display + Send + Sync + 'static {
 }
 
 /// One partition's run of an operator.
-pub(crate) struct Run {
-    pub(crate) inputs: Vec<Input>,
-    pub(crate) schema: SchemaRef,
-    pub(crate) partition: usize,
-    pub(crate) context: Arc<TaskContext>,
+pub struct Run {
+    pub inputs: Vec<Input>,
+    pub schema: SchemaRef,
+    pub partition: usize,
+    pub context: Arc<TaskContext>,
     memory: &'static str,
     shared: Shared,
 }
@@ -126,17 +126,17 @@ type Shared = Arc<OnceCell<Arc<dyn Any + Send + Sync>>>;
 
 impl Run {
     /// The rows of an input's partition.
-    pub(crate) fn rows(&self, input: usize, partition: usize) -> Result<SendableRecordBatchStream> {
+    pub fn rows(&self, input: usize, partition: usize) -> Result<SendableRecordBatchStream> {
         self.inputs[input].execute(partition, Arc::clone(&self.context))
     }
 
     /// Counts what is held, under the operator's name.
-    pub(crate) fn memory(&self) -> MemoryReservation {
+    pub fn memory(&self) -> MemoryReservation {
         MemoryConsumer::new(self.memory).register(self.context.memory_pool())
     }
 
     /// What the partitions of one execution share; the first to come here makes it.
-    pub(crate) async fn shared<T: Send + Sync + 'static>(
+    pub async fn shared<T: Send + Sync + 'static>(
         &self,
         make: impl Future<Output = Result<T>>,
     ) -> Result<Arc<T>> {
@@ -147,7 +147,7 @@ impl Run {
     }
 
     /// The rows of a stream that has to be made first.
-    pub(crate) fn stream<S>(
+    pub fn stream<S>(
         schema: SchemaRef,
         made: impl Future<Output = Result<S>> + Send + 'static,
     ) -> SendableRecordBatchStream
@@ -159,7 +159,7 @@ impl Run {
     }
 
     /// The rows of one batch, in batches of usual size.
-    pub(crate) fn batches(
+    pub fn batches(
         schema: SchemaRef,
         made: impl Future<Output = Result<RecordBatch>> + Send + 'static,
     ) -> SendableRecordBatchStream {
@@ -176,7 +176,7 @@ impl Run {
 }
 
 /// An operator of this crate in a plan.
-pub(crate) struct OperatorExec {
+pub struct OperatorExec {
     operator: Arc<dyn Operator>,
     inputs: Vec<Input>,
     properties: Arc<PlanProperties>,
@@ -186,7 +186,7 @@ pub(crate) struct OperatorExec {
 
 impl OperatorExec {
     /// The operator over these inputs, with rows of this schema.
-    pub(crate) fn plan(operator: impl Operator, inputs: Vec<Input>, schema: &SchemaRef) -> Input {
+    pub fn plan(operator: impl Operator, inputs: Vec<Input>, schema: &SchemaRef) -> Input {
         let properties = operator.properties(schema, &inputs);
         Arc::new(Self::new(Arc::new(operator), inputs, properties))
     }
@@ -201,12 +201,12 @@ impl OperatorExec {
     }
 
     /// What the operator says of itself.
-    pub(crate) fn facts(&self) -> Facts<'_> {
+    pub fn facts(&self) -> Facts<'_> {
         self.operator.facts(&self.inputs)
     }
 
     /// The input that a column comes from, its place there, and whether it may be unmatched.
-    pub(crate) fn lineage(&self, column: usize) -> Option<(&Input, usize, bool)> {
+    pub fn lineage(&self, column: usize) -> Option<(&Input, usize, bool)> {
         let Lineage { input, column, unmatched } = self.operator.lineage(column, &self.inputs)?;
         Some((self.inputs.get(input)?, column, unmatched))
     }

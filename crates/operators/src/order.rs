@@ -28,7 +28,7 @@ const BATCHES_AHEAD: usize = 16;
 
 /// Whether partition `i` of this plan lies before partition `i + 1` in scan order. Partitions
 /// of a scan do, and row-wise operators keep that.
-pub(crate) fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
+pub fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.output_partitioning().partition_count() == 1 {
         return true;
     }
@@ -73,7 +73,7 @@ pub(crate) fn in_time_order(
 
 /// The plan with its scan running the other way, if rows flow through it one by one. The scan
 /// reads at most `limit` rows if nothing above it drops any.
-pub(crate) fn reversed(
+pub fn reversed(
     plan: &Arc<dyn ExecutionPlan>,
     limit: Option<usize>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
@@ -97,11 +97,11 @@ pub(crate) fn reversed(
 }
 
 /// Reads partitions one after the other; the later ones work ahead into bounded queues.
-pub(crate) struct TimeConcat;
+pub struct TimeConcat;
 
 impl TimeConcat {
     /// One partition out of the partitions of `input`, in their order.
-    pub(crate) fn plan(input: Input) -> Input {
+    pub fn plan(input: Input) -> Input {
         let schema = input.schema();
         OperatorExec::plan(Self, vec![input], &schema)
     }

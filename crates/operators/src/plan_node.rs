@@ -19,10 +19,11 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::union::UnionExec;
 
 use crate::operator::OperatorExec;
+use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
 
 /// What a node is.
-pub(crate) enum PlanNode<'a> {
+pub enum PlanNode<'a> {
     /// One of ours.
     Operator(&'a OperatorExec),
     Projection(&'a ProjectionExec),
@@ -51,7 +52,7 @@ pub(crate) enum PlanNode<'a> {
 
 impl<'a> PlanNode<'a> {
     /// What this node is; wrappers show as what is inside.
-    pub(crate) fn of(plan: &'a dyn ExecutionPlan) -> Self {
+    pub fn of(plan: &'a dyn ExecutionPlan) -> Self {
         if let Some(node) = plan.downcast_ref() {
             return Self::Operator(node);
         }
@@ -92,12 +93,12 @@ impl<'a> PlanNode<'a> {
     }
 
     /// Whether each row of the output is made of one of the input, in its place, or there is none.
-    pub(crate) fn is_row_wise(&self) -> bool {
+    pub fn is_row_wise(&self) -> bool {
         matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit)
     }
 
     /// Rows of a leaf that are there before it runs.
-    pub(crate) fn known_rows(&self) -> Option<usize> {
+    pub fn known_rows(&self) -> Option<usize> {
         match self {
             Self::OneRow => Some(1),
             Self::Memory(memory) => {
@@ -115,17 +116,22 @@ fn in_memory(plan: &dyn ExecutionPlan) -> Option<PlanNode<'_>> {
 }
 
 /// The rows below a limit that cuts nothing off.
-pub(crate) fn below_endless_limit(
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Option<&Arc<dyn ExecutionPlan>> {
+pub fn below_endless_limit(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let limit = plan.downcast_ref::<GlobalLimitExec>()?;
     (limit.skip() == 0 && limit.fetch().is_none()).then(|| limit.input())
 }
 
 /// The scan that this node is, if it is one.
-pub(crate) fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
+pub fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(operator) => operator.facts().scan,
         _ => None,
     }
+}
+
+/// The scan that reads the rows of a filter above a scan, if the plan is one.
+pub fn filtered_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let PlanNode::Filter(filter) = PlanNode::of(plan.as_ref()) else { return None };
+    let table = scan_of(filter.input()).and_then(Scan::unfiltered)?;
+    Some(FilteredScan::of(filter, table.clone()).plan())
 }

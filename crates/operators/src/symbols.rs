@@ -22,7 +22,7 @@ enum Cells {
 pub(crate) type Origin<'a> = (&'a SliceScan, usize);
 
 /// The scan column that this expression passes on unchanged, if it is that simple.
-pub(crate) fn origin<'a>(
+pub fn origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
 ) -> Option<Origin<'a>> {

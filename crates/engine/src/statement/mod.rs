@@ -13,7 +13,7 @@ use tidemark_border::{
 };
 use tidemark_catalog::RecordKind;
 use tidemark_ingest::ParameterRows;
-use tidemark_operators::PlanSize;
+use tidemark_optimizer::PlanSize;
 use tidemark_planner::{
     Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
     Visibility,

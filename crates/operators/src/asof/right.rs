@@ -16,7 +16,7 @@ use tidemark_kernels::{Cursor, NO_MATCH, RightChunk, UNKNOWN, pack, upper_bound}
 use super::keys::{KeySpace, Side};
 use crate::error::join_error;
 use crate::operator::Run;
-use crate::plan_node::scan;
+use crate::plan_node::scan_of;
 use crate::sample_by::partial::timestamps;
 use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
@@ -53,7 +53,7 @@ impl RightSide {
     ) -> Result<Self> {
         let memory = run.memory();
         let schema = run.inputs[input].schema();
-        let chunks = match scan(&run.inputs[input]).and_then(Scan::unfiltered) {
+        let chunks = match scan_of(&run.inputs[input]).and_then(Scan::unfiltered) {
             Some(scan) if !scan.is_backward() => mapped(scan)?,
             _ => collect(run, input, &memory).await?,
         };

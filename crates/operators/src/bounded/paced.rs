@@ -21,7 +21,7 @@ const WANTED: Duration = Duration::from_millis(2);
 const MOST_GROWTH: usize = 4;
 
 /// The stream in slices.
-pub(crate) fn paced(input: SendableRecordBatchStream) -> SendableRecordBatchStream {
+pub fn paced(input: SendableRecordBatchStream) -> SendableRecordBatchStream {
     Box::pin(PacedStream { input, rest: None, rows: FIRST_ROWS, handed_on: None })
 }
 

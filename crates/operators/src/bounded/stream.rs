@@ -20,7 +20,7 @@ use crate::error::engine_error;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// The stream within bounds.
-pub(crate) fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream {
+pub fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let has_lists = has_lists(inner.schema().fields());
     Box::pin(BoundedStream { inner, rest: None, has_lists })
 }

@@ -90,7 +90,7 @@ impl Lower for FillNode {
     }
 }
 
-pub(crate) fn plan_fill(node: &FillNode, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+pub fn plan_fill(node: &FillNode, input: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     let plan = FillPlan {
         timestamp: node.timestamp(),
         keys: node.keys().to_vec(),

@@ -25,9 +25,8 @@ use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::order::{TimeConcat, in_time_order, reversed};
-use crate::plan_node::scan;
+use crate::plan_node::{filtered_scan, scan_of};
 use crate::properties::{ascending, properties};
-use crate::rules::filter_scan::merged;
 use crate::scan::kind::Scan;
 use crate::scan::pace::{Steps, Turns};
 use crate::symbols::{nullable_origin, origin};
@@ -66,7 +65,7 @@ async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
 
 /// The scan whose slices can be read from the end.
 fn forward_scan(inputs: &[Input]) -> Option<&Scan> {
-    scan(&inputs[0]).filter(|scan| !scan.table().is_backward() && scan.fetch().is_none())
+    scan_of(&inputs[0]).filter(|scan| !scan.table().is_backward() && scan.fetch().is_none())
 }
 
 /// Reads a table's slices from the end; rows need not be turned around for that. With a filter on
@@ -165,7 +164,7 @@ impl Lower for LatestOnNode {
             .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
         let output = input.schema();
         let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
-        let scan = scan(&input).map(|_| Arc::clone(&input)).or_else(|| merged(&input));
+        let scan = scan_of(&input).map(|_| Arc::clone(&input)).or_else(|| filtered_scan(&input));
         if by_time && let Some(scan) = scan {
             return Ok(OperatorExec::plan(plan, vec![scan], &output));
         }

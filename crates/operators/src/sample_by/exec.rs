@@ -29,7 +29,7 @@ use crate::error::join_error;
 use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::order::{TimeConcat, follows_scan_order, in_time_order};
-use crate::plan_node::scan;
+use crate::plan_node::scan_of;
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::scan::kind::Scan;
 use crate::sorted_input::keep_sorted;
@@ -156,7 +156,7 @@ impl Lower for SampleByNode {
 }
 
 /// `schema`: what the expressions call the input's columns.
-pub(crate) fn plan_sample_by(
+pub fn plan_sample_by(
     node: &SampleByNode,
     schema: &DFSchema,
     mut input: Arc<dyn ExecutionPlan>,
@@ -213,7 +213,7 @@ fn from_statistics(
     plan: &SampleByPlan,
     input: &Arc<dyn ExecutionPlan>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let scan = scan(input).and_then(Scan::unfiltered).filter(|_| plan.is_global());
+    let scan = scan_of(input).and_then(Scan::unfiltered).filter(|_| plan.is_global());
     let Some(scan) = scan else { return Ok(None) };
     let value = |aggregate: &AggregatePlan| -> Option<ArrayRef> {
         if aggregate.filter.is_some() || aggregate.function.is_distinct() {

@@ -29,16 +29,16 @@ const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
 /// How a scan is divided among workers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ScanParts {
+pub struct ScanParts {
     /// Most parts.
-    pub(crate) most: usize,
+    pub most: usize,
     /// Fewest rows of a part, and most rows of a batch; `None`: what is fastest.
-    pub(crate) rows: Option<NonZeroUsize>,
+    pub rows: Option<NonZeroUsize>,
 }
 
 impl ScanParts {
     /// The division that a session's options ask for.
-    pub(crate) fn of(config: &SessionConfig) -> Self {
+    pub fn of(config: &SessionConfig) -> Self {
         let rows = config.get_extension::<PartRows>().map(|rows| rows.0);
         Self { most: config.target_partitions(), rows }
     }
@@ -62,12 +62,12 @@ impl ScanParts {
 }
 
 /// Rows of a part, among a session's settings.
-pub(crate) struct PartRows(pub(crate) NonZeroUsize);
+pub struct PartRows(pub NonZeroUsize);
 
 /// Scans a table. Partition `i` lies wholly before partition `i + 1` in time (after it, when
 /// backward), and every partition is in timestamp order.
 #[derive(Debug, Clone)]
-pub(crate) struct SliceScan {
+pub struct SliceScan {
     table: Arc<TableSnapshot>,
     /// The ranges that alone say which rows it reads, none for all; `None` where a filter of the
     /// plan is among them.
@@ -83,7 +83,7 @@ pub(crate) struct SliceScan {
 impl SliceScan {
     /// A forward scan of the rows within `ranges` (all, if there is none), in parts
     /// of about equal size.
-    pub(crate) fn try_new(
+    pub fn try_new(
         table: Arc<TableSnapshot>,
         ranges: &[TimeRange],
         projection: Vec<usize>,
@@ -112,13 +112,14 @@ impl SliceScan {
     }
 
     /// The same scan, which a filter of the plan has made of another.
-    pub(crate) fn filtered(self) -> Self {
+    #[must_use]
+    pub fn filtered(self) -> Self {
         Self { ranges: None, ..self }
     }
 
     /// The scan of these rows, whatever holds for them; `None` where more than the known ranges
     /// says what it reads, or it reads in more than one part, or backward.
-    pub(crate) fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
+    pub fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
         if self.ranges.as_deref() != Some(known) || self.backward || self.partitions.len() != 1 {
             return Ok(None);
         }
@@ -130,7 +131,8 @@ impl SliceScan {
     }
 
     /// The same rows in the opposite order, at most `limit` of them.
-    pub(crate) fn reversed(&self, limit: Option<usize>) -> Self {
+    #[must_use]
+    pub fn reversed(&self, limit: Option<usize>) -> Self {
         let mut scan = self.clone();
         scan.backward = !self.backward;
         scan.partitions.reverse();
@@ -155,7 +157,7 @@ impl SliceScan {
     }
 
     /// The properties of an operator that passes on some of the columns.
-    pub(crate) fn narrowed(&self, output: &[usize]) -> Result<Arc<PlanProperties>> {
+    pub fn narrowed(&self, output: &[usize]) -> Result<Arc<PlanProperties>> {
         let schema = Arc::new(self.schema().project(output)?);
         let columns: Vec<usize> = output.iter().map(|&column| self.projection[column]).collect();
         let parts = self.partitions.len();
@@ -163,7 +165,7 @@ impl SliceScan {
     }
 
     /// The columns that are passed on.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         self.properties.equivalence_properties().schema()
     }
 
@@ -173,48 +175,48 @@ impl SliceScan {
     }
 
     /// Whether the last row comes first.
-    pub(crate) fn is_backward(&self) -> bool {
+    pub fn is_backward(&self) -> bool {
         self.backward
     }
 
     /// The range of time that a filter keeps, if it does nothing else.
-    pub(crate) fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
+    pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
 
     /// Exact number of rows.
-    pub(crate) fn row_count(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.partitions.iter().map(|units| count(units)).sum()
     }
 
     /// Exact number of rows of a partition.
-    pub(crate) fn rows_of(&self, partition: usize) -> usize {
+    pub fn rows_of(&self, partition: usize) -> usize {
         self.partitions.get(partition).map_or(0, |units| count(units))
     }
 
     /// All units in scan order.
-    pub(crate) fn units(&self) -> impl DoubleEndedIterator<Item = &ScanUnit> {
+    pub fn units(&self) -> impl DoubleEndedIterator<Item = &ScanUnit> {
         self.partitions.iter().flat_map(|units| units.iter())
     }
 
     /// The columns of the table behind the output columns.
-    pub(crate) fn projection(&self) -> &[usize] {
+    pub fn projection(&self) -> &[usize] {
         &self.projection
     }
 
     /// The dictionary of an output column, if it is a symbol of the table.
-    pub(crate) fn symbols(&self, output: usize) -> Option<Arc<SymbolDictionary>> {
+    pub fn symbols(&self, output: usize) -> Option<Arc<SymbolDictionary>> {
         self.table.symbols(*self.projection.get(output)?).ok()
     }
 
     /// Whether an output column is the designated timestamp.
-    pub(crate) fn is_timestamp(&self, output: usize) -> bool {
+    pub fn is_timestamp(&self, output: usize) -> bool {
         let timestamp = self.table.schema().timestamp;
         timestamp.is_some() && self.projection.get(output).copied() == timestamp
     }
 
     /// Whether an output column may hold a null.
-    pub(crate) fn has_nulls(&self, output: usize) -> bool {
+    pub fn has_nulls(&self, output: usize) -> bool {
         let Some(&column) = self.projection.get(output) else { return true };
         self.units().any(|unit| {
             let cells = unit.slice.columns(&[column], unit.rows.clone());
@@ -226,7 +228,7 @@ impl SliceScan {
     }
 
     /// First and last designated timestamp of the rows scanned, when `output` is that column.
-    pub(crate) fn time_bounds(&self, output: usize) -> Option<(i64, i64)> {
+    pub fn time_bounds(&self, output: usize) -> Option<(i64, i64)> {
         if !self.is_timestamp(output) {
             return None;
         }
@@ -242,7 +244,7 @@ impl SliceScan {
     }
 
     /// The rows of a partition, a batch's worth at a time, in scan order.
-    pub(crate) fn chunks(
+    pub fn chunks(
         &self,
         partition: usize,
     ) -> Result<impl Iterator<Item = (Arc<Slice>, Range<usize>)> + use<>> {

@@ -37,7 +37,7 @@ const SPARSE: usize = 8;
 
 /// A filter above a scan, made one.
 #[derive(Debug, Clone)]
-pub(crate) struct FilteredScan {
+pub struct FilteredScan {
     scan: SliceScan,
     predicate: Arc<dyn PhysicalExpr>,
     /// What the one condition it was made of calls the scan's columns, where that is known.
@@ -67,7 +67,7 @@ struct SymbolTest {
 impl FilteredScan {
     /// The scan's rows for which `predicate` holds, at most `fetch` of each partition.
     /// `output`: the scan columns that are passed on.
-    pub(crate) fn new(
+    pub fn new(
         scan: SliceScan,
         predicate: Arc<dyn PhysicalExpr>,
         output: Vec<usize>,
@@ -89,18 +89,20 @@ impl FilteredScan {
     }
 
     /// The same filter, made of one condition over columns with these names.
-    pub(crate) fn named(self, columns: DFSchemaRef) -> Self {
+    #[must_use]
+    pub fn named(self, columns: DFSchemaRef) -> Self {
         Self { named: Some(columns), ..self }
     }
 
     /// What its condition calls the scan's columns; `None` where it was made of several.
-    pub(crate) fn names(&self) -> Option<&DFSchemaRef> {
+    pub fn names(&self) -> Option<&DFSchemaRef> {
         self.named.as_ref()
     }
 
     /// A filter like this above another scan of the same columns, by another predicate if there is
     /// one.
-    pub(crate) fn over(&self, scan: SliceScan, predicate: Option<Arc<dyn PhysicalExpr>>) -> Self {
+    #[must_use]
+    pub fn over(&self, scan: SliceScan, predicate: Option<Arc<dyn PhysicalExpr>>) -> Self {
         let predicate = predicate.unwrap_or_else(|| Arc::clone(&self.predicate));
         let (output, properties) = (self.output.clone(), Arc::clone(&self.properties));
         let filter = Self::with_properties(scan, predicate, output, self.fetch, properties);
@@ -108,7 +110,7 @@ impl FilteredScan {
     }
 
     /// The rows of `filter` above a scan.
-    pub(crate) fn of(filter: &FilterExec, scan: SliceScan) -> Self {
+    pub fn of(filter: &FilterExec, scan: SliceScan) -> Self {
         let output = match filter.projection() {
             Some(projection) => projection.to_vec(),
             None => (0..scan.projection().len()).collect(),
@@ -120,7 +122,7 @@ impl FilteredScan {
     }
 
     /// The columns that are passed on.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         self.properties.equivalence_properties().schema()
     }
 
@@ -135,22 +137,22 @@ impl FilteredScan {
     }
 
     /// The scan's column behind an output column.
-    pub(crate) fn column(&self, output: usize) -> Option<usize> {
+    pub fn column(&self, output: usize) -> Option<usize> {
         self.output.get(output).copied()
     }
 
     /// Rows of each partition, at most.
-    pub(crate) fn fetch(&self) -> Option<usize> {
+    pub fn fetch(&self) -> Option<usize> {
         self.fetch
     }
 
     /// The scan below.
-    pub(crate) fn scan(&self) -> &SliceScan {
+    pub fn scan(&self) -> &SliceScan {
         &self.scan
     }
 
     /// Which keys of a symbol among the output columns can occur; the last entry is that of null.
-    pub(crate) fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
+    pub fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
         let column = *self.output.get(output)?;
         let mut tests = self.tests.symbols.iter().filter(|test| test.column == column);
         let mut passes = tests.next()?.passes.clone();
@@ -161,7 +163,7 @@ impl FilteredScan {
     }
 
     /// The rows that pass, oldest first; `None` if none does.
-    pub(crate) fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+    pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
         let total = rows.len();
         let mut mask: Option<BooleanBuffer> = None;
         for test in &self.tests.symbols {

@@ -13,14 +13,14 @@ use super::rows::read;
 
 /// What reads a table.
 #[derive(Debug)]
-pub(crate) enum Scan {
+pub enum Scan {
     Table(SliceScan),
     Filtered(FilteredScan),
 }
 
 impl Scan {
     /// The rows that are looked at.
-    pub(crate) fn table(&self) -> &SliceScan {
+    pub fn table(&self) -> &SliceScan {
         match self {
             Self::Table(scan) => scan,
             Self::Filtered(filtered) => filtered.scan(),
@@ -28,7 +28,7 @@ impl Scan {
     }
 
     /// The scan, if it passes on all rows.
-    pub(crate) fn unfiltered(&self) -> Option<&SliceScan> {
+    pub fn unfiltered(&self) -> Option<&SliceScan> {
         match self {
             Self::Table(scan) => Some(scan),
             Self::Filtered(_) => None,
@@ -36,7 +36,7 @@ impl Scan {
     }
 
     /// Rows of each partition, at most, if there is a limit beside that of the rows looked at.
-    pub(crate) fn fetch(&self) -> Option<usize> {
+    pub fn fetch(&self) -> Option<usize> {
         match self {
             Self::Table(_) => None,
             Self::Filtered(filtered) => filtered.fetch(),
@@ -44,7 +44,7 @@ impl Scan {
     }
 
     /// The column of [`Self::table`] behind an output column.
-    pub(crate) fn column(&self, output: usize) -> Option<usize> {
+    pub fn column(&self, output: usize) -> Option<usize> {
         match self {
             Self::Table(_) => Some(output),
             Self::Filtered(filtered) => filtered.column(output),
@@ -53,7 +53,7 @@ impl Scan {
 
     /// The keys of a symbol that can occur, where a filter leaves some of them; the last entry is
     /// that of null.
-    pub(crate) fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
+    pub fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
         match self {
             Self::Table(_) => None,
             Self::Filtered(filtered) => filtered.passing_keys(output),
@@ -61,7 +61,7 @@ impl Scan {
     }
 
     /// Some rows of a slice, oldest first; `None` if a filter drops them all.
-    pub(crate) fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+    pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
         match self {
             Self::Table(scan) => read(slice, scan.projection(), rows, scan.schema()).map(Some),
             Self::Filtered(filtered) => filtered.read(slice, rows),

@@ -14,7 +14,7 @@ use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run,
 
 impl SliceScan {
     /// As a plan.
-    pub(crate) fn plan(self) -> Input {
+    pub fn plan(self) -> Input {
         let schema = Arc::clone(self.schema());
         OperatorExec::plan(Scan::Table(self), vec![], &schema)
     }
@@ -22,7 +22,7 @@ impl SliceScan {
 
 impl FilteredScan {
     /// As a plan.
-    pub(crate) fn plan(self) -> Input {
+    pub fn plan(self) -> Input {
         let schema = Arc::clone(self.schema());
         OperatorExec::plan(Scan::Filtered(self), vec![], &schema)
     }

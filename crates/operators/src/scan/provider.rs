@@ -72,12 +72,12 @@ impl SnapshotTable {
     }
 
     /// The range of time that a filter keeps, if it does nothing else.
-    pub(crate) fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
+    pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
 
     /// A scan of these columns, and of the rows within all of `times`.
-    pub(crate) fn plan(
+    pub fn plan(
         &self,
         projection: Vec<usize>,
         times: &[TimeRange],

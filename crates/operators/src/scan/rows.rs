@@ -19,9 +19,9 @@ pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 
 /// Some rows of one slice.
 #[derive(Debug, Clone)]
-pub(crate) struct ScanUnit {
-    pub(crate) slice: Arc<Slice>,
-    pub(crate) rows: Range<usize>,
+pub struct ScanUnit {
+    pub slice: Arc<Slice>,
+    pub rows: Range<usize>,
 }
 
 /// What a plan reads of its table.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidemark_ast::{BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree};
 use tidemark_border::Permission;
-use tidemark_operators::PlanSize;
+use tidemark_optimizer::PlanSize;
 use tidemark_storage::{Change, Snapshot, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 

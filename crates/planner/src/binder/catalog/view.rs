@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_catalog::View;
-use tidemark_operators::fenced;
+use tidemark_optimizer::fenced;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use crate::Access;

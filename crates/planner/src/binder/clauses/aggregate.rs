@@ -8,7 +8,8 @@ use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
 use hashbrown::HashSet;
 use tidemark_ast::{Name, Node, NodeId};
 use tidemark_functions::{CastMode, cast, in_64_bits};
-use tidemark_operators::{SampleByNode, captured, has_subquery};
+use tidemark_operators::SampleByNode;
+use tidemark_optimizer::{captured, has_subquery};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::clauses::grouping::is_grouping;

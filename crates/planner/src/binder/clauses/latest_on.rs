@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Extension, LogicalPlan};
 use tidemark_ast::{LatestOn, Node};
-use tidemark_operators::{LatestOnNode, check_latest_keys};
+use tidemark_operators::LatestOnNode;
+use tidemark_optimizer::check_latest_keys;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::state::relation::sort;

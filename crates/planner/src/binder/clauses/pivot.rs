@@ -5,7 +5,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, and};
 use hashbrown::HashSet;
 use tidemark_ast::{BinaryOperator, Node, NodeId, PivotNode, SelectItem, Span};
 use tidemark_functions::CastMode;
-use tidemark_operators::any_of;
+use tidemark_optimizer::any_of;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::Access;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, Window};
 use tidemark_ast::{Node, NodeId, OrderItem};
-use tidemark_operators::captured;
+use tidemark_optimizer::captured;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::clauses::order;

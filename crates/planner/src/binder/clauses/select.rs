@@ -5,7 +5,7 @@ use datafusion::logical_expr::SortExpr;
 use tidemark_ast::{
     JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span,
 };
-use tidemark_operators::has_subquery;
+use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::stage::{Item, Stage, aliases_of};

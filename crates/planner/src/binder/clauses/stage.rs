@@ -7,9 +7,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window, ident};
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::NodeId;
-use tidemark_operators::{
-    WindowNode, captured, captured_mut, check_time_windows, check_windows, has_subquery,
-};
+use tidemark_operators::WindowNode;
+use tidemark_optimizer::{captured, captured_mut, check_time_windows, check_windows, has_subquery};
 use tidemark_types::EngineResult;
 
 use crate::binder::state::relation;

@@ -6,7 +6,7 @@
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, UnaryOperator};
-use tidemark_operators::{all_of, any_of};
+use tidemark_optimizer::{all_of, any_of};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineResult, SqlType};
 

@@ -8,7 +8,8 @@ use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, Null
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 use tidemark_ast::{BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
-use tidemark_operators::{AsofKind, has_subquery};
+use tidemark_operators::AsofKind;
+use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::expressions::subquery::{check_correlation, subquery};
@@ -466,7 +467,7 @@ fn column_before(
 fn captured_side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     let mut found = Side::Neither;
     let _ = expr.apply(|node| {
-        for outer in tidemark_operators::captured(node).into_iter().flatten() {
+        for outer in tidemark_optimizer::captured(node).into_iter().flatten() {
             found = match (found, side(outer, left, right)) {
                 (Side::Neither, other) | (other, Side::Neither) => other,
                 (one, other) if one == other => one,

@@ -9,7 +9,8 @@ use datafusion::logical_expr::{
     Distinct, EmptyRelation, Expr, Filter, LogicalPlan, Projection, Sort, SortExpr, SubqueryAlias,
     TableScan,
 };
-use tidemark_operators::{SnapshotTable, check_lookups};
+use tidemark_operators::SnapshotTable;
+use tidemark_optimizer::check_lookups;
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, SqlType};

@@ -3,7 +3,7 @@
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::Span;
-use tidemark_operators::{MOST_PLAN_NODES, PlanSize, too_many_nodes};
+use tidemark_optimizer::{MOST_PLAN_NODES, PlanSize, too_many_nodes};
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 

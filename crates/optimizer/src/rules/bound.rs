@@ -19,15 +19,11 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
-
-use crate::bounded::paced::paced;
-use crate::bounded::stream::in_bounds;
-use crate::measured::measured;
-use crate::plan_node::PlanNode;
+use tidemark_operators::{PlanNode, in_bounds, measured, paced};
 
 /// Puts every operator of a plan within bounds. The last of the rules.
 #[derive(Debug)]
-pub struct Bound;
+pub(crate) struct Bound;
 
 impl PhysicalOptimizerRule for Bound {
     fn optimize(

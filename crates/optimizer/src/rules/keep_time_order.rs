@@ -12,10 +12,7 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-
-use crate::order::{TimeConcat, follows_scan_order, reversed};
-use crate::plan_node::PlanNode;
-use crate::symbols::origin;
+use tidemark_operators::{PlanNode, TimeConcat, follows_scan_order, origin, reversed};
 
 /// See the file's head.
 #[derive(Debug)]

@@ -18,14 +18,12 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 
-use crate::error::not_supported;
 use domain::Domain;
 use subquery::narrowed;
 
 use crate::conditions::all_of;
-use crate::error::check_stop;
-use crate::logical::LogicalNode;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
+use tidemark_operators::{LogicalNode, check_stop, not_supported};
 
 mod domain;
 mod relational;

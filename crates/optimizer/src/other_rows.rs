@@ -8,13 +8,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 use crate::one_table::condition;
-use crate::operator::Facts;
-use crate::plan_node::PlanNode;
-use crate::scan::exec::SliceScan;
-use crate::scan::filtered::FilteredScan;
-use crate::scan::kind::Scan;
-use crate::scan::rows::Rows;
 use crate::session::PlanSession;
+use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan};
 
 impl PlanSession {
     /// The plan that reads these rows in place of those it was made for; `None` where the planner
@@ -51,7 +46,7 @@ impl PlanSession {
         let Some(scan) = filtered.scan().reading(rows)? else { return Ok(None) };
         let Some(predicate) = rows.predicate else { return Ok(Some(filtered.over(scan, None))) };
         let Some(names) = filtered.names() else { return Ok(None) };
-        let predicate = condition(predicate, names, &scan, self.state())?;
+        let predicate = condition(predicate, names, &scan, self)?;
         Ok(predicate.map(|predicate| filtered.over(scan, Some(predicate))))
     }
 }

@@ -7,10 +7,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-
-use crate::plan_node::{PlanNode, scan};
-use crate::scan::filtered::FilteredScan;
-use crate::scan::kind::Scan;
+use tidemark_operators::filtered_scan;
 
 /// Makes one operator of a filter and the scan below it. Runs when nothing needs to look through
 /// the filter any more.
@@ -24,7 +21,8 @@ impl PhysicalOptimizerRule for FilterScan {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let merge = |plan: Arc<dyn ExecutionPlan>| {
-            Ok(merged(&plan).map_or_else(|| Transformed::no(Arc::clone(&plan)), Transformed::yes))
+            let scan = filtered_scan(&plan);
+            Ok(scan.map_or_else(|| Transformed::no(Arc::clone(&plan)), Transformed::yes))
         };
         plan.transform_up(merge).data()
     }
@@ -36,11 +34,4 @@ impl PhysicalOptimizerRule for FilterScan {
     fn schema_check(&self) -> bool {
         true
     }
-}
-
-/// The scan that reads the rows of a filter above a scan, if the plan is one.
-pub(crate) fn merged(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    let PlanNode::Filter(filter) = PlanNode::of(plan.as_ref()) else { return None };
-    let table = scan(filter.input()).and_then(Scan::unfiltered)?;
-    Some(FilteredScan::of(filter, table.clone()).plan())
 }

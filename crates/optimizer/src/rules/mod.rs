@@ -1,5 +1,5 @@
 //! Rules of planning: what they need to know of an operator, they ask it
-//! ([`crate::operator::Facts`]).
+//! ([`tidemark_operators::Facts`]).
 
 pub(crate) mod bound;
 pub(crate) mod costly;

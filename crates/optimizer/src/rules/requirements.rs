@@ -20,8 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use order_preserving::{OrderPreservationContext, replace_with_order_preserving_variants};
 use sort_pushdown::{SortPushDown, assign_initial_requirements, pushdown_sorts};
-
-use crate::error::check_stop;
+use tidemark_operators::check_stop;
 
 /// The steps, with the options that sessions here have.
 #[derive(Debug)]

@@ -15,8 +15,7 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Operator};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-
-use crate::plan_node::below_endless_limit;
+use tidemark_operators::below_endless_limit;
 
 /// Functions that answer for every value. Their patterns are compiled where they are constants.
 const SAFE_FUNCTIONS: &[&str] = &[

@@ -15,9 +15,8 @@ use datafusion::physical_plan::operator_statistics::{
     ExtendedStatistics, StatisticsProvider, StatisticsResult,
 };
 use datafusion::physical_plan::statistics::StatisticsArgs;
+use tidemark_operators::check_stop;
 use tidemark_types::bounded::folding;
-
-use crate::error::check_stop;
 
 /// Asks, each time before the rule inside is applied, whether the statement goes on: for each node
 /// of a logical plan, once for a physical plan.

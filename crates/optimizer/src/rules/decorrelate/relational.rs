@@ -11,13 +11,9 @@ use datafusion::logical_expr::{
 
 use super::domain::{Domain, column_named};
 use super::subquery::join;
-use crate::asof::node::AsofJoinNode;
-use crate::bucket::Bucket;
-use crate::error::not_supported;
-use crate::latest_on::node::LatestOnNode;
-use crate::logical::LogicalNode;
-use crate::sample_by::node::SampleByNode;
-use crate::window::node::WindowNode;
+use tidemark_operators::{
+    AsofJoinNode, Bucket, LatestOnNode, LogicalNode, SampleByNode, WindowNode, not_supported,
+};
 
 impl Domain {
     pub(super) fn join(&self, node: Join) -> Result<LogicalPlan> {

@@ -7,8 +7,8 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::logical::LogicalNode;
 use crate::rules::decorrelate::subquery::{captured, subquery_of};
+use tidemark_operators::LogicalNode;
 
 /// Operators and expressions of a plan, at most, those of sub-queries, common tables and views
 /// counted wherever they are named.

@@ -9,14 +9,11 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
-
-use crate::error::check_stop;
-use crate::logical::LogicalNode;
-use crate::lowering::{Inputs, Lowering};
+use tidemark_operators::{Inputs, LogicalNode, Lowering, check_stop};
 
 /// Plans the nodes of this crate.
 #[derive(Debug, Default)]
-pub struct TidemarkExtensionPlanner;
+pub(crate) struct TidemarkExtensionPlanner;
 
 #[async_trait]
 impl ExtensionPlanner for TidemarkExtensionPlanner {

@@ -1,19 +1,27 @@
 //! The `DataFusion` session our plans run in: short rule lists, each rule with its reason.
 
+use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::catalog::Session;
-use datafusion::common::Result;
-use datafusion::execution::context::QueryPlanner;
+use chrono::{DateTime, Utc};
+use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, Session};
+use datafusion::common::alias::AliasGenerator;
+use datafusion::common::config::{ConfigOptions, TableOptions};
+use datafusion::common::{DFSchema, Result};
+use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::OptimizerRule;
-use datafusion::optimizer::analyzer::AnalyzerRule;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::registry::{ExtensionTypeRegistryRef, MemoryExtensionTypeRegistry};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, WindowUDF,
+};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
@@ -21,6 +29,8 @@ use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_limit::PushDownLimit;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
 use datafusion::physical_optimizer::ensure_coop::EnsureCooperative;
@@ -33,10 +43,9 @@ use datafusion::physical_plan::operator_statistics::StatisticsRegistry;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
-use crate::bounded::ShareLiterals;
 use crate::conditions::BalanceConditions;
+use crate::extension_planner::TidemarkExtensionPlanner;
 use crate::one_table;
-use crate::planner::TidemarkExtensionPlanner;
 use crate::rules::bound::Bound;
 use crate::rules::costly::{CoerceFrames, NarrowColumns, NarrowInputs};
 use crate::rules::decorrelate::Decorrelate;
@@ -46,7 +55,7 @@ use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
-use crate::scan::exec::PartRows;
+use tidemark_operators::{PartRows, ShareLiterals};
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;
@@ -92,7 +101,7 @@ impl fmt::Debug for SessionOptions {
 }
 
 /// Rules that a plan needs to be valid at all.
-pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     // Sub-queries have no physical operator: they become joins, ours with every null a value.
     vec![Arc::new(Decorrelate), Arc::new(CoerceFrames(TypeCoercion::new()))]
 }
@@ -102,7 +111,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// than the planning time they cost.
 ///
 /// `optional`: with the rules that only make plans faster.
-pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // DISTINCT has no physical operator of its own.
     let distinct = Arc::new(ReplaceDistinctWithAggregate::new());
     if !optional {
@@ -132,7 +141,7 @@ pub fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Syn
 }
 
 /// Physical rules, in their order; `optional`: with those that only make plans faster.
-pub fn physical_optimizer_rules(
+pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 12] = [
@@ -163,40 +172,196 @@ pub fn physical_optimizer_rules(
     rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()
 }
 
-/// The session in which a database plans.
+/// What a database plans in: the rules, and the settings and runtime of its plans.
+///
+/// `DataFusion`'s own session, `SessionState`, falls back to its lists of all rules and functions,
+/// which are then part of the addon; this one knows its rules alone, and no catalog or function by
+/// name: the binder resolves names.
 #[derive(Debug)]
 pub struct PlanSession {
-    state: SessionState,
+    config: SessionConfig,
+    runtime: Arc<RuntimeEnv>,
+    analyzer: Analyzer,
+    optimizer: Optimizer,
+    physical_rules: Vec<Arc<PhysicalRule>>,
+    statistics: StatisticsRegistry,
+    execution_props: ExecutionProps,
     optional_rules: bool,
+    names: NoNames,
+}
+
+/// The registries of names that a session has by its trait; all are empty.
+#[derive(Debug)]
+struct NoNames {
+    catalogs: Arc<dyn CatalogProviderList>,
+    scalar_functions: HashMap<String, Arc<ScalarUDF>>,
+    higher_order_functions: HashMap<String, Arc<HigherOrderUDF>>,
+    aggregate_functions: HashMap<String, Arc<AggregateUDF>>,
+    window_functions: HashMap<String, Arc<WindowUDF>>,
+    extension_types: ExtensionTypeRegistryRef,
+    table_options: TableOptions,
+}
+
+impl Default for NoNames {
+    fn default() -> Self {
+        Self {
+            catalogs: Arc::new(MemoryCatalogProviderList::new()),
+            scalar_functions: HashMap::new(),
+            higher_order_functions: HashMap::new(),
+            aggregate_functions: HashMap::new(),
+            window_functions: HashMap::new(),
+            extension_types: Arc::new(MemoryExtensionTypeRegistry::new_empty()),
+            table_options: TableOptions::default(),
+        }
+    }
+}
+
+/// A rule that ends with its statement.
+macro_rules! stoppable {
+    ($rule:expr) => {
+        Arc::new(Stoppable($rule)) as Arc<_>
+    };
 }
 
 impl PlanSession {
-    /// A session with every rule.
+    /// A session with every rule, or with those that a plan needs alone.
     pub fn new(options: &SessionOptions) -> Self {
-        Self { state: session_state(options), optional_rules: options.optional_rules }
-    }
-
-    /// The session as `DataFusion` has it.
-    pub fn state(&self) -> &SessionState {
-        &self.state
+        let optional = options.optional_rules;
+        let analyzer_rules = analyzer_rules().into_iter().map(|rule| stoppable!(rule)).collect();
+        let rules = optimizer_rules(optional).into_iter().map(|rule| stoppable!(rule)).collect();
+        let physical_rules = physical_optimizer_rules(optional).into_iter();
+        Self {
+            config: session_config(options),
+            runtime: Arc::clone(&options.runtime),
+            analyzer: Analyzer::with_rules(analyzer_rules),
+            optimizer: Optimizer::with_rules(rules),
+            physical_rules: physical_rules.map(|rule| stoppable!(rule)).collect(),
+            statistics: StatisticsRegistry::with_providers(vec![Arc::new(StoppableStatistics)]),
+            execution_props: ExecutionProps::new(),
+            optional_rules: optional,
+            names: NoNames::default(),
+        }
     }
 
     /// Optimises and plans.
     pub async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         if self.optional_rules
-            && let Some(plan) = one_table::plan(plan, &self.state)?
+            && let Some(plan) = one_table::plan(plan, self)?
         {
             return Ok(plan);
         }
-        self.state.create_physical_plan(plan).await
+        self.create_physical_plan(plan).await
     }
 }
 
-/// A session that plans and runs our nodes beside `DataFusion`'s.
-pub fn session_state(options: &SessionOptions) -> SessionState {
+#[async_trait]
+impl Session for PlanSession {
+    fn session_id(&self) -> &str {
+        ""
+    }
+
+    fn config(&self) -> &SessionConfig {
+        &self.config
+    }
+
+    fn catalog_list(&self) -> Arc<dyn CatalogProviderList> {
+        Arc::clone(&self.names.catalogs)
+    }
+
+    fn optimize(&self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        let options = OptimizerConfig::options(self);
+        let plan = self.analyzer.execute_and_check(plan.clone(), &options, |_, _| {})?;
+        self.optimizer.optimize(plan, self, |_, _| {})
+    }
+
+    fn physical_optimizers(&self) -> &[Arc<PhysicalRule>] {
+        &self.physical_rules
+    }
+
+    fn statistics_registry(&self) -> Option<&StatisticsRegistry> {
+        Some(&self.statistics)
+    }
+
+    /// Optimises and plans by the rules, whatever the plan is.
+    async fn create_physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.optimize(plan)?;
+        let nodes = Arc::new(TidemarkExtensionPlanner);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![nodes]);
+        planner.create_physical_plan(&plan, self).await
+    }
+
+    fn create_physical_expr(&self, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+        let context = PhysicalPlanningContext::default();
+        create_physical_expr(&expr, schema, &self.execution_props, &context)
+    }
+
+    fn scalar_functions(&self) -> &HashMap<String, Arc<ScalarUDF>> {
+        &self.names.scalar_functions
+    }
+
+    fn higher_order_functions(&self) -> &HashMap<String, Arc<HigherOrderUDF>> {
+        &self.names.higher_order_functions
+    }
+
+    fn aggregate_functions(&self) -> &HashMap<String, Arc<AggregateUDF>> {
+        &self.names.aggregate_functions
+    }
+
+    fn window_functions(&self) -> &HashMap<String, Arc<WindowUDF>> {
+        &self.names.window_functions
+    }
+
+    fn extension_type_registry(&self) -> &ExtensionTypeRegistryRef {
+        &self.names.extension_types
+    }
+
+    fn runtime_env(&self) -> &Arc<RuntimeEnv> {
+        &self.runtime
+    }
+
+    fn execution_props(&self) -> &ExecutionProps {
+        &self.execution_props
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn table_options(&self) -> &TableOptions {
+        &self.names.table_options
+    }
+
+    fn table_options_mut(&mut self) -> &mut TableOptions {
+        &mut self.names.table_options
+    }
+
+    fn task_ctx(&self) -> Arc<TaskContext> {
+        Arc::new(TaskContext::from(self as &dyn Session))
+    }
+}
+
+impl OptimizerConfig for PlanSession {
+    /// `None`: the binder has put the time of the statement in the place of `now()`.
+    fn query_execution_start_time(&self) -> Option<DateTime<Utc>> {
+        None
+    }
+
+    fn alias_generator(&self) -> &Arc<AliasGenerator> {
+        &self.execution_props.alias_generator
+    }
+
+    fn options(&self) -> Arc<ConfigOptions> {
+        Arc::clone(self.config.options())
+    }
+}
+
+type PhysicalRule = dyn PhysicalOptimizerRule + Send + Sync;
+
+/// The settings of plans.
+fn session_config(options: &SessionOptions) -> SessionConfig {
     let partitions = options.target_partitions.max(1);
     let merging = options.query_memory_bytes / partitions / MERGE_SHARE;
-    let mut config = SessionConfig::new()
+    let config = SessionConfig::new()
         .with_target_partitions(partitions)
         // Each sort holds so much back for merging what it spilled.
         .with_sort_spill_reservation_bytes(merging.min(MOST_MERGE_BYTES))
@@ -208,55 +373,8 @@ pub fn session_state(options: &SessionOptions) -> SessionState {
         .with_round_robin_repartition(false)
         .set_bool("datafusion.optimizer.use_statistics_registry", true)
         .with_create_default_catalog_and_schema(false);
-    if let Some(rows) = options.scan_part_rows {
-        config = config.with_extension(Arc::new(PartRows(rows)));
-    }
-    SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(Arc::clone(&options.runtime))
-        .with_analyzer_rules(stoppable_analyzer_rules())
-        .with_optimizer_rules(stoppable_optimizer_rules(options.optional_rules))
-        .with_physical_optimizer_rules(stoppable_physical_rules(options.optional_rules))
-        .with_statistics_registry(StatisticsRegistry::with_providers(vec![Arc::new(
-            StoppableStatistics,
-        )]))
-        .with_query_planner(Arc::new(TidemarkQueryPlanner))
-        .build()
-}
-
-type Analyzer = dyn AnalyzerRule + Send + Sync;
-type Logical = dyn OptimizerRule + Send + Sync;
-type Physical = dyn PhysicalOptimizerRule + Send + Sync;
-
-fn stoppable_analyzer_rules() -> Vec<Arc<Analyzer>> {
-    let stoppable = |rule: Arc<Analyzer>| Arc::new(Stoppable(rule)) as Arc<Analyzer>;
-    analyzer_rules().into_iter().map(stoppable).collect()
-}
-
-fn stoppable_optimizer_rules(optional: bool) -> Vec<Arc<Logical>> {
-    let stoppable = |rule: Arc<Logical>| Arc::new(Stoppable(rule)) as Arc<Logical>;
-    optimizer_rules(optional).into_iter().map(stoppable).collect()
-}
-
-fn stoppable_physical_rules(optional: bool) -> Vec<Arc<Physical>> {
-    let stoppable = |rule: Arc<Physical>| Arc::new(Stoppable(rule)) as Arc<Physical>;
-    physical_optimizer_rules(optional).into_iter().map(stoppable).collect()
-}
-
-/// `DataFusion`'s physical planner with our nodes.
-#[derive(Debug)]
-struct TidemarkQueryPlanner;
-
-#[async_trait]
-impl QueryPlanner for TidemarkQueryPlanner {
-    async fn create_physical_plan(
-        &self,
-        logical_plan: &LogicalPlan,
-        session: &dyn Session,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = Arc::new(TidemarkExtensionPlanner);
-        DefaultPhysicalPlanner::with_extension_planners(vec![planner])
-            .create_physical_plan(logical_plan, session)
-            .await
+    match options.scan_part_rows {
+        Some(rows) => config.with_extension(Arc::new(PartRows(rows))),
+        None => config,
     }
 }

@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use super::domain::numbered;
 use super::subquery::narrowed;
-use crate::logical::LogicalNode;
+use tidemark_operators::LogicalNode;
 
 /// Whether a plan has one row at most, whatever the data.
 pub(super) fn is_certain(plan: &LogicalPlan) -> bool {

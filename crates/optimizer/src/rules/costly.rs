@@ -14,8 +14,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
 use datafusion::physical_plan::ExecutionPlan;
-
-use crate::logical::LogicalNode;
+use tidemark_operators::LogicalNode;
 
 /// `DataFusion`'s coercion of types where a plan has windows: their frame bounds are typed by it
 /// alone. All other operands the binder has cast, and the rule takes a second for a condition of

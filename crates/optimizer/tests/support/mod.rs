@@ -11,6 +11,7 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use arrow_schema::{DataType, Field, Schema};
+use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
@@ -23,7 +24,8 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tidemark_operators::{PlanSession, SessionOptions, SnapshotTable};
+use tidemark_operators::SnapshotTable;
+use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::{
     Change, ColumnSchema, Storage, StorageOptions, TableSchema, TableSnapshot, TimeRange,
 };
@@ -189,12 +191,12 @@ pub async fn physical_by_rules(
     plan: LogicalPlan,
     partitions: usize,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    session(partitions).state().create_physical_plan(&plan).await
+    session(partitions).create_physical_plan(&plan).await
 }
 
 /// Runs a plan; the result's batches in order.
 pub async fn run_physical(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
-    execute_stream(plan, session(1).state().task_ctx())?.try_collect().await
+    execute_stream(plan, session(1).task_ctx())?.try_collect().await
 }
 
 /// Plans and runs; the result's batches in order.

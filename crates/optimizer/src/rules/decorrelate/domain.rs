@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 
 use super::subquery::{captured, captured_mut, join, narrowed};
 use crate::conditions::all_of;
-use crate::error::not_supported;
+use tidemark_operators::not_supported;
 
 /// See the file's head.
 pub(super) struct Domain {

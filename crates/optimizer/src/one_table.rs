@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
+use datafusion::catalog::Session;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, Result};
 use datafusion::datasource::source_as_provider;
-use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -31,18 +31,12 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::conditions::all_of;
-use crate::fill::exec::plan_fill;
-use crate::fill::node::FillNode;
-use crate::logical::LogicalNode;
-use crate::lowering::Lowering;
-use crate::order::{TimeConcat, follows_scan_order};
 use crate::rules::bound::bounded;
 use crate::rules::decorrelate::has_subquery;
-use crate::sample_by::exec::plan_sample_by;
-use crate::sample_by::node::SampleByNode;
-use crate::scan::exec::{ScanParts, SliceScan};
-use crate::scan::filtered::FilteredScan;
-use crate::scan::provider::SnapshotTable;
+use tidemark_operators::{
+    FillNode, FilteredScan, LogicalNode, Lowering, SampleByNode, ScanParts, SliceScan,
+    SnapshotTable, TimeConcat, follows_scan_order, plan_fill, plan_sample_by,
+};
 
 /// An operator and what its columns are called by the expressions above it.
 struct Planned {
@@ -62,7 +56,7 @@ struct Wanted {
 /// The physical plan, if the logical one is of the kind this module knows.
 pub(crate) fn plan(
     logical: &LogicalPlan,
-    session: &SessionState,
+    session: &dyn Session,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let context = PhysicalPlanningContext::default();
     let planner = Planner { session, lowering: Lowering { session, context: &context } };
@@ -80,7 +74,7 @@ pub(crate) fn condition(
     predicate: &Expr,
     names: &DFSchemaRef,
     scan: &SliceScan,
-    session: &SessionState,
+    session: &dyn Session,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let context = PhysicalPlanningContext::default();
     let planner = Planner { session, lowering: Lowering { session, context: &context } };
@@ -97,7 +91,7 @@ pub(crate) fn condition(
 }
 
 struct Planner<'a> {
-    session: &'a SessionState,
+    session: &'a dyn Session,
     lowering: Lowering<'a>,
 }
 
@@ -267,7 +261,7 @@ impl Planner<'_> {
         }
         let context = SimplifyContext::builder()
             .with_schema(Arc::clone(schema))
-            .with_config_options(Arc::clone(self.session.config_options()))
+            .with_config_options(Arc::clone(self.session.config().options()))
             .with_current_time()
             .build();
         ExprSimplifier::new(context).simplify(expr.clone())

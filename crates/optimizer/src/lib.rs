@@ -1,0 +1,24 @@
+//! From a logical plan to a physical one: bounds of its size, the rules, sub-queries as joins, and
+//! the order of time kept from scan to result.
+//!
+//! [`PlanSession`] is the planner. A plan of one table is made in one walk (`one_table`), any
+//! other by `rules`. What these need to know of an operator, they ask it
+//! ([`tidemark_operators::Facts`]). Knows no SQL text.
+#![forbid(unsafe_code)]
+
+mod conditions;
+mod extension_planner;
+mod one_table;
+mod other_rows;
+mod rules;
+mod session;
+mod size;
+
+pub use conditions::{all_of, any_of};
+pub use rules::decorrelate::{captured, captured_mut, has_subquery, uncorrelated_clause};
+pub use rules::fence::fenced;
+pub use session::{PlanSession, SessionOptions};
+pub use size::{
+    MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, check_latest_keys, check_lookups,
+    check_time_windows, check_windows, too_many_nodes,
+};

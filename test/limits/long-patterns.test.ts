@@ -1,0 +1,94 @@
+/** Patterns are compiled to many times their length: each has a bound, which its refusal names. */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rowsOf, ask } from './client.js';
+
+/** Of LIKE and regular expressions, where no plain comparison does. */
+const MOST_BYTES = 256 * 1024;
+/** Of timestamp patterns. */
+const MOST_TIMESTAMP_BYTES = 1_000;
+
+/** A pattern that needs an automaton. */
+const pattern = (bytes: number): string => `a_${'b'.repeat(bytes - 2)}`;
+const literal = (bytes: number): string => `'${pattern(bytes)}'`;
+/** The same, put together while the statement runs. */
+const computed = (bytes: number): string => `rpad('a_', ${bytes}, 'b')`;
+
+const PLACES: Readonly<Record<string, (text: string) => string>> = {
+  like: (text) => `select count() from v where v like ${text}`,
+  'not like': (text) => `select count() from v where v not like ${text}`,
+  ilike: (text) => `select count() from v where v ilike ${text}`,
+  '~': (text) => `select count() from v where v ~ ${text}`,
+  '!~': (text) => `select count() from v where v !~ ${text}`,
+  'symbol ~': (text) => `select count() from v where s ~ ${text}`,
+  regexp_replace: (text) => `select regexp_replace(v, ${text}, 'x') from v`,
+  'a projection': (text) => `select v like ${text} from v`,
+  'a join': (text) => `select count() from v a join v b on a.s = b.s and a.v like ${text}`,
+  'a case': (text) => `select case when v ~ ${text} then 1 else 2 end from v`,
+};
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer();
+  await rowsOf(
+    server,
+    'create table v as (select x::varchar v, x::varchar::symbol s from long_sequence(3))',
+  );
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+for (const [place, statement] of Object.entries(PLACES)) {
+  test.serial(`a long pattern: ${place}`, async (t) => {
+    const words = new RegExp(`a pattern of ${MOST_BYTES + 1} bytes: at most ${MOST_BYTES} bytes`);
+    for (const text of [literal, computed]) {
+      t.regex((await ask(server, statement(text(MOST_BYTES + 1)))).error ?? '', words);
+    }
+    // At the bound it is compiled, or refused for the memory that takes.
+    const { error = '' } = await ask(server, statement(literal(MOST_BYTES)));
+    t.notRegex(error, /a pattern of/);
+  });
+}
+
+const TIMES: Readonly<Record<string, (text: string) => string>> = {
+  to_timestamp: (text) => `select to_timestamp('2026', ${text})`,
+  to_timestamp_ns: (text) => `select to_timestamp_ns('2026', ${text})`,
+  to_date: (text) => `select to_date('2026', ${text})`,
+  to_str: (text) => `select to_str(now(), ${text})`,
+};
+
+for (const [place, statement] of Object.entries(TIMES)) {
+  test.serial(`a long timestamp pattern: ${place}`, async (t) => {
+    const most = MOST_TIMESTAMP_BYTES;
+    const words = new RegExp(`a timestamp pattern of ${most + 1} bytes: at most ${most} bytes`);
+    for (const text of [`'${'y'.repeat(most + 1)}'`, `rpad('y', ${most + 1}, 'y')`]) {
+      t.regex((await ask(server, statement(text))).error ?? '', words);
+    }
+    t.is((await ask(server, statement(`'${'y'.repeat(most)}'`))).error, undefined);
+  });
+}
+
+/** Imports one row whose column has a pattern of so many bytes. */
+async function imported(bytes: number): Promise<string> {
+  const schema = [{ name: 'd', type: 'TIMESTAMP', pattern: 'y'.repeat(bytes) }];
+  const form = new FormData();
+  form.append('schema', JSON.stringify(schema));
+  form.append('data', new Blob(['d,x\n2026,1\n']), 'd.csv');
+  const response = await fetch(`${server.url}/imp?name=d&fmt=json&forceHeader=true`, {
+    method: 'POST',
+    body: form,
+  });
+  return await response.text();
+}
+
+test.serial('a long timestamp pattern: a column of a CSV file', async (t) => {
+  const most = MOST_TIMESTAMP_BYTES;
+  const words = new RegExp(`a timestamp pattern of ${most + 1} bytes: at most ${most} bytes`);
+  t.regex(await imported(most + 1), words);
+  t.is((await ask(server, 'select count() from d')).status, 400, 'no table was made');
+  t.notRegex(await imported(most), /a timestamp pattern of/);
+});
