@@ -720,7 +720,7 @@ export type ValuesBlock = {
   widths: Array<number>;
   /**
    * One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
-   * `s` string, `x` expression.
+   * `s` string, `v` DEFAULT, `x` expression.
    */
   kinds: string;
   /**

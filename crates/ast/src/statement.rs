@@ -102,7 +102,7 @@ pub struct ValuesBlock {
     /// Number of cells in each row, same length as `rows`.
     pub widths: Vec<u32>,
     /// One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
-    /// `s` string, `x` expression.
+    /// `s` string, `v` DEFAULT, `x` expression.
     pub kinds: String,
     /// Literal text per cell (sign included, string unescaped); the node id in decimal for `x`.
     pub texts: Vec<String>,

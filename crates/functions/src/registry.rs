@@ -21,6 +21,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("numeric", numeric::FUNCTIONS),
     ("array", array_functions::FUNCTIONS),
     ("text", text::functions::FUNCTIONS),
+    ("text", text::formatted::FUNCTIONS),
     ("datetime", datetime::FUNCTIONS),
     ("conditional", conditional::FUNCTIONS),
     ("geo", geo::FUNCTIONS),

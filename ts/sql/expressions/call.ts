@@ -14,6 +14,7 @@ import { FRAME_UNITS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
+import { intervalText } from './interval.js';
 import { parseType } from './type-name.js';
 
 /** `a`, `t.a`, `f(…)`, `s.f(…)`. */
@@ -68,9 +69,26 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
     }
   }
   p.close(open);
+  if (!name.quoted && name.text.toUpperCase() === 'SWITCH' && call.arguments.length > 2) {
+    return switchCase(p, call.arguments, start);
+  }
   callSuffixes(p, call);
   const children = [...call.arguments, call.filter];
   return p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
+}
+
+/** Functions that take an INTERVAL as its text. */
+const INTERVAL_TAKERS: ReadonlySet<string> = new Set(['ADD_INTERVAL', 'DATE_BIN', 'TIME_BUCKET']);
+
+/** `switch(e, value, result, …, [otherwise])` as CASE. */
+function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
+  const [operand = null, ...rest] = list;
+  const branches: { when: NodeId; then: NodeId }[] = [];
+  for (let at = 0; at + 1 < rest.length; at += 2) {
+    branches.push({ when: rest[at] ?? 0, then: rest[at + 1] ?? 0 });
+  }
+  const otherwise = rest.length % 2 === 0 ? null : (rest.at(-1) ?? null);
+  return p.add({ kind: 'Case', operand, branches, otherwise }, start, p.lastEnd(), ...list);
 }
 
 const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
@@ -90,10 +108,16 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (TRIMS.has(name) && p.take('FROM')) {
     return [callArgument(p, name, open)];
   }
-  if (name === 'EXTRACT' && p.kind() === TokenKind.Word && p.value(1) === 'FROM') {
+  if (name === 'EXTRACT' && p.kind() <= TokenKind.String && p.value(1) === 'FROM') {
     return extractArguments(p);
   }
+  if (name === 'POSITION' && p.kind() <= TokenKind.String && p.value(1) === 'IN') {
+    return positionArguments(p);
+  }
   const list = p.list(() => callArgument(p, name, open));
+  if (INTERVAL_TAKERS.has(name)) {
+    return list.map((argument) => intervalText(p, argument));
+  }
   if (TRIMS.has(name) && p.take('FROM')) {
     list.unshift(callArgument(p, name, open));
   }
@@ -166,9 +190,25 @@ function rowArgument(p: Parser): NodeId {
   return p.add(row, start, p.lastEnd(), ...members);
 }
 
-/** `EXTRACT(part FROM e)`: the part becomes a string. */
+/** `POSITION(part IN text)`, its part one token: the text is the first argument of the call. */
+function positionArguments(p: Parser): NodeId[] {
+  const start = p.start();
+  let part: NodeId;
+  if (p.kind() === TokenKind.String) {
+    part = p.add({ kind: 'String', value: p.unquoted() }, start, p.end());
+    p.advance();
+  } else {
+    part = callOrColumn(p);
+  }
+  p.expect('IN');
+  return [p.grammar.expression(p), part];
+}
+
+/** `EXTRACT(part FROM e)`, the part a word or a text: it becomes a string. */
 function extractArguments(p: Parser): NodeId[] {
-  const part = p.add({ kind: 'String', value: p.written() }, p.start(), p.end());
+  const isText = p.kind() === TokenKind.String;
+  const value = isText ? p.unquoted().toLowerCase() : p.written();
+  const part = p.add({ kind: 'String', value }, p.start(), p.end());
   p.advance(2);
   return [part, p.grammar.expression(p)];
 }

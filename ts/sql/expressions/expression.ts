@@ -7,7 +7,9 @@
 import type { BinaryOperator, NodeId, Span } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
-import { addCall, failMissing, postfix, primary } from './operand.js';
+import { addCall } from './add-call.js';
+import { shiftedTime } from './interval.js';
+import { failMissing, postfix, primary } from './operand.js';
 import type { Parser } from '../parser/parser.js';
 
 const LEVEL_CONCAT = 7;
@@ -130,7 +132,10 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
     failMissing(p, text, operatorSpan.start, 1, 2);
   }
   const right = matched(p, text, binary(p, level - 1));
-  return addBinary(p, operator, left, right, operatorSpan, start);
+  return (
+    shiftedTime(p, operator, left, right, start) ??
+    addBinary(p, operator, left, right, operatorSpan, start)
+  );
 }
 
 /** The right operand of an operator; the pattern of `~*` and `!~*` without regard to case. */

@@ -1,8 +1,9 @@
 /** Operands: recursive descent; what they contain in brackets is any expression again. */
-import type { Name, Node, NodeId } from '../ast.generated.js';
+import type { NodeId } from '../ast.generated.js';
+import { addCall } from './add-call.js';
 import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
 import { escapedText } from './escapes.js';
-import { CALLABLE, LITERAL_TYPES } from '../lexer/keywords.js';
+import { CALLABLE, INTERVAL_WORDS, LITERAL_TYPES } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
@@ -20,6 +21,8 @@ export function postfix(p: Parser): NodeId {
       operand = p.add(node, start, p.lastEnd(), operand);
     } else if (p.at('[')) {
       operand = indexed(p, operand, start);
+    } else if (p.at('AT', 'TIME', 'ZONE')) {
+      operand = atTimeZone(p, operand, start);
     } else if (p.take('COLLATE')) {
       // Text has one order; psql's catalog queries name it all the same.
       p.qualified(p.name('collation name expected'));
@@ -29,6 +32,18 @@ export function postfix(p: Parser): NodeId {
       return operand;
     }
   }
+}
+
+/** `time AT TIME ZONE zone`: what the clocks of the zone show. */
+function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
+  const at = p.start();
+  p.advance(3);
+  if (!atOperand(p)) {
+    p.fail('time zone expected');
+  }
+  const zone = primary(p);
+  const name = { text: 'to_timezone', quoted: false, span: { start: at, end: p.lastEnd() } };
+  return addCall(p, name, start, [time, zone]);
 }
 
 /** `(row).field`: a call, as of any function. */
@@ -249,16 +264,16 @@ function typedString(p: Parser): NodeId | null {
   }
   const start = p.start();
   const typeName = parseType(p, 'type expected');
-  const value = p.unquoted();
+  let value = p.unquoted();
   p.advance();
+  if (
+    typeName.name.toUpperCase() === 'INTERVAL' &&
+    INTERVAL_WORDS.has(p.value().replace(/S$/, ''))
+  ) {
+    value += ` ${p.written()}`;
+    p.advance();
+  }
   return p.add({ kind: 'TypedString', type_name: typeName, value }, start, p.lastEnd());
-}
-
-/** A call that other words or marks stand for. */
-export function addCall(p: Parser, name: Name, start: number, args: readonly NodeId[]): NodeId {
-  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
-  const node: Node = { kind: 'Call', name, arguments: [...args], ...rest };
-  return p.add(node, start, p.lastEnd(), ...args);
 }
 
 /** Fails for an operator at `at` whose operands are not there. */

@@ -3,6 +3,9 @@ import type { TypeName } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
+/** Digits of a second that TIMESTAMP keeps. */
+const MICROSECOND_DIGITS = 6;
+
 /** A type as written: `GEOHASH(5c)`, `DOUBLE[][]`, `double precision`, `pg_catalog.text`. */
 export function parseType(p: Parser, missing: string): TypeName {
   p.suggestContext('type');
@@ -15,8 +18,13 @@ export function parseType(p: Parser, missing: string): TypeName {
   const start = p.start();
   let name = typeWords(p);
   const open = p.start();
-  const args = p.at('(') ? typeArguments(p) : [];
+  let args = p.at('(') ? typeArguments(p) : [];
   checkPrecision(p, name.toUpperCase(), args[0], open);
+  if (/^timestamp(?:tz)?$/i.test(name) && /^[0-9]$/.test(args[0] ?? '')) {
+    // Digits of a second: six are kept, nine by the type that has them.
+    name = Number(args[0]) > MICROSECOND_DIGITS ? 'timestamp_ns' : name;
+    args = [];
+  }
   if (/^time(?:stamp)?$/i.test(name)) {
     name += zoneWords(p);
   }

@@ -127,6 +127,14 @@ export const FRAME_UNITS: ReadonlySet<string> = new Set([
   'WEEK',
 ]);
 
+/** Words that may follow the text of an INTERVAL, in the singular. */
+export const INTERVAL_WORDS: ReadonlySet<string> = new Set([
+  ...FRAME_UNITS,
+  'MONTH',
+  'QUARTER',
+  'YEAR',
+]);
+
 /** Types that may stand before a string literal. */
 export const LITERAL_TYPES: ReadonlySet<string> = new Set([
   'DATE',

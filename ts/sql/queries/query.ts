@@ -28,7 +28,7 @@ import {
   parseSampleBy,
 } from './select-clauses.js';
 import { parseShow } from './show.js';
-import { derived, joinChain, parseSources } from './source.js';
+import { derived, joinChain, joinedSources, parseSources } from './source.js';
 import { parseValues } from './values.js';
 
 /** What precedes a query's body. */
@@ -188,7 +188,7 @@ function shortForm(p: Parser): NodeId {
     if (!atContinuation(p)) {
       return query;
     }
-    from = joinChain(p, derived(p, query, start, false), start);
+    from = joinChain(p, joinedSources(p, query) ?? derived(p, query, start, false), start);
   } else {
     from = parseSources(p, missingTable(p));
   }

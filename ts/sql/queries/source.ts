@@ -60,7 +60,7 @@ function parseSource(p: Parser, missing: string): NodeId {
     p.advance();
     const query = p.nested(() => p.grammar.query(p));
     expectClose(p);
-    return derived(p, query, start, lateral);
+    return joinedSources(p, query) ?? derived(p, query, start, lateral);
   }
   if (p.kind() === TokenKind.Variable) {
     return table(p, p.takeName(false), start);
@@ -94,6 +94,34 @@ function followsSource(p: Parser): boolean {
   return p.value(-1) === ',' || p.value(-1) === 'JOIN';
 }
 
+/**
+ * The join that parentheses hold, `(a JOIN b ON …)`: its tables have their names outside, too,
+ * unless the whole has one. Null for any other query.
+ */
+export function joinedSources(p: Parser, query: NodeId): NodeId | null {
+  const whole = p.node(query);
+  const block = whole.kind === 'Query' ? p.node(whole.body) : whole;
+  if (whole.kind !== 'Query' || block.kind !== 'Select' || block.from === null) {
+    return null;
+  }
+  const { start, end } = p.spanOf(query);
+  const isShort = p.spanOf(block.items[0]?.expression ?? query).end === start;
+  const isPlain =
+    whole.with.length + whole.declarations.length + whole.order_by.length === 0 &&
+    whole.limit === null &&
+    p.spanOf(block.from).end === end;
+  const isJoin = isShort && isPlain && p.node(block.from).kind === 'Join';
+  return isJoin && !atAlias(p) ? block.from : null;
+}
+
+/** Whether an alias follows. */
+function atAlias(p: Parser): boolean {
+  const from = p.index;
+  const alias = tableAlias(p);
+  p.index = from;
+  return alias !== null || p.at('TIMESTAMP', '(');
+}
+
 function expectClose(p: Parser): void {
   if (!p.take(')')) {
     p.fail("')' expected");
@@ -103,7 +131,44 @@ function expectClose(p: Parser): void {
 /** A sub-query in FROM, after its closing parenthesis. */
 export function derived(p: Parser, query: NodeId, start: number, lateral: boolean): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
+  if (alias !== null && timestamp === null && p.at('(')) {
+    const columns = p.parenthesised(() => p.columnName('column name expected'));
+    const named = withColumns(p, query, alias, columns);
+    const node = { kind: 'Derived', query: named, alias, timestamp, lateral } as const;
+    return p.add(node, start, p.lastEnd(), named);
+  }
   return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
+}
+
+/** `(query) AS t(a, b)`: the query as a common table with these columns, and all of its rows. */
+function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
+  const { start, end } = p.spanOf(query);
+  const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
+  const star = p.add({ kind: 'Star', qualifier: null }, start, start);
+  const body = p.add(
+    {
+      kind: 'Select',
+      distinct: false,
+      distinct_on: [],
+      items: [{ expression: star, alias: null }],
+      from: table,
+      hint: null,
+      filter: null,
+      latest_on: null,
+      sample_by: null,
+      group_by: [],
+      having: null,
+      windows: [],
+      pivot: null,
+    },
+    start,
+    end,
+    table,
+    star,
+  );
+  const common = { name, columns, query, recursive: false };
+  const rest = { declarations: [], order_by: [], limit: null };
+  return p.add({ kind: 'Query', with: [common], body, ...rest }, start, end, query, body);
 }
 
 /** A table by name, after the name. */

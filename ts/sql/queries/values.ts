@@ -105,6 +105,9 @@ function literalLetter(p: Parser, signed: number): string {
       if (p.at('TRUE')) {
         return 't';
       }
+      if (p.at('DEFAULT')) {
+        return 'v';
+      }
       return p.at('FALSE') ? 'f' : '';
     default:
       return '';

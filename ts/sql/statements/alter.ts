@@ -3,6 +3,7 @@
  * words, until an issue gives them a meaning.
  */
 import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from '../ast.generated.js';
+import { addedConstraint, Constraints } from './constraints.js';
 import { parseColumn } from './create.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
@@ -27,6 +28,10 @@ export function parseAlter(p: Parser): NodeId {
     p.fail("'table' or 'materialized' or 'view' expected");
   }
   const table = p.tableName('table name expected');
+  if (p.take('RENAME', 'TO')) {
+    const to = p.tableName('table name expected');
+    return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+  }
   const actions = parseActions(p);
   const filters = actions.map((one) => (one.action === 'Partitions' ? one.filter : null));
   return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...filters);
@@ -102,10 +107,18 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
 }
 
 function addColumns(p: Parser): AlterAction[] {
+  const constraint = addedConstraint(p);
+  if (constraint !== null) {
+    return constraint;
+  }
   p.take('COLUMN');
   const conditional = p.take('IF', 'NOT', 'EXISTS');
   const actions = p.list((): AlterAction => {
-    return { action: 'AddColumn', column: parseColumn(p), if_not_exists: conditional };
+    return {
+      action: 'AddColumn',
+      column: parseColumn(p, new Constraints()),
+      if_not_exists: conditional,
+    };
   });
   if (p.take('OWNED', 'BY')) {
     p.dottedName('owner expected');
@@ -113,8 +126,11 @@ function addColumns(p: Parser): AlterAction[] {
   return actions;
 }
 
+/** `RENAME [COLUMN] a TO b, …`. */
 function renameColumn(p: Parser): AlterAction[] {
-  p.expect('COLUMN');
+  if (p.value(1) !== 'TO') {
+    p.expect('COLUMN', "'column' or 'to' expected");
+  }
   return p.list((): AlterAction => {
     const column = p.columnName('column name expected');
     if (!p.take('TO')) {

@@ -9,6 +9,7 @@ import type {
 } from '../ast.generated.js';
 import { batchMode } from './change.js';
 import { TokenKind } from '../lexer/lexer.js';
+import { atQuery } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import {
   enclosedText,
@@ -20,6 +21,7 @@ import {
   policyStages,
 } from './table-clauses.js';
 import { parseType } from '../expressions/type-name.js';
+import { Constraints, isSerial, nextNumber, parseIndex, takeIdentity } from './constraints.js';
 import { parseView, refuseLiveView } from './view.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -44,6 +46,9 @@ export function parseCreate(p: Parser): NodeId {
   }
   if (p.at('VIEW')) {
     return parseView(p, start, 'View', false);
+  }
+  if (p.at('INDEX') || p.at('UNIQUE', 'INDEX')) {
+    return parseIndex(p, start);
   }
   if (p.take('MATERIALIZED')) {
     if (!p.at('VIEW')) {
@@ -119,6 +124,10 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
 }
 
 function tableQuery(p: Parser, table: Mutable<CreateTableNode>): void {
+  if (atQuery(p)) {
+    table.query = p.grammar.query(p);
+    return;
+  }
   if (!p.at('(')) {
     p.fail("'(' expected");
   }
@@ -143,11 +152,12 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at(')')) {
     p.fail("found [tok=')', len=1] missing column definition");
   }
+  const constraints = new Constraints();
   do {
     if (p.at('INDEX', '(')) {
       table.options.push(tableIndex(p));
-    } else {
-      table.columns.push(parseColumn(p));
+    } else if (!constraints.takeOfTable(p)) {
+      table.columns.push(parseColumn(p, constraints));
     }
     const written = p.written();
     if (!p.at(',') && !p.at(')')) {
@@ -155,6 +165,11 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
     }
   } while (p.take(','));
   p.advance();
+  table.options.push(...constraints.options());
+  const keys = new Set(constraints.primaryColumns);
+  table.columns = table.columns.map((column) =>
+    keys.has(column.name.text.toLowerCase()) ? { ...column, not_null: true } : column,
+  );
 }
 
 /** `CAST(column AS type)` after AS (query). */
@@ -174,11 +189,12 @@ function tableIndex(p: Parser): OptionValue {
   return { name, value: enclosedText(p) };
 }
 
-/** `name type …`, in CREATE TABLE and ADD COLUMN. */
-export function parseColumn(p: Parser): ColumnDefinition {
+/** `name type …`, in CREATE TABLE and ADD COLUMN; what constrains it is noted. */
+export function parseColumn(p: Parser, constraints: Constraints): ColumnDefinition {
   const name =
     p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column name expected');
-  const typeName = parseType(p, 'column type expected');
+  const written = parseType(p, 'column type expected');
+  const typeName = isSerial(written) ? { ...written, name: 'LONG' } : written;
   const isSymbol = typeName.name.toUpperCase() === 'SYMBOL';
   if (typeName.name.toUpperCase() === 'GEOHASH' && typeName.arguments.length === 0) {
     p.fail("'(' expected");
@@ -200,15 +216,33 @@ export function parseColumn(p: Parser): ColumnDefinition {
     const word = p.takeName(false);
     column.options.push({ name: word, value: parquetSettings(p) });
   }
-  columnRules(p, column);
+  if (isSerial(written)) {
+    setNumbering(p, column);
+  }
+  columnRules(p, column, constraints);
   return column;
 }
 
+/** Numbers its rows by default: times in microseconds, each used once. */
+function setNumbering(p: Parser, column: Mutable<ColumnDefinition>): void {
+  const start = p.lastEnd();
+  const span = { start, end: start };
+  column.default = nextNumber(p, start);
+  column.not_null = true;
+  column.type_name = { ...column.type_name, name: 'LONG', arguments: [] };
+  const value = { text: 'next_id()', quoted: false, span };
+  column.options.push({ name: { text: 'DEFAULT', quoted: false, span }, value });
+}
+
 /** `NOT NULL` and `DEFAULT expression`, whose text SHOW prints: an option of that name has it. */
-function columnRules(p: Parser, column: Mutable<ColumnDefinition>): void {
+function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: Constraints): void {
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
+    } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
+      // Said of every column that has no other rule, or noted.
+    } else if (column.default === null && takeIdentity(p)) {
+      setNumbering(p, column);
     } else if (p.at('DEFAULT') && column.default === null) {
       const { span } = p.takeName(false);
       const start = p.start();

@@ -277,7 +277,10 @@ function parseDrop(p: Parser): NodeId {
   const conditional = ifExists(p);
   const missing = what === 'Table' ? 'table name expected' : 'view name expected';
   const names = p.list(() => p.tableName(missing));
-  p.take('CASCADE', 'PERMISSIONS');
+  // Views outlive their tables, and say so when they are read: there is nothing to drop with one.
+  if (!p.take('CASCADE', 'PERMISSIONS') && !p.take('CASCADE')) {
+    p.take('RESTRICT');
+  }
   return p.add({ kind: 'Drop', what, names, if_exists: conditional }, start, p.lastEnd());
 }
 

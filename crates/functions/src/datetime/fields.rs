@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use datafusion::common::Result;
 use tidemark_types::calendar::{self, CivilDate, MICROS_PER_DAY};
 use tidemark_types::timestamp::TimestampUnit;
@@ -110,6 +110,28 @@ pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef
 }
 
 /// The part `extract` asks for; the binder passes the unit as a constant text.
+pub(super) fn date_part(bound: &Bound<'_>) -> Made {
+    let name = bound.arguments[0].text().unwrap_or_default();
+    let Some(part_of) = Part::parse(&name) else {
+        let message = format!("unsupported timestamp part: {name}");
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 1)?;
+        Ok(build::<Float64Type>(call.rows, |row| {
+            let value = at(row)?;
+            Some(match part_of {
+                Part::Second => {
+                    part_of.of(value, unit) as f64
+                        + (value.rem_euclid(unit.per_second()) as f64 / unit.per_second() as f64)
+                }
+                Part::Epoch => value as f64 / unit.per_second() as f64,
+                part_of => part_of.of(value, unit) as f64,
+            })
+        }))
+    }))
+}
+
 pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
     let name = bound.arguments[0].text().unwrap_or_default();
     let Some(part_of) = Part::parse(&name) else {

@@ -4,6 +4,8 @@
 mod clocks;
 mod fields;
 mod grid;
+mod lengths;
+mod made;
 mod patterns;
 mod shift;
 mod times;
@@ -13,12 +15,16 @@ use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::TimestampMillisecondType;
 use datafusion_expr::{Expr, ScalarUDF, Volatility};
-use tidemark_types::SqlType::{Boolean, Date, Int, Interval, Long, String, Timestamp, TimestampNs};
+use tidemark_types::SqlType::{
+    Boolean, Date, Double, Int, Interval, Long, String, Timestamp, TimestampNs,
+};
 use tidemark_types::calendar::{CivilDate, is_leap_year};
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
-use self::fields::{Part, extract, part};
+use self::fields::{Part, date_part, extract, part};
 use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
+use self::lengths::{add_interval, time_bucket};
+use self::made::{make_timestamp, next_id, of_epoch, to_char};
 use self::patterns::{from_str, to_str};
 use self::shift::{dateadd, datediff, difference_type};
 use self::times::{Ns, Us, micros_of, times};
@@ -139,6 +145,54 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "the parts of extract that need a LONG: epoch",
     ),
     pure(
+        "date_part",
+        &[made(&[Text, Time], Gives::Is(Double), date_part)],
+        "a part of a time as DOUBLE, as extract gives it",
+    ),
+    pure(
+        "add_interval",
+        &[
+            made(&[Time, Text], Gives::SameAs(0), add_interval),
+            made(&[Time, Text, Is(Double)], Gives::SameAs(0), add_interval),
+        ],
+        "time + INTERVAL: a time moved by a length such as '1 month 2 hours', so many times",
+    ),
+    pure(
+        "date_bin",
+        &[made(&[Text, Time, Time], Gives::SameAs(1), time_bucket)],
+        "start of the step of this length that holds a time, counted from an origin",
+    ),
+    pure(
+        "time_bucket",
+        &[
+            made(&[Text, Time], Gives::SameAs(1), time_bucket),
+            made(&[Text, Time, Time], Gives::SameAs(1), time_bucket),
+        ],
+        "start of the step of this length that holds a time, counted from 2000 or an origin",
+    ),
+    pure(
+        "make_timestamp",
+        &[direct(
+            &[Is(Int), Is(Int), Is(Int), Is(Int), Is(Int), Is(Double)],
+            Timestamp,
+            make_timestamp,
+        )],
+        "the time with this year, month, day, hour, minute and second",
+    ),
+    pure(
+        "to_char",
+        &[
+            made(&[Is(Timestamp), Text], Gives::Is(String), to_char),
+            made(&[Is(TimestampNs), Text], Gives::Is(String), to_char),
+        ],
+        "time as text by a pattern of PostgreSQL such as 'YYYY-MM-DD HH24:MI'",
+    ),
+    volatile(
+        "next_id",
+        &[direct(&[], Long, next_id)],
+        "a number that was not given before: microseconds since 1970, each once",
+    ),
+    pure(
         "dateadd",
         &[
             made(&[Text, Is(Long), Time], Gives::SameAs(2), dateadd),
@@ -186,8 +240,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[
             made(&[Text], Gives::Is(Timestamp), from_str),
             made(&[Text, Text], Gives::Is(Timestamp), from_str),
+            made(&[Is(Double)], Gives::Is(Timestamp), of_epoch),
         ],
-        "text as TIMESTAMP by a pattern; null when it does not match",
+        "text as TIMESTAMP by a pattern, null when it does not match; seconds since 1970",
     ),
     pure(
         "to_timestamp_ns",

@@ -222,6 +222,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(DN, Double, |call| scaled(call, f64::floor))],
         "rounds toward zero",
     ),
+    pure(
+        "trunc",
+        &[
+            direct(D1, Double, |call| doubles1(call, f64::trunc)),
+            direct(DN, Double, |call| scaled(call, f64::floor)),
+        ],
+        "the number without what follows so many places",
+    ),
     pure("floor", rounded!(f64::floor), "greatest whole number not above"),
     pure("ceil", rounded!(f64::ceil), "least whole number not below"),
     pure("ceiling", rounded!(f64::ceil), "least whole number not below"),

@@ -354,6 +354,13 @@ const fn drawn(
     }
 }
 
+fn uuid(call: &Call<'_>) -> Result<ArrayRef> {
+    bytes::<16>(call, |value| {
+        value[6] = value[6] & 0x0F | 0x40;
+        value[8] = value[8] & 0x3F | 0x80;
+    })
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     volatile(
         "rnd_boolean",
@@ -474,16 +481,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         ],
         "one of a list, or of a list made of letters: (list size, min, max, null rate)",
     ),
-    volatile(
-        "rnd_uuid4",
-        &[direct(&[], Uuid, |call| {
-            bytes::<16>(call, |value| {
-                value[6] = value[6] & 0x0F | 0x40;
-                value[8] = value[8] & 0x3F | 0x80;
-            })
-        })],
-        "UUID of version 4",
-    ),
+    volatile("rnd_uuid4", &[direct(&[], Uuid, uuid)], "UUID of version 4"),
+    volatile("gen_random_uuid", &[direct(&[], Uuid, uuid)], "UUID of version 4"),
     volatile("rnd_long256", &[direct(&[], Long256, |call| bytes::<32>(call, |_| {}))], "LONG256"),
     volatile(
         "rnd_bin",

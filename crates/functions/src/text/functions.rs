@@ -61,13 +61,16 @@ fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
 
 fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    let (starts, lengths) = (call.primitive::<Int32Type>(1)?, call.primitive::<Int32Type>(2)?);
+    let starts = call.primitive::<Int32Type>(1)?;
+    let to_end = call.arguments.len() == 2;
+    let lengths = call.primitive::<Int32Type>(if to_end { 1 } else { 2 })?;
     build_text(call.rows, |row, out| {
         let (Some(text), Some(start), Some(length)) =
             (texts.get(row), starts.get(row), lengths.get(row))
         else {
             return false;
         };
+        let length = if to_end { i32::MAX } else { length };
         if length < 0 {
             return false;
         }
@@ -514,13 +517,16 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last characters"),
     pure(
         "substring",
-        &[made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
-            if bound.arguments[2].integer().is_some_and(|length| length < 0) {
-                let message = "a length of at least 0 expected".into();
-                return Err(ResolveError::InvalidArgument { index: 2, message });
-            }
-            Ok(Arc::new(substring))
-        })],
+        &[
+            direct(&[Text, Is(Int)], Str, substring),
+            made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
+                if bound.arguments[2].integer().is_some_and(|length| length < 0) {
+                    let message = "a length of at least 0 expected".into();
+                    return Err(ResolveError::InvalidArgument { index: 2, message });
+                }
+                Ok(Arc::new(substring))
+            }),
+        ],
         "piece from a position, of a length",
     ),
     pure(

@@ -250,6 +250,11 @@ impl Binder<'_> {
             b'i' => literal::integer(text, at),
             b'd' => literal::floating(text, at),
             b's' => Ok(literal::string(text)),
+            b'v' => Err(error::at(
+                ErrorCode::NotSupported,
+                "DEFAULT is allowed in the VALUES of an INSERT only",
+                at,
+            )),
             b'x' => {
                 let id = text.parse().unwrap_or(NodeId::MAX);
                 self.expression(id, &Scope::empty())

@@ -10,6 +10,7 @@ use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::ttl_fits;
+use crate::binder::notice::{KEY_NOT_ENFORCED, PRIMARY_KEY};
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed, error};
@@ -60,11 +61,37 @@ impl Binder<'_> {
         let mut schema = schema.with_defaults(self.context.table_defaults);
         apply_layout(&mut schema, node, query.as_ref())?;
         apply_options(&mut schema, &node.options)?;
+        self.apply_primary_key(&mut schema, &node.options)?;
         let source = match query {
             Some(rows) => Some(self.conformed_source(rows, &schema)?),
             None => None,
         };
         Ok(self.bound_create(Some(schema), source))
+    }
+
+    /// A PRIMARY KEY, or the only UNIQUE constraint, as keys of DEDUP, where the table may have
+    /// them: a row replaces the one with the same key.
+    fn apply_primary_key(
+        &mut self,
+        schema: &mut TableSchema,
+        options: &[OptionValue],
+    ) -> EngineResult<()> {
+        let is_key = |option: &&OptionValue| option.name.text.eq_ignore_ascii_case(PRIMARY_KEY);
+        let keys: Vec<Name> =
+            options.iter().filter(is_key).filter_map(|option| option.value.clone()).collect();
+        let mut includes_time = false;
+        for key in &keys {
+            let index = schema
+                .column_index(&key.text)
+                .ok_or_else(|| error::invalid_column(&key.text, key.span))?;
+            includes_time |= schema.timestamp == Some(index);
+        }
+        if includes_time && schema.wal && schema.dedup_keys.is_empty() {
+            apply_dedup(schema, &keys)?;
+        } else if !keys.is_empty() && schema.dedup_keys.is_empty() {
+            self.notices.push(KEY_NOT_ENFORCED);
+        }
+        Ok(())
     }
 
     fn bound_create(

@@ -57,7 +57,9 @@ impl Binder<'_> {
         targets: Vec<usize>,
         node: &InsertNode,
     ) -> EngineResult<InsertSource> {
-        let defaults = self.defaults(schema, &targets)?;
+        let names_default = node.values.as_ref().is_some_and(|values| values.kinds.contains('v'));
+        let given = if names_default { &[] } else { targets.as_slice() };
+        let defaults = self.defaults(schema, given)?;
         check_required(schema, &targets, &defaults, (node.table.span, Span::default()))?;
         let mut rows = ValueRows::new(Arc::clone(schema), targets, defaults);
         let mut known = 0;
@@ -166,6 +168,7 @@ impl Binder<'_> {
             Some(b's') => units + quotes + 2,
             Some(b'n' | b't') => 4,
             Some(b'f') => 5,
+            Some(b'v') => 7,
             Some(b'x') => {
                 let span = self.tree.span(text.parse().unwrap_or_default());
                 span.end.saturating_sub(start)
@@ -277,6 +280,7 @@ fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
         Some(b'i') => Cell::Integer(text()),
         Some(b'd') => Cell::Floating(text()),
         Some(b's') => Cell::Text(text()),
+        Some(b'v') => Cell::Default,
         Some(b'x') => return None,
         _ => Cell::Null,
     })

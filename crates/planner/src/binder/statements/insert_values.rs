@@ -38,6 +38,8 @@ pub(crate) enum Cell<'t> {
     Parameter(u32),
     /// An expression of parameters, known once they have values.
     Computed,
+    /// DEFAULT: what its column has when it is not given.
+    Default,
 }
 
 impl Cell<'_> {
@@ -53,6 +55,7 @@ impl Cell<'_> {
             Self::Bound(value) => Cell::Bound(value.into_owned()),
             Self::Parameter(index) => Cell::Parameter(index),
             Self::Computed => Cell::Computed,
+            Self::Default => Cell::Default,
         }
     }
 }
@@ -165,7 +168,10 @@ impl<'t> ValueRows<'t> {
         let designated = self.schema.timestamp == Some(target);
         let mut kinds: Vec<(u8, Vec<usize>)> = Vec::new();
         for row in 0..rows {
-            let kind = kind_of(&self.cells[row * self.width() + position]);
+            let kind = match kind_of(&self.cells[row * self.width() + position]) {
+                DEFAULT if self.defaults.expr(target).is_none() => b'n',
+                kind => kind,
+            };
             match kinds.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, members)) => members.push(row),
                 None => kinds.push((kind, vec![row])),
@@ -276,8 +282,12 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     }
 }
 
+/// The kind of cells that have their column's default.
+const DEFAULT: u8 = b'-';
+
 fn kind_of(cell: &Cell<'_>) -> u8 {
     match cell {
+        Cell::Default => DEFAULT,
         Cell::Null => b'n',
         Cell::Boolean(_) => b'b',
         Cell::Integer(_) => b'i',
@@ -339,6 +349,11 @@ impl Conversion<'_> {
                     _ => None,
                 });
                 ScalarValue::iter_to_array(scalars).map_err(runtime_value)
+            }
+            DEFAULT => {
+                let target = self.rows.targets[self.position];
+                let cells = self.rows.defaults.cells(target, self.members.len())?;
+                cells.ok_or_else(|| EngineError::internal("a column without a default"))
             }
             b'p' => Err(EngineError::internal("a parameter without a value")),
             _ => self.bound(),

@@ -1,0 +1,253 @@
+//! Times out of numbers, and as text by `PostgreSQL`'s patterns.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use datafusion::common::Result;
+use tidemark_types::calendar::{
+    CivilDate, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
+};
+use tidemark_types::{SqlType, account};
+
+use super::clocks::clock_nanos;
+use super::times::{Made, Us, micros_of, times};
+use crate::column::{Call, build, invalid, stopped, try_build, try_build_text};
+use crate::resolve::{ResolveError, types_of};
+use crate::signature::Bound;
+
+/// Most bytes of a pattern.
+const MOST_PATTERN_BYTES: usize = 1_000;
+
+/// `make_timestamp(year, month, day, hour, minute, second)`.
+pub(super) fn make_timestamp(call: &Call<'_>) -> Result<ArrayRef> {
+    let whole: Vec<_> =
+        (0..5).map(|index| call.primitive::<Int32Type>(index)).collect::<Result<_>>()?;
+    let seconds = call.primitive::<Float64Type>(5)?;
+    try_build::<Us>(call.rows, |row| {
+        let fields: Option<Vec<i32>> = whole.iter().map(|field| field.get(row)).collect();
+        let (Some(fields), Some(seconds)) = (fields, seconds.get(row)) else { return Ok(None) };
+        let [year, month, day, hour, minute] = fields[..] else { return Ok(None) };
+        let date = CivilDate { year, month: 1, day: 1 };
+        let is_date = (1..=9999).contains(&year)
+            && (1..=12).contains(&month)
+            && day >= 1
+            && day <= i32::from(CivilDate { month: month as u8, ..date }.days_in_month());
+        let is_time =
+            (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..60.0).contains(&seconds);
+        if !is_date || !is_time {
+            return Err(invalid(format!(
+                "no such time: {year}-{month}-{day} {hour}:{minute}:{seconds}"
+            )));
+        }
+        let date = CivilDate { year, month: month as u8, day: day as u8 };
+        let of_day = i64::from(hour) * MICROS_PER_HOUR
+            + i64::from(minute) * MICROS_PER_MINUTE
+            + (seconds * MICROS_PER_SECOND as f64).round() as i64;
+        Ok(Some(date.to_micros() + of_day))
+    })
+}
+
+/// Seconds since 1970 as a time; null beyond the range. Only numbers are seconds.
+pub(super) fn of_epoch(bound: &Bound<'_>) -> Made {
+    let from = bound.arguments[0].sql_type;
+    if !from.is_integer() && !matches!(from, SqlType::Float | SqlType::Double | SqlType::Null) {
+        let name = "to_timestamp".into();
+        return Err(ResolveError::NoOverload { name, types: types_of(bound.arguments) });
+    }
+    Ok(Arc::new(|call: &Call<'_>| {
+        let seconds = call.primitive::<Float64Type>(0)?;
+        Ok(build::<Us>(call.rows, |row| {
+            let micros = (seconds.get(row)? * MICROS_PER_SECOND as f64).round();
+            (micros.abs() < 9.2e18).then_some(micros as i64)
+        }))
+    }))
+}
+
+/// The last number that `next_id` has given.
+static LAST_ID: AtomicI64 = AtomicI64::new(0);
+
+/// Microseconds since 1970, each of them once: the numbers of a process grow, and so do those of a
+/// later one.
+pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
+    let count = i64::try_from(call.rows).unwrap_or(i64::MAX);
+    let now = clock_nanos() / 1_000;
+    let after = |last: i64| last.max(now).saturating_add(count);
+    let last = LAST_ID.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+    let first = last.unwrap_or_default().max(now);
+    Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const DAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// Patterns of `to_char`, longer ones before those that they begin with.
+const FIELDS: &[&str] = &[
+    "HH24", "HH12", "HH", "MI", "SSSS", "SS", "MS", "US", "YYYY", "YYY", "YY", "Y", "IYYY",
+    "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "DDD", "DD", "DAY", "Day", "day", "DY",
+    "Dy", "dy", "ID", "IW", "D", "Q", "CC", "AM", "PM", "am", "pm",
+];
+
+/// A pattern as its parts.
+enum Piece {
+    /// A part of the time, with leading zeros unless FM precedes it.
+    Field {
+        name: &'static str,
+        is_padded: bool,
+    },
+    Text(String),
+}
+
+fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
+    if pattern.len() > MOST_PATTERN_BYTES {
+        let length = pattern.len();
+        return Err(format!(
+            "a timestamp pattern of {length} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed"
+        ));
+    }
+    let mut pieces = Vec::new();
+    let mut rest = pattern;
+    while let Some(next) = rest.chars().next() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let end = quoted.find('"').unwrap_or(quoted.len());
+            pieces.push(Piece::Text(quoted[..end].to_owned()));
+            rest = quoted.get(end + 1..).unwrap_or_default();
+            continue;
+        }
+        let bare = rest.strip_prefix("FM").unwrap_or(rest);
+        let upper = |field: &&&str| bare.starts_with(**field) || is_lower_of(bare, field);
+        if let Some(field) = FIELDS.iter().find(upper) {
+            let is_padded = bare.len() == rest.len();
+            pieces.push(Piece::Field { name: field, is_padded });
+            rest = &bare[field.len()..];
+            continue;
+        }
+        let length = next.len_utf8();
+        match pieces.last_mut() {
+            Some(Piece::Text(text)) => text.push(next),
+            _ => pieces.push(Piece::Text(next.to_string())),
+        }
+        rest = &rest[length..];
+    }
+    Ok(pieces)
+}
+
+/// Numbers may be asked for in small letters: `yyyy-mm-dd`.
+fn is_lower_of(text: &str, field: &str) -> bool {
+    let is_name = matches!(field, "MONTH" | "MON" | "DAY" | "DY" | "AM" | "PM");
+    let is_upper = !field.bytes().any(|letter| letter.is_ascii_lowercase());
+    is_upper && !is_name && text.starts_with(&field.to_ascii_lowercase())
+}
+
+/// `to_char(time, pattern)`.
+pub(super) fn to_char(bound: &Bound<'_>) -> Made {
+    let known = match bound.arguments[1].text() {
+        None => None,
+        Some(text) => Some(
+            pieces(&text).map_err(|message| ResolveError::InvalidArgument { index: 1, message })?,
+        ),
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 0)?;
+        let patterns = call.texts(1)?;
+        let mut text = String::new();
+        try_build_text(call.rows, |row, out| {
+            let Some(value) = at(row) else { return Ok(false) };
+            let own;
+            let parts = match (&known, patterns.get(row)) {
+                (Some(parts), _) => parts,
+                (None, Some(pattern)) => {
+                    account::check().map_err(stopped)?;
+                    own = pieces(pattern).map_err(invalid)?;
+                    &own
+                }
+                (None, None) => return Ok(false),
+            };
+            text.clear();
+            for part in parts {
+                match part {
+                    Piece::Text(fixed) => text.push_str(fixed),
+                    Piece::Field { name, is_padded } => {
+                        write_field(name, *is_padded, micros_of(value, unit), &mut text);
+                    }
+                }
+            }
+            out.push_str(&text);
+            Ok(true)
+        })
+    }))
+}
+
+fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) {
+    let date = CivilDate::from_micros(micros);
+    let of_day = micros.rem_euclid(MICROS_PER_DAY);
+    let hour = of_day / MICROS_PER_HOUR;
+    let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let month = MONTHS[usize::from(date.month).clamp(1, 12) - 1];
+    let weekday = i64::from(date.iso_weekday());
+    let day = DAYS[usize::try_from(weekday - 1).unwrap_or(0).min(6)];
+    let (iso_year, iso_week) = date.iso_week();
+    let name = match field {
+        "MONTH" => Some(month.to_uppercase()),
+        "Month" => Some(month.to_owned()),
+        "month" => Some(month.to_lowercase()),
+        "MON" => Some(month[..3].to_uppercase()),
+        "Mon" => Some(month[..3].to_owned()),
+        "mon" => Some(month[..3].to_lowercase()),
+        "DAY" => Some(day.to_uppercase()),
+        "Day" => Some(day.to_owned()),
+        "day" => Some(day.to_lowercase()),
+        "DY" => Some(day[..3].to_uppercase()),
+        "Dy" => Some(day[..3].to_owned()),
+        "dy" => Some(day[..3].to_lowercase()),
+        "AM" | "PM" => Some(if hour < 12 { "AM" } else { "PM" }.to_owned()),
+        "am" | "pm" => Some(if hour < 12 { "am" } else { "pm" }.to_owned()),
+        _ => None,
+    };
+    if let Some(name) = name {
+        out.push_str(&name);
+        return;
+    }
+    let year = i64::from(date.year);
+    let (number, width) = match field {
+        "HH24" => (hour, 2),
+        "HH12" | "HH" => (twelve, 2),
+        "MI" => (of_day / MICROS_PER_MINUTE % 60, 2),
+        "SS" => (of_day / MICROS_PER_SECOND % 60, 2),
+        "SSSS" => (of_day / MICROS_PER_SECOND, 1),
+        "MS" => (of_day / 1_000 % 1_000, 3),
+        "US" => (of_day % MICROS_PER_SECOND, 6),
+        "YYYY" => (year, 4),
+        "YYY" => (year % 1_000, 3),
+        "YY" => (year % 100, 2),
+        "Y" => (year % 10, 1),
+        "IYYY" => (i64::from(iso_year), 4),
+        "MM" => (i64::from(date.month), 2),
+        "DDD" => (i64::from(date.day_of_year()), 3),
+        "DD" => (i64::from(date.day), 2),
+        "ID" => (weekday, 1),
+        "D" => (weekday % 7 + 1, 1),
+        "IW" => (i64::from(iso_week), 2),
+        "Q" => (i64::from((date.month - 1) / 3 + 1), 1),
+        _ => ((year - 1).div_euclid(100) + 1, 2),
+    };
+    let width = if is_padded { width } else { 1 };
+    // A String takes what is written to it.
+    let _ = write!(out, "{number:0width$}");
+}

@@ -1,0 +1,255 @@
+//! Texts put together and encoded as `PostgreSQL` does it.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::Int32Type;
+use datafusion::common::Result;
+use tidemark_types::SqlType::{Binary, Int, String as Str, Varchar};
+
+use crate::column::{Call, Texts, build, build_text, internal, invalid, try_build_text};
+use crate::signature::Param::{Is, Text};
+use crate::signature::{Body, Function, Gives, Overload, direct, pure};
+use crate::text::bounded_text::BoundedText;
+use crate::text::hash::hexadecimal;
+
+/// `initcap(text)`: the first letter of each word in upper case, the others in lower case.
+fn initcap(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return false };
+        let mut is_first = true;
+        for letter in text.chars() {
+            if is_first {
+                out.extend(letter.to_uppercase());
+            } else {
+                out.extend(letter.to_lowercase());
+            }
+            is_first = !letter.is_alphanumeric();
+        }
+        true
+    })
+}
+
+fn chr(call: &Call<'_>) -> Result<ArrayRef> {
+    let codes = call.primitive::<Int32Type>(0)?;
+    try_build_text(call.rows, |row, out| {
+        let Some(code) = codes.get(row) else { return Ok(false) };
+        let letter = u32::try_from(code).ok().filter(|code| *code > 0).and_then(char::from_u32);
+        out.push(letter.ok_or_else(|| invalid(format!("no character has the code {code}")))?);
+        Ok(true)
+    })
+}
+
+fn ascii(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| {
+        texts.get(row).map(|text| text.chars().next().map_or(0, |letter| letter as i32))
+    }))
+}
+
+fn repeat(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
+    build_text(call.rows, |row, out| {
+        let (Some(text), Some(count)) = (texts.get(row), counts.get(row)) else { return false };
+        let count = usize::try_from(count).unwrap_or(0);
+        if text.is_empty() || out.refuses(text.len().saturating_mul(count)) {
+            return true;
+        }
+        for _ in 0..count {
+            out.push_str(text);
+        }
+        true
+    })
+}
+
+/// The texts after the first that are not null, with the first between them.
+fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
+    let all: Vec<Texts> =
+        (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
+    let Some((separators, parts)) = all.split_first() else {
+        return Err(internal("concat_ws without a separator"));
+    };
+    build_text(call.rows, |row, out| {
+        let Some(separator) = separators.get(row) else { return false };
+        for (index, part) in parts.iter().filter_map(|part| part.get(row)).enumerate() {
+            out.push_str(if index > 0 { separator } else { "" });
+            out.push_str(part);
+        }
+        true
+    })
+}
+
+/// `format(pattern, …)`: `%s` a text, `%I` a name, `%L` a literal, `%%` a percent sign, each of the
+/// next argument, or of the nth with `%n$s`.
+fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
+    let all: Vec<Texts> =
+        (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
+    let Some((patterns, values)) = all.split_first() else {
+        return Err(internal("format without a pattern"));
+    };
+    try_build_text(call.rows, |row, out| {
+        let Some(pattern) = patterns.get(row) else { return Ok(false) };
+        let mut next = 0;
+        let mut rest = pattern;
+        while let Some(at) = rest.find('%') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('%') {
+                out.push('%');
+                rest = after;
+                continue;
+            }
+            if let Some((number, after)) = rest.split_once('$')
+                && let Ok(number) = number.parse::<usize>()
+            {
+                next = number
+                    .checked_sub(1)
+                    .ok_or_else(|| invalid("format: %0$ names no argument"))?;
+                rest = after;
+            }
+            let Some(kind) = rest.chars().next() else {
+                return Err(invalid("format: the pattern ends after '%'"));
+            };
+            let Some(values) = values.get(next) else {
+                return Err(invalid(format!("format: there is no argument {}", next + 1)));
+            };
+            write_value(kind, values.get(row), out)?;
+            rest = &rest[kind.len_utf8()..];
+            next += 1;
+        }
+        out.push_str(rest);
+        Ok(true)
+    })
+}
+
+fn write_value(kind: char, value: Option<&str>, out: &mut BoundedText) -> Result<()> {
+    match (kind, value) {
+        ('s', value) => out.push_str(value.unwrap_or_default()),
+        ('L', None) => out.push_str("NULL"),
+        ('L', Some(value)) => quoted(value, '\'', out),
+        ('I', Some(value)) if is_plain_name(value) => out.push_str(value),
+        ('I', Some(value)) => quoted(value, '"', out),
+        ('I', None) => return Err(invalid("format: null is no name for %I")),
+        _ => return Err(invalid(format!("format: '%{kind}' is not known, use %s, %I or %L"))),
+    }
+    Ok(())
+}
+
+fn is_plain_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_lowercase() || first == '_')
+        && letters.all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '_' | '$'))
+}
+
+fn quoted(text: &str, mark: char, out: &mut BoundedText) {
+    out.push(mark);
+    for letter in text.chars() {
+        if letter == mark {
+            out.push(mark);
+        }
+        out.push(letter);
+    }
+    out.push(mark);
+}
+
+/// `encode(bytes, 'hex' | 'base64' | 'escape')`.
+fn encode(call: &Call<'_>) -> Result<ArrayRef> {
+    let (array, scalar) = call.array(0)?;
+    let values = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
+    let formats = call.texts(1)?;
+    try_build_text(call.rows, |row, out| {
+        let at = if scalar { 0 } else { row };
+        let (false, Some(format)) = (values.is_null(at), formats.get(row)) else {
+            return Ok(false);
+        };
+        encoded(values.value(at), format, out)?;
+        Ok(true)
+    })
+}
+
+fn encode_text(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, formats) = (call.texts(0)?, call.texts(1)?);
+    try_build_text(call.rows, |row, out| {
+        let (Some(text), Some(format)) = (texts.get(row), formats.get(row)) else {
+            return Ok(false);
+        };
+        encoded(text.as_bytes(), format, out)?;
+        Ok(true)
+    })
+}
+
+fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Result<()> {
+    if format.eq_ignore_ascii_case("hex") {
+        if !out.refuses(2 * bytes.len()) {
+            hexadecimal(bytes, out);
+        }
+    } else if format.eq_ignore_ascii_case("base64") {
+        base64(bytes, out);
+    } else if format.eq_ignore_ascii_case("escape") {
+        for byte in bytes {
+            match byte {
+                b'\\' => out.push_str("\\\\"),
+                0 | 128.. => out.push_str(&format!("\\{byte:03o}")),
+                _ => out.push(char::from(*byte)),
+            }
+        }
+    } else {
+        let shown: String = format.chars().take(20).collect();
+        return Err(invalid(format!("encoding '{shown}': hex, base64 or escape expected")));
+    }
+    Ok(())
+}
+
+/// Letters of Base64 to a line, as `PostgreSQL` breaks them.
+const LINE: usize = 76;
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn base64(bytes: &[u8], out: &mut BoundedText) {
+    if out.refuses(bytes.len() / 3 * 4 + bytes.len() / 57 + 8) {
+        return;
+    }
+    for (index, group) in bytes.chunks(3).enumerate() {
+        if index > 0 && index * 4 % LINE == 0 {
+            out.push('\n');
+        }
+        let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
+            out.push(if place > group.len() { '=' } else { char::from(letter) });
+        }
+    }
+}
+
+const fn variadic(body: fn(&Call<'_>) -> Result<ArrayRef>) -> [Overload; 1] {
+    let gives = Gives::Is(Varchar);
+    [Overload { takes: &[Text], variadic: true, gives, body: Body::Direct(body) }]
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    pure(
+        "initcap",
+        &[direct(&[Text], Str, initcap)],
+        "the first letter of each word in upper case",
+    ),
+    pure("chr", &[direct(&[Is(Int)], Str, chr)], "the character with this code"),
+    pure("ascii", &[direct(&[Text], Int, ascii)], "the code of the first character"),
+    pure("repeat", &[direct(&[Text, Is(Int)], Varchar, repeat)], "the text so many times"),
+    pure(
+        "concat_ws",
+        &variadic(concat_ws),
+        "the texts after the first with the first between them, nulls left out",
+    ),
+    pure(
+        "format",
+        &variadic(format_text),
+        "the pattern with texts (%s), names (%I) and literals (%L) in it",
+    ),
+    pure(
+        "encode",
+        &[
+            direct(&[Is(Binary), Text], Varchar, encode),
+            direct(&[Text, Text], Varchar, encode_text),
+        ],
+        "bytes as text: hex, base64 or escape",
+    ),
+];
