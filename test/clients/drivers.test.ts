@@ -25,6 +25,13 @@ const TYPES = [
   '12.500',
 ];
 
+/** Of the questions with parameters. */
+const ANSWERS = [
+  ...['3600', '86399', '86399', '1', '2.5', '1', '2', '86398', '10', '86398', '86400'],
+  ...['46799', '3600', '2026-01-03 00:00:00', '2026-01-01 00:00:00', '2026-01-01 18:00:00'],
+  ...['23.0', '2026-01', '1', 'a|a|b', 'True'],
+];
+
 test.serial('psycopg: both formats, named cursors, nested transactions, COPY', async (t) => {
   const seen = await python(t, 'psycopg');
   if (seen === null) {
@@ -34,6 +41,7 @@ test.serial('psycopg: both formats, named cursors, nested transactions, COPY', a
   t.deepEqual(seen, {
     types: TYPES,
     same: true,
+    parameters: { text: ANSWERS, binary: ANSWERS },
     kinds: [
       ...['datetime', 'bool', 'int', 'int', 'int', 'float', 'float', 'str', 'str', 'UUID'],
       ...['str', 'str', 'Decimal'],

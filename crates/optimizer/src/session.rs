@@ -256,7 +256,7 @@ impl PlanSession {
 
 #[async_trait]
 impl Session for PlanSession {
-    fn session_id(&self) -> &str {
+    fn session_id(&self) -> &'static str {
         ""
     }
 

@@ -9,6 +9,10 @@ pub enum ParameterType {
     Value(SqlType),
     /// An array of `PostgreSQL`, whose text is read here: `OID[]`, `TEXT[]`, ….
     Array(&'static str),
+    /// A number with any places before and after its point: NUMERIC without a precision.
+    Number,
+    /// A length of time of `PostgreSQL`, as its text.
+    Interval,
 }
 
 /// Arrays of `PostgreSQL` that a parameter may be.
@@ -30,6 +34,11 @@ impl ParameterType {
     /// The type that a client declared.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "DECIMAL" => return Some(Self::Number),
+            "INTERVAL" => return Some(Self::Interval),
+            _ => {}
+        }
         match ARRAYS.iter().find(|array| **array == name) {
             Some(array) => Some(Self::Array(array)),
             None => SqlType::parse(name, &[], 0).map(Self::Value),
@@ -42,6 +51,8 @@ impl ParameterType {
         match self {
             Self::Value(sql_type) => sql_type.name(),
             Self::Array(name) => name.to_owned(),
+            Self::Number => "DECIMAL".to_owned(),
+            Self::Interval => "INTERVAL".to_owned(),
         }
     }
 }

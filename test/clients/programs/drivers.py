@@ -41,6 +41,54 @@ def slow_is_cancelled(execute, cancel):
     return None
 
 
+def parameters(c):
+    """Values in places whose type the parameter decides, or its context: as text and binary."""
+    from decimal import Decimal
+
+    noon = datetime.datetime(2026, 1, 1, 12)
+    hour = datetime.timedelta(hours=1)
+    c.execute(
+        "CREATE TABLE pq AS (SELECT timestamp_sequence('2026-01-01', 1000000) ts, x id, "
+        "x::double v, CASE WHEN x < 3 THEN 'a' ELSE 'b' END s, x::decimal(18,4) d, "
+        "to_uuid(x, 0) u FROM long_sequence(86400)) TIMESTAMP(ts) PARTITION BY DAY"
+    )
+    rows = 'SELECT count(*) FROM pq WHERE '
+    questions = [
+        (rows + 'ts IN %s', ['2026-01-01T10']),
+        (rows + 'id > %s', [Decimal('1.5')]),
+        (rows + 'd > %s', [Decimal('1.12345678')]),
+        (rows + 'd = %s', [Decimal('7.0')]),
+        ('SELECT %s + 1', [Decimal('1.5')]),
+        (rows + 'ts = ANY(%s)', [[noon]]),
+        (rows + 'u = ANY(%s)', [[uuid.UUID(int=5), uuid.UUID(int=6)]]),
+        (rows + 'id <> ALL(%s)', [[1, 2]]),
+        (rows + 'id > ANY(%s)', [[86390, 86395]]),
+        (rows + 's <> ALL(%s)', [['a']]),
+        (rows + 'id <> ALL(%s)', [[]]),
+        (rows + 'ts > %s - interval \'1 hour\'', [noon]),
+        (rows + 'ts >= %s - %s AND ts < %s', [noon, hour, noon]),
+        ('SELECT max(ts + %s) FROM pq', [datetime.timedelta(days=1, seconds=1)]),
+        ('SELECT date_trunc(%s, ts) FROM pq LIMIT 1', ['hour']),
+        ('SELECT timestamp_floor(%s, max(ts)) FROM pq', ['6h']),
+        ('SELECT date_part(%s, max(ts)) FROM pq', ['hour']),
+        ('SELECT to_char(max(ts), %s) FROM pq', ['YYYY-MM']),
+        ("SELECT json_extract('{\"a\":1}', %s)", ['$.a']),
+        ('SELECT string_agg(s, %s) FROM pq WHERE id < 4', ['|']),
+        ('SELECT approx_percentile(v, %s) > 1000 FROM pq', [0.5]),
+    ]
+    found = {}
+    for binary in (False, True):
+        answers = []
+        for question, values in questions:
+            try:
+                row = c.cursor(binary=binary).execute(question, values, binary=binary).fetchone()
+                answers.append(str(row[0]))
+            except Exception as error:
+                answers.append(f'{question}: {error}')
+        found['binary' if binary else 'text'] = answers
+    return found
+
+
 def driver_psycopg():
     import psycopg
 
@@ -53,6 +101,7 @@ def driver_psycopg():
         binary = c.cursor(binary=True).execute('SELECT * FROM p3').fetchone()
         out['types'] = [str(value) for value in text]
         out['same'] = text == binary
+        out['parameters'] = parameters(c)
         out['kinds'] = [type(value).__name__ for value in text]
         where = 'SELECT i FROM p3 WHERE u = %s AND ts = %s AND l = %s AND s = %s'
         out['where'] = c.execute(where, [ID, WHEN, 2**53 + 1, 'sym']).fetchone()[0]

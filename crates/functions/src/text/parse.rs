@@ -67,7 +67,8 @@ pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
 
 /// A UUID in its hyphenated form, as big-endian bytes.
 pub(crate) fn uuid(text: &str) -> Option<[u8; 16]> {
-    if text.len() != 36 {
+    // With its dashes, or, as some drivers send it, without.
+    if !matches!(text.len(), 32 | 36) {
         return None;
     }
     uuid::Uuid::try_parse(text).ok().map(uuid::Uuid::into_bytes)

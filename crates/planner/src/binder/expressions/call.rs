@@ -19,6 +19,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 use crate::binder::catalog::pg_catalog;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::literal;
+use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
 use crate::binder::state::scope::Scope;
@@ -220,6 +221,11 @@ impl Binder<'_> {
             return Err(window::refused(call.name.span));
         }
         let spans = self.argument_spans(call);
+        let mut arguments = arguments;
+        self.settle_constants(&mut arguments, |described| {
+            resolve_aggregate(&call.name.text, call.distinct, described)
+                .map(|resolved| resolved.argument_types)
+        })?;
         let (resolved, arguments) = aggregate_over(call, arguments)
             .map_err(|failure| located_call(failure, call.name.span, &spans))?;
         let mut exprs = Vec::with_capacity(arguments.len());
@@ -309,8 +315,9 @@ fn aggregate_over(
     arguments: Vec<Typed>,
 ) -> Result<(ResolvedAggregate, Vec<Typed>), ResolveError> {
     let resolve = |arguments: &[Typed]| {
-        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
-        resolve_aggregate(&call.name.text, call.distinct, &described)
+        with_stand_ins(arguments, |described| {
+            resolve_aggregate(&call.name.text, call.distinct, described)
+        })
     };
     let resolved = resolve(&arguments)?;
     let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();

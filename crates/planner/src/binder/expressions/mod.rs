@@ -16,6 +16,7 @@ pub(crate) mod predicate;
 pub(crate) mod registered;
 pub(crate) mod restriction;
 pub(crate) mod sort_key;
+pub(crate) mod stand_in;
 pub(crate) mod subquery;
 pub(crate) mod time_range;
 pub(crate) mod typing;

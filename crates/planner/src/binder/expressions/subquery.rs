@@ -209,14 +209,66 @@ impl Binder<'_> {
                     Quantifier::All => predicate::all(tests),
                 }
             }
-            _ if quantifier == Quantifier::Any && operator == BinaryOperator::Equal => {
+            _ => {
                 let array = self.expression(*argument, scope)?;
                 let item = self.expression(left, scope)?;
-                self.in_array(array, item, position)?
+                if quantifier == Quantifier::Any && operator == BinaryOperator::Equal {
+                    self.in_array(array, item, position)?
+                } else {
+                    self.quantified_array(quantifier, operator, array, &item, position)?
+                }
             }
-            _ => return Err(error::not_supported("ANY of an array but with '=' is", position)),
         };
         Ok(Some(tested))
+    }
+
+    /// `item <> ALL($1)`, `item > ANY($1)`: a test for each item of an array that is a constant.
+    fn quantified_array(
+        &mut self,
+        quantifier: Quantifier,
+        operator: BinaryOperator,
+        array: Typed,
+        item: &Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let array = match array.parameter {
+            Some(_) => self.settled_array(array, array_of(item.sql_type))?,
+            None => array,
+        };
+        let Some(text) = array.constant.as_ref().and_then(constant::as_text) else {
+            if matches!(array.expr, Expr::Placeholder(_)) {
+                // Not known yet: the statement is bound anew with its values.
+                return Ok(Typed::computed(array.expr.is_null(), SqlType::Boolean));
+            }
+            let what = "ANY and ALL of an array that rows decide, but '= ANY', are";
+            return Err(error::not_supported(what, position));
+        };
+        let items: Vec<Option<String>> = text_array(text).collect();
+        work::must_repeat(item, items.len(), position)?;
+        let mut tests = Vec::with_capacity(items.len());
+        for text in items {
+            // A comparison with null is not true.
+            tests.push(match text {
+                None => Typed::truth(false),
+                Some(text) => {
+                    let value = self.item_of(&text, item.sql_type, position)?;
+                    self.operator(operator, item.clone(), value, position)?
+                }
+            });
+        }
+        Ok(match quantifier {
+            Quantifier::Any => predicate::any(tests),
+            Quantifier::All => predicate::all(tests),
+        })
+    }
+
+    /// An item of an array's text as a value beside one of a type.
+    fn item_of(&mut self, text: &str, of: SqlType, position: Span) -> EngineResult<Typed> {
+        let value = literal::text(text);
+        if of.is_text() || of == SqlType::Char {
+            return Ok(value);
+        }
+        self.cast(value, of, CastMode::Constant, position)
     }
 
     /// `item = ANY(array)`.
@@ -276,11 +328,9 @@ impl Binder<'_> {
         work::must_repeat(item, items.len(), position)?;
         let mut tests = Vec::with_capacity(items.len());
         for text in items {
-            let of = item.sql_type;
-            let value = match text.map(|text| literal::text(&text)) {
+            let value = match text {
                 None => Typed::null(),
-                Some(text) if of.is_text() || of == SqlType::Char => text,
-                Some(text) => self.cast(text, of, CastMode::Constant, position)?,
+                Some(text) => self.item_of(&text, item.sql_type, position)?,
             };
             tests.push(self.operator(BinaryOperator::Equal, item.clone(), value, position)?);
         }

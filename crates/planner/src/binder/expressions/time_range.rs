@@ -175,6 +175,9 @@ impl Binder<'_> {
         right: NodeId,
         relation: &Relation,
     ) -> EngineResult<Option<Ranges>> {
+        if self.is_quantified(right) {
+            return Ok(None);
+        }
         let (operator, value, unit) = match self.designated(left, relation) {
             Some(unit) => (operator, right, unit),
             None => match self.designated(right, relation) {

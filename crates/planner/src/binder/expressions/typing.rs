@@ -1,15 +1,17 @@
 //! The seam to the function library: resolves operators, functions and casts, inserts the casts
 //! they ask for, and folds what is constant.
 
+use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
-    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
-    is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
+    BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value, is_long_chain,
+    resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
@@ -58,6 +60,9 @@ impl Binder<'_> {
         position: Span,
         spans: &[Span],
     ) -> EngineResult<Typed> {
+        if let Some(moved) = self.moved_time(operator, [&left, &right], position, spans)? {
+            return Ok(moved);
+        }
         let left = self.whole_element(left, operator, position)?;
         let right = self.whole_element(right, operator, position)?;
         let left = self.settled_beside(left, &right, operator)?;
@@ -83,6 +88,28 @@ impl Binder<'_> {
         let expr = (resolved.build)(left.expr, right.expr);
         let typed = Typed::computed(expr, resolved.return_type);
         Ok(if constant { typed.folded() } else { typed })
+    }
+
+    /// A time and a parameter that is an INTERVAL, with `+` or `-` between them.
+    fn moved_time(
+        &mut self,
+        operator: BinaryOperator,
+        [left, right]: [&Typed; 2],
+        position: Span,
+        spans: &[Span],
+    ) -> EngineResult<Option<Typed>> {
+        let is_interval =
+            |typed: &Typed| typed.parameter.is_some_and(|at| self.parameters.is_interval(at));
+        let (time, interval, factor) = match operator {
+            BinaryOperator::Add if is_interval(right) => (left, right, 1.0),
+            BinaryOperator::Subtract if is_interval(right) => (left, right, -1.0),
+            BinaryOperator::Add if is_interval(left) => (right, left, 1.0),
+            _ => return Ok(None),
+        };
+        let interval = self.settled(interval.clone(), SqlType::Varchar)?;
+        let factor = Typed::literal(ScalarValue::Float64(Some(factor)), SqlType::Double);
+        let arguments = vec![time.clone(), interval, factor];
+        self.scalar_call("add_interval", arguments, position, spans).map(Some)
     }
 
     /// A letter beside a truth value is one: `t` and `T` are true, all others false.
@@ -185,9 +212,12 @@ impl Binder<'_> {
         position: Span,
         spans: &[Span],
     ) -> EngineResult<Typed> {
+        self.settle_constants(&mut arguments, |described| {
+            resolve_scalar(name, described).map(|resolved| resolved.argument_types)
+        })?;
         let resolve = |arguments: &[Typed]| {
-            let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
-            resolve_scalar(name, &described).map_err(|error| located_call(error, position, spans))
+            with_stand_ins(arguments, |described| resolve_scalar(name, described))
+                .map_err(|error| located_call(error, position, spans))
         };
         let mut resolved = resolve(&arguments)?;
         let wants = |index: usize, resolved: &ResolvedScalar| {

@@ -13,6 +13,7 @@ use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::frame_aggregate::over_frames;
 use crate::binder::expressions::sort_key::SortKey;
+use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window_frame::OverRows;
 use crate::binder::expressions::window_frame::{Frames, around, default_frame, is_never_filled};
@@ -242,9 +243,14 @@ impl Binder<'_> {
             let message = format!("unknown window function: {name}");
             return Err(error::at(ErrorCode::FunctionNotFound, message, at));
         }
-        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         let spans = self.argument_spans(call);
-        let resolved = resolve_aggregate(name, call.distinct, &described)
+        let mut arguments = arguments;
+        self.settle_constants(&mut arguments, |described| {
+            resolve_aggregate(name, call.distinct, described)
+                .map(|resolved| resolved.argument_types)
+        })?;
+        let resolve = |described: &[Argument]| resolve_aggregate(name, call.distinct, described);
+        let resolved = with_stand_ins(&arguments, resolve)
             .map_err(|failure| located_call(failure, at, &spans))?;
         let wanted = resolved.argument_types.iter();
         let arguments = arguments.into_iter().zip(wanted);

@@ -11,7 +11,16 @@ pub(crate) struct Parameters {
     types: Vec<Option<SqlType>>,
     /// Those that are arrays of `PostgreSQL`.
     arrays: Vec<(u32, &'static str)>,
+    /// Those that are numbers with any places before and after their point.
+    numbers: Vec<u32>,
+    /// Those that are lengths of time, while they are used as no other type.
+    intervals: Vec<u32>,
 }
+
+/// Digits of a number beside a DECIMAL, and those behind its point, at least.
+const NUMBER: (u8, u8) = (38, 18);
+/// Digits of a DECIMAL, at most.
+const MOST_DIGITS: u8 = 76;
 
 impl Parameters {
     pub(crate) fn new(context: &BindContext) -> Self {
@@ -23,6 +32,14 @@ impl Parameters {
                     Some(SqlType::Varchar)
                 }
                 Some(ParameterType::Value(sql_type)) => Some(*sql_type),
+                Some(ParameterType::Interval) => {
+                    own.intervals.push(index);
+                    None
+                }
+                Some(ParameterType::Number) => {
+                    own.numbers.push(index);
+                    None
+                }
                 None => None,
             });
         }
@@ -37,6 +54,11 @@ impl Parameters {
     /// Whether it is an array of `PostgreSQL`.
     pub(crate) fn is_array(&self, index: u32) -> bool {
         self.arrays.iter().any(|(own, _)| *own == index)
+    }
+
+    /// Whether it is a length of time.
+    pub(crate) fn is_interval(&self, index: u32) -> bool {
+        self.intervals.contains(&index)
     }
 
     /// Notes that it is an array of `PostgreSQL`.
@@ -55,6 +77,8 @@ impl Parameters {
 
     /// Gives a parameter its type unless it has one; returns the type it has.
     pub(crate) fn settle(&mut self, index: u32, wanted: SqlType) -> SqlType {
+        let is_number = self.numbers.contains(&index);
+        let wanted = if is_number { of_number(wanted) } else { wanted };
         *self.slot(index).get_or_insert(match wanted {
             // Values come as text; what is interned or one character long is text to a client.
             SqlType::Null | SqlType::Symbol | SqlType::Char => SqlType::Varchar,
@@ -66,9 +90,32 @@ impl Parameters {
     pub(crate) fn types(&self) -> Vec<ParameterType> {
         let of = |(known, index): (&Option<SqlType>, u32)| {
             let array = self.arrays.iter().find(|(own, _)| *own == index);
-            let value = ParameterType::Value(known.unwrap_or(SqlType::Varchar));
-            array.map_or(value, |(_, name)| ParameterType::Array(name))
+            let is_open = known.is_none();
+            match array {
+                Some((_, name)) => ParameterType::Array(name),
+                None if self.intervals.contains(&index) => ParameterType::Interval,
+                None if is_open && self.numbers.contains(&index) => ParameterType::Number,
+                None => ParameterType::Value(known.unwrap_or(SqlType::Varchar)),
+            }
         };
         self.types.iter().zip(1..).map(of).collect()
+    }
+}
+
+/// The type of a number that is used as one of `wanted`: it may have places that the other has not.
+fn of_number(wanted: SqlType) -> SqlType {
+    match wanted {
+        SqlType::Byte
+        | SqlType::Short
+        | SqlType::Int
+        | SqlType::Long
+        | SqlType::Float
+        | SqlType::Null => SqlType::Double,
+        SqlType::Decimal(precision, scale) => {
+            let places = scale.max(NUMBER.1);
+            let digits = (precision - scale).saturating_add(places).max(NUMBER.0);
+            SqlType::Decimal(digits.min(MOST_DIGITS), places)
+        }
+        other => other,
     }
 }

@@ -1,0 +1,98 @@
+//! Stand-ins for parameters without values. A function may decide by the value of an argument what it
+//! does: by a unit, a separator, a path. A statement that is only described has no such values yet;
+//! it is bound anew with them before it runs.
+
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::Expr;
+use tidemark_functions::{Argument, ResolveError};
+use tidemark_types::{EngineResult, SqlType};
+
+use crate::binder::{Binder, Typed};
+
+/// What some function takes in the place of such an argument.
+fn stand_ins() -> [ScalarValue; 8] {
+    let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
+    [
+        text("hour"),
+        text("1h"),
+        text("$.a"),
+        text(","),
+        text("UTC"),
+        text("hex"),
+        ScalarValue::Float64(Some(0.5)),
+        ScalarValue::Int32(Some(1)),
+    ]
+}
+
+/// Resolves a call; where it is refused for the value of an argument that has none yet, as with one
+/// that it takes.
+pub(crate) fn with_stand_ins<R>(
+    arguments: &[Typed],
+    resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,
+) -> Result<R, ResolveError> {
+    resolve_with(arguments, resolve).map(|(resolved, _)| resolved)
+}
+
+/// The same, with the places of the arguments that have stand-ins.
+fn resolve_with<R>(
+    arguments: &[Typed],
+    resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,
+) -> Result<(R, Vec<usize>), ResolveError> {
+    let mut described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
+    let mut places = Vec::new();
+    let mut refused = match resolve(&described) {
+        Err(refused) => refused,
+        Ok(resolved) => return Ok((resolved, places)),
+    };
+    // Each argument once: after a stand-in that is taken another argument may be refused.
+    for _ in 0..arguments.len() {
+        let ResolveError::InvalidArgument { index, .. } = refused else { return Err(refused) };
+        let Some(true) = arguments.get(index).map(is_unbound) else { return Err(refused) };
+        places.push(index);
+        let mut next = None;
+        for value in stand_ins() {
+            described[index].constant = Some(value);
+            match resolve(&described) {
+                Err(ResolveError::InvalidArgument { index: other, message }) if other != index => {
+                    next = Some(ResolveError::InvalidArgument { index: other, message });
+                    break;
+                }
+                Err(_) => {}
+                Ok(resolved) => return Ok((resolved, places)),
+            }
+        }
+        match next {
+            Some(other) => refused = other,
+            None => return Err(refused),
+        }
+    }
+    Err(refused)
+}
+
+impl Binder<'_> {
+    /// Gives parameters whose type is open their values, where a call is refused without them;
+    /// `types` resolves it, and says what it takes.
+    pub(crate) fn settle_constants(
+        &mut self,
+        arguments: &mut [Typed],
+        types: impl Fn(&[Argument]) -> Result<Vec<SqlType>, ResolveError>,
+    ) -> EngineResult<()> {
+        let is_open = arguments.iter().any(|argument| argument.parameter.is_some());
+        if self.context.parameter_values.is_none() || !is_open {
+            return Ok(());
+        }
+        let Ok((types, places)) = resolve_with(arguments, types) else { return Ok(()) };
+        for place in places {
+            let wanted = types.get(place).copied().unwrap_or(SqlType::Varchar);
+            arguments[place] = self.settled(arguments[place].clone(), wanted)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an argument holds a parameter without a value.
+fn is_unbound(argument: &Typed) -> bool {
+    let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
+    argument.constant.is_none() && argument.expr.exists(is_open).unwrap_or(false)
+}
