@@ -191,6 +191,9 @@ test('DDL that migrations write', async (t) => {
   t.like(await ddl('create unique index concurrently if not exists i on d using btree (s desc)'), {
     ddl: 'OK',
   });
+  t.is((await ask(server, 'drop index concurrently if exists public.i cascade')).error, undefined);
+  t.is((await ask(server, `comment on column d.v is 'the value'`)).error, undefined);
+  t.is((await ask(server, 'comment on table d is 1')).status, 400);
   t.like(await ddl('alter table d add constraint c unique (v)'), { ddl: 'OK' });
   t.like(await ddl('alter table d rename v to w'), { ddl: 'OK' });
   t.like(await ddl('alter table d rename to e'), { ddl: 'OK' });
@@ -227,4 +230,19 @@ test('switch is a CASE', async (t) => {
     ['two', null],
     ['many', null],
   ]);
+});
+
+test('functions of types are joined by their numbers, as Npgsql and Ruby do', async (t) => {
+  const arrays = `select count(*) from pg_type t join pg_proc p on p.oid = t.typreceive
+    where p.proname = 'array_recv' and t.typelem = 0`;
+  t.deepEqual(await rowsOf(server, arrays), [[0]]);
+  const [all, joined] = await Promise.all(
+    ['', 'join pg_proc p on p.oid = t.typinput'].map(
+      async (join) => (await rowsOf(server, `select count(*) from pg_type t ${join}`))[0]?.[0],
+    ),
+  );
+  t.true(Number(joined) > 40);
+  t.is(joined, all);
+  t.deepEqual(await rowsOf(server, 'select count(*) from pg_available_extensions'), [[0]]);
+  t.deepEqual(await rowsOf(server, 'select count(*) from pg_sequences'), [[0]]);
 });

@@ -1,10 +1,11 @@
 //! Functions about the server and the session that need neither.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int32Type, Int64Type};
 use datafusion_expr::{Expr, Volatility};
 use tidemark_types::SqlType;
 use tidemark_types::SqlType::{Boolean, String as Str};
@@ -54,6 +55,19 @@ fn read_bytes(array: &ArrayRef) -> usize {
         Some(texts) => texts.iter().flatten().map(str::len).sum::<usize>() + 16 * texts.len(),
         None => array.to_data().get_slice_memory_size().unwrap_or(0),
     }
+}
+
+/// The place of a text among these, counted from `first`; null for none of them.
+pub fn number_of(text: Expr, names: Arc<[String]>, first: i32) -> Expr {
+    let identity = format!("{first} {}", names.len());
+    let numbers: HashMap<String, i32> = names.iter().cloned().zip(first..).collect();
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let texts = call.texts(0)?;
+        Ok(build::<Int32Type>(call.rows, |row| numbers.get(texts.get(row)?).copied()))
+    });
+    let types = (vec![SqlType::Varchar], SqlType::Int);
+    let udf = Native::udf("number_of", identity, types, Volatility::Immutable, kernel);
+    call(&udf, vec![text])
 }
 
 /// What `touch` says of so many bytes.

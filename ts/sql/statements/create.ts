@@ -47,7 +47,7 @@ export function parseCreate(p: Parser): NodeId {
   if (p.at('VIEW')) {
     return parseView(p, start, 'View', false);
   }
-  if (p.at('INDEX') || p.at('UNIQUE', 'INDEX')) {
+  if (p.sees('INDEX') || p.sees('UNIQUE', 'INDEX')) {
     return parseIndex(p, start);
   }
   if (p.take('MATERIALIZED')) {

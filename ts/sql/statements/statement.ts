@@ -134,6 +134,9 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   if (word === 'COPY') {
     return parseCopy(p);
   }
+  if (word === 'COMMENT' && p.value(1) === 'ON') {
+    return parseComment(p);
+  }
   const soft = SOFT.get(word);
   if (soft !== undefined && p.kind(1) === TokenKind.Word) {
     const [production, ...next] = soft;
@@ -184,6 +187,35 @@ function sessionWords(p: Parser, from: number): NodeId {
     p.advance();
   }
   return p.add({ kind: 'Session', words: all }, p.start(from - after), p.lastEnd());
+}
+
+/** `COMMENT ON TABLE t IS 'text'`: nothing keeps comments; migrations that write some go on. */
+function parseComment(p: Parser): NodeId {
+  const start = p.start();
+  p.advance(2);
+  p.name('kind of object expected');
+  const name = p.dottedName('name expected');
+  p.expect('IS');
+  if (!p.take('NULL')) {
+    if (p.kind() !== TokenKind.String) {
+      p.fail('text in quotes expected');
+    }
+    p.advance();
+  }
+  const words = ['COMMENT', 'ON', name.text];
+  return p.add({ kind: 'Session', words }, start, p.lastEnd());
+}
+
+/** `DROP INDEX [CONCURRENTLY] [IF EXISTS] i, …`: indexes of tables are none of ours. */
+function droppedIndex(p: Parser, start: number): NodeId {
+  p.take('CONCURRENTLY');
+  ifExists(p);
+  const names = p.list(() => p.dottedName('index name expected'));
+  if (!p.take('CASCADE')) {
+    p.take('RESTRICT');
+  }
+  const words = ['DROP', 'INDEX', ...names.map(({ text }) => text)];
+  return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
 /** VACUUM and REINDEX name a table, so that a missing one is an error; there is nothing to do. */
@@ -264,6 +296,10 @@ function parseDrop(p: Parser): NodeId {
     return p.add({ kind: 'DropAllTables' }, start, p.lastEnd());
   }
   refuseLiveView(p);
+  if (p.sees('INDEX')) {
+    p.advance();
+    return droppedIndex(p, start);
+  }
   let what: ViewKind;
   if (p.take('TABLE')) {
     what = 'Table';

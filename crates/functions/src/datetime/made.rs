@@ -157,6 +157,12 @@ fn is_lower_of(text: &str, field: &str) -> bool {
 
 /// `to_char(time, pattern)`.
 pub(super) fn to_char(bound: &Bound<'_>) -> Made {
+    let from = bound.arguments[0].sql_type;
+    if from.is_integer() || matches!(from, SqlType::Float | SqlType::Double) {
+        // The reference has no such function of a number, PostgreSQL has another.
+        let name = "to_char".into();
+        return Err(ResolveError::NoOverload { name, types: types_of(bound.arguments) });
+    }
     let known = match bound.arguments[1].text() {
         None => None,
         Some(text) => Some(

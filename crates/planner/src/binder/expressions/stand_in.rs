@@ -1,6 +1,6 @@
-//! Stand-ins for parameters without values. A function may decide by the value of an argument what it
-//! does: by a unit, a separator, a path. A statement that is only described has no such values yet;
-//! it is bound anew with them before it runs.
+//! Stand-ins for parameters without values. A function may decide by the value of an argument what
+//! it does: by a unit, a separator, a path. A statement that is only described has no such values
+//! yet; it is bound anew with them before it runs.
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;

@@ -12,6 +12,7 @@ use tidemark_operators::AsofKind;
 use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
+use crate::binder::catalog::pg_catalog::function_number;
 use crate::binder::expressions::subquery::{check_correlation, subquery};
 use crate::binder::expressions::{predicate, unify};
 use crate::binder::state::relation;
@@ -260,6 +261,14 @@ impl Binder<'_> {
         into: &mut Condition,
     ) -> EngineResult<()> {
         let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
+        let (left, right) = match (left.sql_type.is_integer(), right.sql_type.is_integer()) {
+            (false, true) => (function_number(&left).unwrap_or(left), right),
+            (true, false) => {
+                let right = function_number(&right).unwrap_or(right);
+                (left, right)
+            }
+            _ => (left, right),
+        };
         let common = match (left.sql_type, right.sql_type) {
             (one, other) if one == other => one,
             (one, other) if texty(one) && texty(other) => SqlType::Varchar,

@@ -208,6 +208,17 @@ pub(crate) const PG_CATALOG: &[Layout] = &[
         "seqrelid:o seqtypid:o seqstart:l seqincrement:l seqmax:l seqmin:l seqcache:l seqcycle:b",
     ),
     table(
+        12_021,
+        "pg_sequences",
+        "schemaname:t sequencename:t sequenceowner:t data_type:t start_value:l min_value:l \
+         max_value:l increment_by:l cycle:b cache_size:l last_value:l",
+    ),
+    table(
+        12_022,
+        "pg_available_extensions",
+        "name:t default_version:t installed_version:t comment:t",
+    ),
+    table(
         2607,
         "pg_conversion",
         "oid:o conname:t connamespace:o conowner:o conforencoding:i contoencoding:i conproc:t \

@@ -8,20 +8,23 @@ mod cell;
 pub(crate) mod layout;
 pub(crate) mod types;
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use tidemark_catalog::View;
-use tidemark_functions::{FunctionKind, SETTINGS};
+use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
 use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{EngineResult, SqlType, identifier};
 
-use crate::binder::Binder;
 use crate::binder::catalog::catalog_rows::{part_of, read_columns};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
 use crate::binder::state::scope::Relation;
+use crate::binder::{Binder, Typed};
 
 const DATABASE: &str = "qdb";
 const DATABASE_OID: i32 = 1;
@@ -42,6 +45,8 @@ const ACCESS_METHOD_OID: i32 = 2;
 const TABLESPACE_OID: i32 = 1_663;
 /// Numbers of functions go on from here.
 const FUNCTIONS_OID: i32 = 20_000;
+/// The first of the functions that read and write types.
+const TYPE_FUNCTIONS_OID: i32 = 19_000;
 /// The collation of everything, whose name is `default`.
 const COLLATION_OID: i32 = 100;
 const UTF8: i32 = 6;
@@ -391,23 +396,50 @@ fn storage(of: &PgType) -> &'static str {
 }
 
 fn type_row(of: &PgType) -> Row {
-    let function = |suffix: &str| match (of.io, suffix) {
-        // PostgreSQL writes some with an underscore, some without.
-        (io, "in" | "out") => format!("{io}{suffix}"),
-        (io, suffix) => format!("{}{suffix}", io.trim_end_matches('_')),
-    };
+    let [reads, writes, receives, sends] = functions_of(of);
     row!(
         oid: of.oid, typname: of.name, typnamespace: PG_CATALOG_OID, typowner: OWNER_OID,
         typlen: of.length, typbyval: of.length > 0 && of.length <= 8, typtype: of.kind,
         typcategory: of.category, typispreferred: matches!(of.oid, 16 | 25 | 26 | 701 | 1184),
         typisdefined: true, typdelim: ",", typrelid: 0,
         typsubscript: if of.element == 0 { "-" } else { "array_subscript_handler" },
-        typelem: of.element, typarray: of.array, typinput: function("in"),
-        typoutput: function("out"), typreceive: receive(of, "recv"), typsend: receive(of, "send"),
+        typelem: of.element, typarray: of.array, typinput: reads, typoutput: writes,
+        typreceive: receives, typsend: sends,
         typmodin: "-", typmodout: "-", typanalyze: "-", typalign: align(of),
         typstorage: storage(of), typnotnull: false, typbasetype: 0, typtypmod: -1, typndims: 0,
         typcollation: if of.category == "S" { COLLATION_OID } else { 0 },
     )
+}
+
+/// The functions that read and write a type's text, then those of its binary form.
+fn functions_of(of: &PgType) -> [String; 4] {
+    let text = |suffix: &str| format!("{}{suffix}", of.io);
+    [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]
+}
+
+/// Columns that name a function, which PostgreSQL compares as its number.
+const FUNCTION_COLUMNS: [&str; 4] = ["typinput", "typoutput", "typreceive", "typsend"];
+
+/// The functions of all types, each once; their numbers count from [`TYPE_FUNCTIONS_OID`].
+static TYPE_FUNCTIONS: LazyLock<Arc<[String]>> = LazyLock::new(|| {
+    let names: BTreeSet<String> = TYPES.iter().flat_map(functions_of).collect();
+    names.into_iter().collect()
+});
+
+/// A column of the catalog that names a function as that function's number; `None` for any other.
+pub(crate) fn function_number(name: &Typed) -> Option<Typed> {
+    let Expr::Column(column) = &name.expr else { return None };
+    let names = Arc::clone(&TYPE_FUNCTIONS);
+    FUNCTION_COLUMNS.contains(&column.name.as_str()).then(|| {
+        let text = tidemark_functions::cast(
+            name.expr.clone(),
+            name.sql_type,
+            SqlType::Varchar,
+            CastMode::Explicit,
+        );
+        text.ok()
+            .map(|text| Typed::computed(number_of(text, names, TYPE_FUNCTIONS_OID), SqlType::Int))
+    })?
 }
 
 /// The functions that read and write a type's binary form.
@@ -434,7 +466,16 @@ fn functions() -> Vec<Row> {
             provolatile: if doc.changes { "v" } else { "i" }, proparallel: "s", prosrc: doc.name,
         )
     };
-    docs.iter().enumerate().map(row).collect()
+    let of_type = |(name, oid): (&String, i32)| {
+        row!(
+            oid: oid, proname: name.clone(), pronamespace: PG_CATALOG_OID, proowner: OWNER_OID,
+            prolang: 12, procost: 1, prorows: 0, provariadic: 0, prokind: "f", prosecdef: false,
+            proleakproof: false, proisstrict: true, proretset: false, provolatile: "s",
+            proparallel: "s", prosrc: name.clone(),
+        )
+    };
+    let of_types = TYPE_FUNCTIONS.iter().zip(TYPE_FUNCTIONS_OID..).map(of_type);
+    docs.iter().enumerate().map(row).chain(of_types).collect()
 }
 
 /// Tables whose rows are always the same.
