@@ -154,6 +154,17 @@ test('an interval moves times of rows, and prunes as a literal does', async (t) 
   t.deepEqual(await rowsOf(server, text), [['2026-01-05T04:40:00.000000Z']]);
 });
 
+test('long products and sums are no intervals, and are read as before', async (t) => {
+  const product = Array.from({ length: 2_000 }, () => '1').join(' * ');
+  t.deepEqual(await rowsOf(server, `select ${product} + 1`), [[2]]);
+  const sum = Array.from({ length: 1_000 }, () => `1 * 1`).join(' + ');
+  t.deepEqual(await rowsOf(server, `select ${sum} - 1`), [[999]]);
+  const moved = Array.from({ length: 500 }, () => `+ interval '1 day' * 2`).join(' ');
+  t.deepEqual(await rowsOf(server, `select (timestamp '2024-01-01' ${moved})::string`), [
+    ['2026-09-27T00:00:00.000000Z'],
+  ]);
+});
+
 test('tables in parenthesised joins keep their names', async (t) => {
   await rowsOf(server, 'create table p (id int, a int)');
   await rowsOf(server, 'insert into p values (1, 10), (2, 20)');

@@ -35,30 +35,39 @@ export function shiftedTime(
   return addCall(p, name, start, factor === null ? [time, text] : [time, text, factor]);
 }
 
-/** The interval that a node is, or null. */
+/** The interval that a node is, or null. Looks no deeper than one operator: a product may be long. */
 function intervalOf(p: Parser, id: NodeId): Interval | null {
   const node = p.node(id);
   switch (node.kind) {
-    case 'TypedString':
-      return isInterval(node.type_name) ? { text: intervalText(p, id), factor: null } : null;
-    case 'Cast':
-      return isInterval(node.type_name) ? { text: node.operand, factor: null } : null;
     case 'Unary': {
-      const inner = node.operator === 'Minus' ? intervalOf(p, node.operand) : null;
-      return inner === null ? null : negative(p, inner);
+      const text = node.operator === 'Minus' ? textOf(p, node.operand) : null;
+      return text === null ? null : negative(p, { text, factor: null });
     }
     case 'Binary': {
       if (node.operator !== 'Multiply') {
         return null;
       }
-      const [left, right] = [intervalOf(p, node.left), intervalOf(p, node.right)];
-      const inner = left ?? right;
-      const factor = left === null ? node.left : node.right;
-      return inner?.factor === null ? { ...inner, factor } : null;
+      const [left, right] = [textOf(p, node.left), textOf(p, node.right)];
+      if (left !== null) {
+        return { text: left, factor: node.right };
+      }
+      return right === null ? null : { text: right, factor: node.left };
     }
-    default:
-      return null;
+    default: {
+      const text = textOf(p, id);
+      return text === null ? null : { text, factor: null };
+    }
   }
+}
+
+/** The text of `INTERVAL '…'` or `…::interval`, or null. */
+function textOf(p: Parser, id: NodeId): NodeId | null {
+  const node = p.node(id);
+  if (node.kind === 'Cast' && isInterval(node.type_name)) {
+    return node.operand;
+  }
+  const text = intervalText(p, id);
+  return text === id ? null : text;
 }
 
 /** An interval as an argument: its text; any other node as it is. */
