@@ -35,7 +35,7 @@ export function shiftedTime(
   return addCall(p, name, start, factor === null ? [time, text] : [time, text, factor]);
 }
 
-/** The interval that a node is, or null. Looks no deeper than one operator: a product may be long. */
+/** The interval that a node is, or null. It looks no deeper than one operator. */
 function intervalOf(p: Parser, id: NodeId): Interval | null {
   const node = p.node(id);
   switch (node.kind) {
