@@ -58,7 +58,7 @@ fn read_bytes(array: &ArrayRef) -> usize {
 }
 
 /// The place of a text among these, counted from `first`; null for none of them.
-pub fn number_of(text: Expr, names: Arc<[String]>, first: i32) -> Expr {
+pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     let identity = format!("{first} {}", names.len());
     let numbers: HashMap<String, i32> = names.iter().cloned().zip(first..).collect();
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {

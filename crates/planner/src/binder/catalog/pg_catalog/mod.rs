@@ -9,7 +9,7 @@ pub(crate) mod layout;
 pub(crate) mod types;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
@@ -417,11 +417,11 @@ fn functions_of(of: &PgType) -> [String; 4] {
     [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]
 }
 
-/// Columns that name a function, which PostgreSQL compares as its number.
+/// Columns that name a function, which `PostgreSQL` compares as its number.
 const FUNCTION_COLUMNS: [&str; 4] = ["typinput", "typoutput", "typreceive", "typsend"];
 
 /// The functions of all types, each once; their numbers count from [`TYPE_FUNCTIONS_OID`].
-static TYPE_FUNCTIONS: LazyLock<Arc<[String]>> = LazyLock::new(|| {
+static TYPE_FUNCTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let names: BTreeSet<String> = TYPES.iter().flat_map(functions_of).collect();
     names.into_iter().collect()
 });
@@ -429,7 +429,6 @@ static TYPE_FUNCTIONS: LazyLock<Arc<[String]>> = LazyLock::new(|| {
 /// A column of the catalog that names a function as that function's number; `None` for any other.
 pub(crate) fn function_number(name: &Typed) -> Option<Typed> {
     let Expr::Column(column) = &name.expr else { return None };
-    let names = Arc::clone(&TYPE_FUNCTIONS);
     FUNCTION_COLUMNS.contains(&column.name.as_str()).then(|| {
         let text = tidemark_functions::cast(
             name.expr.clone(),
@@ -437,8 +436,9 @@ pub(crate) fn function_number(name: &Typed) -> Option<Typed> {
             SqlType::Varchar,
             CastMode::Explicit,
         );
-        text.ok()
-            .map(|text| Typed::computed(number_of(text, names, TYPE_FUNCTIONS_OID), SqlType::Int))
+        text.ok().map(|text| {
+            Typed::computed(number_of(text, &TYPE_FUNCTIONS, TYPE_FUNCTIONS_OID), SqlType::Int)
+        })
     })?
 }
 
