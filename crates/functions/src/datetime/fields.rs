@@ -109,13 +109,18 @@ pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef
     Ok(build::<Int32Type>(call.rows, |row| at(row).map(|value| part.of(value, unit) as i32)))
 }
 
-/// The part `extract` asks for; the binder passes the unit as a constant text.
-pub(super) fn date_part(bound: &Bound<'_>) -> Made {
+/// The part that a call asks for; the binder passes the unit as a constant text.
+fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, ResolveError> {
     let name = bound.arguments[0].text().unwrap_or_default();
-    let Some(part_of) = Part::parse(&name) else {
+    Part::parse(&name).ok_or_else(|| {
         let message = format!("unsupported timestamp part: {name}");
-        return Err(ResolveError::InvalidArgument { index: 0, message });
-    };
+        ResolveError::InvalidArgument { index: 0, message }
+    })
+}
+
+/// `date_part(part, time)`: with its fraction where seconds have one.
+pub(super) fn date_part(bound: &Bound<'_>) -> Made {
+    let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         Ok(build::<Float64Type>(call.rows, |row| {
@@ -132,12 +137,9 @@ pub(super) fn date_part(bound: &Bound<'_>) -> Made {
     }))
 }
 
+/// `extract(part FROM time)`; `long`: as a LONG.
 pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
-    let name = bound.arguments[0].text().unwrap_or_default();
-    let Some(part_of) = Part::parse(&name) else {
-        let message = format!("unsupported timestamp part: {name}");
-        return Err(ResolveError::InvalidArgument { index: 0, message });
-    };
+    let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         if !long {
             return part(call, 1, part_of);

@@ -183,7 +183,7 @@ fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Result<()> {
             hexadecimal(bytes, out);
         }
     } else if format.eq_ignore_ascii_case("base64") {
-        base64(bytes, out);
+        push_base64(bytes, LINE, out);
     } else if format.eq_ignore_ascii_case("escape") {
         for byte in bytes {
             match byte {
@@ -203,12 +203,13 @@ fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Result<()> {
 const LINE: usize = 76;
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-fn base64(bytes: &[u8], out: &mut BoundedText) {
+/// Appends bytes as Base64, in lines of so many letters.
+pub(crate) fn push_base64(bytes: &[u8], line: usize, out: &mut BoundedText) {
     if out.refuses(bytes.len() / 3 * 4 + bytes.len() / 57 + 8) {
         return;
     }
     for (index, group) in bytes.chunks(3).enumerate() {
-        if index > 0 && index * 4 % LINE == 0 {
+        if index > 0 && index * 4 % line == 0 {
             out.push('\n');
         }
         let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));

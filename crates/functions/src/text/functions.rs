@@ -17,6 +17,7 @@ use crate::resolve::ResolveError;
 use crate::signature::Param::{Is, Text};
 use crate::signature::{Bound, Function, Gives, direct, made, pure};
 use crate::text::bounded_text::BoundedText;
+use crate::text::formatted::push_base64;
 use crate::text::parse;
 use crate::text::pattern::{refused, regex};
 
@@ -370,7 +371,6 @@ fn binary_length(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 fn base64(call: &Call<'_>) -> Result<ArrayRef> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (array, scalar) = call.array(0)?;
     let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
     let limits = call.primitive::<Int32Type>(1)?;
@@ -381,15 +381,7 @@ fn base64(call: &Call<'_>) -> Result<ArrayRef> {
             return false;
         };
         let value = bytes.value(at);
-        let value = &value[..value.len().min(limit.max(0) as usize)];
-        for group in value.chunks(3) {
-            let bits = group.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte))
-                << (8 * (3 - group.len()));
-            for place in 0..4 {
-                let letter = ALPHABET[(bits >> (18 - 6 * place) & 63) as usize];
-                out.push(if place <= group.len() { letter as char } else { '=' });
-            }
-        }
+        push_base64(&value[..value.len().min(limit.max(0) as usize)], usize::MAX, out);
         true
     })
 }
