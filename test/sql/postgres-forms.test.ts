@@ -206,6 +206,8 @@ test('DDL that migrations write', async (t) => {
   t.is((await ask(server, `comment on column d.v is 'the value'`)).error, undefined);
   t.is((await ask(server, 'comment on table d is 1')).status, 400);
   t.like(await ddl('alter table d add constraint c unique (v)'), { ddl: 'OK' });
+  t.regex(JSON.stringify(await ddl('alter table d add column q int unique')), /not enforced/);
+  t.like(await ddl('alter table d drop column q'), { ddl: 'OK' });
   t.like(await ddl('alter table d rename v to w'), { ddl: 'OK' });
   t.like(await ddl('alter table d rename to e'), { ddl: 'OK' });
   t.deepEqual(await rowsOf(server, 'select w from e'), [[2]]);
@@ -254,6 +256,9 @@ test('functions of types are joined by their numbers, as Npgsql and Ruby do', as
   );
   t.true(Number(joined) > 40);
   t.is(joined, all);
+  await rowsOf(server, 'create table own (typinput varchar, n int)');
+  const other = await ask(server, 'select count(*) from own a join own b on a.typinput = b.n');
+  t.is(other.error, 'join column type mismatch');
   t.deepEqual(await rowsOf(server, 'select count(*) from pg_available_extensions'), [[0]]);
   t.deepEqual(await rowsOf(server, 'select count(*) from pg_sequences'), [[0]]);
 });

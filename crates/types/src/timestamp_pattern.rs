@@ -70,7 +70,7 @@ const MICRO: i64 = 1_000;
 
 /// The most bytes of a pattern: no format of a date needs as many, and a compiled pattern takes
 /// 32 bytes for each of them.
-const MOST_PATTERN_BYTES: usize = 1_000;
+pub const MOST_PATTERN_BYTES: usize = 1_000;
 
 /// The most letters of a zone's name or offset.
 const LONGEST_ZONE: usize = 64;
@@ -126,7 +126,8 @@ const TOKENS: &[(&str, Field)] = &[
     ("x", Field::Offset),
 ];
 
-const MONTHS: [&str; 12] = [
+/// Months in English, January first.
+pub const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -140,7 +141,8 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const DAYS: [&str; 7] =
+/// Days of the week in English, Monday first.
+pub const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 impl TimestampPattern {

@@ -260,7 +260,9 @@ function shown({ status, error, rows }: Answer): string {
 /** What is wrong with an answer. */
 function wrong(one: Case, { status, error, rows, isLeft }: Answer): string | undefined {
   if (isLeft === true) {
-    return undefined;
+    // Rows without end alone are left; of all others it is known how many there are.
+    const isEndless = one.limit === 'all' && one.statement.totals === null;
+    return isEndless ? undefined : 'more rows than it has';
   }
   if (error !== undefined) {
     const inner = innerWord(error);

@@ -113,17 +113,18 @@ function addColumns(p: Parser): AlterAction[] {
   }
   p.take('COLUMN');
   const conditional = p.take('IF', 'NOT', 'EXISTS');
+  const constraints = new Constraints();
   const actions = p.list((): AlterAction => {
     return {
       action: 'AddColumn',
-      column: parseColumn(p, new Constraints()),
+      column: parseColumn(p, constraints),
       if_not_exists: conditional,
     };
   });
   if (p.take('OWNED', 'BY')) {
     p.dottedName('owner expected');
   }
-  return actions;
+  return [...actions, ...constraints.actions()];
 }
 
 /** `RENAME [COLUMN] a TO b, …`. */

@@ -35,16 +35,10 @@ export class Constraints {
       keyColumns(p);
       p.expect('REFERENCES');
       this.#references(p);
-    } else if (p.at('CHECK', '(')) {
-      p.advance();
-      enclosedText(p);
-      this.#isUnenforced = true;
-    } else {
+    } else if (!this.#takeCheck(p)) {
       return false;
     }
-    this.#span = { start, end: p.lastEnd() };
-    deferral(p);
-    return true;
+    return this.#noted(p, start);
   }
 
   /** A constraint of one column; false where none begins. */
@@ -60,13 +54,23 @@ export class Constraints {
       this.#keys.push({ isPrimary: false, columns: [column] });
     } else if (p.take('REFERENCES')) {
       this.#references(p);
-    } else if (p.at('CHECK', '(')) {
-      p.advance();
-      enclosedText(p);
-      this.#isUnenforced = true;
-    } else {
+    } else if (!this.#takeCheck(p)) {
       return false;
     }
+    return this.#noted(p, start);
+  }
+
+  #takeCheck(p: Parser): boolean {
+    if (!p.at('CHECK', '(')) {
+      return false;
+    }
+    p.advance();
+    enclosedText(p);
+    this.#isUnenforced = true;
+    return true;
+  }
+
+  #noted(p: Parser, start: number): true {
     this.#span = { start, end: p.lastEnd() };
     deferral(p);
     return true;
@@ -82,6 +86,15 @@ export class Constraints {
     const columns = key?.columns.map((column) => option('PRIMARY KEY', column)) ?? [];
     const isIdle = this.#isUnenforced || this.#keys.some((one) => one !== key);
     return isIdle ? [...columns, option('CONSTRAINT', null)] : columns;
+  }
+
+  /** For ALTER TABLE: that they have no effect; nothing where there are none. */
+  actions(): AlterAction[] {
+    if (this.#keys.length === 0 && !this.#isUnenforced) {
+      return [];
+    }
+    const words = ['ADD', this.primaryColumns.length > 0 ? 'PRIMARY' : 'CONSTRAINT'];
+    return [{ action: 'Other', words, span: this.#span }];
   }
 
   /** The columns of the primary key. */
@@ -162,14 +175,8 @@ export function nextNumber(p: Parser, start: number): NodeId {
 
 /** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and the like: an action without effect, or null. */
 export function addedConstraint(p: Parser): AlterAction[] | null {
-  const start = p.start();
   const constraints = new Constraints();
-  if (!constraints.takeOfTable(p)) {
-    return null;
-  }
-  const isKey = constraints.primaryColumns.length > 0;
-  const words = ['ADD', isKey ? 'PRIMARY' : 'CONSTRAINT'];
-  return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
+  return constraints.takeOfTable(p) ? constraints.actions() : null;
 }
 
 /** `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON t [USING m] (…) …`. */

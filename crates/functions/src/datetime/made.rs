@@ -12,14 +12,13 @@ use tidemark_types::calendar::{
 };
 use tidemark_types::{SqlType, account};
 
+use tidemark_types::timestamp_pattern::{DAYS, MONTHS, MOST_PATTERN_BYTES};
+
 use super::clocks::clock_nanos;
 use super::times::{Made, Us, micros_of, times};
 use crate::column::{Call, build, invalid, stopped, try_build, try_build_text};
 use crate::resolve::{ResolveError, types_of};
 use crate::signature::Bound;
-
-/// Most bytes of a pattern.
-const MOST_PATTERN_BYTES: usize = 1_000;
 
 /// `make_timestamp(year, month, day, hour, minute, second)`.
 pub(super) fn make_timestamp(call: &Call<'_>) -> Result<ArrayRef> {
@@ -69,8 +68,8 @@ pub(super) fn of_epoch(bound: &Bound<'_>) -> Made {
 /// The last number that `next_id` has given.
 static LAST_ID: AtomicI64 = AtomicI64::new(0);
 
-/// Microseconds since 1970, each of them once: the numbers of a process grow, and so do those of a
-/// later one.
+/// Microseconds since 1970, each of them once in a process. Those of a later process are greater
+/// unless the clock went back, or more than a million numbers a second were given before it began.
 pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     let count = i64::try_from(call.rows).unwrap_or(i64::MAX);
     let now = clock_nanos() / 1_000;
@@ -79,23 +78,6 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     let first = last.unwrap_or_default().max(now);
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const DAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// Patterns of `to_char`, longer ones before those that they begin with.
 const FIELDS: &[&str] = &[

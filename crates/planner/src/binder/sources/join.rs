@@ -262,9 +262,9 @@ impl Binder<'_> {
     ) -> EngineResult<()> {
         let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
         let (left, right) = match (left.sql_type.is_integer(), right.sql_type.is_integer()) {
-            (false, true) => (function_number(&left).unwrap_or(left), right),
+            (false, true) => (function_number(&left, &right).unwrap_or(left), right),
             (true, false) => {
-                let right = function_number(&right).unwrap_or(right);
+                let right = function_number(&right, &left).unwrap_or(right);
                 (left, right)
             }
             _ => (left, right),

@@ -426,9 +426,15 @@ static TYPE_FUNCTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     names.into_iter().collect()
 });
 
-/// A column of the catalog that names a function as that function's number; `None` for any other.
-pub(crate) fn function_number(name: &Typed) -> Option<Typed> {
-    let Expr::Column(column) = &name.expr else { return None };
+/// A column of the catalog that names a function, beside an `oid`, as that function's number;
+/// `None` for any other.
+pub(crate) fn function_number(name: &Typed, beside: &Typed) -> Option<Typed> {
+    let (Expr::Column(column), Expr::Column(oid)) = (&name.expr, &beside.expr) else {
+        return None;
+    };
+    if oid.name != "oid" {
+        return None;
+    }
     FUNCTION_COLUMNS.contains(&column.name.as_str()).then(|| {
         let text = tidemark_functions::cast(
             name.expr.clone(),
