@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 import { arenaToBatch } from '../../ts/engine/arrow.js';
-import { DatabaseError, openDatabase } from '../../ts/engine/index.js';
+import { DatabaseError, openDatabase, type Statement } from '../../ts/engine/index.js';
 import { parse } from '../../ts/sql/index.js';
 import { until } from '../until.js';
 import { prepare, run, withDatabase } from './database.js';
@@ -80,6 +80,34 @@ test('a small query is over before its caller waits, a large one is not', async 
     t.deepEqual(await between(...second), ['[1,2]', false]);
     // Read without waiting for other tasks.
     t.deepEqual(await between(...day), ['[86400,3732523200]', true]);
+  });
+});
+
+test('what was stopped, or is as long as a parameter says, is not done before its caller waits', async (t) => {
+  await withDatabase(async (database) => {
+    await run(database, "create table one as (select 'x'::varchar s)");
+    const isDoneAtOnce = async (
+      statement: Statement,
+      values: readonly string[],
+      timeoutMs = 60_000,
+    ): Promise<boolean> => {
+      let hasWaited = false;
+      process.nextTick(() => {
+        hasWaited = true;
+      });
+      const options = { rows: { format: 'json' }, timeoutMs } as const;
+      await statement.execute(values, options).catch(() => undefined);
+      return !hasWaited;
+    };
+    const long = await prepare(database, "select length(replace(s, 'x', 'y')) n from one");
+    t.false(await isDoneAtOnce(long, []));
+    t.true(await isDoneAtOnce(long, []), 'it was quick');
+    await run(database, "update one set s = repeat('x', 60000000)");
+    await isDoneAtOnce(long, [], 1);
+    t.false(await isDoneAtOnce(long, [], 1), 'it was stopped');
+    const repeated = await prepare(database, 'select length(repeat(s, $1::int)) n from one');
+    t.false(await isDoneAtOnce(repeated, ['1']));
+    t.false(await isDoneAtOnce(repeated, ['1']), 'the next parameter may be a large one');
   });
 });
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use parking_lot::Mutex;
@@ -194,9 +194,20 @@ pub(crate) async fn forget_old(plans: Weak<KeptPlans>, storage: Weak<Storage>) {
 
 /// Whether a function in it is made for one execution: random values, sequences.
 pub(crate) fn is_volatile(plan: &LogicalPlan) -> EngineResult<bool> {
+    any_expression(plan, Expr::is_volatile)
+}
+
+/// Whether a number of the rows, or a parameter, decides how long a text or an array is that the
+/// plan computes.
+pub(crate) fn is_as_long_as_said(plan: &LogicalPlan) -> EngineResult<bool> {
+    let is_long = |expr: &Expr| Ok(tidemark_functions::is_as_long_as_said(expr));
+    any_expression(plan, |expr| expr.exists(is_long).unwrap_or(true))
+}
+
+fn any_expression(plan: &LogicalPlan, is_wanted: impl Fn(&Expr) -> bool) -> EngineResult<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
-        found |= node.expressions().iter().any(datafusion::logical_expr::Expr::is_volatile);
+        found |= node.expressions().iter().any(&is_wanted);
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })
     .map_err(from_datafusion)?;

@@ -41,6 +41,7 @@ pub use datetime::in_nanoseconds;
 pub use json::read::resolve_json;
 pub use listing::{FunctionDoc, FunctionKind};
 pub use meta::{number_of, pages_text, row_bytes};
+pub use native::is_as_long_as_said;
 pub use number::numeric::size_text;
 pub use number::wide::{in_64_bits, is_long_chain};
 pub use operator::comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};

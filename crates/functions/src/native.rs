@@ -129,6 +129,18 @@ impl Native {
     }
 }
 
+/// Whether the expression is a call whose result may be as long as a number says that is no
+/// constant: `repeat('x', n)`.
+pub fn is_as_long_as_said(expr: &Expr) -> bool {
+    let Expr::ScalarFunction(function) = expr else { return false };
+    let Some(native) = function.func.inner().downcast_ref::<Native>() else { return false };
+    let is_number = |(takes, argument): (&SqlType, &Expr)| {
+        takes.is_integer() && !matches!(argument, Expr::Literal(..))
+    };
+    (native.returns.is_text() || matches!(native.returns, SqlType::DoubleArray(_)))
+        && native.takes.iter().zip(&function.args).any(is_number)
+}
+
 /// A call of `udf`.
 pub(crate) fn call(udf: &Arc<ScalarUDF>, arguments: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(udf), arguments))

@@ -31,7 +31,7 @@ use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
 use crate::guard;
 use crate::options::{described, result_column};
-use crate::plans::{Kept, PlanSlot, is_volatile};
+use crate::plans::{Kept, PlanSlot, is_as_long_as_said, is_volatile};
 use crate::registry::Registration;
 use crate::transaction::Transaction;
 use crate::write;
@@ -362,7 +362,8 @@ impl Statement {
 }
 
 /// Whether a statement is small as long as its tables are: it may run on the thread and the stack
-/// of the caller. Views may change, and a query may give PIVOT any number of columns.
+/// of the caller. Views may change, a query may give PIVOT any number of columns, and a number may
+/// say how long a text is.
 fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     let has_pivot = |node: &Node| matches!(node, Node::Select(select) if select.pivot.is_some());
     if tree.nodes.len() > SMALL_NODES
@@ -371,8 +372,8 @@ fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     {
         return Ok(false);
     }
-    let size = bound.plan().map(PlanSize::of).transpose()?;
-    Ok(size.is_none_or(|size| !size.is_large()))
+    let Some(plan) = bound.plan() else { return Ok(true) };
+    Ok(!PlanSize::of(plan)?.is_large() && !is_as_long_as_said(plan)?)
 }
 
 /// Binds a tree to a snapshot, in a statement's setting.

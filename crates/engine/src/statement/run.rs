@@ -196,7 +196,7 @@ impl Statement {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         self.rows.store(rows, Ordering::Relaxed);
         let is_small = self.is_simple() && rows <= QUICK_ROWS;
-        if self.was_small.swap(is_small, Ordering::Relaxed) && !is_small {
+        if !is_small && self.was_small.swap(false, Ordering::Relaxed) {
             yield_now().await;
         }
     }
@@ -206,14 +206,13 @@ impl Statement {
     }
 
     /// Learns from how long it took, and how much it answered, whether it is small the next time.
+    /// What was stopped, or failed, is not.
     fn learn(&self, took: Duration, bytes: usize) {
-        let is_few = self.rows.load(Ordering::Relaxed) <= SMALL_ROWS;
-        if bytes > SMALL_BYTES || took > if is_few { LONG } else { QUICK } {
-            self.was_small.store(false, Ordering::Relaxed);
-        } else if is_few && self.is_simple() {
-            // A busy machine made it late before.
-            self.was_small.store(true, Ordering::Relaxed);
-        }
+        let rows = self.rows.load(Ordering::Relaxed);
+        let quick = if rows <= SMALL_ROWS { LONG } else { QUICK };
+        let is_small =
+            self.is_simple() && rows <= QUICK_ROWS && bytes <= SMALL_BYTES && took <= quick;
+        self.was_small.store(is_small, Ordering::Relaxed);
     }
 
     pub(super) fn keep(&self, epoch: u64, what: Kept) {
@@ -238,6 +237,7 @@ impl Statement {
         let window = RowWindow::new(options.skip, options.take, options.count_all);
         let mut cursor = Cursor::new(source, window, options.last, encoder, is_arrow, running);
         let started = Instant::now();
+        self.was_small.store(false, Ordering::Relaxed);
         let chunk = cursor.produce(options.first_chunk_rows).await?;
         self.database.metrics.rows_returned.add(chunk.rows);
         self.learn(started.elapsed(), chunk.bytes.len());
