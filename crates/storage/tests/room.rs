@@ -431,6 +431,29 @@ fn a_copy_that_finds_no_room_leaves_nothing() {
     }
 }
 
+/// The log used to go on in a file of its former length, however little followed.
+#[test]
+fn a_file_of_the_log_that_is_used_again_takes_no_room_while_nothing_is_written() {
+    let disk = SimVfs::new(1);
+    let storage = open(&disk, by_hand());
+    let table = create(&storage, "t");
+    for round in 0..6 {
+        for _ in 0..40 {
+            append(&storage, table, round, 500).unwrap();
+        }
+        storage.checkpoint().unwrap();
+    }
+    let held = bytes_below(&disk, "db/log/");
+    assert!(held > 1 << 20, "{held} bytes of log");
+    storage.advance_generations().unwrap();
+    assert!(bytes_below(&disk, "db/log/") <= 8_192, "{:?}", disk.files());
+    append(&storage, table, 6, 70).unwrap();
+    let disk = disk.kill(1);
+    let storage = open(&disk, by_hand());
+    assert_eq!(rows(&storage, table), 6 * 40 * 500 + 70);
+    drop(storage);
+}
+
 /// Each start used to leave what it had written ahead in the log.
 #[test]
 fn starts_and_ends_take_no_room() {

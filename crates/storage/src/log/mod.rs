@@ -427,14 +427,35 @@ impl Log {
         }
     }
 
-    /// Frees the files kept for reuse, as long as nothing was written since the last checkpoint:
-    /// they are not needed soon.
-    pub(crate) fn release_spares(&mut self) {
-        if self.bytes_since_checkpoint == 0 {
-            for number in std::mem::take(&mut self.spare) {
-                let _ = self.vfs.unlink(&log_file(number));
-            }
+    /// Frees the files kept for reuse, and what the current one has beyond its header when it was
+    /// one of those, as long as nothing was written since the last checkpoint: they are not needed
+    /// soon. `first` is the first file that a start would read.
+    pub(crate) fn release_spares(&mut self, first: u64) {
+        if self.bytes_since_checkpoint > 0 {
+            return;
         }
+        for number in std::mem::take(&mut self.spare) {
+            let _ = self.vfs.unlink(&log_file(number));
+        }
+        let is_long = |current: &Current| {
+            // Of several files a later one's header says what counts of the earlier ones.
+            let is_only = current.number == first && current.offset == LOG_BLOCK;
+            is_only && current.written_to > LOG_BLOCK + self.prewrite_bytes.max(LEAST_AHEAD)
+        };
+        if let Some(current) = self.current.take_if(|current| is_long(current)) {
+            // Where that fails, the next group goes to another file.
+            self.current = self.emptied(current).ok();
+        }
+    }
+
+    /// The same file without the groups of its former use.
+    fn emptied(&self, current: Current) -> std::io::Result<Current> {
+        let Current { number, first_lsn, .. } = current;
+        let file = self.vfs.open(&log_file(number), OpenMode::Replace)?;
+        let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
+        file.write_at(&header.encode(), 0)?;
+        let (salt, written_to) = (header.salt, LOG_BLOCK);
+        Ok(Current { file, salt, written_to, dirty: true, ..current })
     }
 
     /// The current file and where its next group goes.

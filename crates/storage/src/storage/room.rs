@@ -174,9 +174,10 @@ impl Storage {
             file.doom();
         }
         let spare = writer.log.spare();
-        let free = checkpoint::obsolete_logs(vfs, generations.first_log(), spare);
+        let first_log = generations.first_log();
+        let free = checkpoint::obsolete_logs(vfs, first_log, spare);
         writer.log.release(free);
-        writer.log.release_spares();
+        writer.log.release_spares(first_log);
         self.holds_older.store(false, Ordering::Relaxed);
         Ok(())
     }
