@@ -83,7 +83,7 @@ test('a small query is over before its caller waits, a large one is not', async 
   });
 });
 
-test('what was stopped, or is as long as a parameter says, is not done before its caller waits', async (t) => {
+test('what was stopped, or as long as a parameter says, ends after its caller waits', async (t) => {
   await withDatabase(async (database) => {
     await run(database, "create table one as (select 'x'::varchar s)");
     const isDoneAtOnce = async (
