@@ -95,6 +95,23 @@ const TERMS: readonly Construct[] = [
       `select count() from bt where ${list(200, () => 'i', ' + ')} in (${list(n, String)})`,
   },
   {
+    name: 'rows in a list',
+    of: (n) => `select count() from bt where (i, l) in (${list(n, (at) => `(${at}, ${at})`)})`,
+  },
+  {
+    name: 'rows in no list',
+    of: (n) => `select count() from bt where (i, v) not in (${list(n, (at) => `(${at}, 'a')`)})`,
+  },
+  {
+    name: 'values of an equal row',
+    of: (n) => `select count() from bt where (${list(n, () => 'i')}) = (${list(n, String)})`,
+  },
+  {
+    name: 'values of a later row',
+    of: (n) => `select count() from bt where (${list(n, () => 'i')}) >= (${list(n, String)})`,
+    counts: [40, 400, 1_000, 9_000],
+  },
+  {
     name: 'in list of text',
     of: (n) => `select count() from bt where v in (${list(n, (at) => `'a${at}'`)})`,
   },

@@ -4,6 +4,7 @@
  */
 import test from 'ava';
 
+import { parse, SyntaxError_ } from '../../ts/sql/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { ask, rowsOf } from '../limits/client.js';
 
@@ -136,6 +137,54 @@ test('intervals that are none are refused by their text', async (t) => {
     (await ask(server, `select date_bin('1 month 1 day', ${time}, ${time})`)).error ?? '',
     /months or a fixed length/,
   );
+});
+
+test('rows of values are compared as PostgreSQL compares them', async (t) => {
+  await rowsOf(
+    server,
+    `create table pairs as (select x::int a, (x % 3)::int b, timestamp_sequence('2024', 86400000000)
+      ts from long_sequence(6)) timestamp(ts) partition by day`,
+  );
+  for (const [condition, found] of [
+    ['(a, b) in ((1, 1), (2, 2), (3, 1))', [1, 2]],
+    ['(a, b) not in ((1, 1), (2, 2))', [3, 4, 5, 6]],
+    ['(a + 1, b) in ((2, 1))', [1]],
+    ['(a, b) = (3, 0)', [3]],
+    ['row(a, b) <> row(3, 0)', [1, 2, 4, 5, 6]],
+    ['(b, a) < (1, 4)', [1, 3, 6]],
+    ['(b, a) <= (1, 4)', [1, 3, 4, 6]],
+    ['(b, a) > (1, 4)', [2, 5]],
+    ['(b, a) >= (1, 4)', [2, 4, 5]],
+    [`(ts, a) > ('2024-01-04', 4)`, [5, 6]],
+    [`(ts, b, a) > ('2024-01-04', 1, 3)`, [4, 5, 6]],
+  ] as const) {
+    const rows = await rowsOf(server, `select a from pairs where ${condition} order by a`);
+    t.deepEqual(rows.flat(), [...found], condition);
+  }
+  // The first value alone says which parts of the table are read.
+  const plan = await rowsOf(
+    server,
+    `explain select a from pairs where (ts, a) > ('2024-01-04', 4)`,
+  );
+  t.regex(JSON.stringify(plan), /TableScanExec: pairs .*rows=3/);
+});
+
+test('rows of values that nothing can compare are refused where they are written', (t) => {
+  const many = Array.from({ length: 40_000 }, (_, at) => at).join();
+  for (const [query, position, error] of [
+    ['select (1, 2)', 7, /^a row of values is compared by =/],
+    ['select 1 where (1, 2) = (1, 2, 3)', 22, /^a row of 2 is compared with one of 3/],
+    ['select 1 where 1 = (1, 2)', 17, /^a row of 1 is compared with one of 2/],
+    ['select 1 where (1, 2) in ((1, 2), 3)', 22, /^a row of 2 is compared with one of 1/],
+    ['select 1 where (1, 2) in (select 1, 2)', 15, /^a row is looked up in a list/],
+    ['select 1 where ((1, 2), 3) = ((1, 2), 3)', 15, /^a row within a row/],
+    ['select 1 where (1 + 1, 2) in ((1, 2), (2, 2))', 15, /columns, constants and their casts/],
+    [`select 1 where (${many}) = (${many})`, undefined, /too many|more than|most/],
+  ] as const) {
+    const refusal = t.throws(() => parse(query), { instanceOf: SyntaxError_ }, query.slice(0, 80));
+    t.regex(refusal.message, error, query.slice(0, 80));
+    t.true(position === undefined || refusal.start === position, query.slice(0, 80));
+  }
 });
 
 test('an interval moves times of rows, and prunes as a literal does', async (t) => {

@@ -5,6 +5,7 @@
  */
 import type { Tree } from './ast.generated.js';
 import { parseExpression } from './expressions/expression.js';
+import { refuseRows } from './expressions/row.js';
 import { scan, TokenKind } from './lexer/lexer.js';
 import { Parser, type Grammar, type Probe, type ProbeContext } from './parser/parser.js';
 import { parseQuery } from './queries/query.js';
@@ -38,6 +39,7 @@ export interface Statement {
 export function readStatement(text: string): Statement {
   const parser = new Parser(text, GRAMMAR);
   const { root, session } = parseStatement(parser);
+  refuseRows(parser);
   return { tree: parser.tree(root), session };
 }
 

@@ -11,6 +11,7 @@ import { addCall } from './add-call.js';
 import { shiftedTime } from './interval.js';
 import { failMissing, postfix, primary } from './operand.js';
 import type { Parser } from '../parser/parser.js';
+import { comparedRows, rowAmong, valuesOf } from './row.js';
 
 const LEVEL_CONCAT = 7;
 const LEVEL_RANGE = 11;
@@ -134,6 +135,7 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   const right = matched(p, text, binary(p, level - 1));
   return (
     shiftedTime(p, operator, left, right, start) ??
+    comparedRows(p, operator, left, right, operatorSpan) ??
     addBinary(p, operator, left, right, operatorSpan, start)
   );
 }
@@ -263,12 +265,20 @@ function inOperator(
   const open = p.start();
   p.advance();
   if (atQuery(p)) {
+    if (valuesOf(p, operand) !== null) {
+      const { end } = p.spanOf(operand);
+      p.failAt('a row is looked up in a list of rows; join the query instead', start, end);
+    }
     const query = p.grammar.query(p);
     p.close(open);
     return p.add({ kind: 'InQuery', ...rest, query }, start, p.lastEnd(), operand, query);
   }
   const items = p.list(() => parseExpression(p));
   p.close(open);
+  const among = rowAmong(p, operand, items, negated, operatorSpan);
+  if (among !== null) {
+    return among;
+  }
   const node = { kind: 'InList', ...rest, items, bare: false } as const;
   return p.add(node, start, p.lastEnd(), operand, ...items);
 }

@@ -47,6 +47,8 @@ export class Parser {
   readonly grammar: Grammar;
   /** Index of the current token. */
   index = 0;
+  /** Rows of values, `(a, b)`, that nothing compares yet. */
+  readonly rows = new Set<NodeId>();
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
   private readonly spans: Span[] = [];

@@ -444,18 +444,18 @@ impl Log {
         };
         if let Some(current) = self.current.take_if(|current| is_long(current)) {
             // Where that fails, the next group goes to another file.
-            self.current = self.emptied(current).ok();
+            self.current = self.emptied(&current).ok();
         }
     }
 
     /// The same file without the groups of its former use.
-    fn emptied(&self, current: Current) -> std::io::Result<Current> {
-        let Current { number, first_lsn, .. } = current;
+    fn emptied(&self, current: &Current) -> std::io::Result<Current> {
+        let &Current { number, first_lsn, offset, capacity, named, .. } = current;
         let file = self.vfs.open(&log_file(number), OpenMode::Replace)?;
         let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
         file.write_at(&header.encode(), 0)?;
-        let (salt, written_to) = (header.salt, LOG_BLOCK);
-        Ok(Current { file, salt, written_to, dirty: true, ..current })
+        let (salt, written_to, dirty) = (header.salt, LOG_BLOCK, true);
+        Ok(Current { file, number, first_lsn, salt, offset, written_to, capacity, named, dirty })
     }
 
     /// The current file and where its next group goes.

@@ -1,0 +1,148 @@
+/**
+ * Rows of values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(ts, id) > ($1, $2)`. They
+ * become comparisons of their values.
+ */
+import type { BinaryOperator, Node, NodeId, Span } from '../ast.generated.js';
+import type { Parser } from '../parser/parser.js';
+import { addCall } from './add-call.js';
+
+const NAME = 'row';
+
+const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
+  'Column',
+  'Parameter',
+  'NamedParameter',
+  'Null',
+  'Boolean',
+  'Integer',
+  'Decimal',
+  'Float',
+  'String',
+  'TypedString',
+]);
+
+/** The operator of all values but the last, and the one that the first satisfies in any case. */
+const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, BinaryOperator]>>> =
+  {
+    Less: ['Less', 'LessOrEqual'],
+    LessOrEqual: ['Less', 'LessOrEqual'],
+    Greater: ['Greater', 'GreaterOrEqual'],
+    GreaterOrEqual: ['Greater', 'GreaterOrEqual'],
+  };
+
+/** The row whose first value was read; the current token is the comma behind it. */
+export function restOfRow(p: Parser, first: NodeId, open: number): NodeId {
+  p.expect(',');
+  const others = p.list(() => p.grammar.expression(p));
+  p.close(open);
+  const name = { text: NAME, quoted: false, span: { start: open, end: open + 1 } };
+  const row = addCall(p, name, open, [first, ...others]);
+  p.rows.add(row);
+  return row;
+}
+
+/** Refuses a statement with a row that nothing compares. */
+export function refuseRows(p: Parser): void {
+  for (const row of p.rows) {
+    const { start, end } = p.spanOf(row);
+    p.failAt('a row of values is compared by =, <>, <, <=, >, >= or IN', start, end);
+  }
+}
+
+/** A comparison of two rows by their values; null where neither side is a row. */
+export function comparedRows(
+  p: Parser,
+  operator: BinaryOperator,
+  left: NodeId,
+  right: NodeId,
+  operatorSpan: Span,
+): NodeId | null {
+  const [ours, theirs] = [valuesOf(p, left), valuesOf(p, right)];
+  if (ours === null && theirs === null) {
+    return null;
+  }
+  p.rows.delete(left);
+  p.rows.delete(right);
+  const rows = { ours: ours ?? [left], theirs: theirs ?? [right] };
+  if (rows.ours.length !== rows.theirs.length) {
+    const message = `a row of ${rows.ours.length} is compared with one of ${rows.theirs.length}`;
+    p.failAt(`${message}; both need as many values`, operatorSpan.start, operatorSpan.end);
+  }
+  const span = { start: p.spanOf(left).start, end: p.spanOf(right).end };
+  const pairs = rows.ours.map((value, at) => [value, rows.theirs[at] ?? value] as const);
+  const compare = (by: BinaryOperator, [one, other]: (typeof pairs)[number]): NodeId => {
+    if (valuesOf(p, one) !== null || valuesOf(p, other) !== null) {
+      p.failAt('a row within a row: write its values one by one', span.start, span.end);
+    }
+    const node = { left: one, right: other, operator_span: operatorSpan } as const;
+    return p.add({ kind: 'Binary', operator: by, ...node }, span.start, span.end, one, other);
+  };
+  const each = (by: BinaryOperator): NodeId[] => pairs.map((pair) => compare(by, pair));
+  if (operator === 'Equal' || operator === 'NotEqual') {
+    return logical(p, operator === 'Equal' ? 'And' : 'Or', each(operator), span);
+  }
+  const order = ORDERS[operator];
+  const [first] = pairs;
+  if (order === undefined || first === undefined) {
+    return p.failAt('rows are compared by =, <>, <, <=, >, >= and IN', span.start, span.end);
+  }
+  const [strict, loose] = order;
+  // From the last value on: before it, or equal and what follows holds.
+  const whole = pairs.slice(0, -1).reduceRight(
+    (rest, pair) => {
+      const equal = logical(p, 'And', [compare('Equal', pair), rest], span);
+      return logical(p, 'Or', [compare(strict, pair), equal], span);
+    },
+    compare(operator, pairs.at(-1) ?? first),
+  );
+  // Says of the first value what a range of time, or a zone map, can use.
+  return logical(p, 'And', [compare(loose, first), whole], span);
+}
+
+/** A row that is one of others; null where it is none. */
+export function rowAmong(
+  p: Parser,
+  row: NodeId,
+  items: readonly NodeId[],
+  negated: boolean,
+  operatorSpan: Span,
+): NodeId | null {
+  if (valuesOf(p, row) === null && items.every((item) => valuesOf(p, item) === null)) {
+    return null;
+  }
+  const span = { start: p.spanOf(row).start, end: p.lastEnd() };
+  if (items.length > 1 && !(valuesOf(p, row) ?? [row]).every((value) => isShort(p, value))) {
+    const message = 'a row that is looked up in a list holds columns, constants and their casts';
+    p.failAt(`${message}; name other values in a sub-query`, span.start, p.spanOf(row).end);
+  }
+  const equal = items.map((item) => comparedRows(p, 'Equal', row, item, operatorSpan) ?? item);
+  const among = logical(p, 'Or', equal, span);
+  return negated
+    ? p.add({ kind: 'Unary', operator: 'Not', operand: among }, span.start, span.end, among)
+    : among;
+}
+
+/** Whether a value may be read once for each of many rows: it is a column or a constant. */
+function isShort(p: Parser, id: NodeId): boolean {
+  const node = p.node(id);
+  return node.kind === 'Cast' ? isShort(p, node.operand) : SHORT.has(node.kind);
+}
+
+/** The values of a row, or null. */
+export function valuesOf(p: Parser, id: NodeId): readonly NodeId[] | null {
+  const node = p.node(id);
+  const isRow = node.kind === 'Call' && !node.name.quoted && node.name.text.toLowerCase() === NAME;
+  return isRow && node.arguments.length > 1 ? node.arguments : null;
+}
+
+function logical(
+  p: Parser,
+  operator: 'And' | 'Or',
+  operands: NodeId[],
+  { start, end }: Span,
+): NodeId {
+  const [only] = operands;
+  return only !== undefined && operands.length === 1
+    ? only
+    : p.add({ kind: 'Logical', operator, operands }, start, end, ...operands);
+}
