@@ -69,15 +69,23 @@ test('a small query is over before its caller waits, a large one is not', async 
       const reply = await statement.execute([from, to], { rows: { format: 'json' } });
       return [reply.chunk?.bytes.toString() ?? '', hasWaited];
     };
+    // On a busy machine any run may take too long for the next one to be a small one.
+    const soon = async (from: string, to: string): Promise<[string, boolean]> => {
+      let last = await between(from, to);
+      for (let tries = 0; last[1] && tries < 20; tries += 1) {
+        last = await between(from, to);
+      }
+      return last;
+    };
     const second = ['2024-01-01T00:00:01Z', '2024-01-01T00:00:02Z'] as const;
     const day = ['2024-01-01', '2024-01-02'] as const;
     const all = ['2024-01-01', '2025-01-01'] as const;
     t.deepEqual(await between(...second), ['[1,2]', true], 'nobody knows of the first');
-    t.deepEqual(await between(...second), ['[1,2]', false]);
+    t.deepEqual(await soon(...second), ['[1,2]', false]);
     t.deepEqual(await between(...all), ['[1000000,500000500000]', true], 'not where it began');
     t.deepEqual(await between(...all), ['[1000000,500000500000]', true]);
     t.deepEqual(await between(...second), ['[1,2]', true]);
-    t.deepEqual(await between(...second), ['[1,2]', false]);
+    t.deepEqual(await soon(...second), ['[1,2]', false]);
     // Read without waiting for other tasks.
     t.deepEqual(await between(...day), ['[86400,3732523200]', true]);
   });
@@ -101,7 +109,11 @@ test('what was stopped, or as long as a parameter says, ends after its caller wa
     };
     const long = await prepare(database, "select length(replace(s, 'x', 'y')) n from one");
     t.false(await isDoneAtOnce(long, []));
-    t.true(await isDoneAtOnce(long, []), 'it was quick');
+    let isQuick = false;
+    for (let tries = 0; !isQuick && tries < 20; tries += 1) {
+      isQuick = await isDoneAtOnce(long, []);
+    }
+    t.true(isQuick, 'it was quick');
     await run(database, "update one set s = repeat('x', 60000000)");
     await isDoneAtOnce(long, [], 1);
     t.false(await isDoneAtOnce(long, [], 1), 'it was stopped');
