@@ -8,6 +8,7 @@ import type { BinaryOperator, NodeId, Span } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
 import { addCall } from './add-call.js';
+import { addLogical } from './add-logical.js';
 import { shiftedTime } from './interval.js';
 import { failMissing, postfix, primary } from './operand.js';
 import type { Parser } from '../parser/parser.js';
@@ -71,12 +72,8 @@ function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
     }
     operands.push(operand());
   }
-  const [only, ...others] = operands;
-  if (only !== undefined && others.length === 0) {
-    return only;
-  }
-  const operator = word === 'OR' ? 'Or' : 'And';
-  return p.add({ kind: 'Logical', operator, operands }, start, p.lastEnd(), ...operands);
+  const span = { start, end: p.lastEnd() };
+  return addLogical(p, word === 'OR' ? 'Or' : 'And', operands, span);
 }
 
 /** Operators up to a level, left-associative. */

@@ -5,9 +5,11 @@
 import type { BinaryOperator, Node, NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 import { addCall } from './add-call.js';
+import { addLogical } from './add-logical.js';
 
 const NAME = 'row';
 
+/** What may be read once for each of many rows. */
 const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
   'Column',
   'Parameter',
@@ -79,7 +81,7 @@ export function comparedRows(
   };
   const each = (by: BinaryOperator): NodeId[] => pairs.map((pair) => compare(by, pair));
   if (operator === 'Equal' || operator === 'NotEqual') {
-    return logical(p, operator === 'Equal' ? 'And' : 'Or', each(operator), span);
+    return addLogical(p, operator === 'Equal' ? 'And' : 'Or', each(operator), span);
   }
   const order = ORDERS[operator];
   const [first] = pairs;
@@ -90,13 +92,13 @@ export function comparedRows(
   // From the last value on: before it, or equal and what follows holds.
   const whole = pairs.slice(0, -1).reduceRight(
     (rest, pair) => {
-      const equal = logical(p, 'And', [compare('Equal', pair), rest], span);
-      return logical(p, 'Or', [compare(strict, pair), equal], span);
+      const equal = addLogical(p, 'And', [compare('Equal', pair), rest], span);
+      return addLogical(p, 'Or', [compare(strict, pair), equal], span);
     },
     compare(operator, pairs.at(-1) ?? first),
   );
   // Says of the first value what a range of time, or a zone map, can use.
-  return logical(p, 'And', [compare(loose, first), whole], span);
+  return addLogical(p, 'And', [compare(loose, first), whole], span);
 }
 
 /** A row that is one of others; null where it is none. */
@@ -116,13 +118,13 @@ export function rowAmong(
     p.failAt(`${message}; name other values in a sub-query`, span.start, p.spanOf(row).end);
   }
   const equal = items.map((item) => comparedRows(p, 'Equal', row, item, operatorSpan) ?? item);
-  const among = logical(p, 'Or', equal, span);
+  const among = addLogical(p, 'Or', equal, span);
   return negated
     ? p.add({ kind: 'Unary', operator: 'Not', operand: among }, span.start, span.end, among)
     : among;
 }
 
-/** Whether a value may be read once for each of many rows: it is a column or a constant. */
+/** Whether a value is a column, a constant or a cast of one. */
 function isShort(p: Parser, id: NodeId): boolean {
   const node = p.node(id);
   return node.kind === 'Cast' ? isShort(p, node.operand) : SHORT.has(node.kind);
@@ -133,16 +135,4 @@ export function valuesOf(p: Parser, id: NodeId): readonly NodeId[] | null {
   const node = p.node(id);
   const isRow = node.kind === 'Call' && !node.name.quoted && node.name.text.toLowerCase() === NAME;
   return isRow && node.arguments.length > 1 ? node.arguments : null;
-}
-
-function logical(
-  p: Parser,
-  operator: 'And' | 'Or',
-  operands: NodeId[],
-  { start, end }: Span,
-): NodeId {
-  const [only] = operands;
-  return only !== undefined && operands.length === 1
-    ? only
-    : p.add({ kind: 'Logical', operator, operands }, start, end, ...operands);
 }
