@@ -215,6 +215,18 @@ const CLAUSES: readonly Construct[] = [
       `select i, d, count() from sb group by grouping sets
         (${list(n, (at) => (at % 2 === 0 ? '(i)' : '(d)'))}) limit 1`,
   },
+  { name: 'keys in a list', of: (n) => `select count() from bt group by (${list(n, () => 'i')})` },
+  { name: 'excluded', of: (n) => `select * exclude (${list(n, (at) => `c${at}`)}) from sb` },
+  {
+    name: 'replaced',
+    of: (n) => `select * replace (${list(n, (at) => `${at} as c${at}`)}) from sb`,
+  },
+  {
+    name: 'qualify',
+    of: (n) =>
+      `select i from bt qualify
+        ${list(n, (at) => `rank() over (order by i + ${at % 20}) > ${at}`, ' or ')}`,
+  },
   {
     name: 'cube',
     of: (n) => `select count() from sb group by cube (${list(n, (at) => `i + ${at}`)}) limit 1`,

@@ -92,6 +92,51 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
   ["timestamp '2024-07-01 12:00:00' + interval '0 days'", '2024-07-01 12:00:00.000000'],
   ["(select count(*) from (values (1, 'a'), (2, 'b')) as t(x, y) where x > 1 and y = 'b')", '1'],
   ['(select max(x) from (values (1), (2)) t(x))', '2'],
+  ["reverse('a\u00e9b')", 'b\u00e9a'],
+  ["translate('12345', '143', 'ax')", 'a2x5'],
+  ["overlay('Txxxxas' placing 'hom' from 2 for 4)", 'Thomas'],
+  ["overlay('abcdef' placing 'XY' from 3)", 'abXYef'],
+  ["overlay('abc' placing 'XY' from 9)", 'abcXY'],
+  ["substring('foobar' from 'o(.)b')", 'o'],
+  ["substring('foobar' from 'o.b')", 'oob'],
+  ["substring('foobar' from 'z')", ''],
+  ["btrim('xyxtrimyyx', 'xyz')", 'trim'],
+  ["encode(decode('YWJj', 'base64'), 'hex')", '616263'],
+  ["encode(decode('00ff', 'hex'), 'hex')", '00ff'],
+  ['mod(-7, 3)', '-1'],
+  ['div(-7, 2)', '-3'],
+  ['gcd(1071, -462)', '21'],
+  ['gcd(0, 0)', '0'],
+  ['lcm(1071, 462)', '23562'],
+  ['cbrt(27)', '3'],
+  ["string_to_array('a,b c,,d', ',', '')", '{a,"b c",NULL,d}'],
+  ["string_to_array('', ',')", '{}'],
+  ["string_to_array('a,b', null)", '{a,",",b}'],
+  ["(string_to_array('a,b,c', ','))[2]", 'b'],
+  ["array_upper(string_to_array('a,b,c', ','), 1)", '3'],
+  ['pg_typeof(1.5::float8)', 'double precision'],
+  ["pg_typeof(timestamp '2024-01-01')", 'timestamp without time zone'],
+  ["concat_ws('-', 1, true, 'a', 2.5)", '1-true-a-2.5'],
+  ["format('%s of %s', 1, 2.5)", '1 of 2.5'],
+  [
+    '(select percentile_cont(0.25) within group (order by x) from generate_series(1, 4) t(x))',
+    '1.75',
+  ],
+  [
+    '(select percentile_cont(0.25) within group (order by x desc) from generate_series(1, 4) t(x))',
+    '3.25',
+  ],
+  ['(select percentile_disc(0.5) within group (order by x) from generate_series(1, 4) t(x))', '2'],
+  [
+    '(select percentile_disc(0.5) within group (order by x desc) from generate_series(1, 4) t(x))',
+    '3',
+  ],
+  ['(select mode() within group (order by x % 3) from generate_series(1, 5) t(x))', '1'],
+  ['(select every(x > 1) from generate_series(1, 5) t(x))', 'false'],
+  [
+    '(select count(*) from (select x % 2 from generate_series(1, 9) t(x) group by (x % 2, x % 3)) q)',
+    '6',
+  ],
 ];
 
 let server: TestServer;
@@ -310,4 +355,100 @@ test('functions of types are joined by their numbers, as Npgsql and Ruby do', as
   t.is(other.error, 'join column type mismatch');
   t.deepEqual(await rowsOf(server, 'select count(*) from pg_available_extensions'), [[0]]);
   t.deepEqual(await rowsOf(server, 'select count(*) from pg_sequences'), [[0]]);
+});
+
+test('QUALIFY, EXCLUDE, REPLACE and GROUP BY ALL, as in DuckDB', async (t) => {
+  await rowsOf(
+    server,
+    `create table q as (select x::int a, (x % 2)::int b, x * 1.5 c,
+      timestamp_sequence('2026-01-01', 1000000) ts from long_sequence(6)) timestamp(ts)
+      partition by day`,
+  );
+  for (const [query, rows] of [
+    ['select a from q qualify row_number() over (partition by b order by a desc) = 1', [[5], [6]]],
+    [
+      'select a, rank() over (order by c desc) n from q qualify n < 3',
+      [
+        [5, 2],
+        [6, 1],
+      ],
+    ],
+    ['select b, sum(a) s from q qualify rank() over (order by sum(a) desc) = 1', [[0, 12]]],
+    ['select distinct b from q qualify row_number() over (order by a) > 5', [[0]]],
+    ['select a from q qualify a > 4 order by a desc limit 1', [[6]]],
+    ['select * exclude (ts, c) from q limit 1', [[1, 1]]],
+    ['select q.* except (ts, c) from q limit 1', [[1, 1]]],
+    ['select * exclude ts replace (a * 10 as a, -c as C) from q limit 1', [[10, 1, -1.5]]],
+    [
+      'select b, count(), sum(a) from q group by all order by b',
+      [
+        [0, 3, 12],
+        [1, 3, 9],
+      ],
+    ],
+    ['select b from q group by all order by b', [[0], [1]]],
+    ['select count() from q group by all', [[6]]],
+  ] as const) {
+    t.deepEqual(await rowsOf(server, query), rows, query);
+  }
+  const time = (await ask(server, 'select * exclude a from q')) as { timestamp?: number };
+  t.is(time.timestamp ?? 2, 2);
+  for (const [query, error] of [
+    ['select * exclude (nope) from q', /Invalid column: nope/],
+    ['select * replace (1 as nope) from q', /Invalid column: nope/],
+    ['select * exclude (a, A) from q', /Duplicate column/],
+    ['select * exclude (a, b, c, ts) from q', /EXCLUDE leaves no column/],
+    ['select * exclude () from q', /column name expected/],
+    ['select * replace (sum(a) as a) from q', /aggregate functions are not allowed/],
+    ['select a from q qualify', /./],
+    ['select sum(a) within group (order by a) from q', /takes no WITHIN GROUP/],
+    ['select mode() within group (order by a, b) from q', /takes one expression/],
+  ] as const) {
+    t.regex((await ask(server, query)).error ?? '', error, query);
+  }
+});
+
+test('changes with time take the time of their rows', async (t) => {
+  await rowsOf(server, 'create table counters (ts timestamp, v double) timestamp(ts)');
+  await rowsOf(
+    server,
+    `insert into counters values ('2026-01-01T00:00:00', 5), ('2026-01-01T00:00:10', 8),
+      ('2026-01-01T00:00:20', 2), ('2026-01-01T00:00:40', null), ('2026-01-01T00:01:00', 6)`,
+  );
+  const both = 'select rate(v), rate(v, ts), increase(v), delta(v), derivative(v) from counters';
+  t.deepEqual(await rowsOf(server, both), [[9 / 60, 9 / 60, 9, 1, 1 / 60]]);
+  const steps = `select time_weight(v, ts, 'locf') = twap(v, ts), time_weight(v, ts, 'linear') =
+    time_weight(v), integral(v) from counters`;
+  t.deepEqual(await rowsOf(server, steps), [[true, true, 6.5 * 10 + 5 * 10 + 4 * 40]]);
+  const windows = `select locf(v) over (order by ts), interpolate(v) over (order by ts),
+    increase(v) over (order by ts rows between 1 preceding and current row) from counters`;
+  t.deepEqual(await rowsOf(server, windows), [
+    [5, 5, 0],
+    [8, 8, 3],
+    [2, 2, 2],
+    [2, 4, 0],
+    [6, 6, 0],
+  ]);
+  const shape = 'select v from counters qualify lttb(v, 3) over (order by ts)';
+  t.deepEqual(await rowsOf(server, shape), [[5], [2], [6]]);
+  for (const [query, error] of [
+    ['select rate(x) from long_sequence(3)', /no matching function `rate`/],
+    [`select time_weight(v, ts, 'cubic') from counters`, /'linear' or 'locf' expected/],
+    ['select lttb(v, -1) over (order by ts) from counters', /at least 0 expected/],
+    ['select lttb(v, 3) over () from counters', /requires ORDER BY the time/],
+  ] as const) {
+    t.regex((await ask(server, query)).error ?? '', error, query);
+  }
+});
+
+test('a mistyped first word is named', (t) => {
+  for (const [text, meant] of [
+    ['selct 1', /did you mean 'select' for 'selct'\?$/],
+    ['SELECTT a, b FROM t', /did you mean 'select' for 'SELECTT'\?$/],
+    ['udpate t set a = 1', /did you mean 'update' for 'udpate'\?$/],
+    ['trades 1', /^unexpected token \[1\]$/],
+    ['select 1 1 1', /identifier should start/],
+  ] as const) {
+    t.regex(t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text).message, meant, text);
+  }
 });

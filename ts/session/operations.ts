@@ -232,9 +232,10 @@ function outermostSelect(nodes: readonly Node[], root: NodeId): SelectNode | nul
 }
 
 function isOfOneRow(select: SelectNode): boolean {
-  const { from, filter, latest_on, sample_by, group_by, having, pivot } = select;
-  const clauses = [from, filter, latest_on, sample_by, having, pivot];
-  return group_by.length === 0 && clauses.every((clause) => clause === null);
+  const { from, filter, latest_on, sample_by, group_by, having, qualify, pivot } = select;
+  const clauses = [from, filter, latest_on, sample_by, having, qualify, pivot];
+  const isGrouped = group_by.length > 0 || select.group_by_all;
+  return !isGrouped && clauses.every((clause) => clause === null);
 }
 
 /** The types of a client's parameters and, after them, of the results. */

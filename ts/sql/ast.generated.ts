@@ -34,7 +34,7 @@ export type Node =
   | { kind: 'Duration'; text: string }
   | { kind: 'TypedString'; type_name: TypeName; value: string }
   | { kind: 'Column'; path: Array<Name> }
-  | { kind: 'Star'; qualifier: Name | null }
+  | { kind: 'Star'; qualifier: Name | null; exclude: Array<Name>; replace: Array<SelectItem> }
   | { kind: 'Parameter'; index: number }
   | { kind: 'NamedParameter'; name: Name }
   | { kind: 'Variable'; name: Name }
@@ -378,6 +378,11 @@ export type SelectNode = {
    */
   group_by: Array<number>;
   /**
+   * GROUP BY ALL: every item without an aggregate is a key, as where aggregates stand without
+   * GROUP BY.
+   */
+  group_by_all: boolean;
+  /**
    * HAVING.
    */
   having: number | null;
@@ -385,6 +390,10 @@ export type SelectNode = {
    * WINDOW name AS (…).
    */
   windows: Array<NamedWindow>;
+  /**
+   * QUALIFY: which rows stay after window functions.
+   */
+  qualify: number | null;
   /**
    * PIVOT (…).
    */

@@ -146,8 +146,15 @@ pub enum Node {
     TypedString { type_name: TypeName, value: String },
     /// `a`, `t.a`, `s.t.a`.
     Column { path: Vec<Name> },
-    /// `*`, `t.*` in a select list, and the argument of `count(*)`.
-    Star { qualifier: Option<Name> },
+    /// `*`, `t.*` in a select list, and the argument of `count(*)`. `EXCLUDE (a, b)` leaves columns
+    /// out, `REPLACE (a + 1 AS a)` gives them other values.
+    Star {
+        qualifier: Option<Name>,
+        #[serde(default)]
+        exclude: Vec<Name>,
+        #[serde(default)]
+        replace: Vec<SelectItem>,
+    },
     /// `$1` (index from 1) or `?` (numbered by order of appearance).
     Parameter { index: u32 },
     /// `:name`.

@@ -52,10 +52,17 @@ pub struct SelectNode {
     /// GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name; `GROUPING SETS ((a), ())` is a
     /// call named `GROUPING SETS` whose arguments are calls named `ROW`.
     pub group_by: Vec<NodeId>,
+    /// GROUP BY ALL: every item without an aggregate is a key, as where aggregates stand without
+    /// GROUP BY.
+    #[serde(default)]
+    pub group_by_all: bool,
     /// HAVING.
     pub having: Option<NodeId>,
     /// WINDOW name AS (…).
     pub windows: Vec<NamedWindow>,
+    /// QUALIFY: which rows stay after window functions.
+    #[serde(default)]
+    pub qualify: Option<NodeId>,
     /// PIVOT (…).
     pub pivot: Option<Box<PivotNode>>,
     /// Text of the hint, the comment that begins with a plus sign after SELECT.

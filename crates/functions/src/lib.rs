@@ -33,7 +33,7 @@ mod signature;
 mod tests;
 mod text;
 
-pub use aggregate::{is_aggregate, is_aggregate_call};
+pub use aggregate::{is_aggregate, is_aggregate_call, reads_time};
 pub use array::array_select::{Selector, resolve_index};
 pub use array::arrays::resolve_array;
 pub use cast::{CastMode, cast, cast_value, from_texts};

@@ -113,6 +113,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "true: plans follow their tables by themselves, so there is nothing to drop",
     ),
     pure(
+        "wait_wal_table",
+        &[direct(&[Text], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
+        "true: what was committed is seen at once",
+    ),
+    pure(
         "hydrate_table_metadata",
         &[Overload {
             takes: &[Text],

@@ -294,6 +294,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("pg_collation_is_visible", Boolean, yes, "whether it is on the search path"),
     always!("pg_ts_config_is_visible", Boolean, yes, "whether it is on the search path"),
     nothing!("pg_tablespace_location", "directory of a tablespace"),
+    always!("pg_typeof", String, |call| word(call, ""), "name of a value's type in PostgreSQL"),
     pure(
         "format_type",
         &[direct(&[Text, Is(Long)], String, narrowed)],

@@ -10,7 +10,7 @@ use crate::array::array_functions;
 use crate::json::{self, json_build};
 use crate::listing::{FunctionDoc, FunctionKind, other, shown_of, written_forms};
 use crate::native::Kernel;
-use crate::number::{decimal, numeric};
+use crate::number::{decimal, division, numeric};
 use crate::reference;
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, ResolvedScalar, types_of};
 use crate::signature::{Body, Bound, Function, Gives, bind, mismatch, resolved, written};
@@ -19,9 +19,11 @@ use crate::{aggregate, conditional, datetime, geo, meta, postgres, random};
 
 const FAMILIES: &[(&str, &[Function])] = &[
     ("numeric", numeric::FUNCTIONS),
+    ("numeric", division::FUNCTIONS),
     ("array", array_functions::FUNCTIONS),
     ("text", text::functions::FUNCTIONS),
     ("text", text::formatted::FUNCTIONS),
+    ("text", text::edited::FUNCTIONS),
     ("datetime", datetime::FUNCTIONS),
     ("conditional", conditional::FUNCTIONS),
     ("geo", geo::FUNCTIONS),

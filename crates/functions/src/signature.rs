@@ -16,6 +16,8 @@ pub(crate) enum Param {
     Is(SqlType),
     /// Text of any kind, read as VARCHAR.
     Text,
+    /// Anything that has a text, read as that text in VARCHAR.
+    Shown,
     /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
     Time,
     /// An array of any dimensions.
@@ -125,7 +127,7 @@ pub(crate) fn written(name: &str, overload: &Overload) -> String {
         Param::Text => "VARCHAR".into(),
         Param::Time => "TIMESTAMP".into(),
         Param::Array => "DOUBLE[…]".into(),
-        Param::Any => "ANY".into(),
+        Param::Any | Param::Shown => "ANY".into(),
     };
     let takes: Vec<String> = overload.takes.iter().map(shown).collect();
     let gives = match overload.gives {
@@ -210,6 +212,10 @@ fn accept(param: Param, from: SqlType) -> Option<(u32, SqlType)> {
             _ => None,
         },
         Param::Any => Some((5, from)),
+        Param::Shown => {
+            let has_text = !matches!(from, SqlType::Binary | SqlType::DoubleArray(_));
+            has_text.then_some((5, SqlType::Varchar))
+        }
     }
 }
 

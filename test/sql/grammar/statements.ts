@@ -798,4 +798,53 @@ export const STATEMENTS = [
       'ALTER TABLE x ALTER COLUMN v TYPE TIMESTAMP_NS',
     ),
   ),
+  section(
+    33,
+    'Forms of PostgreSQL and DuckDB',
+    works(
+      'GROUP BY ALL, lists of keys',
+      'SELECT k, b, sum(d) FROM t GROUP BY ALL',
+      'SELECT k, b, sum(d) FROM t GROUP BY (k, b)',
+      'SELECT sum(d) FROM t GROUP BY ()',
+    ),
+    works(
+      'WITHIN GROUP',
+      'SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY d) FROM t',
+      'SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY d DESC) FROM t',
+      'SELECT mode() WITHIN GROUP (ORDER BY k) FROM t',
+    ),
+    works(
+      'QUALIFY',
+      'SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC) = 1',
+      'SELECT k, sum(d) FROM t GROUP BY k QUALIFY rank() OVER (ORDER BY sum(d)) < 3',
+    ),
+    works(
+      'columns left out or given other values',
+      'SELECT * EXCLUDE (d, b) FROM t',
+      'SELECT t.* EXCEPT (d) FROM t',
+      'SELECT * EXCLUDE b REPLACE (d * 2 AS d) FROM t',
+    ),
+    works(
+      'rows of values',
+      "SELECT * FROM t WHERE (k, i) IN (('a', 1), ('b', 2))",
+      "SELECT * FROM t WHERE (ts, i) > ('2024-01-01', 3)",
+    ),
+    works(
+      'intervals and zones',
+      "SELECT ts + INTERVAL '1 month 2 hours' FROM t",
+      "SELECT ts AT TIME ZONE 'Europe/Berlin' FROM t",
+      "SELECT EXTRACT(dow FROM ts), date_part('epoch', ts) FROM t",
+    ),
+    works(
+      'rows in FROM, joins in parentheses',
+      'SELECT x + y FROM (VALUES (1, 2), (3, 4)) AS v(x, y)',
+      'SELECT count(*) FROM (t a JOIN r b ON a.k = b.k) JOIN r c ON c.k = b.k',
+      'SELECT count(*) FROM t, (r a, r b)',
+    ),
+    works(
+      'texts by place and pattern',
+      "SELECT OVERLAY(s PLACING 'x' FROM 1 FOR 2), SUBSTRING(s FROM '[a-z]+') FROM t",
+      "SELECT POSITION('a' IN s), TRIM(BOTH 'x' FROM s) FROM t",
+    ),
+  ),
 ];

@@ -1,21 +1,16 @@
 /**
  * Operands with a syntax of their own: names and calls, CASE, CAST, EXISTS, ARRAY, windows.
  */
-import type {
-  CallNode,
-  Frame,
-  FrameBound,
-  Name,
-  NodeId,
-  OrderItem,
-  WindowSpec,
-} from '../ast.generated.js';
+import type { CallNode, Frame, FrameBound, Name, NodeId, WindowSpec } from '../ast.generated.js';
 import { FRAME_UNITS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
+import { addStar } from './add-star.js';
 import { intervalText } from './interval.js';
+import { parseOrderItems } from './order-items.js';
 import { parseType } from './type-name.js';
+import { isFromTheTop, negative, parseWithinGroup } from './within-group.js';
 
 /** `a`, `t.a`, `f(…)`, `s.f(…)`. */
 export function callOrColumn(p: Parser): NodeId {
@@ -64,6 +59,9 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   };
   if (!p.at(')')) {
     call.arguments = callArguments(p, call.name.text.toUpperCase(), open);
+    if (isPattern(p, call)) {
+      call.name = { ...call.name, text: 'regexp_substr' };
+    }
     if (p.take('ORDER', 'BY')) {
       call.order_by = parseOrderItems(p);
     }
@@ -72,9 +70,16 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   if (!name.quoted && name.text.toUpperCase() === 'SWITCH' && call.arguments.length > 2) {
     return switchCase(p, call.arguments, start);
   }
+  const item = parseWithinGroup(p, call.name.text);
+  const isNegative = isFromTheTop(call.name.text, item);
+  if (item !== null) {
+    const value = isNegative ? negative(p, item.expression, start) : item.expression;
+    call.arguments = [value, ...call.arguments];
+  }
   callSuffixes(p, call);
   const children = [...call.arguments, call.filter];
-  return p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
+  const node = p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
+  return isNegative ? negative(p, node, start) : node;
 }
 
 /** Functions that take an INTERVAL as its text. */
@@ -121,13 +126,23 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (TRIMS.has(name) && p.take('FROM')) {
     list.unshift(callArgument(p, name, open));
   }
-  if (name === 'SUBSTRING') {
+  if (name === 'OVERLAY' && p.take('PLACING')) {
+    list.push(callArgument(p, name, open));
+  }
+  if (name === 'SUBSTRING' || name === 'OVERLAY') {
     list.push(...substringPlaces(p, name, open));
   }
   if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
     list.push(jsonColumns(p));
   }
   return list;
+}
+
+/** Whether `SUBSTRING(text FROM pattern)` looks for a pattern: PostgreSQL's other form of it. */
+function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
+  const [, from] = call.arguments;
+  const isOne = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;
+  return isOne && from !== undefined && p.node(from).kind === 'String';
 }
 
 /** `FROM start FOR length`, either of which may be left out. */
@@ -158,7 +173,7 @@ function callArgument(p: Parser, name: string, open: number): NodeId {
       p.fail("too few arguments for '*' [found=0,expected=2]");
     }
     p.advance();
-    return p.add({ kind: 'Star', qualifier: null }, p.start(-1), p.end(-1));
+    return addStar(p, p.start(-1), p.end(-1));
   }
   if ((name === 'ROLLUP' || name === 'CUBE') && atRow(p)) {
     return rowArgument(p);
@@ -260,27 +275,6 @@ function callSuffixes(
   }
   const name = p.name("'(' or window name expected");
   call.over = { name, partition_by: [], order_by: [], frame: null };
-}
-
-/** `ORDER BY` items, after the words. */
-export function parseOrderItems(p: Parser): OrderItem[] {
-  return p.list(() => {
-    if (!atOperand(p)) {
-      p.fail('Expression expected');
-    }
-    const expression = p.grammar.expression(p);
-    const descending = p.take('DESC');
-    if (!descending) {
-      p.take('ASC');
-    }
-    let nulls: OrderItem['nulls'] = null;
-    if (p.take('NULLS', 'FIRST')) {
-      nulls = 'First';
-    } else if (p.take('NULLS', 'LAST')) {
-      nulls = 'Last';
-    }
-    return { expression, descending, nulls };
-  });
 }
 
 /** `( [base] [PARTITION BY …] [ORDER BY …] [frame] )`. */

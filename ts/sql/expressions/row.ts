@@ -51,6 +51,13 @@ export function refuseRows(p: Parser): void {
   }
 }
 
+/** The values of a row that is a list of keys, as in GROUP BY; null for what is none. */
+export function takenRow(p: Parser, id: NodeId): readonly NodeId[] | null {
+  const values = valuesOf(p, id);
+  p.rows.delete(id);
+  return values;
+}
+
 /** A comparison of two rows by their values; null where neither side is a row. */
 export function comparedRows(
   p: Parser,

@@ -94,6 +94,7 @@ export const AFTER_SOURCE: ReadonlySet<string> = new Set([
   'ALIGN',
   'FILL',
   'HAVING',
+  'QUALIFY',
   'RETURNING',
   'TOLERANCE',
 ]);

@@ -10,6 +10,7 @@ import type {
   Node,
   NodeId,
   OrderItem,
+  SelectItem,
   Tree,
   TypeName,
   WindowSpec,
@@ -216,6 +217,24 @@ function selector(printer: Printer, one: IndexSelector): string {
   return `${expression(printer, one.low)}:${high}`;
 }
 
+/** The list of a SELECT. */
+export function selectItems(printer: Printer, items: readonly SelectItem[]): string {
+  return items
+    .map((item) => {
+      const alias = item.alias === null ? '' : ` AS ${printName(item.alias)}`;
+      return expression(printer, item.expression) + alias;
+    })
+    .join(', ');
+}
+
+function printStar(printer: Printer, star: Extract<Node, { kind: 'Star' }>): string {
+  const all = star.qualifier === null ? '*' : `${printName(star.qualifier)}.*`;
+  const { exclude, replace } = star;
+  const left = exclude.length === 0 ? '' : ` EXCLUDE (${exclude.map(printName).join(', ')})`;
+  const other = replace.length === 0 ? '' : ` REPLACE (${selectItems(printer, replace)})`;
+  return all + left + other;
+}
+
 function renderOperand(printer: Printer, node: Node): string {
   switch (node.kind) {
     case 'Null':
@@ -236,7 +255,7 @@ function renderOperand(printer: Printer, node: Node): string {
     case 'Column':
       return node.path.map(printName).join('.');
     case 'Star':
-      return node.qualifier === null ? '*' : `${printName(node.qualifier)}.*`;
+      return printStar(printer, node);
     case 'Parameter':
       return `$${node.index}`;
     case 'NamedParameter':

@@ -10,7 +10,6 @@ import type {
   NodeId,
   PivotNode,
   SampleBy,
-  SelectItem,
   SelectNode,
   ShowSubject,
   ValuesBlock,
@@ -26,6 +25,7 @@ import {
   printWord,
   quoteText,
   renderCall,
+  selectItems,
   windowSpec,
   type Printer,
 } from './print-expression.js';
@@ -161,15 +161,6 @@ export function printShow(subject: ShowSubject): string {
   }
 }
 
-export function selectItems(printer: Printer, items: readonly SelectItem[]): string {
-  return items
-    .map((item) => {
-      const alias = item.alias === null ? '' : ` AS ${printName(item.alias)}`;
-      return expression(printer, item.expression) + alias;
-    })
-    .join(', ');
-}
-
 function printSelect(printer: Printer, select: SelectNode): string {
   const parts = ['SELECT'];
   if (select.hint !== null) {
@@ -204,6 +195,9 @@ function printSelect(printer: Printer, select: SelectNode): string {
     const words = select.sample_by === null ? 'GROUP BY ' : '';
     parts.push(words + select.group_by.map((id) => groupMember(printer, id)).join(', '));
   }
+  if (select.group_by_all) {
+    parts.push('GROUP BY ALL');
+  }
   if (select.having !== null) {
     parts.push(`HAVING ${expression(printer, select.having)}`);
   }
@@ -212,6 +206,9 @@ function printSelect(printer: Printer, select: SelectNode): string {
       (one) => `${printName(one.name)} AS ${windowSpec(printer, one.spec)}`,
     );
     parts.push(`WINDOW ${list.join(', ')}`);
+  }
+  if (select.qualify !== null) {
+    parts.push(`QUALIFY ${expression(printer, select.qualify)}`);
   }
   if (select.pivot !== null) {
     parts.push(printPivot(printer, select.pivot));
@@ -328,7 +325,11 @@ function suffix(source: { readonly alias: Name | null; readonly timestamp: Name 
 
 function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): string {
   const left = printSource(printer, node.left);
-  const right = printSource(printer, node.right);
+  // What is joined behind the words was in parentheses: without them it joins what is before.
+  const isJoined = nodeOf(printer.tree, node.right).kind === 'Join';
+  const right = isJoined
+    ? `(${printSource(printer, node.right)})`
+    : printSource(printer, node.right);
   if (node.join.join === 'Comma') {
     return `${left}, ${right}`;
   }

@@ -30,16 +30,10 @@ import {
   printType,
   printValue,
   printWord,
+  selectItems,
   type Printer,
 } from './print-expression.js';
-import {
-  printQuery,
-  printShow,
-  printSource,
-  printValues,
-  printWith,
-  selectItems,
-} from './print-query.js';
+import { printQuery, printShow, printSource, printValues, printWith } from './print-query.js';
 
 /** The statement as text. */
 export function print(tree: Tree): string {

@@ -11,7 +11,8 @@ import type {
   SelectNode,
   SetOperator,
 } from '../ast.generated.js';
-import { parseOrderItems } from '../expressions/call.js';
+import { addStar, parseStar } from '../expressions/add-star.js';
+import { parseOrderItems } from '../expressions/order-items.js';
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
@@ -192,7 +193,7 @@ function shortForm(p: Parser): NodeId {
   } else {
     from = parseSources(p, missingTable(p));
   }
-  const star = p.add({ kind: 'Star', qualifier: null }, start, start);
+  const star = addStar(p, start, start);
   const items = [{ expression: star, alias: null }];
   return selectTail(p, start, { distinct: false, distinct_on: [], items, from, hint: null });
 }
@@ -329,7 +330,7 @@ function selectItem(p: Parser): SelectItem {
 function selectStar(p: Parser): NodeId | null {
   const start = p.start();
   if (p.take('*')) {
-    return p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
+    return parseStar(p, start, null);
   }
   const named = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
   if (!named || p.value(1) !== '.' || p.value(2) !== '*') {
@@ -337,7 +338,7 @@ function selectStar(p: Parser): NodeId | null {
   }
   const qualifier = p.takeName(p.kind() === TokenKind.Quoted);
   p.advance(2);
-  return p.add({ kind: 'Star', qualifier }, start, p.lastEnd());
+  return parseStar(p, start, qualifier);
 }
 
 /** `[AS] alias`, or null. */
@@ -371,9 +372,11 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
     latest = parseLatest(p);
   }
   const sample: SampleBy | null = p.at('SAMPLE') ? parseSampleBy(p) : null;
-  const groupBy = groupClause(p, sample);
+  const groupByAll = sample === null && p.take('GROUP', 'BY', 'ALL');
+  const groupBy = groupByAll ? [] : groupClause(p, sample);
   const having = p.take('HAVING') ? p.grammar.expression(p) : null;
   const windows = p.at('WINDOW') && p.value(2) === 'AS' ? (p.advance(), parseNamedWindows(p)) : [];
+  const qualify = p.take('QUALIFY') ? p.grammar.expression(p) : null;
   const pivot: PivotNode | null = p.at('PIVOT', '(') ? (p.advance(), parsePivot(p)) : null;
   if (pivot !== null) {
     pivotAlias(p);
@@ -391,11 +394,20 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
     latest_on: latest,
     sample_by: sample,
     group_by: groupBy,
+    group_by_all: groupByAll,
     having,
     windows,
+    qualify,
     pivot,
   };
-  const children = [from, filter, having, ...groupBy, ...items.map((item) => item.expression)];
+  const children = [
+    from,
+    filter,
+    having,
+    qualify,
+    ...groupBy,
+    ...items.map((item) => item.expression),
+  ];
   return p.add(node, start, p.lastEnd(), ...children);
 }
 

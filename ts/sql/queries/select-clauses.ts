@@ -11,7 +11,9 @@ import type {
   SelectItem,
   Span,
 } from '../ast.generated.js';
+import { addCall } from '../expressions/add-call.js';
 import { parseWindowSpec } from '../expressions/call.js';
+import { takenRow } from '../expressions/row.js';
 import { INTERVAL_UNITS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
@@ -169,15 +171,19 @@ function parseAlign(p: Parser): SampleAlign {
 
 /** `GROUP BY` members, ROLLUP and GROUPING SETS included, after the words. */
 export function parseGroupBy(p: Parser): NodeId[] {
-  return p.list(() => {
+  const members = p.list(() => {
     if (p.at('GROUPING', 'SETS', '(')) {
       return groupingSets(p);
+    }
+    if (p.at('(', ')')) {
+      return onlyGroup(p);
     }
     if (!atOperand(p)) {
       p.fail('Expression expected');
     }
     return p.grammar.expression(p);
   });
+  return members.flatMap((member) => takenRow(p, member) ?? [member]);
 }
 
 /** Whether a grouping clause may follow SAMPLE BY without GROUP BY. */
@@ -185,31 +191,39 @@ export function atGrouping(p: Parser): boolean {
   return p.at('ROLLUP', '(') || p.at('CUBE', '(') || p.at('GROUPING', 'SETS', '(');
 }
 
-const NO_SUFFIX = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
-
 function groupingSets(p: Parser): NodeId {
   const start = p.start();
   p.advance(2);
-  const span = { start, end: p.lastEnd() };
-  const sets = p.parenthesised(() => {
-    const from = p.start();
-    const bare = !p.at('(');
-    const empty = p.at('(', ')');
-    if (empty) {
-      p.advance(2);
-    }
-    const members = empty
-      ? []
-      : bare
-        ? [p.grammar.expression(p)]
-        : p.parenthesised(() => p.grammar.expression(p));
-    const name = { text: 'ROW', quoted: false, span: { start: from, end: p.lastEnd() } };
-    const row = { kind: 'Call', name, arguments: members, ...NO_SUFFIX } as const;
-    return p.add(row, from, p.lastEnd(), ...members);
-  });
-  const name = { text: 'GROUPING SETS', quoted: false, span };
-  const node = { kind: 'Call', name, arguments: sets, ...NO_SUFFIX } as const;
-  return p.add(node, start, p.lastEnd(), ...sets);
+  const name = { text: 'GROUPING SETS', quoted: false, span: { start, end: p.lastEnd() } };
+  return addCall(
+    p,
+    name,
+    start,
+    p.parenthesised(() => groupingSet(p)),
+  );
+}
+
+/** `a`, `(a, b)` or `()`: a call named `ROW`. */
+function groupingSet(p: Parser): NodeId {
+  const start = p.start();
+  let members: NodeId[] = [];
+  if (p.at('(', ')')) {
+    p.advance(2);
+  } else if (p.at('(')) {
+    members = p.parenthesised(() => p.grammar.expression(p));
+  } else {
+    members = [p.grammar.expression(p)];
+  }
+  const name = { text: 'ROW', quoted: false, span: { start, end: p.lastEnd() } };
+  return addCall(p, name, start, members);
+}
+
+/** `()` in GROUP BY: all rows are one group. */
+function onlyGroup(p: Parser): NodeId {
+  const start = p.start();
+  const set = groupingSet(p);
+  const name = { text: 'GROUPING SETS', quoted: false, span: { start, end: p.lastEnd() } };
+  return addCall(p, name, start, [set]);
 }
 
 /** `WINDOW w AS (…), v AS (…)`. */

@@ -5,8 +5,10 @@ import type {
   JoinKind,
   JoinOn,
   Name,
+  Node,
   NodeId,
 } from '../ast.generated.js';
+import { addStar } from '../expressions/add-star.js';
 import { parseCall, parseFrameBound } from '../expressions/call.js';
 import { AFTER_SOURCE, SOFT_JOINS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
@@ -144,7 +146,7 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
 function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
-  const star = p.add({ kind: 'Star', qualifier: null }, start, start);
+  const star = addStar(p, start, start);
   const body = p.add(
     {
       kind: 'Select',
@@ -157,8 +159,10 @@ function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): Nod
       latest_on: null,
       sample_by: null,
       group_by: [],
+      group_by_all: false,
       having: null,
       windows: [],
+      qualify: null,
       pivot: null,
     },
     start,
@@ -167,8 +171,15 @@ function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): Nod
     star,
   );
   const common = { name, columns, query, recursive: false };
-  const rest = { declarations: [], order_by: [], limit: null };
-  return p.add({ kind: 'Query', with: [common], body, ...rest }, start, end, query, body);
+  const whole: Node = {
+    kind: 'Query',
+    declarations: [],
+    with: [common],
+    body,
+    order_by: [],
+    limit: null,
+  };
+  return p.add(whole, start, end, query, body);
 }
 
 /** A table by name, after the name. */

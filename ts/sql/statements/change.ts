@@ -1,5 +1,6 @@
 /** INSERT, UPDATE, DELETE. */
 import type { InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
+import { parseStar } from '../expressions/add-star.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
@@ -102,7 +103,7 @@ function returningList(p: Parser): SelectItem[] {
   return p.list(() => {
     const start = p.start();
     if (p.take('*')) {
-      const star = p.add({ kind: 'Star', qualifier: null }, start, p.lastEnd());
+      const star = parseStar(p, start, null);
       return { expression: star, alias: null };
     }
     if (!atOperand(p)) {

@@ -6,6 +6,7 @@ import { parseAlter } from './alter.js';
 import { parseDelete, parseInsert, parseUpdate } from './change.js';
 import { parseCreate } from './create.js';
 import { TokenKind } from '../lexer/lexer.js';
+import { nearWord } from '../parser/near-word.js';
 import type { Parser } from '../parser/parser.js';
 import { parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
 import { parseSessionStatement, type SessionStatement } from './session-statement.js';
@@ -65,9 +66,19 @@ export function parseStatement(p: Parser): StatementRoot {
   const root = session === null ? statement(p) : sessionWords(p, from);
   while (p.take(';')) {}
   if (!p.atEnd()) {
-    p.fail(`unexpected token [${p.written()}]`);
+    p.fail(`unexpected token [${p.written()}]${meant(p, from)}`);
   }
   return { root, session };
+}
+
+/** What is said beside the error where the statement's first word seems mistyped. */
+function meant(p: Parser, first: number): string {
+  const { index } = p;
+  p.index = first;
+  const written = p.kind() === TokenKind.Word ? p.written() : '';
+  p.index = index;
+  const word = FIRST_WORDS.includes(written.toUpperCase()) ? null : nearWord(written, FIRST_WORDS);
+  return word === null ? '' : `: did you mean '${word.toLowerCase()}' for '${written}'?`;
 }
 
 function statement(p: Parser): NodeId {

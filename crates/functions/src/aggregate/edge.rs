@@ -16,7 +16,7 @@ pub(super) fn edge(name: &str, sql_type: SqlType) -> Arc<AggregateUDF> {
     let (name, last, skips_nulls) = match name {
         "first" => ("first", false, false),
         "last" => ("last", true, false),
-        "first_not_null" => ("first_not_null", false, true),
+        "first_not_null" | "any_value" => ("first_not_null", false, true),
         _ => ("last_not_null", true, true),
     };
     let data_type = sql_type.arrow_type();
@@ -36,7 +36,7 @@ pub(super) fn edge(name: &str, sql_type: SqlType) -> Arc<AggregateUDF> {
 /// `arg_min`, `arg_max`: rows with a null key do not count.
 pub(super) fn argument_of_extreme(name: &str, value: SqlType, key: SqlType) -> Arc<AggregateUDF> {
     let (name, wanted) = match name {
-        "arg_min" => ("arg_min", Ordering::Less),
+        "arg_min" | "min_by" => ("arg_min", Ordering::Less),
         _ => ("arg_max", Ordering::Greater),
     };
     let (value_type, key_type) = (value.arrow_type(), key.arrow_type());

@@ -30,7 +30,7 @@ pub(super) fn sum(argument: SqlType) -> Arc<AggregateUDF> {
 /// `bool_and`, `bool_or`: false over no rows.
 pub(super) fn boolean(name: &str) -> Arc<AggregateUDF> {
     match name {
-        "bool_and" => udaf("bool_and", "BOOLEAN", SqlType::Boolean, Reading::All),
+        "bool_and" | "every" => udaf("bool_and", "BOOLEAN", SqlType::Boolean, Reading::All),
         _ => udaf("bool_or", "BOOLEAN", SqlType::Boolean, Reading::Any),
     }
 }

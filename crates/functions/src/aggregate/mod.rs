@@ -6,6 +6,7 @@
 //! otherwise.
 
 mod arrays;
+mod change;
 mod decimal;
 mod distinct;
 mod edge;
@@ -34,7 +35,12 @@ use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
 /// Every aggregate with its signature and what it does.
 pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
-    ("approx_count_distinct", "(any)", "number of distinct values; counted exactly"),
+    ("any_value", "(any)", "some value that is not null"),
+    (
+        "approx_count_distinct",
+        "(any [, precision])",
+        "number of distinct values; counted exactly, whatever the precision",
+    ),
     ("approx_median", "(number [, digits])", "median to so many digits, of values not negative"),
     (
         "approx_percentile",
@@ -59,10 +65,23 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("count_distinct", "(any)", "number of distinct non-null values"),
     ("covar_pop", "(y, x)", "population covariance"),
     ("covar_samp", "(y, x)", "sample covariance; null below 2 pairs"),
+    ("delta", "(value [, timestamp])", "the last value less the first one"),
+    (
+        "derivative",
+        "(value [, timestamp])",
+        "what the value changes by in a second, from the first row to the last",
+    ),
+    ("every", "(boolean)", "the same as bool_and"),
     ("first", "(any)", "value on the earliest row, null included"),
     ("first_not_null", "(any)", "earliest non-null value"),
     ("geomean", "(number)", "geometric mean; null when a value is not positive"),
     ("haversine_dist_deg", "(lat, lon, timestamp)", "length in km of the path through points"),
+    (
+        "increase",
+        "(counter [, timestamp])",
+        "what a counter grew by; where it falls, it began again from 0",
+    ),
+    ("integral", "(value [, timestamp])", "area under the values, in their unit times seconds"),
     ("isOrdered", "(number) | (timestamp)", "whether values ascend in the order of rows"),
     ("ksum", "(number)", "compensated sum (Kahan)"),
     ("kurtosis", "(number)", "bias-corrected excess kurtosis; null below 4 values"),
@@ -71,12 +90,20 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("last", "(any)", "value on the latest row, null included"),
     ("last_not_null", "(any)", "latest non-null value"),
     ("max", "(any)", "greatest value"),
+    ("max_by", "(value, key)", "the same as arg_max"),
     ("median", "(number)", "exact median"),
     ("min", "(any)", "least value"),
+    ("min_by", "(value, key)", "the same as arg_min"),
     ("mode", "(any)", "most frequent value; of equals the first met"),
     ("nsum", "(number)", "compensated sum (Neumaier)"),
     ("percentile", "(number, p)", "exact value at fraction p, between two values in proportion"),
+    (
+        "percentile_cont",
+        "(number, p)",
+        "the same as percentile; also percentile_cont(p) WITHIN GROUP (ORDER BY number)",
+    ),
     ("percentile_disc", "(number, p)", "least value that a fraction p of all does not exceed"),
+    ("rate", "(counter [, timestamp])", "what a counter grew by in a second"),
     ("regr_intercept", "(y, x)", "intercept of the regression line"),
     ("regr_r2", "(y, x)", "coefficient of determination"),
     ("regr_slope", "(y, x)", "slope of the regression line"),
@@ -94,7 +121,12 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("string_agg", "(text, separator)", "values joined with a separator"),
     ("string_distinct_agg", "(text, separator)", "distinct values joined, as first met"),
     ("sum", "(number)", "sum; integers wrap"),
-    ("twap", "(price, timestamp)", "time-weighted mean of a step function"),
+    (
+        "time_weight",
+        "(value [, timestamp]) | (value, timestamp, method)",
+        "mean over time, the values joined by lines ('linear'), or by steps ('locf')",
+    ),
+    ("twap", "(price [, timestamp])", "time-weighted mean of a step function"),
     ("var_pop", "(number)", "population variance"),
     ("var_samp", "(number)", "sample variance; null below 2 values"),
     ("variance", "(number)", "the same as var_samp"),
@@ -134,6 +166,14 @@ pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
         && AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
+/// Whether an aggregate reads, beside a value, the time of its row: its signature says so.
+#[must_use]
+pub fn reads_time(name: &str) -> bool {
+    AGGREGATES.iter().any(|(known, signature, _)| {
+        known.eq_ignore_ascii_case(name) && signature.contains("[, timestamp]")
+    })
+}
+
 /// Binds one of the aggregates to its argument types.
 pub(crate) fn resolve(
     name: &str,
@@ -147,7 +187,8 @@ pub(crate) fn resolve(
     }
     let found = match lower.as_str() {
         "count" => count(distinct, &types),
-        "count_distinct" | "approx_count_distinct" => count(true, &types),
+        "approx_count_distinct" => count(true, &approximate(arguments)?),
+        "count_distinct" => count(true, &types),
         "sum" | "avg"
             if types.first().is_some_and(|first| matches!(first, SqlType::Decimal(..))) =>
         {
@@ -161,16 +202,17 @@ pub(crate) fn resolve(
         "haversine_dist_deg" => path::length(&types),
         "isordered" => path::is_ordered(&types),
         "min" | "max" => extreme(&lower, &types),
-        "first" | "last" | "first_not_null" | "last_not_null" => edge(&lower, &types),
-        "arg_min" | "arg_max" => argument_of_extreme(&lower, &types),
+        "first" | "last" | "first_not_null" | "last_not_null" | "any_value" => edge(&lower, &types),
+        "arg_min" | "arg_max" | "min_by" | "max_by" => argument_of_extreme(&lower, &types),
         "bit_and" | "bit_or" | "bit_xor" => bits(&lower, &types),
-        "bool_and" | "bool_or" => booleans(&lower, &types),
+        "bool_and" | "bool_or" | "every" => booleans(&lower, &types),
         "mode" => mode(&types),
         "string_agg" | "string_distinct_agg" => text(&lower, arguments)?,
-        "median" | "approx_median" | "percentile" | "percentile_disc" | "approx_percentile" => {
-            values::percentile(&lower, arguments)?
-        }
+        "median" | "approx_median" | "percentile" | "percentile_cont" | "percentile_disc"
+        | "approx_percentile" => values::percentile(&lower, arguments)?,
         "twap" => pairs::twap(&types),
+        "time_weight" => change::time_weight(arguments)?,
+        "delta" | "derivative" | "increase" | "integral" | "rate" => change::find(&lower, &types),
         _ => numeric(&lower, name, &types)?,
     };
     let mut resolved = found
@@ -194,6 +236,18 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         _ => return None,
     };
     Some(ResolvedAggregate { distinct, ..resolved })
+}
+
+/// The types without the precision, which is a whole number from 4 to 18.
+fn approximate(arguments: &[Argument]) -> Result<Vec<SqlType>, ResolveError> {
+    let mut types = types_of(arguments);
+    let [_, precision] = arguments else { return Ok(types) };
+    if !precision.integer().is_some_and(|precision| (4..=18).contains(&precision)) {
+        let message = "precision must be between 4 and 18".to_owned();
+        return Err(ResolveError::InvalidArgument { index: 1, message });
+    }
+    types.truncate(1);
+    Ok(types)
 }
 
 fn sum(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {

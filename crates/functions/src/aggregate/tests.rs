@@ -240,3 +240,47 @@ fn the_length_of_a_path_adds_its_legs() {
         assert_close(&run(&resolved, &columns, cut), Some(1_120.003_962_062_721_7));
     }
 }
+
+/// A gauge that is null once, and a counter that begins anew, at 0, 10, 20 and 40 seconds.
+#[test]
+fn changes_with_time_are_those_of_the_definitions() {
+    let gauge = doubles(&[Some(1.0), None, Some(4.0), Some(2.0)]);
+    let counter = doubles(&[Some(5.0), Some(8.0), Some(2.0), Some(6.0)]);
+    let micros: ArrayRef = Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![
+        0, 10_000_000, 20_000_000, 40_000_000,
+    ]));
+    let nanos: ArrayRef = Arc::new(arrow::array::TimestampNanosecondArray::from(vec![
+        0,
+        10_000_000_000,
+        20_000_000_000,
+        40_000_000_000,
+    ]));
+    let times = [(SqlType::Timestamp, micros), (SqlType::TimestampNs, nanos)];
+    for (time, instants) in times {
+        for (name, values, expected) in [
+            ("delta", &gauge, 1.0),
+            ("derivative", &gauge, 1.0 / 40.0),
+            ("increase", &counter, 3.0 + 2.0 + 4.0),
+            ("rate", &counter, 9.0 / 40.0),
+            // The mean of two values times the seconds between them.
+            ("integral", &gauge, 2.5 * 20.0 + 3.0 * 20.0),
+            ("time_weight", &gauge, 110.0 / 40.0),
+        ] {
+            let resolved = resolve(name, &[SqlType::Double, time]);
+            for cut in 0..=4 {
+                let columns = [Arc::clone(values), Arc::clone(&instants)];
+                assert_close(&run(&resolved, &columns, cut), Some(expected));
+            }
+            let nothing = [doubles(&[None]), instants.slice(0, 1)];
+            assert_close(&run(&resolved, &nothing, 0), None);
+        }
+    }
+    let alone = [
+        doubles(&[Some(7.0)]),
+        Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![3])) as ArrayRef,
+    ];
+    for (name, expected) in [("delta", Some(0.0)), ("rate", None), ("time_weight", Some(7.0))] {
+        let resolved = resolve(name, &[SqlType::Double, SqlType::Timestamp]);
+        assert_close(&run(&resolved, &alone, 0), expected);
+    }
+}

@@ -2,5 +2,6 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod decimal;
+pub(crate) mod division;
 pub(crate) mod numeric;
 pub(crate) mod wide;

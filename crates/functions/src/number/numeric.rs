@@ -234,6 +234,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure("ceil", rounded!(f64::ceil), "least whole number not below"),
     pure("ceiling", rounded!(f64::ceil), "least whole number not below"),
     one!("sqrt", f64::sqrt, "square root"),
+    one!("cbrt", f64::cbrt, "cube root"),
     one!("exp", f64::exp, "e to the power"),
     one!("ln", f64::ln, "natural logarithm"),
     one!("log", f64::log10, "logarithm to base 10"),

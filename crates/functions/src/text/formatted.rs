@@ -6,7 +6,7 @@ use datafusion::common::Result;
 use tidemark_types::SqlType::{Binary, Int, String as Str, Varchar};
 
 use crate::column::{Call, Texts, build, build_text, internal, invalid, try_build_text};
-use crate::signature::Param::{Is, Text};
+use crate::signature::Param::{Is, Shown, Text};
 use crate::signature::{Body, Function, Gives, Overload, direct, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
@@ -177,7 +177,7 @@ fn encode_text(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Result<()> {
+pub(crate) fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Result<()> {
     if format.eq_ignore_ascii_case("hex") {
         if !out.refuses(2 * bytes.len()) {
             hexadecimal(bytes, out);
@@ -223,7 +223,7 @@ pub(crate) fn push_base64(bytes: &[u8], line: usize, out: &mut BoundedText) {
 
 const fn variadic(body: fn(&Call<'_>) -> Result<ArrayRef>) -> [Overload; 1] {
     let gives = Gives::Is(Varchar);
-    [Overload { takes: &[Text], variadic: true, gives, body: Body::Direct(body) }]
+    [Overload { takes: &[Text, Shown], variadic: true, gives, body: Body::Direct(body) }]
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[

@@ -487,6 +487,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     one!("lower", |text, out| recased(text, out, str::to_lowercase), "lower case"),
     one!("to_lowercase", |text, out| recased(text, out, str::to_lowercase), "lower case"),
     trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
+    trimming!("btrim", trim_matches, "without blanks, or some characters, at both ends"),
     trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),
     trimming!("rtrim", trim_end_matches, "without trailing blanks, or some characters"),
     one!("quote_ident", quote_ident, "in double quotes when an identifier needs them"),

@@ -1,6 +1,7 @@
 //! Texts: their functions, patterns, digests, and reading values from them.
 
 pub(crate) mod bounded_text;
+pub(crate) mod edited;
 pub(crate) mod formatted;
 pub(crate) mod functions;
 pub(crate) mod hash;

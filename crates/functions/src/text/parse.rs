@@ -56,7 +56,12 @@ pub(crate) fn is_boolean(text: &str) -> bool {
 
 /// Bytes as `PostgreSQL` writes them: `\\x` and two hexadecimal digits for each.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("\\x")?.as_bytes();
+    hexadecimal(text.strip_prefix("\\x")?)
+}
+
+/// Bytes as two hexadecimal digits each.
+pub(crate) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = digits.chunks(2).map(|pair| match *pair {
         [high, low] => Some((digit(high)? * 16 + digit(low)?) as u8),

@@ -154,7 +154,7 @@ impl Printer<'_> {
                 let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
                 self.text.push_str(&words.join("."));
             }
-            Node::Star { qualifier } => match qualifier {
+            Node::Star { qualifier, .. } => match qualifier {
                 Some(name) => {
                     self.text.push_str(&name.text);
                     self.text.push_str(".*");
@@ -288,7 +288,7 @@ impl Printer<'_> {
         let distinct_count = call.distinct && call.name.text.eq_ignore_ascii_case("count");
         self.text.push_str(if distinct_count { "count_distinct" } else { &call.name.text });
         let star = matches!(call.arguments.as_slice(), [only]
-            if matches!(self.tree.get(*only), Some(Node::Star { qualifier: None })));
+            if matches!(self.tree.get(*only), Some(Node::Star { qualifier: None, .. })));
         self.list(if star { &[] } else { &call.arguments });
     }
 

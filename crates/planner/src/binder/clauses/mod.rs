@@ -14,4 +14,5 @@ pub(crate) mod sample_by;
 pub(crate) mod select;
 pub(crate) mod set_operation;
 pub(crate) mod stage;
+pub(crate) mod star;
 pub(crate) mod window_join;

@@ -1,10 +1,8 @@
 //! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
 //! the list, window functions, ORDER BY, DISTINCT.
 
-use datafusion::logical_expr::SortExpr;
-use tidemark_ast::{
-    JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode, Span,
-};
+use datafusion::logical_expr::{Expr, SortExpr};
+use tidemark_ast::{JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode};
 use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -16,7 +14,7 @@ use crate::binder::names::NameSet;
 use crate::binder::state::conditions::{Conjunct, Where};
 use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Alias, GoneColumn, Relation, Scope, has_qualifier};
+use crate::binder::state::scope::{Alias, Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -73,6 +71,7 @@ impl Binder<'_> {
         let source = rows.over(source)?;
         let grouped = select.sample_by.is_some()
             || !select.group_by.is_empty()
+            || select.group_by_all
             || items.iter().any(|item| has_aggregate(&item.value.expr));
         let aliases = aliases_of(&items);
         let extras =
@@ -111,8 +110,17 @@ impl Binder<'_> {
                 self.check_grouped(&stage, &item.value.expr, id)?;
             }
         }
-        let ordering = self.windows_of_order(&stage, aliases, order_by)?;
-        stage.plan_windows(&ordering)?;
+        let mut windows = self.windows_of_order(&stage, aliases, order_by)?;
+        let qualify = match select.qualify {
+            Some(qualify) => Some(self.qualify(&stage, aliases, qualify)?),
+            None => None,
+        };
+        windows.extend(qualify.clone());
+        stage.plan_windows(&windows)?;
+        if let Some(test) = qualify {
+            let test = stage.replaced.apply(test)?;
+            stage.plan = relation::filter(stage.plan, test)?;
+        }
         stage.plan_subqueries(!order_by.is_empty())?;
         if !select.distinct_on.is_empty() {
             stage = self.first_of_each(stage, aliases, &select.distinct_on, order_by)?;
@@ -121,7 +129,7 @@ impl Binder<'_> {
         self.projected(stage, aliases, order_by, distinct)
     }
 
-    /// Expressions of HAVING and ORDER BY, bound for the aggregates in them.
+    /// Expressions of HAVING, QUALIFY and ORDER BY, bound for the aggregates in them.
     pub(crate) fn extras(
         &mut self,
         source: &Relation,
@@ -137,8 +145,8 @@ impl Binder<'_> {
             ..Scope::rows(source)
         };
         let mut extras = Vec::new();
-        if let Some(having) = select.having {
-            extras.push(self.predicate(having, &scope, false)?);
+        for test in select.having.into_iter().chain(select.qualify) {
+            extras.push(self.predicate(test, &scope, false)?);
         }
         for item in order_by {
             if let Node::Call(_) | Node::Binary { .. } = self.node(item.expression)? {
@@ -170,6 +178,16 @@ impl Binder<'_> {
         self.check_grouped(&stage, &test, having)?;
         stage.plan = relation::filter(stage.plan, test)?;
         Ok(stage)
+    }
+
+    /// The condition of QUALIFY, which reads window functions and names of the list.
+    fn qualify(&mut self, stage: &Stage, aliases: &[Alias], id: NodeId) -> EngineResult<Expr> {
+        let rows = Scope::rows(&stage.source);
+        let scope = Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows };
+        let test = self.predicate(id, &scope, false)?;
+        let test = stage.replaced.apply(test.expr)?;
+        self.check_grouped(stage, &test, id)?;
+        Ok(test)
     }
 
     pub(crate) fn filtered_if(
@@ -253,9 +271,8 @@ impl Binder<'_> {
         let mut names = NameSet::default();
         let mut aliases: Vec<Alias> = Vec::new();
         for item in items {
-            if let Node::Star { qualifier } = self.node(item.expression)? {
-                let position = self.tree.span(item.expression);
-                Self::star(qualifier.as_ref(), source, position, &mut names, &mut bound)?;
+            if let Node::Star { .. } = self.node(item.expression)? {
+                self.star(item.expression, source, &mut names, &mut bound)?;
                 continue;
             }
             let scope = Scope {
@@ -284,38 +301,5 @@ impl Binder<'_> {
             bound.push(Item { name, value, node: Some(item.expression) });
         }
         Ok(bound)
-    }
-
-    fn star(
-        qualifier: Option<&tidemark_ast::Name>,
-        source: &Relation,
-        position: Span,
-        names: &mut NameSet,
-        into: &mut Vec<Item>,
-    ) -> EngineResult<()> {
-        if let Some(qualifier) = qualifier
-            && !source.has_source(&qualifier.text)
-        {
-            return Err(error::at(ErrorCode::TableNotFound, "invalid table alias", qualifier.span));
-        }
-        if source.columns.is_empty() {
-            return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
-        }
-        let is_meant =
-            |gone: &&GoneColumn| qualifier.is_none_or(|qualifier| gone.is_of(&qualifier.text));
-        if let Some(gone) = source.gone.iter().find(is_meant) {
-            return Err(gone.error(position));
-        }
-        for column in &source.columns {
-            if qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text)) {
-                column.origin.note();
-                into.push(Item {
-                    name: names.number_star(&column.name),
-                    value: Typed::computed(column.expr(), column.sql_type),
-                    node: None,
-                });
-            }
-        }
-        Ok(())
     }
 }

@@ -10,8 +10,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_functions::{
-    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, resolve_aggregate,
-    resolve_json,
+    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, reads_time,
+    resolve_aggregate, resolve_json,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -22,7 +22,7 @@ use crate::binder::expressions::literal;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
-use crate::binder::state::scope::Scope;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -205,7 +205,8 @@ impl Binder<'_> {
             }
             None => None,
         };
-        let mut arguments = self.aggregate_arguments(call, name, &inner)?;
+        let arguments = self.aggregate_arguments(call, name, &inner)?;
+        let mut arguments = self.with_time(name, arguments, &inner);
         if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
             arguments = self.catalog_items(arguments, position)?;
         }
@@ -229,10 +230,8 @@ impl Binder<'_> {
         let (resolved, arguments) = aggregate_over(call, arguments)
             .map_err(|failure| located_call(failure, call.name.span, &spans))?;
         let mut exprs = Vec::with_capacity(arguments.len());
-        for (index, argument) in arguments.into_iter().enumerate() {
-            let wanted = resolved.argument_types.get(index).copied();
-            let wanted = wanted.unwrap_or(argument.sql_type);
-            exprs.push(self.cast(argument, wanted, CastMode::Implicit, call.name.span)?.expr);
+        for (argument, wanted) in arguments.into_iter().zip(&resolved.argument_types) {
+            exprs.push(self.cast(argument, *wanted, CastMode::Implicit, call.name.span)?.expr);
         }
         if exprs.is_empty() {
             // DataFusion counts rows by counting a constant.
@@ -250,6 +249,23 @@ impl Binder<'_> {
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
         Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+    }
+
+    /// The arguments of an aggregate over time: beside a value alone the rows' own timestamp.
+    pub(crate) fn with_time(
+        &self,
+        name: &str,
+        mut arguments: Vec<Typed>,
+        scope: &Scope<'_>,
+    ) -> Vec<Typed> {
+        if arguments.len() == 1 && reads_time(name) {
+            let column = scope.relation.and_then(Relation::timestamp_column);
+            arguments.extend(column.map(|column| {
+                column.origin.note();
+                Typed::computed(column.expr(), column.sql_type)
+            }));
+        }
+        arguments
     }
 
     fn aggregate_arguments(

@@ -12,6 +12,7 @@ pub(crate) mod literal;
 pub(crate) mod membership;
 pub(crate) mod moving_average;
 pub(crate) mod parameter;
+pub(crate) mod partition_function;
 pub(crate) mod predicate;
 pub(crate) mod registered;
 pub(crate) mod restriction;

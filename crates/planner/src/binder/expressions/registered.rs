@@ -116,6 +116,10 @@ impl Binder<'_> {
                     _ => setting(&text),
                 }));
             }
+            "pg_typeof" => {
+                let argument = self.expression(*first, scope)?;
+                return Ok(Some(literal::text(types::of(argument.sql_type).title)));
+            }
             "pg_table_is_visible" => {
                 let argument = self.expression(*first, scope)?;
                 let oid = self.cast(argument, SqlType::Int, CastMode::Explicit, at)?.expr;

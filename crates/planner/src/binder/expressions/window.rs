@@ -12,6 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::frame_aggregate::over_frames;
+use crate::binder::expressions::partition_function::is_partition_function;
 use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
@@ -85,7 +86,7 @@ impl Binder<'_> {
             arguments: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
             partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
             order_by,
-            ignore_nulls: call.ignore_nulls,
+            ignore_nulls: call.ignore_nulls || call.name.text.eq_ignore_ascii_case("locf"),
             distinct: resolved.distinct,
         };
         let expr = match &frames {
@@ -109,17 +110,17 @@ impl Binder<'_> {
             [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
             ids => self.expressions(ids, scope)?,
         };
-        if !call.name.text.eq_ignore_ascii_case("avg") || arguments.len() < 2 {
+        let (function, arguments, return_type) = if is_partition_function(&call.name.text) {
+            self.partition_function(call, over, scope)?
+        } else if call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1 {
+            let (function, arguments) = self.moving_average(call, over, scope)?;
+            (function, arguments, SqlType::Double)
+        } else {
+            let arguments = self.with_time(&call.name.text, arguments, scope);
             return self.window_function(call, arguments, position);
-        }
-        let (function, arguments) = self.moving_average(call, over, scope)?;
-        Ok(Resolved {
-            function: WindowFunctionDefinition::WindowUDF(function),
-            arguments,
-            return_type: SqlType::Double,
-            distinct: false,
-            by_rows: false,
-        })
+        };
+        let function = WindowFunctionDefinition::WindowUDF(function);
+        Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
     }
 
     /// What a function gives over a frame without rows.
@@ -185,7 +186,7 @@ impl Binder<'_> {
             "first_value" | "first_not_null_value" => {
                 plain(WindowUDF(windows::nth_value::first_value_udwf()), whole(first_type))
             }
-            "last_value" | "last_not_null_value" => {
+            "last_value" | "last_not_null_value" | "locf" => {
                 plain(WindowUDF(windows::nth_value::last_value_udwf()), whole(first_type))
             }
             "nth_value" => {
@@ -369,9 +370,16 @@ fn is_foldable(name: &str) -> bool {
         "corr"
             | "covar_pop"
             | "covar_samp"
+            | "delta"
+            | "derivative"
+            | "increase"
+            | "integral"
+            | "rate"
             | "stddev"
             | "stddev_pop"
             | "stddev_samp"
+            | "time_weight"
+            | "twap"
             | "var_pop"
             | "var_samp"
             | "variance"

@@ -1,0 +1,257 @@
+//! Texts changed by position and letter, read out of Base64 and hexadecimal, and cut into lists, as
+//! `PostgreSQL` does it.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, LargeBinaryBuilder};
+use arrow::datatypes::Int32Type;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use datafusion::common::Result;
+use regex::Regex;
+use rustc_hash::FxHashMap;
+use tidemark_types::SqlType::{Binary, Int, String as Str, Varchar};
+use tidemark_types::account;
+
+use crate::column::{Call, build_text, invalid, stopped, try_build_text};
+use crate::native::Kernel;
+use crate::resolve::ResolveError;
+use crate::signature::Param::{Is, Text};
+use crate::signature::{Bound, Function, Gives, direct, made, pure};
+use crate::text::bounded_text::BoundedText;
+use crate::text::formatted::encoded;
+use crate::text::parse;
+use crate::text::pattern::{refused, regex};
+use crate::text::text_array::push_item;
+
+fn reverse(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return false };
+        if !out.refuses(text.len()) {
+            out.extend(text.chars().rev());
+        }
+        true
+    })
+}
+
+/// `translate(text, from, to)`: letters of `from` become those of `to` at their places, or go.
+fn translate(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
+    let mut letters: FxHashMap<char, Option<char>> = FxHashMap::default();
+    let mut of_row = None;
+    build_text(call.rows, |row, out| {
+        let (Some(text), Some(from_row), Some(to_row)) =
+            (texts.get(row), from.get(row), to.get(row))
+        else {
+            return false;
+        };
+        if of_row.is_none() || !(from.scalar && to.scalar) {
+            of_row = Some(row);
+            letters.clear();
+            let mut new = to_row.chars();
+            for old in from_row.chars() {
+                let new = new.next();
+                letters.entry(old).or_insert(new);
+            }
+        }
+        for letter in text.chars() {
+            match letters.get(&letter) {
+                None => out.push(letter),
+                Some(new) => out.extend(*new),
+            }
+        }
+        true
+    })
+}
+
+/// `overlay(text, part, from [, length])`: the part in the place of so many letters.
+fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, parts) = (call.texts(0)?, call.texts(1)?);
+    let starts = call.primitive::<Int32Type>(2)?;
+    let lengths = match call.arguments.len() {
+        4 => Some(call.primitive::<Int32Type>(3)?),
+        _ => None,
+    };
+    try_build_text(call.rows, |row, out| {
+        let (Some(text), Some(part), Some(start)) =
+            (texts.get(row), parts.get(row), starts.get(row))
+        else {
+            return Ok(false);
+        };
+        let length = match &lengths {
+            Some(lengths) => match lengths.get(row) {
+                Some(length) => i64::from(length),
+                None => return Ok(false),
+            },
+            None => part.chars().count() as i64,
+        };
+        if start < 1 {
+            return Err(invalid(format!(
+                "overlay: a position of at least 1 expected, not {start}"
+            )));
+        }
+        let end = (i64::from(start) - 1 + length).max(0);
+        let (start, end) = (start as usize - 1, usize::try_from(end).unwrap_or(usize::MAX));
+        out.extend(text.chars().take(start));
+        out.push_str(part);
+        out.extend(text.chars().skip(end));
+        Ok(true)
+    })
+}
+
+/// `substring(text FROM pattern)`: the first group of the first match, or the match.
+fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+    let known: Option<Regex> = match bound.arguments[1].text() {
+        Some(text) => Some(regex(&text).map_err(|message| refused(1, &text, message))?),
+        None => None,
+    };
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (texts, patterns) = (call.texts(0)?, call.texts(1)?);
+        try_build_text(call.rows, |row, out| {
+            let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {
+                return Ok(false);
+            };
+            let made;
+            let pattern = match &known {
+                Some(known) => known,
+                None => {
+                    made = regex(pattern).map_err(invalid)?;
+                    &made
+                }
+            };
+            let found = pattern.captures(text);
+            let part = found.and_then(|found| found.get(usize::from(found.len() > 1)));
+            out.push_str(part.map_or("", |part| part.as_str()));
+            Ok(part.is_some())
+        })
+    }))
+}
+
+/// Builds a BINARY column.
+fn try_build_bytes(
+    call: &Call<'_>,
+    mut bytes: impl FnMut(usize) -> Result<Option<Vec<u8>>>,
+) -> Result<ArrayRef> {
+    let mut builder = LargeBinaryBuilder::new();
+    for row in 0..call.rows {
+        let value = bytes(row)?;
+        account::room(value.as_ref().map_or(0, Vec::len)).map_err(stopped)?;
+        builder.append_option(value);
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+/// The bytes that Base64 stands for; blanks and line ends between the letters are left out.
+fn base64_bytes(text: &str) -> Result<Vec<u8>> {
+    account::room(text.len() * 2).map_err(stopped)?;
+    let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    STANDARD.decode(letters).map_err(|error| invalid(format!("invalid base64: {error}")))
+}
+
+fn from_base64(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    try_build_bytes(call, |row| texts.get(row).map(base64_bytes).transpose())
+}
+
+/// `decode(text, 'hex' | 'base64')`.
+fn decode(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, formats) = (call.texts(0)?, call.texts(1)?);
+    try_build_bytes(call, |row| {
+        let (Some(text), Some(format)) = (texts.get(row), formats.get(row)) else {
+            return Ok(None);
+        };
+        if format.eq_ignore_ascii_case("base64") {
+            return base64_bytes(text).map(Some);
+        }
+        if format.eq_ignore_ascii_case("hex") {
+            let bytes = parse::hexadecimal(text);
+            let bytes = bytes.ok_or_else(|| invalid("invalid hex: two digits a byte expected"))?;
+            return Ok(Some(bytes));
+        }
+        let shown: String = format.chars().take(20).collect();
+        Err(invalid(format!("encoding '{shown}': hex or base64 expected")))
+    })
+}
+
+fn to_base64(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    try_build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return Ok(false) };
+        encoded(text.as_bytes(), "base64", out)?;
+        Ok(true)
+    })
+}
+
+/// `string_to_array(text, separator [, null])`: the parts, as a list in text; without a separator
+/// the letters.
+fn string_to_array(call: &Call<'_>) -> Result<ArrayRef> {
+    let (texts, separators) = (call.texts(0)?, call.texts(1)?);
+    let nulls = match call.arguments.len() {
+        3 => Some(call.texts(2)?),
+        _ => None,
+    };
+    build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return false };
+        let null = nulls.as_ref().and_then(|nulls| nulls.get(row));
+        out.push('{');
+        match separators.get(row) {
+            _ if text.is_empty() => {}
+            Some("") => push_parts(std::iter::once(text), null, out),
+            Some(separator) => push_parts(text.split(separator), null, out),
+            None => push_parts(letters(text), null, out),
+        }
+        out.push('}');
+        true
+    })
+}
+
+fn letters(text: &str) -> impl Iterator<Item = &str> {
+    text.char_indices().map(|(at, letter)| &text[at..at + letter.len_utf8()])
+}
+
+fn push_parts<'t>(parts: impl Iterator<Item = &'t str>, null: Option<&str>, out: &mut BoundedText) {
+    for (index, part) in parts.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        push_item(out, Some(part).filter(|part| null != Some(*part)));
+    }
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[
+    pure("reverse", &[direct(&[Text], Varchar, reverse)], "the letters from the last to the first"),
+    pure(
+        "translate",
+        &[direct(&[Text, Text, Text], Varchar, translate)],
+        "letters of the second text as those of the third at their places; without one they go",
+    ),
+    pure(
+        "overlay",
+        &[
+            direct(&[Text, Text, Is(Int)], Varchar, overlay),
+            direct(&[Text, Text, Is(Int), Is(Int)], Varchar, overlay),
+        ],
+        "the second text in the place of so many letters from a position; by itself as many as its",
+    ),
+    pure(
+        "regexp_substr",
+        &[made(&[Text, Text], Gives::Is(Varchar), regexp_substr)],
+        "the first match of a regular expression, or its first group; null when there is none",
+    ),
+    pure(
+        "from_base64",
+        &[direct(&[Text], Binary, from_base64)],
+        "the bytes that a text in Base64 stands for",
+    ),
+    pure("to_base64", &[direct(&[Text], Varchar, to_base64)], "a text's bytes in Base64"),
+    pure("decode", &[direct(&[Text, Text], Binary, decode)], "bytes of a text in hex or base64"),
+    pure(
+        "string_to_array",
+        &[
+            direct(&[Text, Text], Str, string_to_array),
+            direct(&[Text, Text, Text], Str, string_to_array),
+        ],
+        "parts between separators as a list, {a,b}; parts equal to the third text are null",
+    ),
+];

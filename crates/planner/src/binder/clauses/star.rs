@@ -1,0 +1,124 @@
+//! `*` and `t.*` of a list: EXCLUDE leaves columns out, REPLACE gives them other values.
+
+use hashbrown::{HashMap, HashSet};
+use tidemark_ast::{Name, Node, NodeId, SelectItem};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::clauses::stage::Item;
+use crate::binder::names::NameSet;
+use crate::binder::state::scope::{GoneColumn, Relation, Scope, has_qualifier};
+use crate::binder::{Binder, Typed, error};
+
+/// What `*` does with a column other than to show it.
+enum Change {
+    Exclude,
+    Replace(Typed, NodeId),
+}
+
+/// The columns that EXCLUDE and REPLACE name, by their folded names.
+#[derive(Default)]
+struct Changes<'i> {
+    of: HashMap<String, (&'i Name, Change)>,
+}
+
+impl<'i> Changes<'i> {
+    fn add(&mut self, name: &'i Name, change: Change) -> EngineResult<()> {
+        let known = self.of.insert(identifier::fold(&name.text), (name, change));
+        if known.is_some() {
+            let message = format!("Duplicate column [name={}]", name.text);
+            return Err(error::at(ErrorCode::DuplicateColumn, message, name.span));
+        }
+        Ok(())
+    }
+
+    /// Refuses the first of them that is none of these columns.
+    fn check<'n>(&self, columns: impl Iterator<Item = &'n str>) -> EngineResult<()> {
+        if self.of.is_empty() {
+            return Ok(());
+        }
+        let columns: HashSet<String> = columns.map(identifier::fold).collect();
+        let unknown = self.of.iter().filter(|(folded, _)| !columns.contains(*folded));
+        match unknown.map(|(_, (name, _))| *name).min_by_key(|name| name.span.start) {
+            Some(name) => Err(error::invalid_column(&name.text, name.span)),
+            None => Ok(()),
+        }
+    }
+
+    fn find(&self, column: &str) -> Option<&Change> {
+        if self.of.is_empty() {
+            return None;
+        }
+        self.of.get(&identifier::fold(column)).map(|(_, change)| change)
+    }
+}
+
+impl Binder<'_> {
+    /// Adds the columns that a `Star` node means.
+    pub(crate) fn star(
+        &mut self,
+        id: NodeId,
+        source: &Relation,
+        names: &mut NameSet,
+        into: &mut Vec<Item>,
+    ) -> EngineResult<()> {
+        let Node::Star { qualifier, exclude, replace } = self.node(id)? else { return Ok(()) };
+        let (qualifier, position) = (qualifier.as_ref(), self.tree.span(id));
+        if let Some(qualifier) = qualifier
+            && !source.has_source(&qualifier.text)
+        {
+            return Err(error::at(ErrorCode::TableNotFound, "invalid table alias", qualifier.span));
+        }
+        if source.columns.is_empty() {
+            return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
+        }
+        let is_meant =
+            |gone: &&GoneColumn| qualifier.is_none_or(|qualifier| gone.is_of(&qualifier.text));
+        if let Some(gone) = source.gone.iter().find(is_meant) {
+            return Err(gone.error(position));
+        }
+        let changes = self.changes(exclude, replace, source)?;
+        let columns = || {
+            source.columns.iter().filter(|column| {
+                qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text))
+            })
+        };
+        changes.check(columns().map(|column| column.name.as_str()))?;
+        let before = into.len();
+        for column in columns() {
+            let (value, node) = match changes.find(&column.name) {
+                Some(Change::Exclude) => continue,
+                Some(Change::Replace(value, node)) => (value.clone(), Some(*node)),
+                None => {
+                    column.origin.note();
+                    (Typed::computed(column.expr(), column.sql_type), None)
+                }
+            };
+            into.push(Item { name: names.number_star(&column.name), value, node });
+        }
+        if into.len() == before {
+            let message = "EXCLUDE leaves no column of '*'";
+            return Err(error::at(ErrorCode::InvalidValue, message, position));
+        }
+        Ok(())
+    }
+
+    fn changes<'i>(
+        &mut self,
+        exclude: &'i [Name],
+        replace: &'i [SelectItem],
+        source: &Relation,
+    ) -> EngineResult<Changes<'i>> {
+        let mut changes = Changes::default();
+        for name in exclude {
+            changes.add(name, Change::Exclude)?;
+        }
+        let scope = Scope { windows: true, ..Scope::rows(source) };
+        for SelectItem { expression, alias } in replace {
+            let Some(name) = alias else { continue };
+            let value = self.expression(*expression, &scope)?;
+            let value = self.settled(value, SqlType::Varchar)?;
+            changes.add(name, Change::Replace(value, *expression))?;
+        }
+        Ok(changes)
+    }
+}

@@ -1,0 +1,266 @@
+//! Window functions over the rows of a partition in the order of time: `interpolate(x)` fills nulls
+//! on the line between the values around them, `lttb(x, n)` says of each row whether it is among
+//! the n that show the shape of the curve best (largest triangle three buckets).
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array};
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion::logical_expr::{
+    PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
+};
+use tidemark_ast::{CallNode, WindowSpec};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType, account};
+
+use crate::binder::expressions::constant;
+use crate::binder::state::scope::Scope;
+use crate::binder::{Binder, Typed, error};
+
+/// Rows between two looks at whether the query may go on.
+const ROWS_BETWEEN_CHECKS: usize = 16 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Interpolate,
+    /// Rows to keep, at most.
+    Lttb(usize),
+}
+
+/// The function over (value DOUBLE, instant LONG).
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PartitionFunction {
+    signature: Signature,
+    kind: Kind,
+}
+
+impl WindowUDFImpl for PartitionFunction {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Interpolate => "interpolate",
+            Kind::Lttb(_) => "lttb",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn partition_evaluator(
+        &self,
+        _: PartitionEvaluatorArgs<'_>,
+    ) -> Result<Box<dyn PartitionEvaluator>> {
+        Ok(Box::new(Evaluator { kind: self.kind }))
+    }
+
+    fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
+        let data_type = match self.kind {
+            Kind::Interpolate => DataType::Float64,
+            Kind::Lttb(_) => DataType::Boolean,
+        };
+        Ok(Arc::new(Field::new(arguments.name(), data_type, true)))
+    }
+}
+
+#[derive(Debug)]
+struct Evaluator {
+    kind: Kind,
+}
+
+impl PartitionEvaluator for Evaluator {
+    fn evaluate_all(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let values = arguments[0].as_primitive::<Float64Type>();
+        let instants = arguments[1].as_primitive::<Int64Type>();
+        let mut points = Vec::with_capacity(rows - values.null_count());
+        for row in 0..rows {
+            may_go_on(row)?;
+            if values.is_valid(row) && instants.is_valid(row) {
+                points.push(Point { row, at: instants.value(row), value: values.value(row) });
+            }
+        }
+        match self.kind {
+            Kind::Interpolate => {
+                let at = |row| instants.is_valid(row).then(|| instants.value(row));
+                Ok(Arc::new(interpolated(&points, rows, at)?))
+            }
+            Kind::Lttb(most) => {
+                let mut kept = vec![false; rows];
+                for index in largest_triangles(&points, most)? {
+                    kept[points[index].row] = true;
+                }
+                Ok(Arc::new(BooleanArray::from(kept)))
+            }
+        }
+    }
+}
+
+/// A row with a value.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    row: usize,
+    at: i64,
+    value: f64,
+}
+
+fn may_go_on(row: usize) -> Result<()> {
+    if !row.is_multiple_of(ROWS_BETWEEN_CHECKS) {
+        return Ok(());
+    }
+    account::check().map_err(|error| DataFusionError::External(Box::new(error)))
+}
+
+/// The values, and between two of them what the line through them has; null before the first one
+/// and behind the last one.
+fn interpolated(
+    points: &[Point],
+    rows: usize,
+    at: impl Fn(usize) -> Option<i64>,
+) -> Result<Float64Array> {
+    let mut filled: Vec<Option<f64>> = vec![None; rows];
+    for pair in points.windows(2) {
+        let (low, high) = (pair[0], pair[1]);
+        let width = high.at as f64 - low.at as f64;
+        for row in low.row + 1..high.row {
+            may_go_on(row)?;
+            let share = at(row).map(|at| (at as f64 - low.at as f64) / width);
+            let value = share.map(|share| low.value + (high.value - low.value) * share);
+            filled[row] = value.filter(|value| value.is_finite());
+        }
+    }
+    for point in points {
+        filled[point.row] = Some(point.value);
+    }
+    Ok(Float64Array::from(filled))
+}
+
+/// Places of the points that show the shape best: the first, the last, and from each of as many
+/// equal parts between them the one that makes the largest triangle with the one chosen before and
+/// the mean of the next part.
+fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
+    let count = points.len();
+    if count <= most || most < 3 {
+        let mut kept: Vec<usize> = (0..count.min(most)).collect();
+        if let (2, Some(last)) = (most, kept.last_mut()) {
+            *last = count - 1;
+        }
+        return Ok(kept);
+    }
+    let parts = most - 2;
+    let start = |part: usize| 1 + part * (count - 2) / parts;
+    let mut chosen = vec![0];
+    let mut before = points[0];
+    for part in 0..parts {
+        let next =
+            if part + 1 < parts { start(part + 1)..start(part + 2) } else { count - 1..count };
+        let width = next.len() as f64;
+        let origin = before.at as f64;
+        let time = |point: &Point| point.at as f64 - origin;
+        let mean_time = points[next.clone()].iter().map(time).sum::<f64>() / width;
+        let mean = points[next].iter().map(|point| point.value).sum::<f64>() / width;
+        let mut best = (start(part), -1.0);
+        for index in start(part)..start(part + 1) {
+            may_go_on(index)?;
+            let point = &points[index];
+            let area =
+                mean_time * (point.value - before.value) - time(point) * (mean - before.value);
+            if area.abs() > best.1 {
+                best = (index, area.abs());
+            }
+        }
+        chosen.push(best.0);
+        before = points[best.0];
+    }
+    chosen.push(count - 1);
+    Ok(chosen)
+}
+
+/// Whether a window function is one of these.
+pub(crate) fn is_partition_function(name: &str) -> bool {
+    name.eq_ignore_ascii_case("interpolate") || name.eq_ignore_ascii_case("lttb")
+}
+
+impl Binder<'_> {
+    /// The function with its arguments, and the type of its result.
+    pub(crate) fn partition_function(
+        &mut self,
+        call: &CallNode,
+        over: &WindowSpec,
+        scope: &Scope<'_>,
+    ) -> EngineResult<(Arc<WindowUDF>, Vec<Typed>, SqlType)> {
+        let at = call.name.span;
+        let refused = |message: String| Err(error::at(ErrorCode::InvalidValue, message, at));
+        let name = call.name.text.to_ascii_lowercase();
+        let [time] = over.order_by.as_slice() else {
+            return refused(format!("{name} requires ORDER BY the time, and nothing else"));
+        };
+        let arguments = self.expressions(&call.arguments, scope)?;
+        let (kind, returns) = match (name.as_str(), arguments.as_slice()) {
+            ("interpolate", [_]) => (Kind::Interpolate, SqlType::Double),
+            ("lttb", [_, most]) => {
+                let most = most.constant.as_ref().and_then(constant::as_i64);
+                let Some(Ok(most)) = most.map(usize::try_from) else {
+                    return refused("lttb: a number of rows of at least 0 expected".to_owned());
+                };
+                (Kind::Lttb(most), SqlType::Boolean)
+            }
+            ("interpolate", _) => return refused("interpolate takes one value".to_owned()),
+            _ => return refused("lttb takes a value and a number of rows".to_owned()),
+        };
+        let Some(value) = arguments.into_iter().next() else {
+            return refused(format!("function `{name}` requires arguments"));
+        };
+        let value = self.cast(value, SqlType::Double, CastMode::Implicit, at)?;
+        let time = self.expression(time.expression, scope)?;
+        let time = self.cast(time, SqlType::Long, CastMode::Explicit, at)?;
+        let signature = Signature::any(2, Volatility::Immutable);
+        let function = WindowUDF::from(PartitionFunction { signature, kind });
+        Ok((Arc::new(function), vec![value, time], returns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    fn evaluated(kind: Kind, rows: &[(Option<f64>, i64)]) -> ArrayRef {
+        let values = rows.iter().map(|row| row.0).collect::<Float64Array>();
+        let instants = rows.iter().map(|row| Some(row.1)).collect::<Int64Array>();
+        let columns: [ArrayRef; 2] = [Arc::new(values), Arc::new(instants)];
+        Evaluator { kind }.evaluate_all(&columns, rows.len()).unwrap()
+    }
+
+    #[test]
+    fn nulls_lie_on_the_line_between_values() {
+        let rows =
+            [(None, 0), (Some(1.0), 10), (None, 15), (None, 20), (Some(4.0), 40), (None, 50)];
+        let filled = evaluated(Kind::Interpolate, &rows);
+        let filled: Vec<Option<f64>> = filled.as_primitive::<Float64Type>().iter().collect();
+        assert_eq!(filled, [None, Some(1.0), Some(1.5), Some(2.0), Some(4.0), None]);
+    }
+
+    /// Every number of rows to keep, over curves of every length up to 40: ends stay, and so does
+    /// a peak.
+    #[test]
+    fn the_peak_of_a_curve_is_kept() {
+        for length in 0..40_usize {
+            for most in 0..45 {
+                let peak = length / 2;
+                let value = |row: usize| if row == peak { 100.0 } else { (row % 3) as f64 };
+                let rows: Vec<_> = (0..length).map(|row| (Some(value(row)), row as i64)).collect();
+                let kept = evaluated(Kind::Lttb(most), &rows);
+                let kept: Vec<bool> = kept.as_boolean().iter().flatten().collect();
+                let number = kept.iter().filter(|kept| **kept).count();
+                assert_eq!(number, length.min(most), "{length} {most}");
+                if most >= 3 && length > 0 {
+                    assert!(kept[0] && kept[length - 1] && kept[peak], "{length} {most}");
+                }
+            }
+        }
+    }
+}

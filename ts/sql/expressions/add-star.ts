@@ -1,0 +1,32 @@
+/** `*` and what may stand behind it in a list. */
+import type { Name, NodeId, SelectItem } from '../ast.generated.js';
+import type { Parser } from '../parser/parser.js';
+
+/** All columns, or all of one source, from `start` to `end`. */
+export function addStar(
+  p: Parser,
+  start: number,
+  end: number,
+  qualifier: Name | null = null,
+): NodeId {
+  return p.add({ kind: 'Star', qualifier, exclude: [], replace: [] }, start, end);
+}
+
+/** `*` with the columns that the words behind it leave out or give other values. */
+export function parseStar(p: Parser, start: number, qualifier: Name | null): NodeId {
+  const exclude = p.take('EXCLUDE') || p.take('EXCEPT') ? excluded(p) : [];
+  const replace = p.at('REPLACE', '(') ? (p.advance(), p.parenthesised(() => replaced(p))) : [];
+  const children = replace.map((item) => item.expression);
+  return p.add({ kind: 'Star', qualifier, exclude, replace }, start, p.lastEnd(), ...children);
+}
+
+function excluded(p: Parser): Name[] {
+  const column = (): Name => p.columnName('column name expected');
+  return p.at('(') ? p.parenthesised(column) : [column()];
+}
+
+function replaced(p: Parser): SelectItem {
+  const expression = p.grammar.expression(p);
+  p.expect('AS', "'as' and the name of a column expected");
+  return { expression, alias: p.columnName('column name expected') };
+}

@@ -1,0 +1,48 @@
+/**
+ * `f(…) WITHIN GROUP (ORDER BY value)`: aggregates over values in an order. They become calls whose
+ * first argument is the value.
+ */
+import type { NodeId, OrderItem } from '../ast.generated.js';
+import type { Parser } from '../parser/parser.js';
+import { parseOrderItems } from './order-items.js';
+
+/** What takes its value this way, and whether the order's direction counts. */
+const ORDERED: ReadonlyMap<string, boolean> = new Map([
+  ['PERCENTILE_CONT', true],
+  ['PERCENTILE_DISC', true],
+  ['MODE', false],
+]);
+
+/** The item that orders the values; null where there is no WITHIN GROUP. */
+export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
+  if (!p.at('WITHIN', 'GROUP')) {
+    return null;
+  }
+  if (!ORDERED.has(name.toUpperCase())) {
+    const names = [...ORDERED.keys()].join(', ').toLowerCase();
+    p.fail(`'${name}' takes no WITHIN GROUP; these do: ${names}`);
+  }
+  p.advance(2);
+  const open = p.start();
+  p.expect('(');
+  p.expect('ORDER');
+  p.expect('BY');
+  const items = parseOrderItems(p);
+  const [item] = items;
+  if (item === undefined || items.length > 1) {
+    return p.fail('WITHIN GROUP takes one expression');
+  }
+  p.close(open);
+  return item;
+}
+
+/** Whether values count from the greatest: then theirs is the negative of what is asked for. */
+export function isFromTheTop(name: string, item: OrderItem | null): boolean {
+  return item !== null && item.descending && ORDERED.get(name.toUpperCase()) === true;
+}
+
+/** `-operand`. */
+export function negative(p: Parser, operand: NodeId, start: number): NodeId {
+  const node = { kind: 'Unary', operator: 'Minus', operand } as const;
+  return p.add(node, start, p.lastEnd(), operand);
+}
