@@ -133,10 +133,7 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
   ],
   ['(select mode() within group (order by x % 3) from generate_series(1, 5) t(x))', '1'],
   ['(select every(x > 1) from generate_series(1, 5) t(x))', 'false'],
-  [
-    '(select count(*) from (select x % 2 from generate_series(1, 9) t(x) group by (x % 2, x % 3)) q)',
-    '6',
-  ],
+  ['(select count(*) from (select x % 2 from generate_series(1, 9) t(x) group by (x, 1)) q)', '9'],
 ];
 
 let server: TestServer;
