@@ -16,7 +16,6 @@ mod column;
 mod conditional;
 mod datetime;
 mod geo;
-pub mod interval;
 mod json;
 mod listing;
 mod meta;

@@ -18,15 +18,16 @@ pub enum Zone {
 }
 
 impl Zone {
-    /// The zone a text names: `Europe/Berlin`, `CET`, `Z`, `+01:00`, `GMT+1`, `UTC-05:30`; letter
-    /// case ignored. `None` when there is no such zone.
+    /// The zone a text names: `Europe/Berlin`, `CET`, `Z`, `+01:00`, `01:00`, `GMT+1`, `UTC-05:30`;
+    /// letter case ignored. `None` when there is no such zone. Everything that takes a zone asks
+    /// here, so that all know the same names.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > LONGEST_NAME {
             return None;
         }
         let text = text.trim();
-        if let Some(offset) = parse_offset(&text.to_ascii_uppercase()) {
+        if let Some(offset) = parse_shift(&text.to_ascii_uppercase()) {
             return Some(Self::Fixed(offset));
         }
         let prefix = text.get(..3).filter(|prefix| {
@@ -86,6 +87,15 @@ impl Zone {
     pub fn to_utc(self, local: i64, per_second: i64) -> i64 {
         let offset = self.offset_at_local(local.div_euclid(per_second));
         local.saturating_sub(offset * per_second)
+    }
+}
+
+/// `±hh:mm`, `±hhmm` or `±hh` as seconds, the sign optional: how far a clock or a grid is moved.
+#[must_use]
+pub fn parse_shift(text: &str) -> Option<i64> {
+    match text.as_bytes().first()? {
+        b'0'..=b'9' => parse_offset(&format!("+{text}")),
+        _ => parse_offset(text),
     }
 }
 
@@ -164,6 +174,9 @@ mod tests {
             ("UTC", 0),
             ("+02:00", 2),
             ("-03", -3),
+            ("02:00", 2),
+            ("0200", 2),
+            ("02", 2),
             ("GMT+2", 2),
             ("GMT-03:00", -3),
             ("EST", -4),
@@ -179,7 +192,7 @@ mod tests {
         for (name, hours) in [("EDT", -5), ("CEST", 1), ("BST", 0), ("AEST", 11)] {
             assert_eq!(Zone::parse(name).unwrap().offset_at(winter), hours * 3_600, "{name}");
         }
-        for bad in ["", "Nowhere/City", "+2500", "GMT+", "é"] {
+        for bad in ["", "Nowhere/City", "+2500", "GMT+", "é", "+1", "1", "IST", "1:00"] {
             assert_eq!(Zone::parse(bad), None, "{bad}");
         }
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use tidemark_types::calendar::{self, CivilDate, add_months};
+use tidemark_types::duration::{add, fixed_nanos};
 use tidemark_types::timestamp::TimestampUnit;
+use tidemark_types::zone::parse_shift;
 
-use super::shift::{add, fixed_nanos};
 use super::times::{Made, build_times, micros_of, times};
 use super::zones::zone_argument;
 use crate::column::Call;
@@ -78,7 +79,7 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
     let offset = bound.arguments.get(3).and_then(Argument::text);
     let offset = match offset {
         None => 0,
-        Some(text) => offset_seconds(&text).ok_or_else(|| ResolveError::InvalidArgument {
+        Some(text) => parse_shift(&text).ok_or_else(|| ResolveError::InvalidArgument {
             index: 3,
             message: format!("invalid offset: {text}"),
         })?,
@@ -98,12 +99,6 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
             step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)
         }))
     }))
-}
-
-/// `±hh:mm`, the sign optional.
-fn offset_seconds(text: &str) -> Option<i64> {
-    let signed = if text.starts_with(['+', '-']) { text.to_owned() } else { format!("+{text}") };
-    tidemark_types::timestamp::parse_offset(&signed)
 }
 
 pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {

@@ -6,7 +6,8 @@ use arrow::array::new_null_array;
 use arrow::datatypes::Int64Type;
 use datafusion::common::ScalarValue;
 use tidemark_types::SqlType;
-use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, add_months};
+use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY};
+use tidemark_types::duration::{add, fixed_nanos};
 use tidemark_types::timestamp::TimestampUnit;
 
 use super::times::{Made, build_times, micros_of, times};
@@ -14,47 +15,6 @@ use super::zones::{Zones, zone_argument};
 use crate::column::{Call, Texts, build};
 use crate::resolve::{Argument, ResolveError, types_of};
 use crate::signature::Bound;
-
-/// The length of a fixed unit in nanoseconds; `None` for months and years.
-pub(super) fn fixed_nanos(letter: char) -> Option<i64> {
-    Some(match letter {
-        'n' => 1,
-        'u' | 'U' => 1_000,
-        'T' => 1_000_000,
-        's' => 1_000_000_000,
-        'm' => 60_000_000_000,
-        'h' => 3_600_000_000_000,
-        'd' => 86_400_000_000_000,
-        'w' => 604_800_000_000_000,
-        _ => return None,
-    })
-}
-
-/// `number` units of `letter` later; `None` when that is out of range.
-pub(super) fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) -> Option<i64> {
-    if let Some(nanos) = fixed_nanos(letter) {
-        let step = if nanos >= unit.nanos() {
-            number.checked_mul(nanos / unit.nanos())?
-        } else {
-            number / (unit.nanos() / nanos)
-        };
-        return value.checked_add(step);
-    }
-    if number.abs() > 1_000_000 {
-        return None;
-    }
-    let micros = micros_of(value, unit);
-    let moved = if letter == 'M' {
-        add_months(micros, number)
-    } else {
-        // Unlike months, years do not clamp: 29 February plus a year is 1 March.
-        let date = CivilDate::from_micros(micros);
-        let first = CivilDate { day: 1, year: date.year + number as i32, ..date };
-        let days = first.to_days() + i64::from(date.day) - 1;
-        days.checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))?
-    };
-    value.checked_add(TimestampUnit::Micros.convert(moved.checked_sub(micros)?, unit)?)
-}
 
 fn is_unit(letter: char) -> bool {
     fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y')

@@ -14,6 +14,8 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 use datafusion::prelude::SessionConfig;
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
+use tidemark_types::timestamp::iso_text;
+use tidemark_types::{SqlType, TimestampUnit};
 
 use super::pace::paced;
 use super::rows::{BATCH_ROWS, Rows, ScanUnit, read, reverse};
@@ -352,6 +354,44 @@ impl fmt::Display for SliceScan {
         let direction = if self.backward { " backward" } else { "" };
         let (name, rows) = (&definition.name, self.row_count());
         write!(f, "{name}{direction} columns=[{}] rows={rows}", columns.join(", "))?;
-        self.limit.map_or(Ok(()), |limit| write!(f, " limit={limit}"))
+        if let Some(limit) = self.limit {
+            write!(f, " limit={limit}")?;
+        }
+        let Some(ranges) = self.ranges.as_deref().filter(|ranges| !ranges.is_empty()) else {
+            return Ok(());
+        };
+        let column = definition.timestamp.and_then(|column| definition.columns.get(column));
+        let unit = match column.map(|column| column.sql_type) {
+            Some(SqlType::TimestampNs) => TimestampUnit::Nanos,
+            _ => TimestampUnit::Micros,
+        };
+        f.write_str(" intervals=[")?;
+        let mut separator = "";
+        for range in ranges.iter().filter(|range| range.lo < range.hi).take(SHOWN_RANGES) {
+            write!(f, "{separator}{}", Shown(*range, unit))?;
+            separator = ", ";
+        }
+        match ranges.len().checked_sub(SHOWN_RANGES) {
+            None | Some(0) => f.write_str("]"),
+            Some(more) => write!(f, ", {more} more]"),
+        }
+    }
+}
+
+/// The most ranges of time that a plan shows.
+const SHOWN_RANGES: usize = 1_000;
+
+/// A range as EXPLAIN writes it: both ends belong to it; an open end is empty.
+struct Shown(TimeRange, TimestampUnit);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(TimeRange { lo, hi }, unit) = *self;
+        let end = |value: i64, open: i64| match value {
+            value if value == open => String::new(),
+            value => iso_text(value, unit),
+        };
+        let last = if hi == i64::MAX { hi } else { hi.saturating_sub(1) };
+        write!(f, "({},{})", end(lo, i64::MIN), end(last, i64::MAX))
     }
 }

@@ -10,8 +10,9 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{
     Alignment, Bucket, BucketSpec, FillNode, FillValue, SampleByNode, StepUnit, Zone,
 };
-use tidemark_types::calendar::{MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
+use tidemark_types::calendar::MICROS_PER_SECOND;
 use tidemark_types::timestamp::parse_fields;
+use tidemark_types::zone::parse_shift;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, TimestampUnit, identifier};
 
 use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
@@ -215,8 +216,7 @@ impl Binder<'_> {
 
     fn zone(&mut self, id: NodeId) -> EngineResult<Zone> {
         let text = self.text_of(id, "invalid timezone")?;
-        let offset = || parse_offset(&text).map(|micros| Zone::Fixed(micros / MICROS_PER_SECOND));
-        Zone::parse(&text).or_else(offset).ok_or_else(|| {
+        Zone::parse(&text).ok_or_else(|| {
             error::at(
                 ErrorCode::InvalidValue,
                 format!("invalid timezone: {text}"),
@@ -227,7 +227,7 @@ impl Binder<'_> {
 
     fn offset(&mut self, id: NodeId) -> EngineResult<i64> {
         let text = self.text_of(id, "invalid offset")?;
-        parse_offset(&text).ok_or_else(|| {
+        parse_shift(&text).map(|seconds| seconds * MICROS_PER_SECOND).ok_or_else(|| {
             error::at(
                 ErrorCode::InvalidValue,
                 format!("invalid offset: {text}"),
@@ -471,35 +471,4 @@ fn type_of_item(item: &Item) -> (&Expr, SqlType) {
         expr = &alias.expr;
     }
     (expr, item.value.sql_type)
-}
-
-/// `±hh:mm`, in microseconds.
-fn parse_offset(text: &str) -> Option<i64> {
-    let (sign, digits) = match text.as_bytes().first()? {
-        b'-' => (-1, &text[1..]),
-        b'+' => (1, &text[1..]),
-        _ => (1, text),
-    };
-    let (hours, minutes) = match digits.split_once(':') {
-        Some(parts) => parts,
-        None if digits.len() == 4 => digits.split_at(2),
-        None => (digits, "0"),
-    };
-    if hours.is_empty() || hours.len() > 2 || minutes.len() > 2 {
-        return None;
-    }
-    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (minutes < 60).then_some(sign * (hours * MICROS_PER_HOUR + minutes * MICROS_PER_MINUTE))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn offsets() {
-        assert_eq!(parse_offset("-01:30"), Some(-90 * MICROS_PER_MINUTE));
-        assert_eq!(parse_offset("+0530"), Some(330 * MICROS_PER_MINUTE));
-        assert_eq!(parse_offset("Europe/Berlin"), None);
-    }
 }

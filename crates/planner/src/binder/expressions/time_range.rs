@@ -312,7 +312,7 @@ impl Binder<'_> {
         };
         // Only date variables ask for the clock.
         let now = if text.contains('$') { self.context.now() } else { 0 };
-        let ranges = tidemark_functions::interval::parse_interval(text, of, now)
+        let ranges = tidemark_types::interval::parse_interval(text, of, now)
             .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
         Ok(ranges.into_iter().map(|(lo, hi)| TimeRange { lo, hi }).collect())
     }

@@ -1,0 +1,205 @@
+//! The text of an interval taken apart: marks outside brackets, lists, brackets expanded.
+
+use super::span::{Budget, Result, fail, room_for, shown};
+
+/// No date has more fields.
+const MOST_BRACKETS: usize = 16;
+
+/// The part before the first `mark` outside brackets, and what follows it.
+pub(super) fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
+    match outside(text, |c| c == mark) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// Where the first such character outside brackets is.
+pub(super) fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Option<usize> {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            c if depth <= 0 && is_mark(c) => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where the bracket that is open at the start closes.
+fn closing(text: &str) -> Result<usize> {
+    let mut depth = 1;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    fail("Unclosed '[' in interval")
+}
+
+/// The texts that a list and its brackets stand for: dates, each with the list's time of day or
+/// its own.
+pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> {
+    let trimmed = dates.trim();
+    let Some(inner) = trimmed.strip_prefix('[') else { return expanded(trimmed, budget) };
+    let close = closing(inner)?;
+    let (list, tail) = (&inner[..close], inner[close + 1..].trim_start());
+    if tail.starts_with('-') {
+        // No list but the years of a date.
+        return expanded(trimmed, budget);
+    }
+    if !tail.is_empty() && !tail.starts_with('T') {
+        let tail = shown(tail);
+        return fail(format!("Expected 'T' and a time behind a list of dates, got: {tail}"));
+    }
+    if list.trim().is_empty() {
+        return fail("Empty bracket expansion");
+    }
+    let mut found = Vec::new();
+    let mut rest = Some(list);
+    while let Some(list) = rest {
+        let (item, after) = split_mark(list, ',');
+        rest = after;
+        let item = item.trim();
+        if item.is_empty() {
+            return fail("Empty element in a list of dates");
+        }
+        // The time of day precedes an element's own zone, filter and duration.
+        let marks = outside(item, |c| matches!(c, '@' | '#' | ';')).unwrap_or(item.len());
+        let (date, own) = item.split_at(marks);
+        let tail = if has_time(date) { "" } else { tail };
+        // A zone of a time in the list's tail is nearer to it than that of the date.
+        let own = match own.strip_prefix('@') {
+            Some(zone) if tail.contains('@') => zone.find(['#', ';']).map_or("", |at| &zone[at..]),
+            _ => own,
+        };
+        found.extend(expanded(&format!("{date}{tail}{own}"), budget)?);
+    }
+    Ok(found)
+}
+
+/// Whether an element of a list has a time of day of its own.
+fn has_time(date: &str) -> bool {
+    match date.starts_with('$') {
+        true => time_of_variable(date).is_some(),
+        false => date.contains('T') || is_driver_time(date.trim()),
+    }
+}
+
+/// Whether a blank separates date and time, as drivers write it.
+fn is_driver_time(date: &str) -> bool {
+    let blank = outside(date, |c| c == ' ');
+    blank.is_some_and(|at| date[at..].trim_start().starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Where the `T` before the time of day of a variable is. `T` is also a unit, with nothing behind.
+pub(super) fn time_of_variable(text: &str) -> Option<usize> {
+    let starts = |(at, _): &(usize, &str)| {
+        let next = text.as_bytes().get(at + 1);
+        next.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'[')
+    };
+    text.match_indices('T').find(starts).map(|(at, _)| at)
+}
+
+/// A piece of a text: what precedes a bracket, and what the bracket means.
+struct Piece<'a> {
+    head: &'a str,
+    choices: Vec<String>,
+}
+
+/// Expands every bracket of a text: the product of all choices.
+fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
+    let mut pieces = Vec::new();
+    let (mut count, mut start) = (1_usize, 0);
+    while let Some(length) = text[start..].find('[') {
+        let open = start + length;
+        let close = open + 1 + closing(&text[open + 1..])?;
+        let choices = choices(&text[..open], &text[open + 1..close])?;
+        count = count.saturating_mul(choices.len());
+        pieces.push(Piece { head: &text[start..open], choices });
+        if pieces.len() > MOST_BRACKETS {
+            let text = shown(text);
+            return fail(format!("too many brackets [limit={MOST_BRACKETS}]: {text}"));
+        }
+        start = close + 1;
+    }
+    // A bracket is longer than what replaces it, or nearly so.
+    budget.take_texts(count, count.saturating_mul(text.len() + pieces.len()))?;
+    let mut found = vec![String::with_capacity(text.len())];
+    for Piece { head, choices } in pieces {
+        if let [choice] = choices.as_slice() {
+            found.iter_mut().for_each(|text| text.extend([head, choice]));
+            continue;
+        }
+        let longer = |text: &String| {
+            let text = text.clone();
+            choices.iter().map(move |choice| format!("{text}{head}{choice}")).collect::<Vec<_>>()
+        };
+        found = found.iter().flat_map(longer).collect();
+    }
+    found.iter_mut().for_each(|found| found.push_str(&text[start..]));
+    Ok(found)
+}
+
+/// What the bracket behind `head` means.
+fn choices(head: &str, list: &str) -> Result<Vec<String>> {
+    if list.trim().is_empty() {
+        return fail("Empty bracket expansion");
+    }
+    let width = width_behind(head);
+    let mut found = Vec::new();
+    let mut items = list.split(',').map(str::trim).peekable();
+    while let Some(item) = items.next() {
+        if item.is_empty() && items.peek().is_none() {
+            // A comma at the end separates nothing.
+            break;
+        }
+        if item.contains(':') {
+            room_for(found.len())?;
+            found.push(item.to_owned());
+        } else {
+            numbers(item, width, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+/// Digits of the field behind `head`: a week day has one, a fraction as many as are written.
+fn width_behind(head: &str) -> usize {
+    let is_week_day = head.ends_with('-') && head.trim_end_matches('-').contains("-W");
+    if is_week_day || head.ends_with('.') { 1 } else { 2 }
+}
+
+/// `5`, `05..12`, each in the field's width.
+fn numbers(item: &str, width: usize, found: &mut Vec<String>) -> Result<()> {
+    let number = |text: &str| -> Result<u32> {
+        let digits = text.trim();
+        match digits.parse() {
+            Ok(number) if digits.starts_with(|c: char| c.is_ascii_digit()) => Ok(number),
+            _ => fail(format!("Expected number in bracket expansion: {}", shown(text))),
+        }
+    };
+    let (low, high) = match item.split_once("..") {
+        Some((low, high)) => (number(low)?, number(high)?),
+        None if width == 1 && number(item).is_ok() => {
+            room_for(found.len())?;
+            found.push(item.to_owned());
+            return Ok(());
+        }
+        None => (number(item)?, number(item)?),
+    };
+    if low > high {
+        return fail(format!("Range must be ascending: {low}..{high}"));
+    }
+    room_for(found.len().saturating_add((high - low) as usize))?;
+    found.extend((low..=high).map(|value| format!("{value:0width$}")));
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! What follows the dates: durations, repetition, filters of days.
+
+use super::dates::{is_unit, plain};
+use super::span::{Result, fail, shown};
+use crate::duration::{add, fixed_nanos};
+use crate::timestamp::TimestampUnit;
+
+/// The most units of one duration.
+const MOST_UNITS: usize = 64;
+
+/// Numbers and units in a row, as in `12h30m`.
+#[derive(Debug, Default)]
+struct Duration {
+    parts: Vec<(i64, char)>,
+}
+
+impl Duration {
+    /// An empty text lasts no time.
+    fn parse(text: &str, signed: bool) -> Result<Self> {
+        let text = text.trim();
+        let (sign, mut rest) = match text.strip_prefix('-') {
+            Some(rest) if signed => (-1, rest),
+            _ => (1, text),
+        };
+        let mut parts = Vec::new();
+        while let Some(first) = rest.chars().next() {
+            let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
+            let digits = rest.bytes().take_while(is_digit).count();
+            if digits == 0 {
+                return fail(format!("Expected number before unit '{first}'"));
+            }
+            let Ok(number) = rest[..digits].replace('_', "").parse::<i32>() else {
+                return fail(format!("Duration not a number: {}", shown(&rest[..digits])));
+            };
+            let Some(unit) = rest[digits..].chars().next() else {
+                return fail("Missing unit at end of duration");
+            };
+            if !is_unit(unit) {
+                return fail(format!("Invalid duration unit: {unit}"));
+            }
+            if parts.len() == MOST_UNITS {
+                return fail(format!("too many units in a duration [limit={MOST_UNITS}]"));
+            }
+            parts.push((sign * i64::from(number), plain(unit)));
+            rest = &rest[digits + unit.len_utf8()..];
+        }
+        Ok(Self { parts })
+    }
+
+    fn after(&self, value: i64, unit: TimestampUnit, kept: fn(char) -> bool) -> Option<i64> {
+        let parts = self.parts.iter().filter(|(_, letter)| kept(*letter));
+        parts.fold(Some(value), |value, &(number, letter)| add(value?, letter, number, unit))
+    }
+
+    fn times(&self, factor: i64) -> Option<Self> {
+        let part = |&(number, letter): &(i64, char)| Some((number.checked_mul(factor)?, letter));
+        Some(Self { parts: self.parts.iter().map(part).collect::<Option<_>>()? })
+    }
+
+    fn is_negative(&self) -> bool {
+        self.parts.iter().any(|(number, _)| *number < 0)
+    }
+
+    fn has_days(&self) -> bool {
+        self.parts.iter().any(|(_, letter)| is_civil(*letter))
+    }
+}
+
+/// Whether a unit is counted on the calendar: in a zone, a day may last 23 hours.
+fn is_civil(letter: char) -> bool {
+    fixed_nanos(letter).is_none_or(|nanos| nanos >= 86_400_000_000_000)
+}
+
+/// `;duration` or `;duration;period;count`.
+#[derive(Debug)]
+pub(super) struct Suffix {
+    duration: Duration,
+    period: Option<Duration>,
+    count: u64,
+}
+
+impl Suffix {
+    pub(super) fn parse(text: &str, whole: &str) -> Result<Self> {
+        let parts: Vec<&str> = text.splitn(5, ';').collect();
+        match parts.as_slice() {
+            [duration] => {
+                Ok(Self { duration: Duration::parse(duration, false)?, period: None, count: 1 })
+            }
+            [duration, period, count] => match count.trim().parse::<i64>() {
+                Ok(count) if count > 0 => Ok(Self {
+                    duration: Duration::parse(duration, false)?,
+                    period: Some(Duration::parse(period, true)?),
+                    count: count.unsigned_abs(),
+                }),
+                Ok(_) => fail("Count must be positive"),
+                Err(_) => fail("Count not a number"),
+            },
+            _ => fail(format!("Invalid interval format: {}", shown(whole))),
+        }
+    }
+
+    /// Whether it has a period: then the days of a week or month are no longer separate.
+    pub(super) fn repeats(&self) -> bool {
+        self.period.is_some()
+    }
+
+    /// The clock readings at which each repetition starts and its whole days end; `None` where
+    /// one is out of range. A period moves both: a month may be longer than the one before.
+    pub(super) fn readings(
+        &self,
+        first: i64,
+        unit: TimestampUnit,
+    ) -> impl Iterator<Item = Option<Readings>> {
+        let end = self.duration.after(first, unit, is_civil);
+        // The last reading is moved, not the first behind it: that may lie in another month.
+        let has_days = self.duration.has_days();
+        let last = end.map(|end| if has_days { end - 1 } else { end });
+        let base = last.map(|last| (first, last));
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        let places = (0..count).scan(base, move |place, index| {
+            if let Some(period) = self.period.as_ref().filter(|_| index > 0) {
+                // Backward from the start, forward from the repetition before.
+                let (from, times) =
+                    if period.is_negative() { (base, index as i64) } else { (*place, 1) };
+                let moved = |value| period.times(times)?.after(value, unit, |_| true);
+                *place = from.and_then(|(lo, last)| Some((moved(lo)?, moved(last)?)));
+            }
+            Some(*place)
+        });
+        places.map(move |place| {
+            let (lo, last) = place?;
+            Some(Readings { lo, days: last + i64::from(has_days) })
+        })
+    }
+
+    /// Where what starts at an instant ends: days end when the clock of a zone shows the same time
+    /// again, hours are elapsed time.
+    pub(super) fn end(&self, start: i64, days: i64, unit: TimestampUnit) -> Option<i64> {
+        let from = if self.duration.has_days() { days } else { start };
+        self.duration.after(from, unit, |letter| !is_civil(letter))
+    }
+}
+
+/// Clock readings of one repetition.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Readings {
+    pub(super) lo: i64,
+    /// Where the days of its duration end, its hours not counted.
+    pub(super) days: i64,
+}
+
+/// `#workday`, `#weekend`, `#Mon,Sat`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DayFilter {
+    kept: [bool; 7],
+}
+
+impl DayFilter {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        const NAMES: [&str; 7] =
+            ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+        let mut kept = [false; 7];
+        for name in text.split(',').map(str::trim) {
+            let lower = name.to_ascii_lowercase();
+            match lower.as_str() {
+                "workday" | "wd" => kept[..5].fill(true),
+                "weekend" => kept[5..].fill(true),
+                // A comma at the end separates nothing.
+                "" if kept.contains(&true) => {}
+                "" => return fail("Empty day filter after '#'"),
+                _ => {
+                    let known = |day: &&str| **day == lower || day[..3] == lower;
+                    match NAMES.iter().position(known) {
+                        Some(day) => kept[day] = true,
+                        None => return fail(format!("Invalid day name: {}", shown(name))),
+                    }
+                }
+            }
+        }
+        Ok(Self { kept })
+    }
+
+    /// Whether a clock reading is on one of the days.
+    pub(super) fn keeps(&self, local: i64, unit: TimestampUnit) -> bool {
+        let weekday = (local.div_euclid(unit.per_day()) + 3).rem_euclid(7);
+        self.kept[weekday as usize]
+    }
+}

@@ -1,0 +1,137 @@
+//! Interval texts and what they mean.
+
+use super::*;
+use crate::timestamp::{iso_text, parse};
+
+const MICROS: TimestampUnit = TimestampUnit::Micros;
+
+fn spans(text: &str) -> Vec<(String, String)> {
+    let now = parse("2024-05-17T13:45:56", MICROS).unwrap();
+    let short = |value| iso_text(value, MICROS).trim_end_matches(":00.000000Z").to_owned();
+    parse_interval(text, MICROS, now)
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .into_iter()
+        .map(|(lo, hi)| (short(lo), short(hi)))
+        .collect()
+}
+
+fn check(text: &str, expected: &[(&str, &str)]) {
+    let expected: Vec<(String, String)> =
+        expected.iter().map(|(lo, hi)| ((*lo).into(), (*hi).into())).collect();
+    assert_eq!(spans(text), expected, "{text}");
+}
+
+#[test]
+fn prefixes_and_durations() {
+    check("2024", &[("2024-01-01T00:00", "2025-01-01T00:00")]);
+    check("2024-01-01T12", &[("2024-01-01T12:00", "2024-01-01T13:00")]);
+    check("2024-01;1h", &[("2024-01-01T00:00", "2024-01-01T01:00")]);
+    check("2024-01-01;12h30m", &[("2024-01-01T00:00", "2024-01-01T12:30")]);
+    check("2024-01-01;", &[]);
+    check("2024-01-31;1M", &[("2024-01-31T00:00", "2024-02-29T00:00")]);
+}
+
+#[test]
+fn repetition() {
+    check(
+        "2024-01-01;1d;7d;3",
+        &[
+            ("2024-01-01T00:00", "2024-01-02T00:00"),
+            ("2024-01-08T00:00", "2024-01-09T00:00"),
+            ("2024-01-15T00:00", "2024-01-16T00:00"),
+        ],
+    );
+    check(
+        "2024-01-08T00:00:00;1d;-7d;2",
+        &[("2024-01-01T00:00", "2024-01-02T00:00"), ("2024-01-08T00:00", "2024-01-09T00:00")],
+    );
+}
+
+#[test]
+fn brackets() {
+    check("2024-01-[1..5]", &[("2024-01-01T00:00", "2024-01-06T00:00")]);
+    check(
+        "2024-[01,03]",
+        &[("2024-01-01T00:00", "2024-02-01T00:00"), ("2024-03-01T00:00", "2024-04-01T00:00")],
+    );
+    check(
+        "[2024-01-01,2024-03]",
+        &[("2024-01-01T00:00", "2024-01-02T00:00"), ("2024-03-01T00:00", "2024-04-01T00:00")],
+    );
+    check(
+        "[2024-01-01;1h,2024-03-01]",
+        &[("2024-01-01T00:00", "2024-01-01T01:00"), ("2024-03-01T00:00", "2024-03-02T00:00")],
+    );
+    check(
+        "2024-01-05T[09:30,12:00];1h",
+        &[("2024-01-05T09:30", "2024-01-05T10:30"), ("2024-01-05T12:00", "2024-01-05T13:00")],
+    );
+    check("2024-01-01T[00:00,12:30];13h", &[("2024-01-01T00:00", "2024-01-02T01:30")]);
+}
+
+#[test]
+fn weeks_zones_filters_variables() {
+    check("2024-W[01..02]", &[("2024-01-01T00:00", "2024-01-15T00:00")]);
+    check(
+        "2024-W01-[1,5]",
+        &[("2024-01-01T00:00", "2024-01-02T00:00"), ("2024-01-05T00:00", "2024-01-06T00:00")],
+    );
+    check("2024-01-01T13:30@Europe/Berlin;1h", &[("2024-01-01T12:30", "2024-01-01T13:30")]);
+    check("2024-01-01T13:30@+01:00", &[("2024-01-01T12:30", "2024-01-01T12:31")]);
+    check(
+        "2024-01-[01..08]#workday",
+        &[("2024-01-01T00:00", "2024-01-06T00:00"), ("2024-01-08T00:00", "2024-01-09T00:00")],
+    );
+    check("2024-01-[01..08]#Sat", &[("2024-01-06T00:00", "2024-01-07T00:00")]);
+    check("$today", &[("2024-05-17T00:00", "2024-05-18T00:00")]);
+    check("$today + 1bd", &[("2024-05-20T00:00", "2024-05-21T00:00")]);
+    check("[$today - 2d..$today]", &[("2024-05-15T00:00", "2024-05-18T00:00")]);
+    check(
+        "[$today-1d..$today]T09:00;1h",
+        &[("2024-05-16T09:00", "2024-05-16T10:00"), ("2024-05-17T09:00", "2024-05-17T10:00")],
+    );
+    check(
+        "[$yesterday..$today]T09:30@Asia/Tokyo",
+        &[("2024-05-16T00:30", "2024-05-16T00:31"), ("2024-05-17T00:30", "2024-05-17T00:31")],
+    );
+    check(
+        "[$today..$today+1bd]T09:30;1m",
+        &[("2024-05-17T09:30", "2024-05-17T09:31"), ("2024-05-20T09:30", "2024-05-20T09:31")],
+    );
+    check("$now-2h30m", &[("2024-05-17T11:15:56.000000Z", "2024-05-17T11:15:56.000001Z")]);
+    check("$todayT09:30;1h", &[("2024-05-17T09:30", "2024-05-17T10:30")]);
+    assert_eq!(spans("[2024-01]#workday").len(), 5);
+}
+
+#[test]
+fn months_and_years_have_a_time_on_each_day() {
+    assert_eq!(spans("[2026-02]T06:00;2h").len(), 28);
+    assert_eq!(spans("2024T06:00;2h").len(), 366);
+    assert_eq!(spans("2026-[01..03]T08:00").len(), 31 + 28 + 31);
+    assert_eq!(spans("[2024-01]T09:00#workday;1h").len(), 23);
+    assert_eq!(spans("[2024-12]T09:00;1h").last().unwrap().0, "2024-12-31T09:00");
+    check(
+        "[2026-05-01@Asia/Tokyo,2026-05-02@UTC]T09:00",
+        &[("2026-05-01T00:00", "2026-05-01T00:01"), ("2026-05-02T09:00", "2026-05-02T09:01")],
+    );
+    check("[2024-01-05#Fri,2024-01-06#wd]T09:00;1h", &[("2024-01-05T09:00", "2024-01-05T10:00")]);
+}
+
+#[test]
+fn errors_have_the_references_words() {
+    for (text, message) in [
+        ("2024-1-1", "Invalid date: 2024-1-1"),
+        ("2024-13", "Invalid date: 2024-13"),
+        ("2024-01-08;-1d", "Expected number before unit '-'"),
+        ("2024-01-01;1d;7d", "Invalid interval format: 2024-01-01;1d;7d"),
+        ("2024-01-[01,05", "Unclosed '[' in interval"),
+        ("2024-01-[05..01]", "Range must be ascending: 5..1"),
+        ("2024-01-[]", "Empty bracket expansion"),
+        ("2024-01-01#Foo", "Invalid day name: Foo"),
+        ("2024-01-01@Nowhere/City", "invalid timezone: Nowhere/City"),
+        ("$tomorow", "Unknown date variable: $tomorow"),
+        ("[2024-13]T09:00;1h", "Invalid date: 2024-13T09:00"),
+    ] {
+        assert_eq!(parse_interval(text, MICROS, 0).unwrap_err().message, message, "{text}");
+    }
+}

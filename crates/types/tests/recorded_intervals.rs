@@ -1,0 +1,70 @@
+//! Interval texts as a QuestDB read them, recorded by `npm run tick-differential`: the same times
+//! here, in both units, and the same refusals, apart from what is decided otherwise.
+
+use serde::Deserialize;
+use tidemark_types::TimestampUnit;
+use tidemark_types::interval::parse_interval;
+
+const RECORDED: &str = include_str!("../../../test/correctness/ticks/recorded.jsonl");
+
+/// EXPLAIN, which answered, shows no more intervals of a text.
+const SHOWN: usize = 1_000;
+
+#[derive(Deserialize)]
+struct Recorded {
+    text: String,
+    /// The first start, then lengths and gaps in turn; none for a refusal.
+    peer: Option<Vec<i64>>,
+    #[serde(default)]
+    ours: Option<Option<Vec<i64>>>,
+    /// Why ours is another.
+    why: Option<String>,
+    /// When it was asked, where that matters.
+    #[serde(default)]
+    now: i64,
+}
+
+fn read(case: &Recorded, unit: TimestampUnit) -> Option<Vec<i64>> {
+    let found = parse_interval(&case.text, unit, case.now).ok()?;
+    let mut at = 0;
+    let bounds = found.into_iter().take(SHOWN).flat_map(|(lo, hi)| [lo, hi]);
+    Some(
+        bounds
+            .map(|bound| {
+                let step = bound - at;
+                at = bound;
+                step
+            })
+            .collect(),
+    )
+}
+
+/// Whether a text says less than a microsecond somewhere, or a time of day that is now.
+fn is_fine(text: &str) -> bool {
+    let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
+    let fraction = text.match_indices('.').any(|(at, _)| digits(&text[at + 1..]) > 6);
+    let before = |at: usize| text[..at].ends_with(|c: char| c.is_ascii_digit());
+    let nanos = text.match_indices('n').any(|(at, _)| before(at));
+    let instants = ['Z', ' ', '+', '$'].iter().any(|mark| text.contains(*mark));
+    fraction || nanos || instants
+}
+
+#[test]
+fn texts_mean_what_was_recorded() {
+    let cases: Vec<Recorded> =
+        RECORDED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(cases.len() > 3_000, "{}", cases.len());
+    for case in &cases {
+        let expected = match &case.why {
+            Some(_) => case.ours.clone().flatten(),
+            None => case.peer.clone(),
+        };
+        let micros = read(case, TimestampUnit::Micros);
+        assert_eq!(micros, expected, "{}", case.text);
+        if !is_fine(&case.text) {
+            let nanos = read(case, TimestampUnit::Nanos);
+            let scaled = expected.map(|steps| steps.iter().map(|step| step * 1_000).collect());
+            assert_eq!(nanos, scaled, "{} in nanoseconds", case.text);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+/** What an interval expression means: asked of a server by EXPLAIN, compared, written compactly. */
+
+/** Half-open intervals in the unit of the column, or the message of a refusal. */
+export type TickAnswer =
+  | { readonly intervals: readonly (readonly [lo: bigint, hi: bigint])[]; readonly now: bigint }
+  | { readonly refused: string };
+
+/** Asks over HTTP; the body of the answer. */
+export type Ask = (sql: string) => Promise<unknown>;
+
+/** EXPLAIN shows no more intervals than these. */
+const SHOWN = 1_000;
+
+interface Body {
+  readonly error?: string;
+  readonly dataset?: readonly (readonly [string])[];
+}
+
+/** A quoted text of SQL. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A time as EXPLAIN writes it, in the unit that its digits say. */
+function instantOf(text: string): bigint {
+  const [, year = '', rest = '', fraction = ''] = /^(-?\d+)(-.*)\.(\d+)Z$/.exec(text) ?? [];
+  const sign = year.startsWith('-') ? '-' : '+';
+  const years = `${sign}${year.replace('-', '').padStart(6, '0')}`;
+  const millis = Date.parse(`${year.length === 4 ? year : years}${rest}Z`);
+  if (Number.isNaN(millis)) {
+    // `MIN`, and what the peer makes of dates out of its calendar.
+    return -(2n ** 63n);
+  }
+  return BigInt(millis / 1000) * 10n ** BigInt(fraction.length) + BigInt(fraction);
+}
+
+const ENTITIES: readonly (readonly [string, string])[] = [
+  ['&nbsp;', ' '],
+  ['&quot;', '"'],
+  ['&gt;', '>'],
+  ['&lt;', '<'],
+  ['&amp;', '&'],
+];
+
+/** The intervals of each scan of a plan, in its order; both ends of a pair belong to it. */
+function scansOf(body: Body): (readonly [bigint, bigint])[][] {
+  const lines = (body.dataset ?? []).map(([line]) =>
+    ENTITIES.reduce((text, [entity, plain]) => text.replaceAll(entity, plain), line),
+  );
+  const lists = lines.flatMap((line) => {
+    const list = /intervals[:=] ?\[(.*)\]/.exec(line)?.[1];
+    return list === undefined ? [] : [list];
+  });
+  return lists.map((list) =>
+    [...list.matchAll(/\("?([^",()]+)"?,"?([^",()]+)"?\)/g)].map(
+      ([, lo = '', hi = '']) => [instantOf(lo), instantOf(hi) + 1n] as const,
+    ),
+  );
+}
+
+/** Sorted, those that touch joined, those without length left out. */
+function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [bigint, bigint])[] {
+  const sorted = intervals
+    .filter(([lo, hi]) => lo < hi)
+    .toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)));
+  const found: [bigint, bigint][] = [];
+  for (const [lo, hi] of sorted) {
+    const last = found.at(-1);
+    if (last !== undefined && lo <= last[1]) {
+      last[1] = hi > last[1] ? hi : last[1];
+    } else {
+      found.push([lo, hi]);
+    }
+  }
+  return found;
+}
+
+/**
+ * What a server reads from an expression over a table's designated timestamp. The same statement
+ * asks for the time it is, so that a relative text has an exact meaning.
+ */
+export async function answerOf(ask: Ask, table: string, text: string): Promise<TickAnswer> {
+  const scan = (tick: string): string => `SELECT * FROM ${table} WHERE ts IN ${quoted(tick)}`;
+  const body = (await ask(`EXPLAIN ${scan('$now')} UNION ALL ${scan(text)}`)) as Body;
+  if (body.error !== undefined) {
+    return { refused: body.error };
+  }
+  // A scan that is known to find nothing is not in the plan.
+  const [clock, intervals = []] = scansOf(body);
+  const now = clock?.[0]?.[0];
+  if (now === undefined) {
+    throw new Error(`no time in the plan of ${text}: ${JSON.stringify(body)}`);
+  }
+  return { intervals: merged(intervals).slice(0, SHOWN), now };
+}
+
+/** Whether two answers mean the same, each at its own time. */
+export function agree(one: TickAnswer, other: TickAnswer): boolean {
+  if ('refused' in one || 'refused' in other) {
+    return 'refused' in one && 'refused' in other;
+  }
+  const same = (a: bigint, b: bigint): boolean => a === b || a - one.now === b - other.now;
+  return (
+    one.intervals.length === other.intervals.length &&
+    one.intervals.every(([lo, hi], index) => {
+      const [otherLo, otherHi] = other.intervals[index] ?? [lo + 1n, hi];
+      return same(lo, otherLo) && same(hi, otherHi);
+    })
+  );
+}
+
+/** As a person reads it. */
+export function shown(answer: TickAnswer): string {
+  if ('refused' in answer) {
+    return `refused: ${answer.refused}`;
+  }
+  const time = (value: bigint): string => {
+    const digits = value > 10n ** 17n ? 9 : 6;
+    const scale = 10n ** BigInt(digits - 3);
+    const rest = ((value % scale) + scale) % scale;
+    const millis = Number((value - rest) / scale);
+    const date = new Date(millis);
+    const whole = Number.isNaN(date.getTime()) ? `${String(millis)} ms` : date.toISOString();
+    return rest === 0n ? whole.replace(/(T00:00:00|:00)?\.000Z$/, '') : `${whole}+${String(rest)}`;
+  };
+  const list = answer.intervals.slice(0, 4).map(([lo, hi]) => `${time(lo)}/${time(hi)}`);
+  return `${answer.intervals.length}: ${list.join(' ')}`;
+}

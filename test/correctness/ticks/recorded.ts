@@ -1,0 +1,81 @@
+/** The recorded answers of a QuestDB, and how ours differ on purpose. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { agree, type TickAnswer } from './answers.js';
+import { decidedBy } from './differences.js';
+import { isRelative } from './expressions.js';
+
+export const RECORDED = join(
+  import.meta.dirname,
+  '../../../..',
+  'test/correctness/ticks/recorded.jsonl',
+);
+
+/** `null` for a refusal; else the first start, then lengths and gaps in turn, in microseconds. */
+export type Flat = readonly number[] | null;
+
+/** One expression. */
+export interface Recorded {
+  readonly text: string;
+  /** What the peer answered. */
+  readonly peer: Flat;
+  /** What is answered here, where it is something else on purpose, and the name of that purpose. */
+  readonly ours?: Flat;
+  readonly why?: string;
+  /** When it was asked, for a text that depends on it. */
+  readonly now?: number;
+}
+
+function flat(answer: TickAnswer, shift: bigint): Flat {
+  if ('refused' in answer) {
+    return null;
+  }
+  const numbers: number[] = [];
+  let at = 0n;
+  for (const bound of answer.intervals.flat()) {
+    // A time of our clock is written as one of the peer's.
+    const moved = bound % 60_000_000n === 0n ? bound : bound - shift;
+    numbers.push(Number(moved - at));
+    at = moved;
+  }
+  return numbers;
+}
+
+export function recordOf(
+  text: string,
+  [ours, peer]: readonly [TickAnswer, TickAnswer],
+  isSpoiled: boolean,
+): Recorded {
+  const isTimed = isRelative(text);
+  const theirNow = 'now' in peer ? peer.now : undefined;
+  const ourNow = 'now' in ours ? ours.now : undefined;
+  const now = theirNow ?? ourNow ?? 0n;
+  const shift = isTimed && ourNow !== undefined ? ourNow - now : 0n;
+  const line: Recorded = { text, peer: flat(peer, 0n) };
+  const timed = isTimed ? { now: Number(now) } : {};
+  if (agree(ours, peer)) {
+    return { ...line, ...timed };
+  }
+  const why = decidedBy({ text, isSpoiled, ours, peer }) ?? '';
+  return { ...line, ours: flat(ours, shift), why, ...timed };
+}
+
+/** The intervals of a line. */
+export function intervalsOf(numbers: readonly number[]): (readonly [lo: number, hi: number])[] {
+  const bounds: number[] = [];
+  let at = 0;
+  for (const number of numbers) {
+    at += number;
+    bounds.push(at);
+  }
+  return bounds.flatMap((lo, index) => {
+    const hi = bounds[index + 1];
+    return index % 2 === 0 && hi !== undefined ? [[lo, hi] as const] : [];
+  });
+}
+
+export function readRecorded(): readonly Recorded[] {
+  const lines = readFileSync(RECORDED, 'utf8').trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as Recorded);
+}
