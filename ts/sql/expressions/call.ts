@@ -126,7 +126,7 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (TRIMS.has(name) && p.take('FROM')) {
     list.unshift(callArgument(p, name, open));
   }
-  if (name === 'OVERLAY' && p.take('PLACING')) {
+  if ((name === 'OVERLAY' && p.take('PLACING')) || (name === 'EXTRACT' && p.take('FROM'))) {
     list.push(callArgument(p, name, open));
   }
   if (name === 'SUBSTRING' || name === 'OVERLAY') {

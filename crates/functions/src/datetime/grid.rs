@@ -76,15 +76,15 @@ pub(super) fn step(bound: &Bound<'_>) -> Result<Step, ResolveError> {
 pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
     let step = step(bound)?;
     let with_origin = bound.types.len() >= 3;
-    let offset = bound.arguments.get(3).and_then(Argument::text);
-    let offset = match offset {
+    let offset = match constant_text(bound, 3)? {
         None => 0,
         Some(text) => parse_shift(&text).ok_or_else(|| ResolveError::InvalidArgument {
             index: 3,
             message: format!("invalid offset: {text}"),
         })?,
     };
-    let zone = if bound.types.len() == 5 { zone_argument(bound, 4)? } else { None };
+    constant_text(bound, 4)?;
+    let zone = zone_argument(bound, 4)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         let (origin, origin_unit) = times(call, if with_origin { 2 } else { 1 })?;
@@ -99,6 +99,17 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
             step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)
         }))
     }))
+}
+
+/// A text that must not vary by row; `None` where it is left out or null.
+fn constant_text(bound: &Bound<'_>, index: usize) -> Result<Option<String>, ResolveError> {
+    match bound.arguments.get(index) {
+        Some(argument) if argument.constant.is_none() => {
+            let message = "constant or bind variable expected".to_owned();
+            Err(ResolveError::InvalidArgument { index, message })
+        }
+        argument => Ok(argument.and_then(Argument::text).map(Into::into)),
+    }
 }
 
 pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {

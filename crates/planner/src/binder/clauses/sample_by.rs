@@ -185,6 +185,7 @@ impl Binder<'_> {
         zone: Option<Zone>,
     ) -> EngineResult<Option<i64>> {
         let Some(id) = id else { return Ok(None) };
+        self.demanded(id, SqlType::Varchar, ScalarValue::Utf8View(None))?;
         let Some(at) = self.instant(id, unit, "Invalid date")? else { return Ok(None) };
         let Some(zone) = zone else { return Ok(Some(at)) };
         let value = self.expression(id, &Scope::empty())?;
@@ -205,8 +206,9 @@ impl Binder<'_> {
         Ok((count, unit))
     }
 
-    fn text_of(&mut self, id: NodeId, message: &str) -> EngineResult<String> {
-        let value = self.expression(id, &Scope::empty())?;
+    fn text_of(&mut self, id: NodeId, stand_in: &str, message: &str) -> EngineResult<String> {
+        let stand_in = ScalarValue::Utf8View(Some(stand_in.to_owned()));
+        let value = self.demanded(id, SqlType::Varchar, stand_in)?;
         let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, self.tree.span(id))?;
         match value.constant.as_ref().and_then(constant::as_text) {
             Some(text) => Ok(text.to_owned()),
@@ -215,7 +217,7 @@ impl Binder<'_> {
     }
 
     fn zone(&mut self, id: NodeId) -> EngineResult<Zone> {
-        let text = self.text_of(id, "invalid timezone")?;
+        let text = self.text_of(id, "UTC", "invalid timezone")?;
         Zone::parse(&text).ok_or_else(|| {
             error::at(
                 ErrorCode::InvalidValue,
@@ -226,7 +228,7 @@ impl Binder<'_> {
     }
 
     fn offset(&mut self, id: NodeId) -> EngineResult<i64> {
-        let text = self.text_of(id, "invalid offset")?;
+        let text = self.text_of(id, "00:00", "invalid offset")?;
         parse_shift(&text).map(|seconds| seconds * MICROS_PER_SECOND).ok_or_else(|| {
             error::at(
                 ErrorCode::InvalidValue,
@@ -342,7 +344,8 @@ impl Binder<'_> {
                 FillValue::Linear
             }
             Fill::Constant { value } => {
-                let typed = self.expression(*value, &Scope::empty())?;
+                let nothing = ScalarValue::try_from(&sql_type.arrow_type()).map_err(error::plan)?;
+                let typed = self.demanded(*value, sql_type, nothing)?;
                 FillValue::Constant(self.fill_constant(typed, sql_type)?)
             }
         })

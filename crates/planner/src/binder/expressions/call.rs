@@ -10,8 +10,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_functions::{
-    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, reads_time,
-    resolve_aggregate, resolve_json,
+    CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, reads_time, resolve_aggregate,
+    resolve_json,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -100,9 +100,11 @@ impl Binder<'_> {
         to: SqlType,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
-        let arguments = self.expressions(&call.arguments, scope)?;
-        let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
-        let resolved = resolve_json(&described, to)
+        let mut arguments = self.expressions(&call.arguments, scope)?;
+        self.settle_constants(&mut arguments, |described| {
+            resolve_json(described, to).map(|resolved| resolved.argument_types)
+        })?;
+        let resolved = with_stand_ins(&arguments, |described| resolve_json(described, to))
             .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
         self.resolved_call(resolved, arguments, call.name.span)
     }

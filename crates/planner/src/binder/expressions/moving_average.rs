@@ -110,9 +110,13 @@ impl Binder<'_> {
         let at = call.name.span;
         let mut arguments = self.expressions(&call.arguments, scope)?.into_iter();
         let (value, kind, number) = (arguments.next(), arguments.next(), arguments.next());
-        let (Some(value), Some(kind), Some(number)) = (value, kind, number) else {
+        let (Some(value), Some(_), Some(_)) = (value, kind, number) else {
             return Err(refused("number of arguments expected: 3 or 4", at));
         };
+        let period = ScalarValue::Utf8View(Some("period".to_owned()));
+        let kind = self.demanded(call.arguments[1], SqlType::Varchar, period)?;
+        let half = ScalarValue::Float64(Some(0.5));
+        let number = self.demanded(call.arguments[2], SqlType::Double, half)?;
         let value = self.cast(value, SqlType::Double, CastMode::Implicit, at)?;
         let volume = match arguments.next() {
             Some(volume) => self.cast(volume, SqlType::Double, CastMode::Implicit, at)?,

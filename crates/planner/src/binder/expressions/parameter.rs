@@ -5,9 +5,10 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{Node, NodeId, Span};
-use tidemark_functions::CastMode;
+use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, SqlType};
 
+use crate::binder::expressions::constant;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -36,13 +37,16 @@ impl Binder<'_> {
 
     /// The same expression; if it is a parameter whose type is open, as one of this type.
     pub(crate) fn settled(&mut self, typed: Typed, wanted: SqlType) -> EngineResult<Typed> {
-        match typed.parameter {
-            Some(index) => {
-                let settled = self.parameters.settle(index, wanted);
-                self.parameter_of_type(index, settled)
-            }
-            None => Ok(typed),
-        }
+        let Some(index) = typed.parameter else { return Ok(typed) };
+        let Expr::Negative(inner) = typed.expr else {
+            let settled = self.parameters.settle(index, wanted);
+            return self.parameter_of_type(index, settled);
+        };
+        let is_number =
+            wanted.is_integer() || wanted.is_floating() || matches!(wanted, SqlType::Decimal(..));
+        let wanted = if is_number { wanted } else { SqlType::Double };
+        let operand = self.settled(Typed { expr: *inner, ..typed }, wanted)?;
+        self.prefix_operator(UnaryOp::Minus, operand, Span::default())
     }
 
     /// The parameter that a node is, or that is the value of its variable.
@@ -95,6 +99,11 @@ impl Binder<'_> {
             constant: Some(scalar),
             parameter: None,
         };
+        let literal = if is_epoch(&literal, sql_type) {
+            self.cast(literal, SqlType::Long, CastMode::Insert, Span::default())?
+        } else {
+            literal
+        };
         let is_text = literal.sql_type.is_text();
         match self.cast(literal.clone(), sql_type, CastMode::Insert, Span::default()) {
             // Not converted by itself: as if it had come as text.
@@ -106,6 +115,17 @@ impl Binder<'_> {
             outcome => outcome,
         }
     }
+}
+
+/// Whether a text is a number of microseconds, or of the smallest units of another type of time:
+/// clients that declare no types send numbers as text. A year alone is none.
+pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
+    const LEAST_DIGITS: usize = 10;
+    let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;
+    let digits = text.constant.as_ref().and_then(constant::as_text).filter(|_| is_time);
+    digits.is_some_and(|digits| {
+        digits.len() >= LEAST_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// The value as a constant of its own type; a null is one of text.

@@ -5,13 +5,15 @@
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::Expr;
+use tidemark_ast::NodeId;
 use tidemark_functions::{Argument, ResolveError};
 use tidemark_types::{EngineResult, SqlType};
 
+use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed};
 
 /// What some function takes in the place of such an argument.
-fn stand_ins() -> [ScalarValue; 8] {
+fn stand_ins() -> [ScalarValue; 9] {
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
     [
         text("hour"),
@@ -19,6 +21,7 @@ fn stand_ins() -> [ScalarValue; 8] {
         text("$.a"),
         text(","),
         text("UTC"),
+        text("00:00"),
         text("hex"),
         ScalarValue::Float64(Some(0.5)),
         ScalarValue::Int32(Some(1)),
@@ -71,6 +74,21 @@ fn resolve_with<R>(
 }
 
 impl Binder<'_> {
+    /// The value of an expression that a clause must know, as a constant of a type. While the
+    /// statement is only described, a parameter in it has none: then the stand-in, which the
+    /// clause takes.
+    pub(crate) fn demanded(
+        &mut self,
+        id: NodeId,
+        wanted: SqlType,
+        stand_in: ScalarValue,
+    ) -> EngineResult<Typed> {
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.settled(value, wanted)?;
+        let is_described = self.context.parameter_values.is_none() && is_unbound(&value);
+        Ok(if is_described { Typed::literal(stand_in, wanted) } else { value })
+    }
+
     /// Gives parameters whose type is open their values, where a call is refused without them;
     /// `types` resolves it, and says what it takes.
     pub(crate) fn settle_constants(

@@ -8,6 +8,7 @@ use tidemark_functions::CastMode;
 use tidemark_storage::TimeRange;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, TimestampUnit};
 
+use crate::binder::expressions::parameter::is_epoch;
 use crate::binder::expressions::typing::is_comparison;
 use crate::binder::expressions::{constant, predicate as logic};
 use crate::binder::state::scope::{Relation, Scope};
@@ -236,7 +237,13 @@ impl Binder<'_> {
         }
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
+        let is_open = value.parameter.is_some();
         let value = self.settled(value, SqlType::Varchar)?;
+        let value = if is_open && is_epoch(&value, unit) {
+            self.cast(value, SqlType::Long, CastMode::Explicit, position)?
+        } else {
+            value
+        };
         match value.sql_type {
             SqlType::Int | SqlType::Long | SqlType::Short | SqlType::Byte => {
                 Ok(value.constant.as_ref().and_then(constant::as_i64))

@@ -185,7 +185,19 @@ impl Binder<'_> {
                 | BinaryOperator::Matches
                 | BinaryOperator::NotMatches
         );
-        self.settled(typed, if pattern { SqlType::Varchar } else { other.sql_type })
+        let network = matches!(
+            operator,
+            BinaryOperator::ContainedBy
+                | BinaryOperator::ContainedByOrEqual
+                | BinaryOperator::Contains
+                | BinaryOperator::ContainsOrEqual
+        );
+        let wanted = match (operator, other.sql_type) {
+            _ if pattern || network => SqlType::Varchar,
+            (BinaryOperator::Add | BinaryOperator::Subtract, SqlType::Ipv4) => SqlType::Long,
+            (_, other) => other,
+        };
+        self.settled(typed, wanted)
     }
 
     /// `operator operand`.
@@ -195,6 +207,12 @@ impl Binder<'_> {
         operand: Typed,
         position: Span,
     ) -> EngineResult<Typed> {
+        // `-$1` is a number of the type that its use asks for.
+        if matches!(operator, UnaryOp::Minus)
+            && operand.parameter.is_some_and(|index| !self.parameters.is_interval(index))
+        {
+            return Ok(Typed { expr: Expr::Negative(Box::new(operand.expr)), ..operand });
+        }
         let operand = self.settled(operand, SqlType::Double)?;
         let (build, wanted, returns) = resolve_unary(operator, &operand.argument())
             .map_err(|error| located(error, position))?;
@@ -215,10 +233,18 @@ impl Binder<'_> {
         self.settle_constants(&mut arguments, |described| {
             resolve_scalar(name, described).map(|resolved| resolved.argument_types)
         })?;
-        let resolve = |arguments: &[Typed]| {
+        let resolved_for = |arguments: &[Typed]| {
             with_stand_ins(arguments, |described| resolve_scalar(name, described))
-                .map_err(|error| located_call(error, position, spans))
         };
+        let resolve = |arguments: &[Typed]| {
+            resolved_for(arguments).map_err(|error| located_call(error, position, spans))
+        };
+        if matches!(resolved_for(&arguments), Err(ResolveError::NoOverload { .. })) {
+            let narrow = self.narrowed(arguments.clone())?;
+            if resolved_for(&narrow).is_ok() {
+                arguments = narrow;
+            }
+        }
         let mut resolved = resolve(&arguments)?;
         let wants = |index: usize, resolved: &ResolvedScalar| {
             resolved.argument_types.get(index).copied().unwrap_or(SqlType::Null)
@@ -244,6 +270,25 @@ impl Binder<'_> {
             _ => resolved,
         };
         self.resolved_call(resolved, arguments, position)
+    }
+
+    /// Numbers of eight bytes that are constants or parameters as INTs: drivers declare every whole
+    /// number so.
+    fn narrowed(&mut self, arguments: Vec<Typed>) -> EngineResult<Vec<Typed>> {
+        let narrow = |argument: Typed| {
+            let unsigned = match &argument.expr {
+                Expr::Negative(operand) => operand.as_ref(),
+                expr => expr,
+            };
+            let is_placeholder = matches!(unsigned, Expr::Placeholder(_));
+            let number = argument.constant.as_ref().and_then(constant::as_i64);
+            let fits = number.is_some_and(|number| i32::try_from(number).is_ok());
+            if argument.sql_type != SqlType::Long || !(is_placeholder || fits) {
+                return Ok(argument);
+            }
+            self.cast(argument, SqlType::Int, CastMode::Explicit, Span::default())
+        };
+        arguments.into_iter().map(narrow).collect()
     }
 
     /// The call of a function that was resolved for these arguments.

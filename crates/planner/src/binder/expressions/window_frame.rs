@@ -153,7 +153,7 @@ impl Binder<'_> {
         unit: Option<SqlType>,
     ) -> EngineResult<ScalarValue> {
         let position = self.tree.span(id);
-        let value = self.constant(id)?;
+        let value = self.demanded(id, SqlType::Long, ScalarValue::Int64(Some(1)))?.constant;
         // PostgreSQL writes '5' MINUTE.
         let value = match (self.node(id)?, word) {
             (Node::String { value }, Some(_)) => value.trim().parse().ok(),

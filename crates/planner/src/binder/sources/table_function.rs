@@ -227,7 +227,7 @@ impl Binder<'_> {
 
     fn double_argument(&mut self, id: NodeId) -> EngineResult<f64> {
         let position = self.tree.span(id);
-        let value = self.expression(id, &Scope::empty())?;
+        let value = self.demanded(id, SqlType::Double, ScalarValue::Float64(Some(1.0)))?;
         let value = self.cast(value, SqlType::Double, CastMode::Explicit, position)?;
         match value.constant {
             Some(ScalarValue::Float64(Some(number))) => Ok(number),
