@@ -80,6 +80,14 @@ real('a type that does not last is widened, and nothing becomes null', async (t)
   }
 });
 
+real('a form that a wider type does not know widens it once more', async (t) => {
+  const lines = Array.from({ length: 2000 }, (_, at) => `${at}L,x${at}`);
+  const answer = await send('name=suffixes', ['v,w', ...lines, '1.5,y', ''].join('\n'));
+  t.deepEqual([typesOf(answer)[0], errorsOf(answer)], ['VARCHAR', [0, 0]]);
+  t.is(answer.warnings?.length, 2);
+  t.deepEqual(await rows(server, 'SELECT first(v), last(v) FROM suffixes'), [['0L', '1.5']]);
+});
+
 real('who says what becomes of bad values, or the type, has said it', async (t) => {
   const skipped = await send('name=said&overwrite=true&atomicity=skipCol', after(['1.5']));
   t.deepEqual([typesOf(skipped)[0], errorsOf(skipped)], ['INT', [1, 0]]);
@@ -249,6 +257,7 @@ real('JSON: lines, an array, rows without names', async (t) => {
 });
 
 real('JSON that is damaged leaves nothing', async (t) => {
+  const keys = Array.from({ length: 10_001 }, (_, at) => [`k${at}`, at]);
   for (const [text, status] of [
     ['{"a":1}\n{"a":2', /ends within row 2/],
     ['[{"a":1},{"a":2}', /ends within row 3, or its array is not closed/],
@@ -256,6 +265,7 @@ real('JSON that is damaged leaves nothing', async (t) => {
     ['{"a":1} oops {"a":2}', /'oops' between the rows/],
     ['{"a":1}\n[1]\n', /objects and arrays/],
     ['[[]]', /no columns/],
+    [`[${JSON.stringify(Object.fromEntries(keys))}]`, /more than 10000 columns/],
   ] as const) {
     t.regex((await send('name=broken_json', text)).status, status, text);
   }

@@ -165,13 +165,17 @@ function formsOf(text: string): Part[] {
   return [...dated, ...timed].filter((form) => isAll(text, form));
 }
 
+/** How dates begin, which rules most columns out. */
+const BEGINNING =
+  /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
+
 /** Longer texts are no dates. */
 const LONGEST_DATE = 64;
 
 /** The pattern that all texts follow, or those that they all follow and that differ. */
 export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDates | null {
   const [first = ''] = texts;
-  if (!/^(?:[A-Za-z]{3}|\d)/.test(first) || first.length > LONGEST_DATE || !/\d/.test(first)) {
+  if (first.length > LONGEST_DATE || !BEGINNING.test(first)) {
     return null;
   }
   const forms = formsOf(first).filter(({ source }) => {

@@ -277,7 +277,7 @@ class ImportRun {
       const spool = new Spool(this.#request.spoolDirectory);
       try {
         await this.#write(text.chunks, part.reread === undefined ? spool : null);
-        await this.#widen(spec, reopen);
+        await this.#settle(spec, reopen);
       } finally {
         await spool.close();
       }
@@ -311,17 +311,29 @@ class ImportRun {
     }
   }
 
-  /** Reads the first text again where it does not have the types that its beginning has. */
-  async #widen(spec: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
-    const report = await this.#appender?.nextText(spec.csv);
-    if (report === undefined || report.widened.every((widened) => widened === null)) {
-      this.#firstReport = report ?? null;
-      return;
+  /**
+   * Reads the first text again where it does not have the types that its beginning has, until they
+   * hold: a wider type may not know a form of the narrower one (`5L`), so twice need not do.
+   */
+  async #settle(first: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
+    for (let spec = first; ;) {
+      const report = await this.#appender?.nextText(spec.csv);
+      if (report === undefined || report.widened.every((widened) => widened === null)) {
+        this.#firstReport = report ?? null;
+        return;
+      }
+      await this.#appender?.abort();
+      spec = this.#widen(spec, report);
+      await this.#begin(spec);
+      await this.#write(await reopen());
     }
-    await this.#appender?.abort();
-    const columns = spec.csv.columns.map((column, at) => widerColumn(column, report.widened[at]));
+  }
+
+  /** The types that a text needs, and what is said of them. */
+  #widen(spec: AppenderSpec, { widened }: TextReport): AppenderSpec {
+    const columns = spec.csv.columns.map((column, at) => widerColumn(column, widened[at]));
     const warnings = spec.csv.columns.flatMap(({ name, type }, at) => {
-      const wider = report.widened[at] ?? null;
+      const wider = widened[at] ?? null;
       if (wider === null) {
         return [];
       }
@@ -339,8 +351,7 @@ class ImportRun {
       }));
       this.#table = { ...this.#table, columns: described };
     }
-    await this.#begin({ ...spec, csv: { ...spec.csv, columns } });
-    await this.#write(await reopen());
+    return { ...spec, csv: { ...spec.csv, columns } };
   }
 
   /** What was asked for is what is done, whatever others did to the table since. */

@@ -10,6 +10,8 @@ export type DecimalMark = ',' | '.';
 
 const INT_MAX = 2_147_483_647n;
 const LONG_MAX = 9_223_372_036_854_775_807n;
+/** Of a LONG. */
+const MOST_DIGITS = 19;
 const SPACES = "' \u2019\u00a0\u202f";
 
 /** No zeros in front: `030 1234` is no number. */
@@ -45,7 +47,11 @@ function typeOf(texts: readonly string[], mark: DecimalMark): NumberForm['type']
   if (texts.some((text) => text.includes(mark) || /e/i.test(text))) {
     return 'DOUBLE';
   }
-  const largest = texts.map((text) => BigInt(text.replaceAll(/\D/g, '')));
+  const digits = texts.map((text) => text.replaceAll(/\D/g, ''));
+  if (digits.some(({ length }) => length > MOST_DIGITS)) {
+    return 'DOUBLE';
+  }
+  const largest = digits.map(BigInt);
   if (largest.every((number) => number <= INT_MAX)) {
     return 'INT';
   }

@@ -781,6 +781,9 @@ mod tests {
         assert_eq!(cells(1), [square, Some((vec![1, 1], vec![5.0]))]);
     }
 
+    const FINE: &str = "2024-01-01T10:00:00.123456Z";
+    const FINEST: &str = "2024-01-01T10:00:00.123456789Z";
+
     #[test]
     fn guesses_widen_to_what_all_values_fit() {
         let long = "9999999999";
@@ -796,11 +799,14 @@ mod tests {
             (SqlType::Boolean, &["true", "FALSE", "maybe"], Some((SqlType::Varchar, 4, "maybe"))),
             (SqlType::Char, &["a", "b", "cd"], Some((SqlType::Varchar, 4, "cd"))),
             (SqlType::Timestamp, &["2024-01-01", "soon"], Some((SqlType::Varchar, 3, "soon"))),
+            (SqlType::Date, &["2024-01-01", "7"], Some((SqlType::Varchar, 3, "7"))),
+            (SqlType::Date, &["2024-01-01", FINE], Some((SqlType::Timestamp, 3, FINE))),
+            (SqlType::Date, &["2024-01-01", FINEST, FINE], Some((SqlType::TimestampNs, 3, FINEST))),
+            (SqlType::Timestamp, &[FINE, "2024-01-01", FINE], None),
         ] {
             let mut spec = spec(&[("a", guess), ("b", SqlType::Varchar)]);
             spec.columns[0].guessed = true;
-            let lines: String = values.iter().map(|value| format!("{value},x\n")).collect();
-            let text = format!("a,b\n{lines}");
+            let text = format!("a,b\n{},x\n", values.join(",x\n"));
             let mut batches = Vec::new();
             let mut sink = |batch: RecordBatch| {
                 batches.push(batch.num_rows());

@@ -1,5 +1,6 @@
 //! One column of a file: how its texts are read, and which type they need.
 
+use memchr::memchr;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::column::ColumnBuilder;
@@ -25,6 +26,7 @@ pub(crate) struct Input {
     sql_type: SqlType,
     /// The decimal mark of its numbers, where they are written for people.
     mark: Option<u8>,
+    has_pattern: bool,
 }
 
 impl Input {
@@ -46,6 +48,7 @@ impl Input {
             builder: ColumnBuilder::new(field, pattern)?,
             sql_type,
             mark: decimal_mark(field, pattern)?,
+            has_pattern: pattern.is_some(),
         })
     }
 
@@ -53,7 +56,7 @@ impl Input {
     /// that a guessed type would keep as it is; nothing was appended.
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8], digits: &mut Vec<u8>) -> EngineResult<bool> {
-        if self.guessed && !keeps(self.sql_type, text) {
+        if self.guessed && !keeps(self.sql_type, self.has_pattern, text) {
             return Ok(false);
         }
         match self.mark {
@@ -92,6 +95,8 @@ impl Input {
             self.sql_type = match self.sql_type {
                 SqlType::Int => SqlType::Long,
                 SqlType::Long => SqlType::Double,
+                SqlType::Date if !self.has_pattern => SqlType::Timestamp,
+                SqlType::Timestamp if !self.has_pattern => SqlType::TimestampNs,
                 _ => SqlType::Varchar,
             };
             let field = Field { name: String::new(), sql_type: self.sql_type };
@@ -129,9 +134,9 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
 }
 
 /// Whether a value of a guessed type tells all that its text does: zeros in front are part of a
-/// code, a plus sign before many digits of a telephone number.
-#[inline(always)]
-fn keeps(sql_type: SqlType, text: &[u8]) -> bool {
+/// code, a plus sign before many digits of a telephone number; a fraction may be too fine.
+#[inline]
+fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     match sql_type {
         SqlType::Int | SqlType::Long | SqlType::Double => match text {
             [b'0', b'0'..=b'9', ..] | [b'-' | b'+', ..] => is_quantity(text),
@@ -141,8 +146,19 @@ fn keeps(sql_type: SqlType, text: &[u8]) -> bool {
             text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false")
         }
         SqlType::Char => text.len() == 1,
+        SqlType::Date if !has_pattern => is_iso(text, 3),
+        SqlType::Timestamp if !has_pattern => is_iso(text, 6),
+        SqlType::TimestampNs if !has_pattern => is_iso(text, 9),
         _ => true,
     }
+}
+
+/// Whether an instant begins with a date, rather than being a number, and has so many digits of a
+/// second at most.
+fn is_iso(text: &[u8], most_digits: usize) -> bool {
+    let fraction = memchr(b'.', text).map_or(&[][..], |point| &text[point + 1..]);
+    let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.get(4) == Some(&b'-') && digits <= most_digits
 }
 
 #[cold]
@@ -155,5 +171,6 @@ fn is_quantity(text: &[u8]) -> bool {
         return true;
     }
     let is_code = digits.len() > 1 && digits[0] == b'0';
-    !is_code && !(plus && digits.len() >= PHONE_DIGITS)
+    let is_phone = plus && digits.len() >= PHONE_DIGITS;
+    !(is_code || is_phone)
 }

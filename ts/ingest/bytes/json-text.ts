@@ -18,6 +18,8 @@ export interface JsonText {
   readonly notes: () => readonly string[];
 }
 
+/** The most columns: each row has a cell for each of them. */
+const MOST_KEYS = 10_000;
 const SNIFFED_BYTES = 256;
 const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
 const CHUNK_CHARACTERS = 64 * 1024;
@@ -77,8 +79,9 @@ class Columns {
     }
     const isNamed = !Array.isArray(first);
     const keys = [...new Set(sample.flatMap((item) => Object.keys(item)))];
-    if (keys.length === 0) {
-      throw new ImportError('the JSON text has no columns');
+    if (keys.length === 0 || keys.length > MOST_KEYS) {
+      const most = keys.length === 0 ? 'no' : `more than ${MOST_KEYS}`;
+      throw new ImportError(`the JSON text has ${most} columns`);
     }
     this.names = isNamed ? keys : null;
     this.#known = new Set(keys);
@@ -90,10 +93,7 @@ class Columns {
 
   async *lines(sample: Item[], rest: Items): AsyncGenerator<Buffer> {
     let text = this.names === null ? '' : `${this.names.map(quoted).join(',')}\n`;
-    for (const item of sample.splice(0)) {
-      text += this.#line(item);
-    }
-    for await (const { item } of rest) {
+    for await (const item of both(sample.splice(0), rest)) {
       text += this.#line(item);
       if (text.length > CHUNK_CHARACTERS) {
         yield Buffer.from(text);
@@ -120,6 +120,13 @@ class Columns {
   notes(): readonly string[] {
     const keys = [...this.#unknown].map((key) => `'${key}'`).join(', ');
     return keys === '' ? [] : [`left out, because the first objects have no such keys: ${keys}`];
+  }
+}
+
+async function* both(first: readonly Item[], rest: Items): AsyncGenerator<Item> {
+  yield* first;
+  for await (const { item } of rest) {
+    yield item;
   }
 }
 
