@@ -40,8 +40,8 @@ export async function asCsv(
   return { content: json.content, json };
 }
 
-/** Rows, and how many characters each has. */
-type Items = AsyncGenerator<{ readonly item: Item; readonly size: number }>;
+/** The rows of each piece of the text: one by one they would cost a turn of the loop each. */
+type Items = AsyncGenerator<{ readonly items: readonly Item[]; readonly bytes: number }>;
 
 type Item = readonly unknown[] | Readonly<Record<string, unknown>>;
 
@@ -53,10 +53,12 @@ async function convert(items: Items, itemsMax: number): Promise<JsonText> {
     if (next.done === true) {
       break;
     }
-    sample.push(next.value.item);
-    bytes += next.value.size;
+    for (const item of next.value.items) {
+      sample.push(item);
+    }
+    ({ bytes } = next.value);
   }
-  const columns = new Columns(sample);
+  const columns = new Columns(sample.slice(0, itemsMax));
   return {
     content: columns.lines(sample, items),
     header: columns.names !== null,
@@ -93,11 +95,13 @@ class Columns {
 
   async *lines(sample: Item[], rest: Items): AsyncGenerator<Buffer> {
     let text = this.names === null ? '' : `${this.names.map(quoted).join(',')}\n`;
-    for await (const item of both(sample.splice(0), rest)) {
-      text += this.#line(item);
-      if (text.length > CHUNK_CHARACTERS) {
-        yield Buffer.from(text);
-        text = '';
+    for await (const items of both(sample.splice(0), rest)) {
+      for (const item of items) {
+        text += this.#line(item);
+        if (text.length > CHUNK_CHARACTERS) {
+          yield Buffer.from(text);
+          text = '';
+        }
       }
     }
     yield Buffer.from(text);
@@ -112,9 +116,12 @@ class Columns {
         this.#unknown.add(key);
       }
     }
-    const cells = [...this.#known].map((key) => cellOf(valueOf(item, key)));
+    let line = '';
+    for (const key of this.#known) {
+      line += `${cellOf(valueOf(item, key))},`;
+    }
     // A blank line would be no row.
-    return `${cells.length === 1 && cells[0] === '' ? '""' : cells.join(',')}\n`;
+    return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
   }
 
   notes(): readonly string[] {
@@ -123,10 +130,10 @@ class Columns {
   }
 }
 
-async function* both(first: readonly Item[], rest: Items): AsyncGenerator<Item> {
-  yield* first;
-  for await (const { item } of rest) {
-    yield item;
+async function* both(first: readonly Item[], rest: Items): AsyncGenerator<readonly Item[]> {
+  yield first;
+  for await (const { items } of rest) {
+    yield items;
   }
 }
 
@@ -159,7 +166,7 @@ function nestedText(value: object): string {
 }
 
 function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`;
+  return text.includes('"') ? `"${text.replaceAll('"', '""')}"` : `"${text}"`;
 }
 
 // ---- items ----
@@ -192,11 +199,14 @@ const CLOSE: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items {
   const splitter = new ItemSplitter();
   let number = 0;
+  let bytes = 0;
   for await (const chunk of content) {
-    for (const text of splitter.push(chunk)) {
+    const items = Array.from(splitter.push(chunk), (text) => {
       number += 1;
-      yield { item: parseItem(text, number), size: text.length };
-    }
+      return parseItem(text, number);
+    });
+    bytes += chunk.length;
+    yield { items, bytes };
   }
   if (isWhole) {
     splitter.finish(number);
