@@ -1,6 +1,7 @@
 /** Files into tables, as a person drops them. */
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
@@ -61,6 +62,45 @@ browserTest('a file is proposed, changed, imported and looked at', async (t) => 
     { page: 'import' },
   );
 });
+
+browserTest(
+  'what is guessed is said before and after, and compressed JSON goes as it is',
+  async (t) => {
+    await onPage(
+      t,
+      async (shown) => {
+        const { page } = shown;
+        const lines = Array.from({ length: 1200 }, (_, at) => `0${1000 + at};${at};1771150830`);
+        await choose(shown, 'codes.csv', `zip;n;at\n${lines.join('\n')}\n04321;1.5;1771150831\n`);
+        await page.getByLabel('Type of zip').waitFor();
+        t.regex(await page.locator('.near').innerText(), /zip is kept as text, because of '01000'/);
+        await page.locator('[data-action="import"]').click();
+        await page.getByRole('heading', { name: 'codes.csv is loaded' }).waitFor();
+        const report = await page.locator('.import-report').innerText();
+        t.regex(report, /'zip': kept as text/);
+        t.regex(report, /'at': read as seconds since 1970/);
+        t.regex(report, /'n': DOUBLE instead of INT, because of '1.5' in line 1202/);
+        t.deepEqual(await rows('SELECT zip, n, at FROM codes ORDER BY at DESC LIMIT 1'), [
+          ['04321', 1.5, '2026-02-15T10:20:31.000000Z'],
+        ]);
+        await page.getByRole('button', { name: 'Take it off the list' }).click();
+        const json = gzipSync('{"city":"Oslo","v":1}\n{"city":"Rome","v":2}\n');
+        const input = page.locator('input[type="file"]');
+        const file = { name: 'cities.json.gz', mimeType: 'application/gzip', buffer: json };
+        await input.setInputFiles(file);
+        await page.getByLabel('Type of city').waitFor();
+        t.true(await page.getByLabel('Name of city').isDisabled());
+        await page.locator('[data-action="import"]').click();
+        await page.getByRole('heading', { name: 'cities.json.gz is loaded' }).waitFor();
+        t.deepEqual(await rows("SELECT city, v FROM 'cities'"), [
+          ['Oslo', 1],
+          ['Rome', 2],
+        ]);
+      },
+      { page: 'import' },
+    );
+  },
+);
 
 browserTest('rows are appended to a table that is there, or replace it', async (t) => {
   await rows('CREATE TABLE known (city SYMBOL, v LONG)');

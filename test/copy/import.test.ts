@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 import test from 'ava';
 
@@ -244,4 +245,22 @@ test('two million rows go in, and out again as they were', async (t) => {
   const total = (MANY * (MANY - 1)) / 2;
   t.deepEqual(found?.slice(0, 3), [MANY, total, total / 2]);
   t.deepEqual((await unload(server, "COPY many TO 'many' WITH FORMAT PARQUET")).counts, [28]);
+});
+
+test('JSON and gzip are read, and a type that does not last is widened', async (t) => {
+  const values = Array.from({ length: 3000 }, (_, at) => (at === 2500 ? '1.5' : String(at)));
+  await put(server, 'wide.csv', `v,w\n${values.map((value) => `${value},x\n`).join('')}`);
+  const wide = await load(server, "COPY wide FROM 'wide.csv'");
+  t.deepEqual(wide.counts, [3000, 3000, 0]);
+  t.is(wide.message, "column 'v': DOUBLE instead of INT, because of '1.5' in line 2502");
+  const kept = await load(server, "COPY kept FROM 'wide.csv' WITH ON ERROR SKIP_ROW");
+  t.deepEqual(kept.counts, [3000, 2999, 1]);
+  const json = values.map((value) => `{"v":${value},"w":"x"}\n`).join('');
+  await writeFile(join(server.root, 'import', 'wide.ndjson.gz'), gzipSync(json));
+  const read = await load(server, "COPY wide_json FROM 'wide.ndjson.gz'");
+  t.deepEqual(read.counts, [3000, 3000, 0]);
+  t.deepEqual(
+    await rows(server, 'SELECT sum(v), count(w) FROM wide_json'),
+    await rows(server, 'SELECT sum(v), count(w) FROM wide'),
+  );
 });

@@ -13,6 +13,7 @@ interface Answer {
   readonly status: string;
   readonly rowsImported: number;
   readonly rowsRejected: number;
+  readonly warnings?: readonly string[];
   readonly columns: readonly { readonly name: string; readonly errors: number }[];
 }
 
@@ -73,6 +74,12 @@ real('a value that is not UTF-8 is an error of its column, not another value', a
   t.deepEqual(
     skipped.columns.map(({ errors }) => errors),
     [3, 0],
+  );
+  t.deepEqual(
+    skipped.warnings,
+    [2, 3, 4].map(
+      (line) => `line ${line}, field 1: not UTF-8: name the encoding of the text (encoding=)`,
+    ),
   );
   t.deepEqual(await rows(server, 'SELECT DISTINCT k FROM skipped'), [[null]]);
   const dropped = await send('name=dropped&forceHeader=true&atomicity=skipRow', data);

@@ -116,7 +116,8 @@ function read(csv: CsvTextSpec, text: string, table: FakeTable): TextReport {
   });
   table.rows.push(...rows);
   const rowsRejected = lines.length - rows.length;
-  return { rowsImported: rows.length, rowsRejected, columnErrors, badLines: [] };
+  const widened = csv.columns.map(() => null);
+  return { rowsImported: rows.length, rowsRejected, columnErrors, badLines: [], widened };
 }
 
 function created(spec: AppenderSpec, columns: readonly CsvColumnSpec[]): FakeTable {

@@ -22,10 +22,11 @@ test('texts longer than one character are never cut to CHAR', async (t) => {
   t.deepEqual(typesOf(answer), ['INT', 'VARCHAR']);
 });
 
-test('leading zeros are integers, null and addresses mixed with integers are text', async (t) => {
+test('leading zeros are text, null is no value, integers do not mix with addresses', async (t) => {
   for (const [content, type] of [
-    ['x,y\n007,a1\n008,b1\n', 'INT'],
-    ['x,y\nnull,a1\n1,b1\n', 'VARCHAR'],
+    ['x,y\n007,a1\n008,b1\n', 'VARCHAR'],
+    ['x,y\nnull,a1\n1,b1\n', 'INT'],
+    ['x,y\nnull,a1\nnull,b1\n', 'VARCHAR'],
     ['x,y\n1.2.3.4,a1\n5,b1\n', 'VARCHAR'],
     ['x,y\n1.2.3.4,a1\n5.6.7.8,b1\n', 'IPv4'],
     ['x,y\n5L,a1\n1,b1\n', 'LONG'],

@@ -686,9 +686,14 @@ export type CsvColumnSpec = {
    */
   readonly type: string;
   /**
-   * Pattern for DATE, TIMESTAMP and `TIMESTAMP_NS`; absent: ISO forms.
+   * Of DATE, TIMESTAMP and `TIMESTAMP_NS` how they are written (absent: ISO forms), of numbers
+   * their decimal mark.
    */
   readonly pattern?: string;
+  /**
+   * The type is a guess: a value that it does not hold asks for a wider one.
+   */
+  readonly guessed?: boolean;
 };
 
 export type AppendProgress = {
@@ -719,6 +724,26 @@ export type TextReport = {
    * The first bad lines: `line 4, field 3: bad syntax`.
    */
   readonly badLines: ReadonlyArray<string>;
+  /**
+   * Per column of the text the type it needs, where a guess was too narrow. When there is one,
+   * the text has to be read again: an appender that read it commits nothing.
+   */
+  readonly widened: ReadonlyArray<WidenedColumn | null>;
+};
+
+export type WidenedColumn = {
+  /**
+   * Type text.
+   */
+  readonly type: string;
+  /**
+   * Line of the first value that needs it, from 1.
+   */
+  readonly line: number;
+  /**
+   * That value, or its beginning.
+   */
+  readonly text: string;
 };
 
 export type AppendReport = {
@@ -742,6 +767,11 @@ export type AppendReport = {
    * The first bad lines: `line 4, field 3: bad syntax`.
    */
   readonly badLines: ReadonlyArray<string>;
+  /**
+   * Per column of the text the type it needs, where a guess was too narrow. When there is one,
+   * the text has to be read again: an appender that read it commits nothing.
+   */
+  readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
 
 /** What can go wrong: the engine's closed list. */

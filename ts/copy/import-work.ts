@@ -53,7 +53,7 @@ interface Outcome {
   readonly handled: number;
   readonly imported: number;
   readonly errors: number;
-  /** Where the errors are; absent without any. */
+  /** Where the errors are, and what was guessed; absent without any. */
   readonly message?: string;
 }
 
@@ -191,10 +191,14 @@ export class ImportWork implements Work {
       o3MaxLag: null,
       maxUncommittedRows: null,
       encoding: null,
+      decimal: null,
+      schema: null,
+      json: true,
+      widens: !settings.onErrorIsGiven,
       problem: null,
     } as const;
     const schema = this.#schema(existing);
-    const content = chunksOf(file, bufferBytes, signal);
+    const content = (): AsyncIterable<Buffer> => chunksOf(file, bufferBytes, signal);
     const analysed = async (): Promise<void> => {
       await this.#step(id, 'finished');
       await this.#begin(id, 'partition_import');
@@ -291,15 +295,13 @@ function noHint({ message }: ImportError): { readonly message: string; readonly 
 
 /** Cells count one by one where the row is kept without them. */
 function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
-  const { rowsImported: imported, rowsRejected, badLines } = report;
+  const { rowsImported: imported, rowsRejected, badLines, warnings } = report;
   const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);
   const errors = onError === 'skipCol' ? cells + rowsRejected : rowsRejected;
   const counts = { handled: imported + rowsRejected, imported, errors };
-  if (badLines.length === 0) {
-    return counts;
-  }
-  const more = errors > badLines.length ? ['…'] : [];
-  return { ...counts, message: [...badLines, ...more].join('; ') };
+  const more = badLines.length > 0 && errors > badLines.length ? ['…'] : [];
+  const said = [...warnings.filter((one) => !badLines.includes(one)), ...badLines, ...more];
+  return said.length === 0 ? counts : { ...counts, message: said.join('; ') };
 }
 
 async function* chunksOf(

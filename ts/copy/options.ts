@@ -14,6 +14,7 @@ export interface ImportSettings {
   readonly pattern: string | null;
   readonly partitionBy: PartitionUnit | 'NONE' | null;
   readonly onError: 'abortLine' | 'skipRow' | 'skipCol';
+  readonly onErrorIsGiven: boolean;
   /** The option that needs a designated timestamp. */
   readonly needsTimestamp: Name | null;
 }
@@ -124,6 +125,7 @@ export function importSettings(list: readonly OptionValue[]): ImportSettings {
     pattern,
     partitionBy,
     onError: mode,
+    onErrorIsGiven: onError !== null,
     needsTimestamp: isPartitioned || pattern !== null ? options.name(withTimestamp) : null,
   };
 }

@@ -75,5 +75,6 @@ export function renderTabular(report: ImportReport): string {
     ...columns,
     RULE,
   ];
-  return `${lines.join('\r\n')}\r\n`;
+  const warnings = report.warnings.map((warning) => `Warning: ${warning}`);
+  return `${[...lines, ...warnings].join('\r\n')}\r\n`;
 }

@@ -5,7 +5,7 @@
  * fit every type.
  */
 
-/** A type, and for time types the pattern its texts follow (absent: ISO). */
+/** A type, for time types the pattern of its texts (absent: ISO), for numbers the decimal mark. */
 export interface ColumnType {
   readonly type: string;
   readonly pattern?: string;
@@ -199,17 +199,17 @@ function parseDecimal(text: string): string | null {
   return `DECIMAL(${precision},${scale})`;
 }
 
-/** Type numbers that show in messages. */
+/** Its number shows in messages. */
 const BINARY_ID = 18;
-const ARRAY_ID = 27;
+
+export function isNumberType(type: string): boolean {
+  return /^(?:BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL\(.*)$/.test(type);
+}
 
 /** Why texts cannot be read as this type; `null` when they can. */
 export function missingAdapter(type: string): string | null {
   if (type === 'BINARY') {
     return `no adapter for type [id=${BINARY_ID}, name=BINARY]`;
-  }
-  if (type.endsWith('[]')) {
-    return `no adapter for type [id=${ARRAY_ID}, name=${type}]`;
   }
   return null;
 }

@@ -42,6 +42,23 @@ export function detectDelimiter(lines: readonly string[], linesMax: number): str
     `min deviation is too high [delimiterStdDev=${bestDeviation}, ` +
       `delimiterMaxStdDev=${DELIMITER_MAX_STD_DEV}, lineLengthStdDev=${lengthDeviation}, ` +
       `lineLengthMaxStdDev=${LINE_LENGTH_MAX_STD_DEV}, lineCountLimit=${linesMax}, ` +
-      `lineCount=${lines.length}]`,
+      `lineCount=${lines.length}]${raggedLine(lines, best)}`,
+  );
+}
+
+/** Names a line that is not like most of them. */
+function raggedLine(lines: readonly string[], delimiter: string): string {
+  const counts = lines.map((line) => countDelimiter(line, delimiter) + 1);
+  const frequencies = new Map<number, number>();
+  for (const count of counts) {
+    frequencies.set(count, (frequencies.get(count) ?? 0) + 1);
+  }
+  const [most] = [...frequencies].sort(([, one], [, other]) => other - one);
+  const usual = most?.[0] ?? 0;
+  const at = counts.findIndex((count) => count !== usual);
+  const name = delimiter === '\t' ? 'a tab' : `'${delimiter}'`;
+  return (
+    `: line ${at + 1} has ${counts[at] ?? 0} fields, most lines have ${usual} ` +
+    `(divided by ${name}); correct it, or name the delimiter (delimiter=)`
   );
 }

@@ -6,17 +6,21 @@ import type {
   CsvTextSpec,
   TableMetadata,
   TextReport,
+  WidenedColumn,
 } from '../engine/types.js';
+import { isNumberType } from './column-types.js';
 import { type ImportReport, renderJson, renderTabular } from './answers.js';
-import { asUtf8 } from './encoding.js';
+import { withoutComments } from './comments.js';
 import { ImportError } from './import-error.js';
 import { ANALYSED_LINES, MAX_SCHEMA_BYTES } from './limits.js';
 import { cleanTableName } from './names.js';
 import { type CheckedParameters, type ImportParameters, checkParameters } from './parameters.js';
+import { prepare } from './bytes/prepare.js';
 import { readSample } from './sample.js';
 import { type ImportSchema, parseSchemaPart } from './schema-part.js';
-import { type TextStructure, analyseText } from './structure.js';
-import { mapToExisting, mapToNew, type TargetColumns } from './target.js';
+import { Spool } from './bytes/spool.js';
+import type { TextStructure } from './structure.js';
+import { about, mapToExisting, mapToNew, type TargetColumns } from './target.js';
 
 /** What an import needs of the database. */
 export interface ImportDatabase {
@@ -30,6 +34,8 @@ export interface ImportPart {
   readonly filename: string | null;
   /** Ends early by throwing, when the client goes away. */
   readonly content: AsyncIterable<Buffer>;
+  /** Where the bytes can be had again; otherwise they are kept. */
+  readonly reread?: () => AsyncIterable<Buffer>;
 }
 
 /** What an import is about to do, for the permission check. */
@@ -52,6 +58,8 @@ export interface ImportOptions {
   readonly analysedLines?: number;
   /** Receives the structure of each text, before its rows are read. */
   readonly analysed?: (structure: TextStructure) => Promise<void> | void;
+  /** Where a text may be kept that is to be read twice; `null`: in memory alone. */
+  readonly spoolDirectory?: string | null;
 }
 
 /** The whole answer. */
@@ -107,8 +115,8 @@ interface TextImport {
   readonly parameters: ImportParameters;
   /** Types the sender sets. */
   readonly schema: ImportSchema;
-  /** Ends early by throwing, when the import is to stop. */
-  readonly content: AsyncIterable<Buffer>;
+  /** The text from its start; ends early by throwing, when the import is to stop. */
+  readonly content: () => AsyncIterable<Buffer>;
 }
 
 /**
@@ -122,7 +130,8 @@ export async function importText(
 ): Promise<ImportReport> {
   const run = new ImportRun(requestOf(database, parameters, options));
   return await run.committed(async () => {
-    await run.add({ name: 'data', filename: null, content }, schema);
+    const part = { name: 'data', filename: null, content: content(), reread: content };
+    await run.add(part, schema);
   });
 }
 
@@ -149,6 +158,7 @@ interface ImportRequest {
   readonly commit: NonNullable<ImportOptions['commit']>;
   readonly linesMax: number;
   readonly analysed: NonNullable<ImportOptions['analysed']>;
+  readonly spoolDirectory: string | null;
 }
 
 function requestOf(
@@ -157,9 +167,9 @@ function requestOf(
   options: ImportOptions,
 ): ImportRequest {
   const { authorise = () => undefined, analysed = () => undefined } = options;
-  const { analysedLines: linesMax = ANALYSED_LINES } = options;
+  const { analysedLines: linesMax = ANALYSED_LINES, spoolDirectory = null } = options;
   const commit = options.commit ?? ((_access, run) => run());
-  return { database, parameters, authorise, commit, linesMax, analysed };
+  return { database, parameters, authorise, commit, linesMax, analysed, spoolDirectory };
 }
 
 async function importParts(
@@ -168,7 +178,7 @@ async function importParts(
 ): Promise<ImportReport> {
   const run = new ImportRun(request);
   return await run.committed(async () => {
-    let schema: ImportSchema = new Map();
+    let schema: ImportSchema = parseSchemaPart(request.parameters.schema ?? '');
     let isFirst = true;
     for await (const part of parts) {
       if (part.name === 'schema') {
@@ -191,7 +201,19 @@ interface TakenText {
   readonly header: boolean;
   readonly warnings: readonly string[];
   readonly columns: readonly CsvColumnSpec[];
+  /** What is known of the text as a whole once it was read. */
+  readonly notes: () => readonly string[];
 }
+
+/** A text whose structure is known. */
+interface OpenedText {
+  readonly structure: TextStructure;
+  readonly chunks: AsyncIterable<Buffer>;
+  readonly notes: () => readonly string[];
+}
+
+/** Values that are no text in their encoding and are named one by one. */
+const SHOWN_BAD_TEXTS = 3;
 
 /** The texts of one request on their way into one table, in one commit. */
 class ImportRun {
@@ -221,47 +243,125 @@ class ImportRun {
   }
 
   async add(part: ImportPart, schema: ImportSchema): Promise<void> {
-    const { parameters, linesMax, analysed } = this.#request;
+    const { parameters, analysed } = this.#request;
     const checked = checkParameters(parameters);
     const opened = this.#table;
     const place = opened === null ? await this.#place(part) : null;
     const table = opened?.name ?? place?.table ?? '';
-    const content = asUtf8(part.content, parameters.encoding);
-    const sample = await readSample(content, linesMax);
-    const { delimiter, header } = parameters;
-    const hints = { table, delimiter, header, schema, linesMax };
-    const structure = analyseText(sample.text, sample.isWhole, hints);
-    await analysed(structure);
+    const text = await this.#open(part.content, table, schema);
+    await analysed(text.structure);
     const existing = opened ?? place?.existing ?? null;
     const target =
       existing === null
-        ? mapToNew(structure, checked)
-        : mapToExisting(structure, existing, checked);
-    const csv = textSpec(parameters, structure, target);
+        ? mapToNew(text.structure, checked)
+        : mapToExisting(text.structure, existing, checked);
+    const csv = textSpec(parameters, text.structure, target);
     if (place === null) {
       this.#firstReport = await this.#next(csv);
-    } else {
-      const spec = appenderSpec(checked, place, csv);
-      this.#appender = await this.#open(spec);
-      this.#access = place;
-      this.#table = place.existing ?? tableOf(table, target.columns, checked);
-      const { warnings, columns } = target;
-      this.#first = { header: structure.header, warnings, columns };
+      await this.#write(text.chunks);
+      return;
     }
-    for await (const chunk of sample.chunks) {
-      await this.#appender?.write(chunk);
+    this.#access = place;
+    this.#table = place.existing ?? tableOf(table, target.columns, checked);
+    const { warnings, columns } = target;
+    const { notes, structure } = text;
+    this.#first = { header: structure.header, warnings, columns, notes };
+    const spec = appenderSpec(checked, place, csv);
+    await this.#begin(spec);
+    if (csv.columns.some(({ guessed }) => guessed === true)) {
+      const reopen = async (): Promise<AsyncIterable<Buffer>> => {
+        const { reread } = part;
+        const again = reread === undefined ? null : await this.#open(reread(), table, schema);
+        return again?.chunks ?? spool.pieces();
+      };
+      const spool = new Spool(this.#request.spoolDirectory);
+      try {
+        await this.#write(text.chunks, part.reread === undefined ? spool : null);
+        await this.#settle(spec, reopen);
+      } finally {
+        await spool.close();
+      }
+    } else {
+      await this.#write(text.chunks);
     }
   }
 
+  /** Makes a text readable and finds its structure. */
+  async #open(
+    content: AsyncIterable<Buffer>,
+    table: string,
+    schema: ImportSchema,
+  ): Promise<OpenedText> {
+    const { parameters, linesMax } = this.#request;
+    const { encoding, json: mayBeJson, decimal, widens } = parameters;
+    const prepared = await prepare(content, { encoding, json: mayBeJson, linesMax });
+    const { json } = prepared;
+    const sample = await readSample(prepared.content, linesMax);
+    const { delimiter, header } = json === null ? parameters : { delimiter: ',', ...json };
+    const hints = { table, delimiter, header, schema, linesMax, decimal, nullWord: widens };
+    const texts = json === null ? {} : { texts: json.texts };
+    const found = withoutComments(sample, { ...hints, ...texts });
+    const notes = (): readonly string[] => [...found.notes, ...(json?.notes() ?? [])];
+    return { structure: found.structure, chunks: found.chunks, notes };
+  }
+
+  async #write(chunks: AsyncIterable<Buffer>, spool: Spool | null = null): Promise<void> {
+    for await (const chunk of chunks) {
+      await Promise.all([this.#appender?.write(chunk), spool?.add(chunk)]);
+    }
+  }
+
+  /**
+   * Reads the first text again where it does not have the types that its beginning has, until they
+   * hold: a wider type may not know a form of the narrower one (`5L`), so twice need not do.
+   */
+  async #settle(first: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
+    for (let spec = first; ;) {
+      const report = await this.#appender?.nextText(spec.csv);
+      if (report === undefined || report.widened.every((widened) => widened === null)) {
+        this.#firstReport = report ?? null;
+        return;
+      }
+      await this.#appender?.abort();
+      spec = this.#widen(spec, report);
+      await this.#begin(spec);
+      await this.#write(await reopen());
+    }
+  }
+
+  /** The types that a text needs, and what is said of them. */
+  #widen(spec: AppenderSpec, { widened }: TextReport): AppenderSpec {
+    const columns = spec.csv.columns.map((column, at) => widerColumn(column, widened[at]));
+    const warnings = spec.csv.columns.flatMap(({ name, type }, at) => {
+      const wider = widened[at] ?? null;
+      if (wider === null) {
+        return [];
+      }
+      const { type: found, line, text } = wider;
+      return [about(name, `${found} instead of ${type}, because of '${text}' in line ${line}`)];
+    });
+    if (this.#first !== null) {
+      this.#first = { ...this.#first, columns, warnings: [...this.#first.warnings, ...warnings] };
+    }
+    if (this.#table !== null) {
+      const types = new Map(columns.map(({ name, type }) => [name, type]));
+      const described = this.#table.columns.map((column) => ({
+        ...column,
+        type: types.get(column.name) ?? column.type,
+      }));
+      this.#table = { ...this.#table, columns: described };
+    }
+    return { ...spec, csv: { ...spec.csv, columns } };
+  }
+
   /** What was asked for is what is done, whatever others did to the table since. */
-  async #open(spec: AppenderSpec): Promise<Appender> {
+  async #begin(spec: AppenderSpec): Promise<void> {
     const { database } = this.#request;
     const appender = await database.openAppender(spec);
+    this.#appender = appender;
     if (spec.create && (await database.tableMetadata(spec.table)) !== null) {
-      await appender.abort();
       throw new ImportError(`table was created meanwhile [table=${spec.table}], try again`);
     }
-    return appender;
   }
 
   /** Begins another text and returns what was read of the first one. */
@@ -298,11 +398,13 @@ class ImportRun {
       throw new ImportError('no data part given');
     }
     const report = await this.#request.commit(this.#access, () => appender.finish());
-    const { header, warnings, columns } = this.#first;
+    const { header, columns, notes } = this.#first;
     const first = this.#firstReport ?? report;
     const { rowsImported, rowsRejected, badLines } = first;
     const errors = errorsByColumn(columns, first);
     const counts = { rowsImported, rowsRejected, errors, badLines };
+    const damaged = badLines.filter((line) => line.includes('not UTF-8')).slice(0, SHOWN_BAD_TEXTS);
+    const warnings = [...notes(), ...this.#first.warnings, ...damaged];
     return { table: report.table, header, warnings, ...counts };
   }
 }
@@ -311,6 +413,19 @@ class ImportRun {
 interface Place extends ImportAccess {
   /** The table that takes the rows; `null` when it will be made, or made anew. */
   readonly existing: TableMetadata | null;
+}
+
+/** The column with the type that its values turned out to need. */
+function widerColumn(
+  column: CsvColumnSpec,
+  wider: WidenedColumn | null | undefined,
+): CsvColumnSpec {
+  if (wider === null || wider === undefined) {
+    return column;
+  }
+  const { pattern, ...plain } = column;
+  const keepsMark = pattern !== undefined && isNumberType(wider.type);
+  return { ...plain, type: wider.type, ...(keepsMark ? { pattern } : {}) };
 }
 
 /** A table that the first text makes. */

@@ -1,5 +1,6 @@
 /** The parameters of an import: read from the query, checked before anything happens. */
 import { ImportError } from './import-error.js';
+import type { DecimalMark } from './number-forms.js';
 
 /** What a sender says about a text, as `/imp` takes it; the meaning is checked by the import. */
 export interface ImportParameters {
@@ -21,6 +22,14 @@ export interface ImportParameters {
   readonly maxUncommittedRows: string | null;
   /** How the text's bytes are characters; `null`: as its byte order mark says, else UTF-8. */
   readonly encoding: string | null;
+  /** The decimal mark of numbers; `null` finds it out. */
+  readonly decimal: DecimalMark | null;
+  /** Types, as the `schema` part sets them. */
+  readonly schema: string | null;
+  /** A text that begins as JSON does is JSON. */
+  readonly json: boolean;
+  /** Types that turn out to be too narrow become wider, instead of spoiling values. */
+  readonly widens: boolean;
   /** What is wrong with the values as they were written. */
   readonly problem: string | null;
 }
@@ -50,8 +59,18 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     o3MaxLag: filled('o3MaxLag'),
     maxUncommittedRows: filled('maxUncommittedRows'),
     encoding: filled('encoding'),
-    problem: wrongSwitch(last),
+    decimal: last('decimal') === ',' ? ',' : last('decimal') === '.' ? '.' : null,
+    schema: filled('schema'),
+    json: delimiter === null,
+    // Who says what becomes of values that do not fit has said it.
+    widens: last('atomicity') === null,
+    problem: wrongSwitch(last) ?? wrongDecimal(filled('decimal')),
   };
+}
+
+function wrongDecimal(mark: string | null): string | null {
+  const isWrong = mark !== null && mark !== ',' && mark !== '.';
+  return isWrong ? `invalid decimal: ${mark}, expected , or .` : null;
 }
 
 function wrongSwitch(value: (name: string) => string | null): string | null {
@@ -89,6 +108,8 @@ export interface CheckedParameters {
   readonly givenPartitionBy: string | null;
   readonly o3MaxLagMicros: number | null;
   readonly maxUncommittedRows: number | null;
+  readonly decimal: DecimalMark | null;
+  readonly widens: boolean;
 }
 
 const PARTITION_UNITS: ReadonlySet<string> = new Set([
@@ -102,7 +123,7 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
 
 /** Checks what can be wrong about parameters by themselves. */
 export function checkParameters(parameters: ImportParameters): CheckedParameters {
-  const { timestamp, problem } = parameters;
+  const { timestamp, problem, decimal, widens } = parameters;
   if (problem !== null) {
     throw new ImportError(problem);
   }
@@ -120,6 +141,8 @@ export function checkParameters(parameters: ImportParameters): CheckedParameters
     givenPartitionBy: given,
     o3MaxLagMicros: readLag(parameters.o3MaxLag),
     maxUncommittedRows: readRowCount(parameters.maxUncommittedRows),
+    decimal,
+    widens,
   };
 }
 

@@ -4,10 +4,13 @@
  */
 import { type NearType, nearType } from './column-types.js';
 import { splitFields, splitLines } from './csv-lines.js';
+import { withoutComments } from './comments.js';
 import { areNames, namesColumns } from './header-guess.js';
-import { ANALYSED_LINES } from './limits.js';
+import type { JsonText } from './bytes/json-text.js';
+import { ANALYSED_LINES, MAX_SAMPLE_BYTES } from './limits.js';
 import { cleanTableName } from './names.js';
-import { analyseText, type TextColumn, type TextStructure } from './structure.js';
+import { prepare } from './bytes/prepare.js';
+import type { TextColumn } from './structure.js';
 
 /** What the sender knows already. */
 interface ProposalHints {
@@ -26,12 +29,14 @@ interface ProposedColumn {
   readonly type: string;
   /** How the texts of a time type are written; absent: ISO. */
   readonly pattern?: string;
-  /** A text column whose values could be read as ISO timestamps. */
+  /** Its values could be read as timestamps. */
   readonly couldBeTimestamp: boolean;
   /** The first values. */
   readonly values: readonly string[];
   /** A type that all but a few values of a text column have. */
   readonly near?: NearType;
+  /** What was guessed, and could be otherwise. */
+  readonly notes?: readonly string[];
 }
 
 interface ImportProposal {
@@ -42,38 +47,53 @@ interface ImportProposal {
   readonly headerIsGuess?: true;
   /** Bytes before the first row: mark of the encoding and header line. */
   readonly headerBytes: number;
+  /** The file goes as it is, names included: it is no plain text. */
+  readonly asIs?: true;
   /** Rows that were looked at. */
   readonly rows: number;
+  readonly warnings?: readonly string[];
   readonly columns: readonly ProposedColumn[];
 }
 
 const SHOWN_VALUES = 3;
 
-/** Throws `ImportError` when the text has no recognisable structure. */
-export function proposeImport(bytes: Buffer, hints: ProposalHints): ImportProposal {
-  const table = cleanTableName(hints.name.replace(/\.[^.]*$/, ''));
-  const text = bytes.toString('utf8');
-  const analyse = (header: boolean | null): TextStructure =>
-    analyseText(text, hints.isWhole, {
-      table,
-      delimiter: hints.delimiter,
-      header,
-      schema: new Map(),
-      linesMax: ANALYSED_LINES,
-    });
-  const found = analyse(hints.header);
-  const lines = dataRows(text, found.delimiter, false, hints.isWhole);
-  const isCertain = hints.header !== null || found.header || !areNames(lines[0] ?? []);
+/** Rejects with an `ImportError` when the text has no recognisable structure. */
+export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promise<ImportProposal> {
+  const table = cleanTableName(hints.name.replace(GZIP_ENDING, '').replace(/\.[^.]*$/, ''));
+  const begun = await readBeginning(bytes, hints);
+  const { json, isWhole } = begun;
+  const { delimiter: givenDelimiter, header: givenHeader } =
+    json === null ? hints : { delimiter: ',', header: json.header };
+  const analyse = (header: boolean | null): ReturnType<typeof withoutComments> =>
+    withoutComments(
+      { text: begun.text, isWhole, chunks: nothing() },
+      {
+        table,
+        delimiter: givenDelimiter,
+        header,
+        schema: new Map(),
+        linesMax: ANALYSED_LINES,
+        ...(json === null ? {} : { texts: json.texts }),
+      },
+    );
+  const found = analyse(givenHeader);
+  const { text } = found;
+  const lines = dataRows(text, found.structure.delimiter, false, isWhole);
+  const isCertain = givenHeader !== null || found.structure.header || !areNames(lines[0] ?? []);
   const isGuessed = !isCertain && namesColumns(lines);
-  const { delimiter, header, columns } = isGuessed ? analyse(true) : found;
-  const rows = dataRows(text, delimiter, header, hints.isWhole);
+  const { delimiter, header, columns } = (isGuessed ? analyse(true) : found).structure;
+  const rows = dataRows(text, delimiter, header, isWhole);
+  const isPlain = begun.isPlain && text === begun.text;
+  const warnings = [...found.notes, ...(json?.notes() ?? [])];
   return {
     table,
     delimiter,
     header,
     ...(isCertain ? {} : { headerIsGuess: true }),
-    headerBytes: bytesBeforeRows(bytes, delimiter, header),
+    headerBytes: isPlain ? bytesBeforeRows(bytes, delimiter, header) : 0,
+    ...(isPlain ? {} : { asIs: true }),
     rows: rows.length,
+    ...(warnings.length === 0 ? {} : { warnings }),
     columns: columns.map((column, index) =>
       proposeColumn(
         column,
@@ -83,9 +103,55 @@ export function proposeImport(bytes: Buffer, hints: ProposalHints): ImportPropos
   };
 }
 
+const GZIP_ENDING = /\.gz$/i;
+
+interface Beginning {
+  readonly text: string;
+  readonly json: JsonText | null;
+  /** The text is all of it. */
+  readonly isWhole: boolean;
+  /** The bytes are the text's. */
+  readonly isPlain: boolean;
+}
+
+/** The text that the bytes are, or as much of it as is looked at. */
+async function readBeginning(bytes: Buffer, hints: ProposalHints): Promise<Beginning> {
+  const { delimiter, isWhole } = hints;
+  const { content, json } = await prepare(only(bytes), {
+    encoding: null,
+    json: delimiter === null,
+    linesMax: ANALYSED_LINES,
+    isWhole,
+  });
+  const pieces: Buffer[] = [];
+  let length = 0;
+  let isCut = false;
+  for await (const piece of content) {
+    isCut = length + piece.length > MAX_SAMPLE_BYTES;
+    if (isCut) {
+      break;
+    }
+    pieces.push(piece);
+    length += piece.length;
+  }
+  const all = Buffer.concat(pieces);
+  const isPlain = all.equals(bytes);
+  return { text: all.toString('utf8'), json, isWhole: isWhole && !isCut, isPlain };
+}
+
+async function* only(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield await Promise.resolve(bytes);
+}
+
+async function* nothing(): AsyncGenerator<Buffer> {
+  // Nothing is read again.
+}
+
 function proposeColumn(column: TextColumn, cells: readonly string[]): ProposedColumn {
-  const { name, type, pattern, couldBeTimestamp } = column;
-  const near = type === 'VARCHAR' && !couldBeTimestamp ? nearType(cells) : null;
+  const { name, type, pattern, instant, notes } = column;
+  const couldBeTimestamp = instant !== null;
+  const isPlain = type === 'VARCHAR' && !couldBeTimestamp && notes.length === 0;
+  const near = isPlain ? nearType(cells) : null;
   return {
     name,
     type,
@@ -93,6 +159,7 @@ function proposeColumn(column: TextColumn, cells: readonly string[]): ProposedCo
     couldBeTimestamp,
     values: cells.filter((cell) => cell !== '').slice(0, SHOWN_VALUES),
     ...(near === null ? {} : { near }),
+    ...(notes.length === 0 ? {} : { notes }),
   };
 }
 

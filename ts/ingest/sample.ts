@@ -1,7 +1,7 @@
 /** The first bytes of a text, read for detection, and the whole of it again for the import. */
 import { MAX_SAMPLE_BYTES } from './limits.js';
 
-interface Sample {
+export interface Sample {
   readonly text: string;
   /** The text ends with the sample. */
   readonly isWhole: boolean;

@@ -1,5 +1,5 @@
 /** The `schema` part of an import: types its sender sets. */
-import { type ColumnType, missingAdapter, parseTypeName } from './column-types.js';
+import { type ColumnType, isNumberType, missingAdapter, parseTypeName } from './column-types.js';
 import { ImportError } from './import-error.js';
 
 /** Types by column name in lower case. */
@@ -77,6 +77,8 @@ function readEntry(entry: Readonly<Record<string, unknown>>): { name: string; ty
   if (isTimestamp && !hasPattern) {
     throw new ImportError('TIMESTAMP format pattern is required');
   }
-  const takesPattern = hasPattern && (isTimestamp || type === 'DATE');
+  const isMark = pattern === ',' || pattern === '.';
+  const takesPattern =
+    hasPattern && (isTimestamp || type === 'DATE' || (isMark && isNumberType(type)));
   return { name, type: takesPattern ? { type, pattern } : { type } };
 }

@@ -1,25 +1,25 @@
 /** The structure of a text, from its first lines: delimiter, header, columns and their types. */
-import {
-  type ColumnType,
-  ambiguousPatterns,
-  areIsoInstants,
-  detectColumnType,
-  fitsType,
-} from './column-types.js';
+import { type ColumnType, detectColumnType, fitsType } from './column-types.js';
 import { DELIMITER_CANDIDATES, splitFields, splitLines } from './csv-lines.js';
+import type { InstantForm } from './date-forms.js';
 import { detectDelimiter } from './delimiter.js';
+import { type Guess, guessColumn } from './guess.js';
+import { areNames } from './header-guess.js';
 import { ImportError } from './import-error.js';
 import { columnNames } from './names.js';
+import type { DecimalMark } from './number-forms.js';
 import type { ImportSchema } from './schema-part.js';
 
 export interface TextColumn extends ColumnType {
   readonly name: string;
   /** The sender set the type. */
   readonly isDeclared: boolean;
-  /** Detected as another type, its texts could be read as ISO timestamps. */
-  readonly couldBeTimestamp: boolean;
+  /** How its texts are read as timestamps; `null` when they are none. */
+  readonly instant: InstantForm | null;
   /** Its dates fit each of these. */
   readonly ambiguous: readonly string[];
+  /** What its sender should know of the guess. */
+  readonly notes: readonly string[];
 }
 
 export interface TextStructure {
@@ -28,7 +28,7 @@ export interface TextStructure {
   readonly columns: readonly TextColumn[];
 }
 
-interface StructureHints {
+export interface StructureHints {
   readonly table: string;
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` looks at it. */
@@ -36,10 +36,18 @@ interface StructureHints {
   readonly schema: ImportSchema;
   /** Lines that are looked at. */
   readonly linesMax: number;
+  /** The decimal mark of numbers; `null` finds it out. */
+  readonly decimal?: DecimalMark | null;
+  /** The word `null` is null where numbers and times are. */
+  readonly nullWord?: boolean;
+  /** For each column whether the text says that its values are texts. */
+  readonly texts?: readonly boolean[];
 }
 
 /** A header is distinguished from data by its types, and needs this many lines to compare. */
 const MIN_LINES_FOR_HEADER = 3;
+
+const NOTHING_GUESSED = { instant: null, ambiguous: [], notes: [] };
 
 /** Finds the structure of a text. `isWhole`: the sample is all of it. */
 export function analyseText(
@@ -59,14 +67,13 @@ export function analyseText(
       hints.schema.get(name.toLowerCase()) ??
       (header ? hints.schema.get((first[index] ?? '').toLowerCase()) : undefined);
     if (declared !== undefined) {
-      return { name, ...declared, isDeclared: true, couldBeTimestamp: false, ambiguous: [] };
+      return { name, ...declared, isDeclared: true, ...NOTHING_GUESSED };
     }
     // With nothing below it, the header itself is all there is to look at.
     const cells = (data.length > 0 ? data : rows).map((row) => row[index] ?? '');
-    const couldBeTimestamp = areIsoInstants(cells);
-    const ambiguous = ambiguousPatterns(cells);
-    const found = detectColumnType(cells);
-    return { name, ...found, isDeclared: false, couldBeTimestamp, ambiguous };
+    const { decimal = null, nullWord = false, texts = [] } = hints;
+    const guess = guessColumn(cells, { decimal, nullWord, isText: texts[index] ?? false });
+    return { name, ...guess, isDeclared: false };
   });
   return { delimiter, header, columns };
 }
@@ -83,34 +90,65 @@ function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): r
   if (terminated.length >= needed) {
     return terminated;
   }
-  const isOpenQuote = splitsOpen(rest);
+  const isOpenQuote = /[\r\n]/.test(rest);
   const lines = isWhole && rest !== '' && !isOpenQuote ? [...terminated, rest] : terminated;
   if (lines.length >= needed) {
     return lines;
   }
+  const isLong = rest.length > LONG_LINE;
+  const why = isOpenQuote || isLong ? whyNotEnough(terminated, rest, delimiters) : '';
   throw new ImportError(
     hints.delimiter === null
-      ? `not enough lines [table=${hints.table}]`
-      : `cannot determine text structure [table=${hints.table}]`,
+      ? `not enough lines [table=${hints.table}]${why}`
+      : `cannot determine text structure [table=${hints.table}]${why}`,
   );
 }
 
-/** Whether a rest without line end is one because a quote in it was never closed. */
-function splitsOpen(rest: string): boolean {
-  return /[\r\n]/.test(rest);
+/** Characters of a line that is more than an unfinished one. */
+const LONG_LINE = 64 * 1024;
+
+/** A rest without line end: because of a quote in it that was never closed, or for its length. */
+function whyNotEnough(
+  terminated: readonly string[],
+  rest: string,
+  delimiters: readonly string[],
+): string {
+  const [first = ''] = rest.split(/[\r\n]/, 1);
+  const isQuoted = first.startsWith('"') || delimiters.some((one) => first.includes(`${one}"`));
+  const line = terminated.length + 1;
+  return isQuoted
+    ? `: a quote that opens in line ${line} is not closed`
+    : `: line ${line} does not end within ${rest.length} characters`;
 }
 
-/** The first line is a header when it has no empty cell and does not fit the types below it. */
+/**
+ * The first line is a header when it does not fit the types below it. Its first or its last cell
+ * may be empty: an index without a name, a delimiter behind the last column.
+ */
 function isHeader(rows: readonly (readonly string[])[]): boolean {
   const [first, ...data] = rows;
   if (first === undefined || rows.length < MIN_LINES_FOR_HEADER) {
     return false;
   }
-  if (first.some((cell) => cell === '')) {
+  const empty = first.flatMap((cell, index) => (cell === '' ? [index] : []));
+  const [only] = empty;
+  if (empty.length > 1 || (only !== undefined && only !== 0 && only !== first.length - 1)) {
     return false;
   }
-  return first.some((cell, index) => {
-    const type = detectColumnType(data.map((row) => row[index] ?? ''));
-    return !fitsType(cell, type);
-  });
+  const columns = first.map((_, index) => data.map((row) => row[index] ?? ''));
+  const differs = (cell: string, cells: readonly string[]): boolean =>
+    !fitsType(cell, detectColumnType(cells));
+  return (
+    first.some((cell, index) => differs(cell, columns[index] ?? [])) ||
+    (areNames(first.filter((cell) => cell !== '')) &&
+      first.some((cell, index) => isAboveValues(cell, columns[index] ?? [])))
+  );
+}
+
+/** Whether texts are dates or numbers in a form of their own, and `cell` is none. */
+function isAboveValues(cell: string, cells: readonly string[]): boolean {
+  const hints = { decimal: null, nullWord: true, isText: false };
+  const isValue = ({ type, instant, ambiguous }: Guess): boolean =>
+    (type !== 'VARCHAR' && type !== 'CHAR') || instant !== null || ambiguous.length > 0;
+  return isValue(guessColumn(cells, hints)) && !isValue(guessColumn([cell, ...cells], hints));
 }

@@ -1,6 +1,7 @@
 /** Where the columns of a text go: into a table made for them, or into one that is there. */
 import type { CsvColumnSpec, TableMetadata } from '../engine/types.js';
-import { missingAdapter } from './column-types.js';
+import { isNumberType, missingAdapter } from './column-types.js';
+import type { InstantForm } from './date-forms.js';
 import { ImportError } from './import-error.js';
 import type { CheckedParameters } from './parameters.js';
 import type { TextColumn, TextStructure } from './structure.js';
@@ -11,33 +12,77 @@ export interface TargetColumns {
   readonly warnings: readonly string[];
 }
 
+/** A column of the text on its way into one of the table. */
+interface Aim {
+  readonly spec: CsvColumnSpec;
+  readonly warnings: readonly string[];
+}
+
 /** Columns of a table to be created: those of the text. */
 export function mapToNew(structure: TextStructure, checked: CheckedParameters): TargetColumns {
-  const { timestamp } = checked;
+  const { timestamp, widens } = checked;
   if (timestamp !== null && !structure.columns.some(({ name }) => name === timestamp)) {
     throw new ImportError(`invalid timestamp column '${timestamp}'`);
   }
-  const columns = structure.columns.map((column, index) => {
-    const type = column.name === timestamp ? designatedType(column) : column.type;
-    return columnSpec(index, column.name, type, column.pattern);
+  const aims = structure.columns.map((column, index): Aim => {
+    const { name, type } = column;
+    if (name === timestamp) {
+      return aimAtInstant(column, index, designatedForm(column));
+    }
+    const spec = columnSpec(column, index, { name, type }, checked);
+    const isGuess = widens && !column.isDeclared && type !== 'VARCHAR';
+    return {
+      spec: isGuess ? { ...spec, guessed: true } : spec,
+      warnings: column.notes.map((note) => about(name, note)),
+    };
   });
-  return { columns, ignoresTrailing: false, warnings: [] };
+  return { ...collected(aims), ignoresTrailing: false };
 }
 
-/** A DATE or a text that reads as ISO becomes TIMESTAMP when it is designated. */
-function designatedType(column: TextColumn): string {
-  const { type } = column;
+function collected(aims: readonly Aim[]): Pick<TargetColumns, 'columns' | 'warnings'> {
+  return {
+    columns: aims.map(({ spec }) => spec),
+    warnings: aims.flatMap(({ warnings }) => warnings),
+  };
+}
+
+/** What a warning says of a column. */
+export function about(column: string, note: string): string {
+  return `column '${column}': ${note}`;
+}
+
+/** How the designated timestamp is read, a text of dates or a number since 1970 included. */
+function designatedForm(column: TextColumn): InstantForm {
+  const { type, pattern, isDeclared, instant } = column;
   if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') {
-    return type;
+    return pattern === undefined ? { type } : { type, pattern };
   }
-  const converts = type === 'DATE' || column.couldBeTimestamp;
   if (column.ambiguous.length > 0) {
     throw new ImportError(ambiguity(column));
   }
-  if (!column.isDeclared && converts) {
-    return 'TIMESTAMP';
+  if (!isDeclared && instant !== null) {
+    return instant;
   }
   throw new ImportError(`not a timestamp '${column.name}'`);
+}
+
+const EPOCHS: Readonly<Record<string, string>> = {
+  epoch_s: 'seconds',
+  epoch_ms: 'milliseconds',
+  epoch_us: 'microseconds',
+  epoch_ns: 'nanoseconds',
+};
+
+function aimAtInstant(column: TextColumn, index: number, { type, pattern }: InstantForm): Aim {
+  const { name, isDeclared } = column;
+  if (pattern === undefined) {
+    return { spec: { index, name, type }, warnings: [] };
+  }
+  const unit = EPOCHS[pattern];
+  const note =
+    unit === undefined ? `read with the pattern ${pattern}` : `read as ${unit} since 1970`;
+  const isKnown = isDeclared || pattern === column.pattern;
+  return { spec: { index, name, type, pattern }, warnings: isKnown ? [] : [about(name, note)] };
 }
 
 /** Rows in the wrong month would be no error: the sender has to say which it is. */
@@ -60,31 +105,51 @@ export function mapToExisting(
         `tableColumnCount=${table.columns.length}, table=${table.name}]`,
     );
   }
-  const columns = structure.columns.flatMap((column, index) => {
+  const aims = structure.columns.flatMap((column, index): readonly Aim[] => {
     const target = structure.header
       ? table.columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
       : table.columns[index];
-    if (target === undefined) {
-      return [];
-    }
-    const missing = missingAdapter(target.type);
-    if (missing !== null) {
-      throw new ImportError(`column '${target.name}': ${missing}`);
-    }
-    if (column.ambiguous.length > 0 && target.name === table.timestamp) {
-      throw new ImportError(ambiguity(column));
-    }
-    return [columnSpec(index, target.name, target.type, column.pattern)];
+    return target === undefined ? [] : [aimAtColumn(column, index, target, table, checked)];
   });
+  const { columns, warnings } = collected(aims);
   if (columns.length === 0) {
     throw new ImportError(`no column of the text is in the table [table=${table.name}]`);
   }
   const ignoresTrailing = (columns.at(-1)?.index ?? 0) + 1 < structure.columns.length;
   const keepsPartitioning =
     checked.givenPartitionBy === null || checked.givenPartitionBy === table.partitionBy;
-  const warnings = keepsPartitioning ? [] : ['Existing table PartitionBy is used'];
-  return { columns, ignoresTrailing, warnings };
+  const partitions = keepsPartitioning ? [] : ['Existing table PartitionBy is used'];
+  return { columns, ignoresTrailing, warnings: [...partitions, ...warnings] };
 }
+
+function aimAtColumn(
+  column: TextColumn,
+  index: number,
+  target: { readonly name: string; readonly type: string },
+  table: TableMetadata,
+  checked: CheckedParameters,
+): Aim {
+  const { name, type } = target;
+  const missing = missingAdapter(type);
+  if (missing !== null) {
+    throw new ImportError(`column '${name}': ${missing}`);
+  }
+  if (column.ambiguous.length > 0 && name === table.timestamp) {
+    throw new ImportError(ambiguity(column));
+  }
+  const { instant } = column;
+  if (!column.isDeclared && instant?.pattern !== undefined && type.startsWith('TIMESTAMP')) {
+    const aim = aimAtInstant({ ...column, name }, index, {
+      ...instant,
+      type: type as TimestampType,
+    });
+    // A number is read as microseconds by every client of such a table.
+    return instant.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
+  }
+  return { spec: columnSpec(column, index, { name, type }, checked), warnings: [] };
+}
+
+type TimestampType = InstantForm['type'];
 
 function checkTimestamp(table: TableMetadata, { timestamp }: CheckedParameters): void {
   if (timestamp === null || timestamp === table.timestamp) {
@@ -99,11 +164,23 @@ function checkTimestamp(table: TableMetadata, { timestamp }: CheckedParameters):
 const TIME_TYPES: ReadonlySet<string> = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']);
 
 function columnSpec(
+  column: TextColumn,
   index: number,
-  name: string,
-  type: string,
-  pattern: string | undefined,
+  { name, type }: { readonly name: string; readonly type: string },
+  { decimal }: CheckedParameters,
 ): CsvColumnSpec {
-  const takesPattern = pattern !== undefined && TIME_TYPES.has(type);
-  return takesPattern ? { index, name, type, pattern } : { index, name, type };
+  const pattern = patternFor(column, type, decimal);
+  return pattern === undefined ? { index, name, type } : { index, name, type, pattern };
+}
+
+/** That of the texts, where the type of the column they go into has one of its kind. */
+function patternFor(
+  { pattern }: TextColumn,
+  type: string,
+  decimal: CheckedParameters['decimal'],
+): string | undefined {
+  if (isNumberType(type)) {
+    return pattern === ',' || pattern === '.' ? pattern : (decimal ?? undefined);
+  }
+  return TIME_TYPES.has(type) && pattern !== ',' && pattern !== '.' ? pattern : undefined;
 }

@@ -86,9 +86,13 @@ pub struct CsvColumnSpec {
     /// Type text.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Pattern for DATE, TIMESTAMP and `TIMESTAMP_NS`; absent: ISO forms.
+    /// Of DATE, TIMESTAMP and `TIMESTAMP_NS` how they are written (absent: ISO forms), of numbers
+    /// their decimal mark.
     #[serde(default)]
     pub pattern: Option<String>,
+    /// The type is a guess: a value that it does not hold asks for a wider one.
+    #[serde(default)]
+    pub guessed: Option<bool>,
 }
 
 /// What was taken so far.
@@ -114,6 +118,22 @@ pub struct TextReport {
     pub column_errors: Vec<u64>,
     /// The first bad lines: `line 4, field 3: bad syntax`.
     pub bad_lines: Vec<String>,
+    /// Per column of the text the type it needs, where a guess was too narrow. When there is one,
+    /// the text has to be read again: an appender that read it commits nothing.
+    pub widened: Vec<Option<WidenedColumn>>,
+}
+
+/// A type that holds what a guessed one did not.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct WidenedColumn {
+    /// Type text.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Line of the first value that needs it, from 1.
+    pub line: u64,
+    /// That value, or its beginning.
+    pub text: String,
 }
 
 /// What was read of the last text, and the table after the commit.

@@ -18,7 +18,7 @@ mod typescript;
 
 pub use append::{
     AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
-    CsvTextSpec, TextReport,
+    CsvTextSpec, TextReport, WidenedColumn,
 };
 pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};

@@ -12,7 +12,7 @@ use crate::{
     CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, ListedCell, ListedRows,
     ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
     ResultColumn, RowFormat, Setting, StatementContext, StatementDescription, StatementKind,
-    Summary, TableColumn, TableMetadata, TextReport, Verify, Visibility,
+    Summary, TableColumn, TableMetadata, TextReport, Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -66,6 +66,7 @@ fn typescript_twin_is_written() {
         CsvColumnSpec,
         AppendProgress,
         TextReport,
+        WidenedColumn,
         AppendReport,
     );
     for declaration in declarations {

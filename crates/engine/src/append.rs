@@ -12,10 +12,10 @@ use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_border::{
     AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
-    CsvTextSpec, TextReport,
+    CsvTextSpec, TextReport, WidenedColumn,
 };
 use tidemark_catalog::TableBuilder;
-use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec};
+use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec, Widened};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, TableDefaults, TableSchema, TableSnapshot};
 use tidemark_types::{
@@ -39,8 +39,14 @@ fn text_report(report: CsvReport) -> TextReport {
         rows_imported: report.rows_imported,
         rows_rejected: report.rows_rejected,
         bad_lines: report.bad_lines.iter().map(ToString::to_string).collect(),
+        widened: report.widened.into_iter().map(|one| one.map(widened_column)).collect(),
         column_errors: report.column_errors,
     }
+}
+
+fn widened_column(widened: Widened) -> WidenedColumn {
+    let Widened { sql_type, line, text } = widened;
+    WidenedColumn { type_name: sql_type.name(), line, text }
 }
 
 /// Takes bytes and writes rows.
@@ -261,6 +267,7 @@ fn parse(
     send: &mut RowSink<'_>,
     room: &Semaphore,
 ) -> EngineResult<CsvReport> {
+    let mut is_whole = true;
     loop {
         match incoming.blocking_recv() {
             None => return Err(aborted()),
@@ -270,11 +277,17 @@ fn parse(
                 room.add_permits(bytes.len().min(QUEUE_BYTES));
             }
             Some(Message::Text(next, teller)) => {
+                let report = text.finish(send)?;
+                is_whole &= !report.widened.iter().any(Option::is_some);
                 // A receiver that is gone has given up the import.
-                let _ = teller.send(text.finish(send)?);
+                let _ = teller.send(report);
                 text = *next;
             }
-            Some(Message::End) => return text.finish(send),
+            Some(Message::End) => {
+                let report = text.finish(send)?;
+                is_whole &= !report.widened.iter().any(Option::is_some);
+                return if is_whole { Ok(report) } else { Err(incomplete()) };
+            }
         }
     }
 }
@@ -361,7 +374,9 @@ fn csv_spec(
             EngineError::new(ErrorCode::ColumnNotFound, message)
         })?;
         let (index, pattern) = (column.index, column.pattern.clone());
-        Ok(CsvColumn { index, target, pattern, required: schema.columns[target].not_null })
+        let required = schema.columns[target].not_null;
+        let guessed = column.guessed.unwrap_or(false);
+        Ok(CsvColumn { index, target, pattern, required, guessed })
     };
     let columns: Vec<CsvColumn> = csv.columns.iter().map(column).collect::<EngineResult<_>>()?;
     Ok(CsvSpec {
@@ -393,6 +408,10 @@ fn parse_type(text: &str) -> EngineResult<SqlType> {
 
 fn aborted() -> EngineError {
     EngineError::new(ErrorCode::Cancelled, "the import was given up")
+}
+
+fn incomplete() -> EngineError {
+    EngineError::internal("a text whose types were guessed too narrow is not read again")
 }
 
 fn ended() -> EngineError {

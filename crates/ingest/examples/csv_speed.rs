@@ -62,7 +62,7 @@ fn main() {
             delimiter: b',',
             header: true,
             columns: (0..columns.len())
-                .map(|index| CsvColumn { index, target: index, pattern: None, required: false })
+                .map(|index| CsvColumn { index, target: index, ..CsvColumn::default() })
                 .collect(),
             atomicity: Atomicity::SkipColumn,
             skip_extra_values: false,

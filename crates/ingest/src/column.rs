@@ -10,6 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, new_null_array};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer, i256};
+use tidemark_types::double_array::{self, DoubleArrayBuilder};
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
@@ -112,6 +113,7 @@ pub(crate) enum ColumnBuilder {
     Ipv4(Nullable<u32>),
     Geohash { bits: u8, values: Nullable<i64> },
     Decimal { precision: u8, scale: u8, values: Nullable<i256> },
+    Array { dimensions: u8, cells: DoubleArrayBuilder },
 }
 
 impl ColumnBuilder {
@@ -145,7 +147,10 @@ impl ColumnBuilder {
             SqlType::Decimal(precision, scale) => {
                 Self::Decimal { precision, scale, values: Nullable::new() }
             }
-            SqlType::Binary | SqlType::DoubleArray(_) | SqlType::Interval | SqlType::Null => {
+            SqlType::DoubleArray(dimensions) => {
+                Self::Array { dimensions, cells: DoubleArrayBuilder::new(dimensions) }
+            }
+            SqlType::Binary | SqlType::Interval | SqlType::Null => {
                 let (column, name) = (&field.name, sql_type.name());
                 let message = format!("column '{column}': no adapter for type [name={name}]");
                 return Err(EngineError::new(ErrorCode::NotSupported, message)
@@ -180,6 +185,7 @@ impl ColumnBuilder {
             Self::Int(values) => values.push_read(value_text::int(text)),
             Self::Long(values) => values.push_read(value_text::long(text)),
             Self::Float(values) => values.push_read(value_text::float(text)),
+            Self::Array { dimensions, cells } => push_array(cells, *dimensions, text)?,
             other => other.append_rare(text),
         })
     }
@@ -224,6 +230,7 @@ impl ColumnBuilder {
             Self::Long256(values) => values.push_null(),
             Self::Ipv4(values) => values.push_null(),
             Self::Decimal { values, .. } => values.push_null(),
+            Self::Array { cells, .. } => cells.push_null(),
         }
     }
 
@@ -246,6 +253,7 @@ impl ColumnBuilder {
             | Self::Byte(_)
             | Self::Short(_)
             | Self::Text(_)
+            | Self::Array { .. }
             | Self::Symbol { .. } => false,
         }
     }
@@ -267,6 +275,7 @@ impl ColumnBuilder {
             Self::Long256(values) => values.truncate(rows),
             Self::Ipv4(values) => values.truncate(rows),
             Self::Decimal { values, .. } => values.truncate(rows),
+            Self::Array { cells, .. } => cells.truncate(rows),
             Self::Text(_) | Self::Symbol { .. } => {}
         }
     }
@@ -302,6 +311,9 @@ impl ColumnBuilder {
             Self::Decimal { precision, scale, values } => {
                 decimal_array(*precision, *scale, values)?
             }
+            Self::Array { dimensions, cells } => {
+                std::mem::replace(cells, DoubleArrayBuilder::new(*dimensions)).finish()?
+            }
         })
     }
 }
@@ -314,6 +326,12 @@ pub(crate) fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
         SqlType::Short => plain::<Int16Type>(&mut vec![0; rows]),
         _ => new_null_array(&sql_type.arrow_type(), rows),
     }
+}
+
+fn push_array(cells: &mut DoubleArrayBuilder, dimensions: u8, text: &[u8]) -> EngineResult<bool> {
+    let text = std::str::from_utf8(text).ok();
+    let array = text.and_then(|text| double_array::parse_text(dimensions, text));
+    array.map_or(Ok(false), |(shape, values)| cells.push(&shape, values).map(|()| true))
 }
 
 fn push_some<T>(values: &mut Vec<T>, value: Option<T>) -> bool {

@@ -11,8 +11,9 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use crate::column::{ColumnBuilder, absent_column};
+use crate::column::absent_column;
 use crate::csv_spec::{Atomicity, BadLine, CsvReport, CsvSpec, MOST_BAD_LINES};
+use crate::input::Input;
 use crate::record::{FieldRange, split_record};
 
 /// Rows of a full batch.
@@ -49,6 +50,9 @@ pub struct CsvReader {
     carry: Vec<u8>,
     fields: Vec<FieldRange>,
     scratch: Vec<u8>,
+    digits: Vec<u8>,
+    /// A guess was too narrow: the rest is only looked at, for the types it needs.
+    widens: bool,
     /// Data lines seen, blank ones not counted.
     lines: u64,
     /// Lines of the text seen, all of them.
@@ -60,17 +64,6 @@ pub struct CsvReader {
     rows: usize,
     bytes: usize,
     report: CsvReport,
-}
-
-/// One column of the file.
-#[derive(Debug)]
-struct Input {
-    field: usize,
-    /// Its place in [`CsvSpec::columns`].
-    reported: usize,
-    /// The name of a column that must not be null.
-    required: Option<String>,
-    builder: ColumnBuilder,
 }
 
 /// Where the designated timestamp comes from.
@@ -104,12 +97,7 @@ impl CsvReader {
                 let message = format!("two fields feed column \"{}\"", field.name);
                 return Err(EngineError::new(ErrorCode::DuplicateColumn, message));
             }
-            let builder = ColumnBuilder::new(field, column.pattern.as_deref())?;
-            // The designated timestamp has rules of its own.
-            let required =
-                column.required && field.sql_type.is_nullable() && timestamp != Some(column.target);
-            let required = required.then(|| field.name.clone());
-            inputs.push(Input { field: column.index, reported, required, builder });
+            inputs.push(Input::new(column, reported, field, timestamp == Some(column.target))?);
         }
         let designated_input = timestamp.and_then(|index| feeds.get(index).copied().flatten());
         inputs.sort_by_key(|input| {
@@ -143,13 +131,19 @@ impl CsvReader {
             carry: Vec::new(),
             fields: Vec::with_capacity(spec.line_fields),
             scratch: Vec::new(),
+            digits: Vec::new(),
+            widens: false,
             lines: 0,
             text_lines: 0,
             text_line: 0,
             after_return: false,
             rows: 0,
             bytes: 0,
-            report: CsvReport { column_errors: vec![0; columns.len()], ..CsvReport::default() },
+            report: CsvReport {
+                column_errors: vec![0; columns.len()],
+                widened: vec![None; columns.len()],
+                ..CsvReport::default()
+            },
         })
     }
 
@@ -196,7 +190,7 @@ impl CsvReader {
             at += length;
         }
         self.fields = fields;
-        if self.rows > 0 { self.flush(sink) } else { Ok(()) }
+        if self.rows > 0 && !self.widens { self.flush(sink) } else { Ok(()) }
     }
 
     /// What was read so far.
@@ -325,6 +319,9 @@ impl CsvReader {
         if too_long || self.designated == Designated::Missing {
             return self.bad_line(fields.len());
         }
+        if self.widens {
+            return self.widen(record, fields);
+        }
         for index in 0..self.required_texts.len() {
             let position = self.required_texts[index];
             let field = fields.get(self.inputs[position].field);
@@ -351,33 +348,76 @@ impl CsvReader {
                 input.builder.append_null();
                 continue;
             }
-            if !text.is_empty() && input.builder.append(text)? {
+            if !text.is_empty() && input.append(text, &mut self.digits)? {
                 if input.required.is_some() && input.builder.ends_with_null() {
                     return self.missing_value(position, line);
                 }
                 continue;
             }
-            self.report.column_errors[input.reported] += 1;
-            let field = input.field;
-            if is_designated {
-                let problem = if text.is_empty() { NO_TIMESTAMP } else { BAD_TIMESTAMP };
-                return self.note(Some(field), problem.into()).map(|()| RowOutcome::Dropped);
+            if input.guessed && is_null_word(text) {
+                input.builder.append_null();
+                continue;
             }
-            match self.atomicity {
-                Atomicity::Abort => return Err(bad_value(line, field)),
-                Atomicity::SkipColumn if input.required.is_none() => {
-                    let is_text = input.builder.takes_any_text();
-                    input.builder.append_null();
-                    let problem = if is_text { BAD_TEXT } else { BAD_VALUE };
-                    self.note(Some(field), problem.into())?;
-                }
-                _ => {
-                    self.note(Some(field), BAD_VALUE.into())?;
-                    return Ok(self.drop_row());
-                }
+            if input.guessed {
+                self.widens = true;
+                return self.widen(record, fields);
+            }
+            let is_empty = text.is_empty();
+            if let Some(outcome) = self.misfit(position, is_empty, line)? {
+                return Ok(outcome);
             }
         }
         Ok(RowOutcome::Taken)
+    }
+
+    /// A text that is no value of its column ends its row, or the import; `None` where the value
+    /// alone is left out.
+    #[cold]
+    fn misfit(
+        &mut self,
+        position: usize,
+        is_empty: bool,
+        line: u64,
+    ) -> EngineResult<Option<RowOutcome>> {
+        let input = &mut self.inputs[position];
+        self.report.column_errors[input.reported] += 1;
+        let field = input.field;
+        if position == 0 && self.designated == Designated::FirstInput {
+            let problem = if is_empty { NO_TIMESTAMP } else { BAD_TIMESTAMP };
+            return self.note(Some(field), problem.into()).map(|()| Some(RowOutcome::Dropped));
+        }
+        match self.atomicity {
+            Atomicity::Abort => Err(bad_value(line, field)),
+            Atomicity::SkipColumn if input.required.is_none() => {
+                let is_text = input.builder.takes_any_text();
+                input.builder.append_null();
+                let problem = if is_text { BAD_TEXT } else { BAD_VALUE };
+                self.note(Some(field), problem.into()).map(|()| None)
+            }
+            _ => {
+                self.note(Some(field), BAD_VALUE.into())?;
+                Ok(Some(self.drop_row()))
+            }
+        }
+    }
+
+    /// Finds types that hold the row, too, where a guess does not; nothing of it is taken.
+    #[cold]
+    fn widen(&mut self, record: &[u8], fields: &[FieldRange]) -> EngineResult<RowOutcome> {
+        for input in &mut self.inputs {
+            if !input.guessed {
+                continue;
+            }
+            let Some(field) = fields.get(input.field) else { continue };
+            let text = field.text(record, &mut self.scratch);
+            if text.is_empty() || is_null_word(text) {
+                continue;
+            }
+            if let Some(widened) = input.widen(text, self.text_line, &mut self.digits)? {
+                self.report.widened[input.reported] = Some(widened);
+            }
+        }
+        Ok(RowOutcome::Dropped)
     }
 
     /// Ends a row because of a text that is not UTF-8, before anything of it was taken; `None`
@@ -488,6 +528,11 @@ fn arrow_schema_of(target: &[Field]) -> Schema {
     Schema::new(fields.collect::<Vec<_>>())
 }
 
+/// How programs write null into columns of numbers.
+fn is_null_word(text: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(b"null")
+}
+
 const BAD_VALUE: &str = "bad syntax";
 const BAD_TEXT: &str = "not UTF-8: name the encoding of the text (encoding=)";
 const NO_TIMESTAMP: &str = "no designated timestamp";
@@ -508,13 +553,14 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int32Type;
     use rand::{Rng, SeedableRng};
+    use tidemark_types::double_array::DoubleArrays;
 
     fn spec(columns: &[(&str, SqlType)]) -> CsvSpec {
         CsvSpec {
             delimiter: b',',
             header: true,
             columns: (0..columns.len())
-                .map(|index| CsvColumn { index, target: index, pattern: None, required: false })
+                .map(|index| CsvColumn { index, target: index, ..CsvColumn::default() })
                 .collect(),
             atomicity: Atomicity::SkipColumn,
             skip_extra_values: false,
@@ -696,11 +742,9 @@ mod tests {
 
     #[test]
     fn types_that_csv_cannot_hold_are_refused_by_column() {
-        for sql_type in [SqlType::DoubleArray(1), SqlType::Binary] {
-            let error = CsvReader::new(spec(&[("a", SqlType::Int), ("b", sql_type)])).unwrap_err();
-            let expected = format!("column 'b': no adapter for type [name={}]", sql_type.name());
-            assert_eq!(error.message, expected);
-        }
+        let spec = spec(&[("a", SqlType::Int), ("b", SqlType::Binary)]);
+        let error = CsvReader::new(spec).unwrap_err();
+        assert_eq!(error.message, "column 'b': no adapter for type [name=BINARY]");
     }
 
     #[test]
@@ -718,6 +762,92 @@ mod tests {
     }
 
     #[test]
+    fn arrays_are_read_as_they_are_written() {
+        let mut spec = spec(&[("a", SqlType::DoubleArray(1)), ("b", SqlType::DoubleArray(2))]);
+        spec.atomicity = Atomicity::SkipRow;
+        let text =
+            "a,b\n\"[1.5,null,-2]\",\"[[1,2],[3,4]]\"\n\"[1]\",\"[[1],[2,3]]\"\n,\"{{5}}\"\n";
+        let (batch, report) = read_in(&spec, &[text.as_bytes()]).unwrap();
+        assert_eq!(counts(&report), (2, 1, vec![0, 1]));
+        let cells = |at: usize| -> Vec<Option<(Vec<i32>, Vec<f64>)>> {
+            let arrays = DoubleArrays::new(batch.column(at)).unwrap();
+            let cell =
+                |row| arrays.get(row).map(|cell| (cell.shape.to_vec(), cell.values.to_vec()));
+            (0..batch.num_rows()).map(cell).collect()
+        };
+        let [Some((shape, values)), None] = &cells(0)[..] else { panic!("{:?}", cells(0)) };
+        assert!(shape == &[3] && values[1].is_nan() && (values[0], values[2]) == (1.5, -2.0));
+        let square = Some((vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]));
+        assert_eq!(cells(1), [square, Some((vec![1, 1], vec![5.0]))]);
+    }
+
+    const FINE: &str = "2024-01-01T10:00:00.123456Z";
+    const FINEST: &str = "2024-01-01T10:00:00.123456789Z";
+
+    #[test]
+    fn guesses_widen_to_what_all_values_fit() {
+        let long = "9999999999";
+        for (guess, values, expected) in [
+            (SqlType::Int, &["1", "2", "null", "-3", ""][..], None),
+            (SqlType::Int, &["1", long, "2"], Some((SqlType::Long, 3, long))),
+            (SqlType::Int, &["1", long, "1.5", "2"], Some((SqlType::Double, 4, "1.5"))),
+            (SqlType::Int, &["1", "1.5", long], Some((SqlType::Double, 3, "1.5"))),
+            (SqlType::Int, &["1", "1.5", "n/a", "x"], Some((SqlType::Varchar, 4, "n/a"))),
+            (SqlType::Int, &["1", "007"], Some((SqlType::Varchar, 3, "007"))),
+            (SqlType::Double, &["1.5", "+4912345678"], Some((SqlType::Varchar, 3, "+4912345678"))),
+            (SqlType::Double, &["1.5", "0.5", "+3", "-0.25", "0", "NULL"], None),
+            (SqlType::Boolean, &["true", "FALSE", "maybe"], Some((SqlType::Varchar, 4, "maybe"))),
+            (SqlType::Char, &["a", "b", "cd"], Some((SqlType::Varchar, 4, "cd"))),
+            (SqlType::Timestamp, &["2024-01-01", "soon"], Some((SqlType::Varchar, 3, "soon"))),
+            (SqlType::Date, &["2024-01-01", "7"], Some((SqlType::Varchar, 3, "7"))),
+            (SqlType::Date, &["2024-01-01", FINE], Some((SqlType::Timestamp, 3, FINE))),
+            (SqlType::Date, &["2024-01-01", FINEST, FINE], Some((SqlType::TimestampNs, 3, FINEST))),
+            (SqlType::Timestamp, &[FINE, "2024-01-01", FINE], None),
+        ] {
+            let mut spec = spec(&[("a", guess), ("b", SqlType::Varchar)]);
+            spec.columns[0].guessed = true;
+            let text = format!("a,b\n{},x\n", values.join(",x\n"));
+            let mut batches = Vec::new();
+            let mut sink = |batch: RecordBatch| {
+                batches.push(batch.num_rows());
+                Ok(())
+            };
+            let mut reader = CsvReader::new(spec.clone()).unwrap();
+            reader.feed(text.as_bytes(), &mut sink).unwrap();
+            reader.finish(&mut sink).unwrap();
+            let report = reader.report().clone();
+            let found = report.widened[0].clone();
+            let found = found.map(|found| (found.sql_type, found.line, found.text));
+            let expected = expected.map(|(sql_type, line, text)| (sql_type, line, text.into()));
+            assert_eq!((&found, &report.widened[1]), (&expected, &None), "{values:?}");
+            assert_eq!(batches.is_empty(), expected.is_some(), "{values:?}");
+            // The second pass takes all of it.
+            if let Some((sql_type, ..)) = found {
+                spec.target[0].sql_type = sql_type;
+                let (_, report) = read(&spec, &text);
+                assert_eq!(counts(&report), (values.len() as u64, 0, vec![0, 0]), "{values:?}");
+                assert_eq!(report.widened, [None, None]);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_with_a_comma_as_decimal_mark() {
+        let mut spec = spec(&[("a", SqlType::Double), ("b", SqlType::Long)]);
+        spec.delimiter = b';';
+        spec.columns.iter_mut().for_each(|column| column.pattern = Some(",".into()));
+        let (rows, report) = read(&spec, "a;b\n1,5;1.234\n-1.234,25;7\n1.5;1,5\n");
+        assert_eq!(rows, ["1.5|1234", "-1234.25|7", "-|-"]);
+        assert_eq!(report.column_errors, [1, 1]);
+        spec.columns[0].pattern = Some("x".into());
+        let error = CsvReader::new(spec).unwrap_err();
+        assert_eq!(
+            error.message,
+            "column 'a': the pattern of a number is its decimal mark, , or ."
+        );
+    }
+
+    #[test]
     fn columns_reach_their_targets_in_any_order() {
         let mut spec = spec(&[
             ("a", SqlType::Boolean),
@@ -726,8 +856,8 @@ mod tests {
             ("d", SqlType::Uuid),
         ]);
         spec.columns = vec![
-            CsvColumn { index: 2, target: 1, pattern: None, required: false },
-            CsvColumn { index: 0, target: 2, pattern: None, required: false },
+            CsvColumn { index: 2, target: 1, ..CsvColumn::default() },
+            CsvColumn { index: 0, target: 2, ..CsvColumn::default() },
         ];
         spec.line_fields = 3;
         spec.header = false;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tidemark_types::Field;
+use tidemark_types::{Field, SqlType};
 
 /// What happens to a value that does not convert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,17 +19,21 @@ pub enum Atomicity {
 }
 
 /// A field of each line on its way into a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvColumn {
     /// Index of the field in each line.
     pub index: usize,
     /// Index of the column in [`CsvSpec::target`].
     pub target: usize,
-    /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS`; `None` reads ISO forms.
+    /// Of DATE, TIMESTAMP and `TIMESTAMP_NS` how they are written (`None`: ISO forms; `epoch_s`,
+    /// `epoch_ms`, `epoch_us`, `epoch_ns`: a number since 1970); of numbers their decimal mark.
     pub pattern: Option<String>,
     /// Whether the column is NOT NULL: a row without a value of it is dropped, or ends an import
     /// that bad values end.
     pub required: bool,
+    /// Whether the type is a guess from the beginning of the text: a value that does not fit is not
+    /// bad, but asks for a wider type, and the word `null` is null.
+    pub guessed: bool,
 }
 
 /// The most bytes of a line, by default.
@@ -70,6 +74,20 @@ pub struct CsvReport {
     pub column_errors: Vec<u64>,
     /// The first lines that are bad, at most [`MOST_BAD_LINES`].
     pub bad_lines: Vec<BadLine>,
+    /// Guesses that turned out to be too narrow, per entry of [`CsvSpec::columns`]. Where there is
+    /// one, the rows are incomplete: the text is to be read again, with these types.
+    pub widened: Vec<Option<Widened>>,
+}
+
+/// A type that holds what a guessed one did not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Widened {
+    /// The type that all values of the column fit.
+    pub sql_type: SqlType,
+    /// Where the first value begins that fits no narrower one, from 1.
+    pub line: u64,
+    /// The value, cut to a length that a message can take.
+    pub text: String,
 }
 
 /// Bad lines that are reported one by one.

@@ -1,4 +1,5 @@
-//! Timestamps of one column: a pattern, or ISO text with a short path that remembers the day.
+//! Timestamps of one column: a pattern, a number since 1970, or ISO text with a short path that
+//! remembers the day.
 
 use tidemark_types::EngineResult;
 use tidemark_types::calendar::CivilDate;
@@ -10,33 +11,54 @@ const DATE_BYTES: usize = 10;
 /// `2024-01-02T03:04:05`
 const DATE_TIME_BYTES: usize = 19;
 
+/// How instants are written.
+#[derive(Debug)]
+enum Form {
+    Iso,
+    Pattern(TimestampPattern),
+    /// A number of so many nanoseconds since 1970.
+    Epoch(i128),
+}
+
+/// Words for numbers since 1970, where a pattern may stand, and their nanoseconds.
+const EPOCHS: [(&str, i128); 4] =
+    [("epoch_s", 1_000_000_000), ("epoch_ms", 1_000_000), ("epoch_us", 1_000), ("epoch_ns", 1)];
+
 /// Reads the instants of one column.
 #[derive(Debug)]
 pub(crate) struct InstantReader {
     unit: TimestampUnit,
-    pattern: Option<TimestampPattern>,
+    form: Form,
     date: [u8; DATE_BYTES],
     midnight_seconds: i64,
 }
 
 impl InstantReader {
     pub(crate) fn new(unit: TimestampUnit, pattern: Option<&str>) -> EngineResult<Self> {
-        let pattern = pattern.map(TimestampPattern::compile).transpose()?;
-        Ok(Self { unit, pattern, date: *b"1970-01-01", midnight_seconds: 0 })
+        let epoch = |pattern: &str| EPOCHS.iter().find(|(name, _)| *name == pattern);
+        let form = match pattern {
+            None => Form::Iso,
+            Some(pattern) => match epoch(pattern) {
+                Some((_, nanos)) => Form::Epoch(*nanos),
+                None => Form::Pattern(TimestampPattern::compile(pattern)?),
+            },
+        };
+        Ok(Self { unit, form, date: *b"1970-01-01", midnight_seconds: 0 })
     }
 
     /// The instant in the column's unit.
     #[inline]
     pub(crate) fn read(&mut self, text: &[u8]) -> Option<i64> {
-        if self.pattern.is_none()
+        if matches!(self.form, Form::Iso)
             && let Some(instant) = self.read_full_iso(text)
         {
             return Some(instant);
         }
         let text = std::str::from_utf8(text).ok()?;
-        match &self.pattern {
-            Some(pattern) => pattern.parse(text, self.unit),
-            None => timestamp::parse(text, self.unit),
+        match &self.form {
+            Form::Pattern(pattern) => pattern.parse(text, self.unit),
+            Form::Epoch(nanos) => read_epoch(text, *nanos, self.unit),
+            Form::Iso => timestamp::parse(text, self.unit),
         }
     }
 
@@ -82,6 +104,27 @@ impl InstantReader {
         self.date.copy_from_slice(&head[..DATE_BYTES]);
         Some(())
     }
+}
+
+/// A number since 1970, with or without a fraction, rounded down to the unit.
+fn read_epoch(text: &str, nanos_each: i128, unit: TimestampUnit) -> Option<i64> {
+    const MOST_DIGITS: usize = 19;
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_number = |text: &str| {
+        (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let scale = 10_i128.pow(fraction.len() as u32);
+    let part = fraction.parse::<i128>().ok()? * nanos_each / scale;
+    let nanos = whole.parse::<i128>().ok()? * nanos_each + part;
+    let nanos = if negative { -nanos } else { nanos };
+    nanos.div_euclid(i128::from(unit.nanos())).try_into().ok()
 }
 
 #[inline]
@@ -137,6 +180,30 @@ mod tests {
             ] {
                 assert_eq!(reader.read(text.as_bytes()), timestamp::parse(text, unit), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn numbers_since_1970_in_four_units() {
+        let read = |pattern, unit, text: &str| {
+            InstantReader::new(unit, Some(pattern)).unwrap().read(text.as_bytes())
+        };
+        let micros = TimestampUnit::Micros;
+        for (pattern, text) in [
+            ("epoch_s", "1767225600"),
+            ("epoch_s", "1767225600.000000"),
+            ("epoch_ms", "1767225600000"),
+            ("epoch_us", "1767225600000000"),
+            ("epoch_ns", "1767225600000000999"),
+        ] {
+            assert_eq!(read(pattern, micros, text), Some(1_767_225_600_000_000), "{text}");
+        }
+        assert_eq!(read("epoch_s", micros, "0.000001"), Some(1));
+        assert_eq!(read("epoch_s", micros, "-1"), Some(-1_000_000));
+        assert_eq!(read("epoch_ns", micros, "-1"), Some(-1));
+        assert_eq!(read("epoch_ns", TimestampUnit::Nanos, "1767225600000000001").unwrap() % 10, 1);
+        for text in ["", "-", "1.", ".5", "1e9", "+1", "2026-01-01", "9999999999999999999"] {
+            assert_eq!(read("epoch_s", micros, text), None, "{text}");
         }
     }
 

@@ -4,16 +4,19 @@
 //! detection is TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column
 //! order of the target.
 //!
-//! `csv_reader` cuts chunks into records and decides about rows, `record` splits a record into
-//! fields, `column` collects the values of one column, `value_text` and `instant` read single
-//! values, `symbol` interns texts. `parameters` reads the values of Bind messages.
+//! `csv_reader` cuts chunks into records and decides about rows, `input` is a column of the file
+//! and the type it needs, `record` splits a record into fields, `column` collects the values of one
+//! column, `value_text` and `instant` read single values, `number_text` undresses numbers, `symbol`
+//! interns texts. `parameters` reads the values of Bind messages.
 
 #![forbid(unsafe_code)]
 
 mod column;
 mod csv_reader;
 mod csv_spec;
+mod input;
 mod instant;
+mod number_text;
 mod parameters;
 mod record;
 mod symbol;
@@ -21,6 +24,6 @@ mod value_text;
 
 pub use csv_reader::CsvReader;
 pub use csv_spec::{
-    Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES,
+    Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
 };
 pub use parameters::ParameterRows;

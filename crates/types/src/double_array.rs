@@ -217,6 +217,16 @@ impl DoubleArrayBuilder {
         self.valid.push(false);
     }
 
+    /// Drops the cells from row `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        if rows < self.valid.len() {
+            self.valid.truncate(rows);
+            self.shapes.truncate(rows * usize::from(self.dimensions));
+            self.offsets.truncate(rows + 1);
+            self.values.truncate(self.offsets.last().map_or(0, |&end| end as usize));
+        }
+    }
+
     /// The column.
     pub fn finish(self) -> EngineResult<ArrayRef> {
         let nulls = self.valid.contains(&false).then(|| NullBuffer::from(self.valid));

@@ -35,13 +35,25 @@ test('a time column orders the table by day; types nobody changed are not sent',
     name: 'weather',
     delimiter: ';',
     forceHeader: 'true',
-    atomicity: 'skipCol',
     overwrite: 'false',
     timestamp: 'at',
     partitionBy: 'DAY',
   });
   t.deepEqual(schemaOf(PROPOSAL, choices, undefined), []);
   t.is(headerLine(PROPOSAL, choices), '"city";"at";"v"\n');
+});
+
+test('a file that goes as it is keeps its names, and what spoils values is said', (t) => {
+  const proposal = { ...PROPOSAL, delimiter: ',', asIs: true, header: false };
+  const choices = { ...firstChoices(proposal), atomicity: 'skipRow' as const };
+  t.deepEqual(parametersOf(proposal, choices, undefined), {
+    name: 'weather',
+    forceHeader: 'false',
+    atomicity: 'skipRow',
+    overwrite: 'false',
+    timestamp: 'at',
+    partitionBy: 'DAY',
+  });
 });
 
 test('a changed type is sent, with the pattern its values have', (t) => {

@@ -1,18 +1,23 @@
 /**
- * POST and PUT /imp: a text file into a table. The parts stream into `ts/ingest`; a body that
- * breaks off leaves no trace, because the import throws before it commits.
+ * POST and PUT /imp: a text file into a table, as the part of a form or as the whole body. It
+ * streams into `ts/ingest`; a body that breaks off leaves no trace, because the import throws
+ * before it commits.
  */
+import { join } from 'node:path';
+
 import { KEYS } from '../../config/index.js';
 import type { Logger } from '../../observability/index.js';
-import { importCsv, readImportParameters } from '../../ingest/index.js';
+import { importCsv, type ImportPart, readImportParameters } from '../../ingest/index.js';
 import {
   asDatabaseError,
   type DatabaseError,
   httpStatusOf,
   WriteDoor,
 } from '../../session/index.js';
+import { UPLOADS } from './import-file.js';
 import { principalOf } from '../response/statement-answer.js';
 import { multipartProblem, readParts } from '../request/multipart-parts.js';
+import { isRawBody, readRawBody } from '../request/raw-body.js';
 import { BodyError } from '../request/request-body.js';
 import type { HttpPaths } from '../paths.js';
 import {
@@ -33,13 +38,18 @@ export function impRoute(services: HttpServices, paths: HttpPaths): Route {
     access: 'data',
     about: 'a text file into a table',
     handle: async (context) => {
-      const problem = multipartProblem(context.get('Content-Type'));
+      const type = context.get('Content-Type');
+      const isRaw = isRawBody(type) && (context.state.parameters.get('name') ?? '') !== '';
+      const problem = isRaw ? null : multipartProblem(type);
       if (problem !== null) {
-        answerText(context, 400, problem);
+        const hint = isRawBody(type) ? `: name the table of a file (name=)` : '';
+        answerText(context, 400, `${problem}${hint}`);
         return;
       }
       try {
-        await answerImport(context, services, readOnly);
+        const { bodyMs } = context.state.timeouts;
+        const parts = (isRaw ? readRawBody : readParts)(context.req, bodyMs);
+        await answerImport(context, services, parts, readOnly);
       } catch (error) {
         if (error instanceof BodyError) {
           throw error;
@@ -53,6 +63,7 @@ export function impRoute(services: HttpServices, paths: HttpPaths): Route {
 async function answerImport(
   context: HttpContext,
   services: HttpServices,
+  parts: AsyncIterable<ImportPart>,
   readOnly: boolean,
 ): Promise<void> {
   const parameters = readImportParameters(context.state.parameters.toSearchParams());
@@ -60,22 +71,18 @@ async function answerImport(
   const owner = asked === '' ? null : asked;
   const { database, guard } = services.sessions;
   const door = new WriteDoor(guard, { principal: principalOf(context, readOnly), owner });
-  const result = await importCsv(
-    database,
-    parameters,
-    readParts(context.req, context.state.timeouts.bodyMs),
-    {
-      authorise: (target) => {
-        door.authorise(target);
-      },
-      commit: async (target, run) => {
-        const report = await door.commit(target, run);
-        door.committed(`import into '${target.table}'`, 'IMPORT');
-        return report;
-      },
-      analysedLines: services.config.get(KEYS.textAnalysisLines),
+  const result = await importCsv(database, parameters, parts, {
+    authorise: (target) => {
+      door.authorise(target);
     },
-  );
+    commit: async (target, run) => {
+      const report = await door.commit(target, run);
+      door.committed(`import into '${target.table}'`, 'IMPORT');
+      return report;
+    },
+    analysedLines: services.config.get(KEYS.textAnalysisLines),
+    spoolDirectory: join(services.importRoot, UPLOADS),
+  });
   answer(context, result.status, result.contentType, result.body);
 }
 

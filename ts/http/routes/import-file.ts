@@ -13,14 +13,15 @@ import type { HttpPaths } from '../paths.js';
 import { BodyError, onEarlyEnd, watchBody } from '../request/request-body.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
-const FOLDER = 'upload';
+/** Below the import directory: what is brought to the server for a while. */
+export const UPLOADS = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
 const NAME_BYTES = 16;
 /** How long a file stays whose uploader left without removing it. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 export function importFileRoute(services: HttpServices, paths: HttpPaths): Route {
-  const folder = join(services.importRoot, FOLDER);
+  const folder = join(services.importRoot, UPLOADS);
   const readOnly = services.config.get(KEYS.httpReadOnly);
   return {
     path: paths.importFile,
@@ -55,7 +56,7 @@ async function take(context: HttpContext, services: HttpServices, folder: string
   }
   const name = `${randomBytes(NAME_BYTES).toString('hex')}.parquet`;
   await store(context.req, join(folder, name), context.state.timeouts.bodyMs);
-  answer(context, 200, JSON_TYPE, JSON.stringify({ file: `${FOLDER}/${name}` }));
+  answer(context, 200, JSON_TYPE, JSON.stringify({ file: `${UPLOADS}/${name}` }));
 }
 
 /** Writes a body to a file; of one that breaks off nothing stays. */
@@ -117,7 +118,7 @@ async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => null);
-    if (NAME.test(`${FOLDER}/${name}`) && found && Date.now() - found.mtimeMs > KEPT_MS) {
+    if (NAME.test(`${UPLOADS}/${name}`) && found && Date.now() - found.mtimeMs > KEPT_MS) {
       await rm(path, { force: true });
     }
   }

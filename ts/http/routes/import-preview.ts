@@ -15,9 +15,9 @@ export function importPreviewRoute(paths: HttpPaths): Route {
     access: 'data',
     body: { kind: 'bytes', limitBytes: LARGEST_SAMPLE_BYTES },
     about: 'what `/imp` would make of a file, from its first bytes',
-    handle: (context) => {
+    handle: async (context) => {
       try {
-        answer(context, 200, JSON_TYPE, JSON.stringify(propose(context)));
+        answer(context, 200, JSON_TYPE, JSON.stringify(await propose(context)));
       } catch (error) {
         if (!(error instanceof ImportError)) {
           throw error;

@@ -7,6 +7,8 @@ export interface ProposedColumn {
   readonly type: string;
   readonly pattern?: string;
   readonly couldBeTimestamp: boolean;
+  /** What was guessed, and could be otherwise. */
+  readonly notes?: readonly string[];
   readonly values: readonly string[];
   readonly near?: {
     readonly type: string;
@@ -25,6 +27,9 @@ export interface Proposal {
   /** Whether that is a guess, because the types do not tell. */
   readonly headerIsGuess?: boolean;
   readonly headerBytes: number;
+  /** Whether the file goes as it is, with its own names: it is compressed, or no plain text. */
+  readonly asIs?: boolean;
+  readonly warnings?: readonly string[];
   /** Whether the file itself has types, and so nothing was found out. */
   readonly isTyped?: boolean;
   readonly rows: number;

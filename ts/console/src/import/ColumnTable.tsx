@@ -79,6 +79,7 @@ function ColumnRow(props: RowProps): JSX.Element {
             class="input data"
             aria-label={`Name of ${props.column.source}`}
             value={props.column.name}
+            disabled={props.file.proposal?.asIs}
             onInput={(event) =>
               props.onChange({ ...props.column, name: event.currentTarget.value })
             }
@@ -107,6 +108,7 @@ function ColumnRow(props: RowProps): JSX.Element {
           <bdi>{props.proposed?.values.join(', ')}</bdi>
         </td>
       </tr>
+      <NoteRows {...props} />
       <NearRow {...props} />
     </>
   );
@@ -145,6 +147,30 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
         </For>
       </select>
     </Show>
+  );
+}
+
+/** What was guessed of a column that still has its proposed type. */
+function NoteRows(props: RowProps): JSX.Element {
+  const notes = (): readonly string[] => {
+    const isGuess =
+      props.column.type === props.proposed?.type && !isAppended(props.choices, props.file.existing);
+    return isGuess ? (props.proposed.notes ?? []) : [];
+  };
+  return (
+    <For each={notes()}>
+      {(note) => (
+        <tr class="near">
+          <td colspan="5">
+            <Icon name="alert" class="warn" />
+            <b>
+              <bdi>{props.column.name}</bdi>
+            </b>{' '}
+            is {note}
+          </td>
+        </tr>
+      )}
+    </For>
   );
 }
 

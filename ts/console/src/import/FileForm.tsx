@@ -220,6 +220,7 @@ function PartitionField(props: FieldProps): JSX.Element {
 }
 
 const ATOMICITY: readonly (readonly [Atomicity, string, string])[] = [
+  ['widen', 'widens the type', 'In a table that is there, it becomes null'],
   ['skipCol', 'becomes null', 'The row is kept'],
   ['skipRow', 'leaves its row out', 'The others are kept'],
   ['abort', 'ends the import', 'Nothing is written then'],
@@ -304,6 +305,13 @@ function DelimiterField(props: FormProps): JSX.Element {
           <Icon name="alert" /> A guess: all values are text
         </span>
       </Show>
+      <For each={props.file.proposal?.warnings}>
+        {(warning) => (
+          <span class="hint warn">
+            <Icon name="alert" /> {warning}
+          </span>
+        )}
+      </For>
     </div>
   );
 }

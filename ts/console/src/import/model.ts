@@ -22,7 +22,8 @@ export interface Choices {
   readonly columns: readonly ColumnChoice[];
 }
 
-export type Atomicity = 'skipCol' | 'skipRow' | 'abort';
+/** `widen`: the type becomes one that the value has. */
+export type Atomicity = 'widen' | 'skipCol' | 'skipRow' | 'abort';
 
 /** A table that is there already. */
 export interface Existing {
@@ -75,7 +76,7 @@ export function firstChoices(proposal: Proposal): Choices {
     owner: '',
     timestamp: time,
     partitionBy: time === '' ? 'NONE' : 'DAY',
-    atomicity: 'skipCol',
+    atomicity: proposal.isTyped ? 'skipCol' : 'widen',
     columns,
   };
 }
@@ -203,9 +204,10 @@ export function parametersOf(
   const owner = choices.owner.trim();
   return {
     name: choices.table.trim(),
-    delimiter: proposal.delimiter,
-    forceHeader: 'true',
-    atomicity: choices.atomicity,
+    // JSON, which goes as it is, has none.
+    ...(proposal.asIs && proposal.delimiter === ',' ? {} : { delimiter: proposal.delimiter }),
+    forceHeader: String(proposal.asIs !== true || proposal.header),
+    ...(choices.atomicity === 'widen' ? {} : { atomicity: choices.atomicity }),
     overwrite: String(choices.overwrite && existing !== undefined),
     ...(ordered ? { timestamp: choices.timestamp, partitionBy: choices.partitionBy } : {}),
     ...(isMade && owner !== '' ? { owner } : {}),

@@ -233,7 +233,7 @@ export class ImportQueue {
           ? await upload({
               parameters: parametersOf(proposal, choices, existing),
               schema: schemaOf(proposal, choices, existing),
-              data: new Blob([headerLine(proposal, choices), blob.slice(proposal.headerBytes)]),
+              data: dataOf(blob, proposal, choices),
               signal,
               onProgress: (sent, all) => this.#advance(id, sent, all),
             })
@@ -294,6 +294,13 @@ export class ImportQueue {
       }),
     );
   }
+}
+
+/** The file, under a header line with the chosen names where it is plain text. */
+function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
+  return proposal.asIs
+    ? blob
+    : new Blob([headerLine(proposal, choices), blob.slice(proposal.headerBytes)]);
 }
 
 let queue: ImportQueue | undefined;

@@ -5,7 +5,8 @@
  */
 import { TextDecoder } from 'node:util';
 
-import { ImportError } from './import-error.js';
+import { ImportError } from '../import-error.js';
+import { peek } from './peek.js';
 
 const MARKS: readonly (readonly [encoding: string, mark: readonly number[]])[] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
@@ -18,21 +19,14 @@ const LONGEST_MARK = 3;
 export async function* asUtf8(
   content: AsyncIterable<Buffer>,
   named: string | null,
+  isWhole = true,
 ): AsyncGenerator<Buffer> {
   // Before anything is read, so that a wrong name is reported first.
   const given = named === null ? null : decoder(named);
-  const iterator = content[Symbol.asyncIterator]();
-  let head = Buffer.alloc(0);
-  let isWhole = false;
-  while (head.length < LONGEST_MARK && !isWhole) {
-    const next = await iterator.next();
-    isWhole = next.done === true;
-    head = next.done === true ? head : Buffer.concat([head, next.value]);
-  }
+  const { head, all } = await peek(content, LONGEST_MARK);
   const marked = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte))?.[0];
   const found = given ?? decoder(marked ?? 'utf-8');
-  const pieces = follow(head, iterator, isWhole);
-  yield* found.encoding === 'utf-8' ? pieces : decoded(pieces, found);
+  yield* found.encoding === 'utf-8' ? all : decoded(all, found, isWhole);
 }
 
 function decoder(encoding: string): TextDecoder {
@@ -43,22 +37,11 @@ function decoder(encoding: string): TextDecoder {
   }
 }
 
-async function* follow(
-  head: Buffer,
-  rest: AsyncIterator<Buffer>,
+async function* decoded(
+  pieces: AsyncIterable<Buffer>,
+  from: TextDecoder,
   isWhole: boolean,
 ): AsyncGenerator<Buffer> {
-  yield head;
-  while (!isWhole) {
-    const next = await rest.next();
-    if (next.done === true) {
-      return;
-    }
-    yield next.value;
-  }
-}
-
-async function* decoded(pieces: AsyncIterable<Buffer>, from: TextDecoder): AsyncGenerator<Buffer> {
   const step = (piece?: Buffer): Buffer => {
     try {
       return Buffer.from(from.decode(piece, { stream: piece !== undefined }));
@@ -69,5 +52,7 @@ async function* decoded(pieces: AsyncIterable<Buffer>, from: TextDecoder): Async
   for await (const piece of pieces) {
     yield step(piece);
   }
-  yield step();
+  if (isWhole) {
+    yield step();
+  }
 }

@@ -1,0 +1,41 @@
+/** Texts that come as gzip, whatever their name and headers say: inflated on their way in. */
+import { pipeline, Readable } from 'node:stream';
+import { constants, createGunzip } from 'node:zlib';
+
+import { ImportError } from '../import-error.js';
+import { peek } from './peek.js';
+
+const MAGIC: readonly number[] = [0x1f, 0x8b];
+/** Inflated bytes that are taken without asking for the ratio. */
+const INFLATED_FREE_BYTES = 64 * 1024 * 1024;
+const LARGEST_RATIO = 200;
+const CHUNK_BYTES = 256 * 1024;
+
+/** `isWhole`: a text that ends within is damaged. */
+export async function* inflated(
+  content: AsyncIterable<Buffer>,
+  isWhole: boolean,
+): AsyncGenerator<Buffer> {
+  const { head, all } = await peek(content, MAGIC.length);
+  const isGzip = MAGIC.every((byte, at) => head[at] === byte);
+  yield* isGzip ? inflate(all, isWhole) : all;
+}
+
+async function* inflate(content: AsyncIterable<Buffer>, isWhole: boolean): AsyncGenerator<Buffer> {
+  const finishFlush = isWhole ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
+  const gunzip = createGunzip({ chunkSize: CHUNK_BYTES, finishFlush });
+  pipeline(Readable.from(content, { objectMode: true }), gunzip, () => undefined);
+  let total = 0;
+  try {
+    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+      total += chunk.length;
+      if (total > INFLATED_FREE_BYTES && total > gunzip.bytesWritten * LARGEST_RATIO) {
+        throw new ImportError('the gzip text inflates too far');
+      }
+      yield chunk;
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    throw code.startsWith('Z_') ? new ImportError(`the gzip text is damaged: ${code}`) : error;
+  }
+}

@@ -1,0 +1,312 @@
+/**
+ * JSON on its way to the reader of CSV: objects one after the other, with or without line ends
+ * between them, or in an array; arrays in an array are rows without names. The first objects name
+ * the columns. What is no plain value becomes its text.
+ */
+import { ImportError } from '../import-error.js';
+import { MAX_SAMPLE_BYTES } from '../limits.js';
+import { peek } from './peek.js';
+
+/** A text of JSON as CSV with commas. */
+export interface JsonText {
+  readonly content: AsyncIterable<Buffer>;
+  /** Whether its first line names the columns. */
+  readonly header: boolean;
+  /** For each column whether all values seen are texts, which are no numbers then. */
+  readonly texts: readonly boolean[];
+  /** What its sender should know, once it was read. */
+  readonly notes: () => readonly string[];
+}
+
+/** The most columns: each row has a cell for each of them. */
+const MOST_KEYS = 10_000;
+const SNIFFED_BYTES = 256;
+const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
+const CHUNK_CHARACTERS = 64 * 1024;
+/** So many digits may be more than a number of JavaScript holds. */
+const MANY_DIGITS = /\d{16}/;
+
+/** The text as CSV, when it begins as JSON does, or as it is. */
+export async function asCsv(
+  content: AsyncIterable<Buffer>,
+  itemsMax: number,
+  isWhole: boolean,
+): Promise<{ readonly content: AsyncIterable<Buffer>; readonly json: JsonText | null }> {
+  const { head, all } = await peek(content, SNIFFED_BYTES);
+  if (!BEGINNING.test(head.toString('utf8'))) {
+    return { content: all, json: null };
+  }
+  const json = await convert(itemsOf(all, isWhole), itemsMax);
+  return { content: json.content, json };
+}
+
+/** The rows of each piece of the text: one by one they would cost a turn of the loop each. */
+type Items = AsyncGenerator<{ readonly items: readonly Item[]; readonly bytes: number }>;
+
+type Item = readonly unknown[] | Readonly<Record<string, unknown>>;
+
+async function convert(items: Items, itemsMax: number): Promise<JsonText> {
+  const sample: Item[] = [];
+  let bytes = 0;
+  while (sample.length < itemsMax && bytes < MAX_SAMPLE_BYTES) {
+    const next = await items.next();
+    if (next.done === true) {
+      break;
+    }
+    for (const item of next.value.items) {
+      sample.push(item);
+    }
+    ({ bytes } = next.value);
+  }
+  const columns = new Columns(sample.slice(0, itemsMax));
+  return {
+    content: columns.lines(sample, items),
+    header: columns.names !== null,
+    texts: columns.texts,
+    notes: () => columns.notes(),
+  };
+}
+
+class Columns {
+  /** `null`: the items are arrays. */
+  readonly names: readonly string[] | null;
+  readonly texts: readonly boolean[];
+  readonly #known: ReadonlySet<string>;
+  readonly #unknown = new Set<string>();
+
+  constructor(sample: readonly Item[]) {
+    const [first] = sample;
+    if (first === undefined) {
+      throw new ImportError('the JSON text has no objects');
+    }
+    const isNamed = !Array.isArray(first);
+    const keys = [...new Set(sample.flatMap((item) => Object.keys(item)))];
+    if (keys.length === 0 || keys.length > MOST_KEYS) {
+      const most = keys.length === 0 ? 'no' : `more than ${MOST_KEYS}`;
+      throw new ImportError(`the JSON text has ${most} columns`);
+    }
+    this.names = isNamed ? keys : null;
+    this.#known = new Set(keys);
+    this.texts = keys.map((key) => {
+      const values = sample.map((item) => valueOf(item, key)).filter((value) => value !== null);
+      return values.length > 0 && values.every(isText);
+    });
+  }
+
+  async *lines(sample: Item[], rest: Items): AsyncGenerator<Buffer> {
+    let text = this.names === null ? '' : `${this.names.map(quoted).join(',')}\n`;
+    for await (const items of both(sample.splice(0), rest)) {
+      for (const item of items) {
+        text += this.#line(item);
+        if (text.length > CHUNK_CHARACTERS) {
+          yield Buffer.from(text);
+          text = '';
+        }
+      }
+    }
+    yield Buffer.from(text);
+  }
+
+  #line(item: Item): string {
+    if (Array.isArray(item) !== (this.names === null)) {
+      throw new ImportError('the JSON text has objects and arrays for rows');
+    }
+    for (const key of Object.keys(item)) {
+      if (!this.#known.has(key) && this.#unknown.size < SHOWN_KEYS) {
+        this.#unknown.add(key);
+      }
+    }
+    let line = '';
+    for (const key of this.#known) {
+      line += `${cellOf(valueOf(item, key))},`;
+    }
+    // A blank line would be no row.
+    return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
+  }
+
+  notes(): readonly string[] {
+    const keys = [...this.#unknown].map((key) => `'${key}'`).join(', ');
+    return keys === '' ? [] : [`left out, because the first objects have no such keys: ${keys}`];
+  }
+}
+
+async function* both(first: readonly Item[], rest: Items): AsyncGenerator<readonly Item[]> {
+  yield first;
+  for await (const { items } of rest) {
+    yield items;
+  }
+}
+
+const SHOWN_KEYS = 10;
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && !value.startsWith(EXACT);
+}
+
+function valueOf(item: Item, key: string): unknown {
+  return Object.hasOwn(item, key) ? (item as Readonly<Record<string, unknown>>)[key] : null;
+}
+
+function cellOf(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value.startsWith(EXACT) ? value.slice(1) : quoted(value);
+    case 'number':
+    case 'boolean':
+      return String(value);
+    case 'object':
+      return value === null ? '' : quoted(nestedText(value));
+    default:
+      return '';
+  }
+}
+
+function nestedText(value: object): string {
+  return JSON.stringify(value).replaceAll(/"\\u0000([\d.eE+-]+)"/g, '$1');
+}
+
+function quoted(text: string): string {
+  return text.includes('"') ? `"${text.replaceAll('"', '""')}"` : `"${text}"`;
+}
+
+// ---- items ----
+
+/** Marks a number that stays as it was written. */
+const EXACT = '\u0000';
+
+function parseItem(text: string, number: number): Item {
+  try {
+    return JSON.parse(MANY_DIGITS.test(text) ? exactNumbers(text) : text) as Item;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unreadable';
+    throw new ImportError(`row ${number} of the JSON text: ${reason}`);
+  }
+}
+
+/** Numbers of many digits become texts with a mark. */
+function exactNumbers(text: string): string {
+  return text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{15,}/gs, (token) =>
+    token.startsWith('"') ? token : `"\\u0000${token}"`,
+  );
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN: ReadonlySet<number> = new Set([0x7b, 0x5b]);
+const CLOSE: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+
+/** The objects, or arrays, that are rows. */
+async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items {
+  const splitter = new ItemSplitter();
+  let number = 0;
+  let bytes = 0;
+  for await (const chunk of content) {
+    const items = Array.from(splitter.push(chunk), (text) => {
+      number += 1;
+      return parseItem(text, number);
+    });
+    bytes += chunk.length;
+    yield { items, bytes };
+  }
+  if (isWhole) {
+    splitter.finish(number);
+  }
+}
+
+/** Cuts a stream of JSON into the texts of its rows. */
+class ItemSplitter {
+  /** Brackets around a row: 1 inside an array of rows, `null` before the first byte. */
+  #outer: number | null = null;
+  #depth = 0;
+  #inText = false;
+  #escaped = false;
+  /** The beginning of the row at hand, from earlier chunks. */
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+
+  *push(chunk: Buffer): Generator<string> {
+    let start = 0;
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#inText) {
+        at = this.#skipText(chunk, at);
+        continue;
+      }
+      const byte = chunk[at] ?? 0;
+      if (byte === QUOTE) {
+        this.#inText = true;
+      } else if (OPEN.has(byte)) {
+        if (this.#outer === null && byte === 0x5b) {
+          this.#outer = 1;
+          start = at + 1;
+        } else if (this.#depth === (this.#outer ?? 0)) {
+          this.#outer ??= 0;
+          this.#leave(chunk.toString('latin1', start, at));
+          start = at;
+        }
+        this.#depth += 1;
+      } else if (CLOSE.has(byte)) {
+        this.#depth -= 1;
+        if (this.#depth === this.#outer) {
+          yield this.#take(chunk.subarray(start, at + 1));
+          start = at + 1;
+        }
+      }
+      at += 1;
+    }
+    this.#keep(chunk.subarray(start));
+  }
+
+  /** To the end of a text, or of the chunk. */
+  #skipText(chunk: Buffer, from: number): number {
+    let at = from;
+    while (at < chunk.length) {
+      const byte = chunk[at];
+      at += 1;
+      if (this.#escaped) {
+        this.#escaped = false;
+      } else if (byte === BACKSLASH) {
+        this.#escaped = true;
+      } else if (byte === QUOTE) {
+        this.#inText = false;
+        break;
+      }
+    }
+    return at;
+  }
+
+  #keep(rest: Buffer): void {
+    if (this.#depth <= (this.#outer ?? 0)) {
+      this.#leave(rest.toString('latin1'));
+      return;
+    }
+    this.#pending.push(rest);
+    this.#pendingBytes += rest.length;
+    if (this.#pendingBytes > MAX_SAMPLE_BYTES) {
+      throw new ImportError(`a row of the JSON text has more than ${MAX_SAMPLE_BYTES} bytes`);
+    }
+  }
+
+  #take(end: Buffer): string {
+    const text = Buffer.concat([...this.#pending, end]).toString('utf8');
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    return text;
+  }
+
+  /** What is between rows: white space, commas, brackets. */
+  #leave(text: string): void {
+    const plain = text.replaceAll(/^\u00ef\u00bb\u00bf|[\s,[\]]/g, '');
+    if (plain !== '') {
+      throw new ImportError(`'${plain.slice(0, SHOWN_KEYS)}' between the rows of the JSON text`);
+    }
+  }
+
+  finish(rows: number): void {
+    if (this.#depth > 0 || this.#inText) {
+      throw new ImportError(
+        `the JSON text ends within row ${rows + 1}, or its array is not closed`,
+      );
+    }
+  }
+}

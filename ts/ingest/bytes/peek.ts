@@ -1,0 +1,41 @@
+/** The first bytes of a stream, looked at before it is read. */
+
+interface Peeked {
+  /** At least as many bytes as were asked for, unless the stream has fewer. */
+  readonly head: Buffer;
+  /** The whole stream, the head included. */
+  readonly all: AsyncGenerator<Buffer>;
+}
+
+export async function peek(content: AsyncIterable<Buffer>, bytes: number): Promise<Peeked> {
+  const iterator = content[Symbol.asyncIterator]();
+  let head: Buffer = Buffer.alloc(0);
+  let isWhole = false;
+  while (head.length < bytes && !isWhole) {
+    const next = await iterator.next();
+    isWhole = next.done === true;
+    head = next.done === true ? head : Buffer.concat([head, next.value]);
+  }
+  return { head, all: follow(head, iterator, isWhole) };
+}
+
+async function* follow(
+  head: Buffer,
+  rest: AsyncIterator<Buffer>,
+  isWhole: boolean,
+): AsyncGenerator<Buffer> {
+  try {
+    if (head.length > 0) {
+      yield head;
+    }
+    while (!isWhole) {
+      const next = await rest.next();
+      if (next.done === true) {
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    await rest.return?.();
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * A text that may have to be read twice: kept while it goes by, the beginning in memory, the rest
+ * in a file without a name. A text that its sender has and can read again is not kept.
+ */
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { ImportError } from '../import-error.js';
+
+const IN_MEMORY_BYTES = 16 * 1024 * 1024;
+/** Pieces are written together: each write costs a turn of another thread. */
+const WRITTEN_BYTES = 1024 * 1024;
+const NAME_BYTES = 16;
+
+export class Spool {
+  readonly #directory: string | null;
+  readonly #kept: Buffer[] = [];
+  #keptBytes = 0;
+  #isFull = false;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  /** The write under way. */
+  #writing: Promise<void> = Promise.resolve();
+  #file: FileHandle | null = null;
+  #fileBytes = 0;
+  #problem: string | null = null;
+
+  /** `directory`: where what memory does not take may lie. */
+  constructor(directory: string | null) {
+    this.#directory = directory;
+  }
+
+  /** Keeps the next piece. A lack of room is an error once it is read again. */
+  async add(piece: Buffer): Promise<void> {
+    if (this.#problem !== null) {
+      return;
+    }
+    this.#isFull ||= this.#keptBytes + piece.length > IN_MEMORY_BYTES;
+    if (!this.#isFull) {
+      this.#kept.push(piece);
+      this.#keptBytes += piece.length;
+      return;
+    }
+    this.#waiting.push(piece);
+    this.#waitingBytes += piece.length;
+    if (this.#waitingBytes >= WRITTEN_BYTES) {
+      await this.#writing;
+      this.#writing = this.#write();
+    }
+  }
+
+  /** Never rejects: what goes wrong is the problem of who reads. */
+  async #write(): Promise<void> {
+    const pieces = this.#waiting;
+    this.#waiting = [];
+    const bytes = this.#waitingBytes;
+    this.#waitingBytes = 0;
+    try {
+      this.#file ??= await nameless(this.#directory);
+      const { bytesWritten } = await this.#file.writev(pieces);
+      if (bytesWritten !== bytes) {
+        throw new Error('no space left');
+      }
+      this.#fileBytes += bytes;
+    } catch (error) {
+      this.#problem = error instanceof Error ? error.message : 'no file';
+      this.#kept.length = 0;
+    }
+  }
+
+  /** All that was kept, from its start. */
+  async *pieces(): AsyncGenerator<Buffer> {
+    await this.#writing;
+    if (this.#waitingBytes > 0) {
+      await this.#write();
+    }
+    if (this.#problem !== null) {
+      throw new ImportError(
+        `types change after the first lines, and the text could not be kept to read it again ` +
+          `(${this.#problem}): name the types in a schema`,
+      );
+    }
+    yield* this.#kept;
+    for (let at = 0; this.#file !== null && at < this.#fileBytes;) {
+      const piece = Buffer.allocUnsafe(WRITTEN_BYTES);
+      const { bytesRead } = await this.#file.read(piece, 0, WRITTEN_BYTES, at);
+      if (bytesRead === 0) {
+        throw new Error('a kept text is shorter than it was');
+      }
+      at += bytesRead;
+      yield piece.subarray(0, bytesRead);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    this.#kept.length = 0;
+    const file = this.#file;
+    this.#file = null;
+    await file?.close();
+  }
+}
+
+/** A file that has no name, and goes with its handle. */
+async function nameless(directory: string | null): Promise<FileHandle> {
+  if (directory === null) {
+    throw new Error('no directory for it');
+  }
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const path = join(directory, `${randomBytes(NAME_BYTES).toString('hex')}.text`);
+  const file = await open(path, 'wx+', 0o600);
+  await rm(path, { force: true });
+  return file;
+}

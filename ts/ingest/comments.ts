@@ -1,0 +1,55 @@
+/** Lines of comment at the beginning of a text, which are no lines of it. */
+import { ImportError } from './import-error.js';
+import type { Sample } from './sample.js';
+import { analyseText, type StructureHints, type TextStructure } from './structure.js';
+
+interface FoundText {
+  readonly structure: TextStructure;
+  /** Its beginning, without the comment. */
+  readonly text: string;
+  /** The text without its comment. */
+  readonly chunks: AsyncIterable<Buffer>;
+  readonly notes: readonly string[];
+}
+
+const COMMENT = /^\ufeff?(?:#[^\r\n]*(?:\r\n|\r|\n))+/;
+
+/**
+ * The structure of a text; one that has none because of the comment before it (lines that begin
+ * with `#`) is read without. A header may begin with `#`, too.
+ */
+export function withoutComments(sample: Sample, hints: StructureHints): FoundText {
+  const { text, isWhole, chunks } = sample;
+  try {
+    return { structure: analyseText(text, isWhole, hints), text, chunks, notes: [] };
+  } catch (error) {
+    const comment = COMMENT.exec(text)?.[0] ?? '';
+    if (!(error instanceof ImportError) || comment === '') {
+      throw error;
+    }
+    // Blank lines are skipped, and keep the numbers of those below.
+    const ends = comment.replaceAll(/[^\r\n]/g, '');
+    const rest = ends + text.slice(comment.length);
+    const structure = analyseText(rest, isWhole, hints);
+    const lines = comment.match(/#[^\r\n]*/g)?.length ?? 0;
+    const notes = [`lines of comment left out at the beginning: ${lines}`];
+    const cutChunks = cut(chunks, Buffer.byteLength(comment), ends);
+    return { structure, text: rest, chunks: cutChunks, notes };
+  }
+}
+
+async function* cut(
+  chunks: AsyncIterable<Buffer>,
+  bytes: number,
+  instead: string,
+): AsyncGenerator<Buffer> {
+  yield Buffer.from(instead);
+  let left = bytes;
+  for await (const chunk of chunks) {
+    const taken = Math.min(left, chunk.length);
+    left -= taken;
+    if (taken < chunk.length) {
+      yield chunk.subarray(taken);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * How instants are written: the pattern that reads all texts of a column, found part by part (day
+ * of the week, date, time, zone), or the unit of numbers since 1970.
+ */
+
+/** How texts become instants. */
+export interface InstantForm {
+  readonly type: 'TIMESTAMP' | 'TIMESTAMP_NS';
+  /** Absent: ISO. */
+  readonly pattern?: string;
+}
+
+/** Dates that fit several patterns, which tell different days. */
+interface AmbiguousDates {
+  readonly patterns: readonly string[];
+}
+
+interface Part {
+  readonly pattern: string;
+  readonly source: string;
+  /** What comes first in a date of numbers. */
+  readonly order?: string;
+}
+
+const DAY = '(?:0[1-9]|[12]\\d|3[01])';
+const MONTH = '(?:0[1-9]|1[0-2])';
+const SHORT_DAY = '(?:0?[1-9]|[12]\\d|3[01])';
+const SHORT_MONTH = '(?:0?[1-9]|1[0-2])';
+const YEAR = '[12]\\d{3}';
+const NAME =
+  '(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|' +
+  'Sep(?:tember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)';
+const WEEKDAY =
+  '(?:Mon(?:day)?|Tue(?:sday)?|Wed(?:nesday)?|Thu(?:rsday)?|Fri(?:day)?|Sat(?:urday)?|' +
+  'Sun(?:day)?)';
+const HOUR = '(?:[01]\\d|2[0-3])';
+const SHORT_HOUR = '(?:[01]?\\d|2[0-3])';
+const HALF_HOUR = '(?:0?[1-9]|1[0-2])';
+const SIXTY = '[0-5]\\d';
+const ZONES = '(?:Z|UTC|GMT|EST|EDT|CST|CDT|MST|MDT|PST|PDT|CET|CEST|BST|[+-]\\d{2}(?::?\\d{2})?)';
+
+const BLANK: Part = { pattern: '', source: '' };
+
+const FIELDS: Readonly<Record<string, string>> = { y: 'yyyy', m: 'MM', d: 'dd' };
+const SOURCES: Readonly<Record<string, string>> = {
+  yyyy: YEAR,
+  yy: '\\d\\d',
+  MM: MONTH,
+  M: SHORT_MONTH,
+  dd: DAY,
+  d: SHORT_DAY,
+};
+
+/** Dates of numbers in each order: two digits for day and month, one or two, a short year. */
+function numeric(separator: string): Part[] {
+  // Points are between day and month, never the other way round.
+  const orders = separator === '.' ? ['ymd', 'dmy'] : ['ymd', 'dmy', 'mdy'];
+  const shortYears = separator === '.' ? ['dmy'] : orders;
+  const widths: readonly (readonly [readonly string[], (field: string) => string])[] = [
+    [orders, (field) => field],
+    [orders, (field) => (field.startsWith('y') ? field : field.slice(1))],
+    [shortYears, (field) => (field.startsWith('y') ? 'yy' : field.slice(1))],
+  ];
+  return widths.flatMap(([known, width]) =>
+    known.map((order) => {
+      const fields = Array.from(order, (letter) => width(FIELDS[letter] ?? ''));
+      const source = fields.map((field) => SOURCES[field] ?? '').join(`\\${separator}`);
+      return { order, pattern: fields.join(separator), source };
+    }),
+  );
+}
+
+const NAMED: readonly Part[] = [
+  { pattern: 'MMM d, yyyy', source: `${NAME} ${SHORT_DAY}, ${YEAR}` },
+  { pattern: 'MMM d yyyy', source: `${NAME} ${SHORT_DAY} ${YEAR}` },
+  ...[' ', '-', '/'].map((separator) => ({
+    pattern: `d${separator}MMM${separator}yyyy`,
+    source: [SHORT_DAY, NAME, YEAR].join(separator),
+  })),
+  { pattern: 'd. MMM yyyy', source: `${SHORT_DAY}\\. ${NAME} ${YEAR}` },
+  { pattern: 'd-MMM-yy', source: `${SHORT_DAY}-${NAME}-\\d\\d` },
+  { pattern: 'yyyy-MMM-dd', source: `${YEAR}-${NAME}-${DAY}` },
+];
+
+const COMPACT: Part = {
+  order: 'ymd',
+  pattern: 'yyyyMMdd',
+  source: `(?:19|20)\\d\\d${MONTH}${DAY}`,
+};
+
+const WEEKDAYS: readonly Part[] = [
+  BLANK,
+  { pattern: 'E, ', source: `${WEEKDAY}, ` },
+  { pattern: 'E ', source: `${WEEKDAY} ` },
+];
+const DATES: readonly Part[] = [...['/', '.', '-'].flatMap(numeric), ...NAMED, COMPACT];
+const JOINTS: readonly Part[] = [' ', 'T', ', ', ':', ' - ', ''].map((text) => ({
+  pattern: text,
+  source: text,
+}));
+
+function clocks(): Part[] {
+  const whole: readonly Part[] = [
+    { pattern: 'HH:mm:ss', source: `${HOUR}:${SIXTY}:${SIXTY}` },
+    { pattern: 'H:mm:ss', source: `${SHORT_HOUR}:${SIXTY}:${SIXTY}` },
+  ];
+  const fractions = whole.flatMap(({ pattern, source }) =>
+    ['.', ','].flatMap((mark) => [
+      { pattern: `${pattern}${mark}U+`, source: `${source}\\${mark}\\d{1,6}` },
+      { pattern: `${pattern}${mark}N+`, source: `${source}\\${mark}\\d{1,9}` },
+    ]),
+  );
+  const halves = ['h:mm:ss', 'h:mm'].flatMap((pattern) => {
+    const seconds = pattern === 'h:mm' ? '' : `:${SIXTY}`;
+    const source = `${HALF_HOUR}:${SIXTY}${seconds}`;
+    return [
+      { pattern: `${pattern} a`, source: `${source} [AaPp][Mm]` },
+      { pattern: `${pattern}a`, source: `${source}[AaPp][Mm]` },
+    ];
+  });
+  return [
+    ...whole,
+    ...fractions,
+    { pattern: 'HH:mm', source: `${HOUR}:${SIXTY}` },
+    { pattern: 'H:mm', source: `${SHORT_HOUR}:${SIXTY}` },
+    ...halves,
+    { pattern: 'HHmmss', source: `${HOUR}${SIXTY}${SIXTY}` },
+    { pattern: 'HHmm', source: `${HOUR}${SIXTY}` },
+  ];
+}
+
+const CLOCKS: readonly Part[] = clocks();
+const OFFSETS: readonly Part[] = [
+  BLANK,
+  { pattern: 'z', source: ZONES },
+  { pattern: ' z', source: ` ${ZONES}` },
+];
+
+function then(head: Part, tail: Part): Part {
+  const order = head.order ?? tail.order;
+  const joined = { pattern: head.pattern + tail.pattern, source: head.source + tail.source };
+  return order === undefined ? joined : { ...joined, order };
+}
+
+function begins(text: string, part: Part): boolean {
+  return new RegExp(`^(?:${part.source})`, 'i').test(text);
+}
+
+function isAll(text: string, part: Part): boolean {
+  return new RegExp(`^(?:${part.source})$`, 'i').test(text);
+}
+
+/** All ways to read one text. */
+function formsOf(text: string): Part[] {
+  const dated = WEEKDAYS.filter((day) => begins(text, day)).flatMap((day) =>
+    DATES.map((date) => then(day, date)).filter((head) => begins(text, head)),
+  );
+  const timed = dated.flatMap((date) =>
+    JOINTS.map((joint) => then(date, joint))
+      .filter((head) => begins(text, head))
+      .flatMap((head) => CLOCKS.map((clock) => then(head, clock)))
+      .filter((head) => begins(text, head))
+      .flatMap((head) => OFFSETS.map((offset) => then(head, offset))),
+  );
+  return [...dated, ...timed].filter((form) => isAll(text, form));
+}
+
+/** How dates begin, which rules most columns out. */
+const BEGINNING =
+  /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
+
+/** Longer texts are no dates. */
+const LONGEST_DATE = 64;
+
+/** The pattern that all texts follow, or those that they all follow and that differ. */
+export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDates | null {
+  const [first = ''] = texts;
+  if (first.length > LONGEST_DATE || !BEGINNING.test(first)) {
+    return null;
+  }
+  const forms = formsOf(first).filter(({ source }) => {
+    const whole = new RegExp(`^(?:${source})$`, 'i');
+    return texts.every((text) => text.length <= LONGEST_DATE && whole.test(text));
+  });
+  const [form] = forms;
+  if (form === undefined) {
+    return null;
+  }
+  const orders = new Map([...forms].reverse().map((one) => [one.order, one.pattern]));
+  if (orders.size > 1) {
+    return { patterns: [...orders.values()].reverse() };
+  }
+  const type = form.pattern.includes('N+') ? 'TIMESTAMP_NS' : 'TIMESTAMP';
+  return { type, pattern: form.pattern };
+}
+
+/** Seconds since 1970 of 1 January 1990 and 2100: outside, a number may be anything. */
+const EARLIEST = 631_152_000;
+const LATEST = 4_102_444_800;
+
+const UNITS = [
+  { pattern: 'epoch_s', perSecond: 1, type: 'TIMESTAMP' },
+  { pattern: 'epoch_ms', perSecond: 1e3, type: 'TIMESTAMP' },
+  { pattern: 'epoch_us', perSecond: 1e6, type: 'TIMESTAMP' },
+  { pattern: 'epoch_ns', perSecond: 1e9, type: 'TIMESTAMP_NS' },
+] as const;
+
+/** The unit in which all texts are numbers since 1970, between the years 1990 and 2100. */
+export function epochForm(texts: readonly string[]): InstantForm | null {
+  if (!texts.every((text) => /^\d{9,19}(?:\.\d{1,9})?$/.test(text))) {
+    return null;
+  }
+  const numbers = texts.map(Number);
+  const unit = UNITS.find(({ perSecond }) =>
+    numbers.every((number) => number >= EARLIEST * perSecond && number < LATEST * perSecond),
+  );
+  return unit === undefined ? null : { type: unit.type, pattern: unit.pattern };
+}
