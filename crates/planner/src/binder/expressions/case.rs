@@ -37,6 +37,11 @@ impl Binder<'_> {
         if let Some(otherwise) = otherwise {
             results.push((self.expression(otherwise, scope)?, otherwise));
         }
+        let asked = self.common_type(&results)?;
+        for (value, _) in results.iter_mut().filter(|(value, _)| value.parameter.is_some()) {
+            *value = self.settled(value.clone(), asked)?;
+        }
+        // A parameter is no letter and no symbol: beside one it is text.
         let result_type = self.common_type(&results)?;
         let mut values = Vec::with_capacity(results.len());
         for (value, id) in results {

@@ -110,7 +110,7 @@ impl Binder<'_> {
 }
 
 /// Whether an argument holds a parameter without a value.
-fn is_unbound(argument: &Typed) -> bool {
+pub(crate) fn is_unbound(argument: &Typed) -> bool {
     let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
     argument.constant.is_none() && argument.expr.exists(is_open).unwrap_or(false)
 }

@@ -5,13 +5,13 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
-    BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value, is_long_chain,
-    resolve_operator, resolve_scalar, resolve_unary,
+    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
+    is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::expressions::stand_in::with_stand_ins;
+use crate::binder::expressions::stand_in::{is_unbound, with_stand_ins};
 use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
@@ -75,7 +75,8 @@ impl Binder<'_> {
             (left, right)
         };
         let op = binary_op(operator);
-        let resolved = resolve_operator(op, &left.argument(), &right.argument())
+        let (ours, theirs) = (operand_of(op, &left), operand_of(op, &right));
+        let resolved = resolve_operator(op, &ours, &theirs)
             .map_err(|error| located_call(error, position, spans))?;
         if resolved.return_type == SqlType::Int && leaves_int(op, &left, &right) {
             let left = self.cast(left, SqlType::Long, CastMode::Implicit, position)?;
@@ -349,6 +350,17 @@ impl Binder<'_> {
             _ => Err(error::at(ErrorCode::TypeMismatch, "boolean expression expected", position)),
         }
     }
+}
+
+/// An operand, as its operator sees it. The difference of two times has another type where one is a
+/// constant: a parameter will be one when the statement runs.
+fn operand_of(op: BinaryOp, typed: &Typed) -> Argument {
+    let mut argument = typed.argument();
+    let is_difference = op == BinaryOp::Subtract && typed.sql_type.is_timestamp();
+    if is_difference && is_unbound(typed) && !typed.expr.any_column_refs() {
+        argument.constant = Some(ScalarValue::Null);
+    }
+    argument
 }
 
 /// Whether an operation on constants, or on a constant and others of a chain, has a LONG for its
