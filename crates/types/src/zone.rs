@@ -5,6 +5,8 @@ use chrono_tz::Tz;
 
 use crate::timestamp::parse_offset;
 
+mod abbreviations;
+
 /// The most bytes of a name, and of the space around it.
 const LONGEST_NAME: usize = 256;
 
@@ -45,7 +47,7 @@ impl Zone {
         }
         let named = |zone: &Tz| zone.name().eq_ignore_ascii_case(text);
         // First: the database has an EST and an MST that know no daylight time.
-        let zone = abbreviation(text)
+        let zone = abbreviations::zone_of(text)
             .or_else(|| text.parse().ok())
             .or_else(|| chrono_tz::TZ_VARIANTS.into_iter().find(named));
         zone.map(Self::Named)
@@ -99,57 +101,6 @@ pub fn parse_shift(text: &str) -> Option<i64> {
     }
 }
 
-/// The zone in which an abbreviation is in use. In summer it has daylight time under either name,
-/// as the reference reads it.
-fn abbreviation(text: &str) -> Option<Tz> {
-    const ZONES: [(&str, Tz); 42] = [
-        ("EST", Tz::America__New_York),
-        ("EDT", Tz::America__New_York),
-        ("CST", Tz::America__Chicago),
-        ("CDT", Tz::America__Chicago),
-        ("MST", Tz::America__Denver),
-        ("MDT", Tz::America__Denver),
-        ("PST", Tz::America__Los_Angeles),
-        ("PDT", Tz::America__Los_Angeles),
-        ("AKST", Tz::America__Anchorage),
-        ("AKDT", Tz::America__Anchorage),
-        ("HST", Tz::Pacific__Honolulu),
-        ("AST", Tz::America__Halifax),
-        ("ADT", Tz::America__Halifax),
-        ("NST", Tz::America__St_Johns),
-        ("BRT", Tz::America__Sao_Paulo),
-        ("CLT", Tz::America__Santiago),
-        ("BST", Tz::Europe__London),
-        ("WET", Tz::Europe__Lisbon),
-        ("WEST", Tz::Europe__Lisbon),
-        ("CET", Tz::Europe__Paris),
-        ("CEST", Tz::Europe__Paris),
-        ("MET", Tz::Europe__Paris),
-        ("MEST", Tz::Europe__Paris),
-        ("EET", Tz::Europe__Bucharest),
-        ("EEST", Tz::Europe__Bucharest),
-        ("MSK", Tz::Europe__Moscow),
-        ("SAST", Tz::Africa__Johannesburg),
-        ("WAT", Tz::Africa__Lagos),
-        ("CAT", Tz::Africa__Maputo),
-        ("EAT", Tz::Africa__Nairobi),
-        ("PKT", Tz::Asia__Karachi),
-        ("SGT", Tz::Asia__Singapore),
-        ("HKT", Tz::Asia__Hong_Kong),
-        ("JST", Tz::Asia__Tokyo),
-        ("KST", Tz::Asia__Seoul),
-        ("AWST", Tz::Australia__Perth),
-        ("ACST", Tz::Australia__Darwin),
-        ("ACDT", Tz::Australia__Adelaide),
-        ("AEST", Tz::Australia__Sydney),
-        ("AEDT", Tz::Australia__Sydney),
-        ("NZST", Tz::Pacific__Auckland),
-        ("NZDT", Tz::Pacific__Auckland),
-    ];
-    let found = ZONES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    found.map(|(_, zone)| *zone)
-}
-
 fn naive(seconds: i64) -> Option<NaiveDateTime> {
     DateTime::from_timestamp(seconds, 0).map(|instant| instant.naive_utc())
 }
@@ -185,6 +136,8 @@ mod tests {
             ("HST", -10),
             ("CEST", 2),
             ("JST", 9),
+            ("WIB", 7),
+            ("pkt", 5),
         ] {
             assert_eq!(Zone::parse(name).unwrap().offset_at(summer), hours * 3_600, "{name}");
         }

@@ -131,7 +131,100 @@ fn errors_have_the_references_words() {
         ("2024-01-01@Nowhere/City", "invalid timezone: Nowhere/City"),
         ("$tomorow", "Unknown date variable: $tomorow"),
         ("[2024-13]T09:00;1h", "Invalid date: 2024-13T09:00"),
+        ("2024-W10T09:00", "Invalid date: 2024-W10T09:00"),
+        ("[2024-01-01,,2024-01-02]", "Empty element in a list of dates"),
+        ("[2024-01-01]X", "Expected 'T' and a time behind a list of dates, got: X"),
+        ("$today-", "Expected a number behind the sign in $today-"),
+        ("$today-3", "Expected a unit of time in $today-3"),
+        ("2024-01-01#", "Empty day filter after '#'"),
     ] {
         assert_eq!(parse_interval(text, MICROS, 0).unwrap_err().message, message, "{text}");
     }
+}
+
+#[test]
+fn ranges_of_instants_and_of_days() {
+    check("$now-2h..$now", &[("2024-05-17T11:45:56.000000Z", "2024-05-17T13:45:56.000001Z")]);
+    check("[$now-2h..$now];1h", &spans_of("$now-2h..$now"));
+    check("$today+1h..$today+2h", &[("2024-05-17T01:00", "2024-05-17T02:00:00.000001Z")]);
+    check("$today..$now", &[("2024-05-17T00:00", "2024-05-18T00:00")]);
+    check("$today+24h", &[("2024-05-18T00:00", "2024-05-19T00:00")]);
+    check("$nowT09:00;1m", &[("2024-05-17T13:45:56.000000Z", "2024-05-17T13:46:56.000000Z")]);
+    check("$today..$today-3d", &[]);
+    // Up to a business day only those count, from one all do.
+    check(
+        "$today..$today+1bd",
+        &[("2024-05-17T00:00", "2024-05-18T00:00"), ("2024-05-20T00:00", "2024-05-21T00:00")],
+    );
+    check("$today-4bd..$today+2d", &[("2024-05-13T00:00", "2024-05-20T00:00")]);
+}
+
+fn spans_of(text: &str) -> Vec<(&'static str, &'static str)> {
+    let leak = |text: String| -> &'static str { text.leak() };
+    spans(text).into_iter().map(|(lo, hi)| (leak(lo), leak(hi))).collect()
+}
+
+#[test]
+fn a_change_of_clocks() {
+    // A day ends when the clock shows the same time again, hours are elapsed time.
+    check("2024-10-27@Europe/Berlin;1d", &[("2024-10-26T22:00", "2024-10-27T23:00")]);
+    check("2024-10-27@Europe/Berlin;24h", &[("2024-10-26T22:00", "2024-10-27T22:00")]);
+    check("2024-03-31@Europe/Berlin", &[("2024-03-30T23:00", "2024-03-31T22:00")]);
+    // The hour that comes twice is its first, as for to_utc.
+    check("2024-10-27T02@Europe/Berlin", &[("2024-10-27T00:00", "2024-10-27T01:00")]);
+    check("2024-03-31T02:30@Europe/Berlin;1h", &[("2024-03-31T01:30", "2024-03-31T02:30")]);
+}
+
+#[test]
+fn what_is_nearer_precedes() {
+    check(
+        "[2024-01-15T08:00,2024-01-16]T09",
+        &[("2024-01-15T08:00", "2024-01-15T08:01"), ("2024-01-16T09:00", "2024-01-16T10:00")],
+    );
+    check("[2024-01-15@Asia/Tokyo]T09:00@UTC", &[("2024-01-15T00:00", "2024-01-15T00:01")]);
+    check("[2024-01-15@UTC]T[09:00@Asia/Tokyo]", &[("2024-01-15T00:00", "2024-01-15T00:01")]);
+    check(
+        "[2024,2025]-01-05",
+        &[("2024-01-05T00:00", "2024-01-06T00:00"), ("2025-01-05T00:00", "2025-01-06T00:00")],
+    );
+    // With an offset, or a blank before the time, a text is an instant.
+    check(
+        "2024-02-03T10:10:10+01:00;1m",
+        &[("2024-02-03T09:10:10.000000Z", "2024-02-03T09:11:10.000000Z")],
+    );
+    check("2024-02-03 10:10", &[("2024-02-03T10:10", "2024-02-03T10:10:00.000001Z")]);
+}
+
+/// Short texts and long ones that ask for more than there is room or time for.
+#[test]
+fn bombs_are_refused() {
+    let many = "too many intervals [limit=100000]";
+    let list = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
+    for (text, message) in [
+        ("2024-01-[1..9999999]".to_owned(), many.to_owned()),
+        (format!("2024-{}", "[1,2]".repeat(200_000)), "too many brackets [limit=16]".into()),
+        ("2024-01-[01..28]T[00..23]:[00..59]:[00..59]".into(), many.into()),
+        (list("2024-01-[01..28]", 40_000), many.into()),
+        (list("2024#Mon", 50_000), many.into()),
+        ("2024-01-01;1h;1d;9223372036854775807".into(), many.into()),
+        ("2024-01-01;1h;0d;9223372036854775807".into(), many.into()),
+        // Nothing is kept, and yet it ends.
+        ("2024-01-06#Sun;1h;7d;9223372036854775807".into(), many.into()),
+        ("$today..$today+2000000d".into(), many.into()),
+        ("$today+2147483647bd".into(), "interval is out of range".into()),
+        (list("$today-99999999bd", 100_001), many.into()),
+        (format!("2024-01-01;{}", "1h".repeat(400_000)), "too many units in a duration".into()),
+        ("9".repeat(5 << 20), "interval is too long [bytes=5242880, limit=4194304]".into()),
+        ("9".repeat(1 << 20), format!("Invalid date: {}…", "9".repeat(80))),
+        (format!("2024-01-01@{}", "x".repeat(1 << 20)), "invalid timezone: xxx".into()),
+        ("[".repeat(1 << 20), "Unclosed '[' in interval".into()),
+        ("..".repeat(1 << 20), "Invalid date: ".into()),
+        ("$\u{1f600}".into(), "Unknown date variable: $\u{1f600}".into()),
+    ] {
+        let error = parse_interval(&text, MICROS, 0).unwrap_err();
+        assert!(error.message.starts_with(&message), "{:.60}: {:.200}", text, error.message);
+        assert!(error.message.len() < 300, "{:.60}", text);
+    }
+    let days = parse_interval(&list("2024-01-01", 100_000), MICROS, 0);
+    assert_eq!(days.map(|days| days.len()), Ok(1));
 }

@@ -72,6 +72,7 @@ impl Binder<'_> {
             return Ok(Typed::computed(operand_typed.expr.is_not_null(), SqlType::Boolean));
         }
         if is_time && let Some(ranges) = self.interval_item(items, operand_typed.sql_type)? {
+            work::must_repeat(&operand_typed, time_range::NODES_OF_RANGE * ranges.len(), position)?;
             return Ok(time_range::predicate(&operand_typed, &ranges));
         }
         if let [item] = items

@@ -27,6 +27,9 @@ pub(crate) fn timestamp_literal(value: Option<i64>, unit: SqlType) -> ScalarValu
     }
 }
 
+/// Nodes of the test of one range in [`predicate`].
+pub(crate) const NODES_OF_RANGE: usize = 8;
+
 /// Whether `operand` lies in one of the ranges, as an expression.
 pub(crate) fn predicate(operand: &Typed, ranges: &[TimeRange]) -> Typed {
     let bound = |value: i64| lit(timestamp_literal(Some(value), operand.sql_type));
