@@ -29,7 +29,9 @@ impl Zone {
             return None;
         }
         let text = text.trim();
-        if let Some(offset) = parse_shift(&text.to_ascii_uppercase()) {
+        // The sign of an offset may be left out.
+        let sign = if text.starts_with(|c: char| c.is_ascii_digit()) { "+" } else { "" };
+        if let Some(offset) = parse_offset(&format!("{sign}{}", text.to_ascii_uppercase())) {
             return Some(Self::Fixed(offset));
         }
         let prefix = text.get(..3).filter(|prefix| {
@@ -92,13 +94,28 @@ impl Zone {
     }
 }
 
-/// `±hh:mm`, `±hhmm` or `±hh` as seconds, the sign optional: how far a clock or a grid is moved.
+/// How far a grid is moved, as seconds: `hh:mm`, `hhmm` or `h`, behind a sign or none. Unlike the
+/// offset of a zone it may be longer than a day.
 #[must_use]
 pub fn parse_shift(text: &str) -> Option<i64> {
-    match text.as_bytes().first()? {
-        b'0'..=b'9' => parse_offset(&format!("+{text}")),
-        _ => parse_offset(text),
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') {
+        return None;
     }
+    let (hours, minutes) = match digits.split_once(':') {
+        Some(parts) => parts,
+        None if digits.len() == 4 => digits.split_at(2),
+        None => (digits, "0"),
+    };
+    if hours.len() > 2 || minutes.len() > 2 {
+        return None;
+    }
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
 }
 
 fn naive(seconds: i64) -> Option<NaiveDateTime> {
@@ -147,6 +164,18 @@ mod tests {
         }
         for bad in ["", "Nowhere/City", "+2500", "GMT+", "é", "+1", "1", "IST", "1:00"] {
             assert_eq!(Zone::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn shifts_of_grids() {
+        for (text, minutes) in
+            [("-01:30", -90), ("+0530", 330), ("00:15", 15), ("1:00", 60), ("25:00", 1_500)]
+        {
+            assert_eq!(parse_shift(text), Some(minutes * 60), "{text}");
+        }
+        for bad in ["", "+", "Europe/Berlin", "01:60", "100:00", "--1", "1:+1", "Z", "é"] {
+            assert_eq!(parse_shift(bad), None, "{bad}");
         }
     }
 

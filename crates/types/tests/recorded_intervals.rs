@@ -1,4 +1,4 @@
-//! Interval texts as a QuestDB read them, recorded by `npm run tick-differential`: the same times
+//! Interval texts as a `QuestDB` read them, recorded by `npm run tick-differential`: the same times
 //! here, in both units, and the same refusals, apart from what is decided otherwise.
 
 use serde::Deserialize;
@@ -15,8 +15,7 @@ struct Recorded {
     text: String,
     /// The first start, then lengths and gaps in turn; none for a refusal.
     peer: Option<Vec<i64>>,
-    #[serde(default)]
-    ours: Option<Option<Vec<i64>>>,
+    ours: Option<Vec<i64>>,
     /// Why ours is another.
     why: Option<String>,
     /// When it was asked, where that matters.
@@ -56,7 +55,7 @@ fn texts_mean_what_was_recorded() {
     assert!(cases.len() > 3_000, "{}", cases.len());
     for case in &cases {
         let expected = match &case.why {
-            Some(_) => case.ours.clone().flatten(),
+            Some(_) => case.ours.clone(),
             None => case.peer.clone(),
         };
         let micros = read(case, TimestampUnit::Micros);

@@ -209,10 +209,8 @@ impl Clock {
         if split_time(low).1.is_some() {
             return fail(format!("The time of day of a range follows its end: {}", shown(&text)));
         }
-        let end = |text: &str| match text.starts_with('$') {
-            true => self.variable(text),
-            false => self.date(text),
-        };
+        let end =
+            |text: &str| if text.starts_with('$') { self.variable(text) } else { self.date(text) };
         let (first, last) = (end(low)?, end(high_date)?);
         if first.kind == Kind::Instants && last.kind == Kind::Instants {
             let between = Span { hi: last.hi, bounded: true, ..first };

@@ -88,9 +88,10 @@ pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> 
 
 /// Whether an element of a list has a time of day of its own.
 fn has_time(date: &str) -> bool {
-    match date.starts_with('$') {
-        true => time_of_variable(date).is_some(),
-        false => date.contains('T') || is_driver_time(date.trim()),
+    if date.starts_with('$') {
+        time_of_variable(date).is_some()
+    } else {
+        date.contains('T') || is_driver_time(date.trim())
     }
 }
 
@@ -136,7 +137,9 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let mut found = vec![String::with_capacity(text.len())];
     for Piece { head, choices } in pieces {
         if let [choice] = choices.as_slice() {
-            found.iter_mut().for_each(|text| text.extend([head, choice]));
+            for text in &mut found {
+                text.extend([head, choice]);
+            }
             continue;
         }
         let longer = |text: &String| {
@@ -145,7 +148,9 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
         };
         found = found.iter().flat_map(longer).collect();
     }
-    found.iter_mut().for_each(|found| found.push_str(&text[start..]));
+    for found in &mut found {
+        found.push_str(&text[start..]);
+    }
     Ok(found)
 }
 

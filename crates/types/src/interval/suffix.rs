@@ -48,8 +48,8 @@ impl Duration {
     }
 
     fn after(&self, value: i64, unit: TimestampUnit, kept: fn(char) -> bool) -> Option<i64> {
-        let parts = self.parts.iter().filter(|(_, letter)| kept(*letter));
-        parts.fold(Some(value), |value, &(number, letter)| add(value?, letter, number, unit))
+        let mut parts = self.parts.iter().filter(|(_, letter)| kept(*letter));
+        parts.try_fold(value, |value, &(number, letter)| add(value, letter, number, unit))
     }
 
     fn times(&self, factor: i64) -> Option<Self> {
@@ -181,7 +181,7 @@ impl DayFilter {
     }
 
     /// Whether a clock reading is on one of the days.
-    pub(super) fn keeps(&self, local: i64, unit: TimestampUnit) -> bool {
+    pub(super) fn keeps(self, local: i64, unit: TimestampUnit) -> bool {
         let weekday = (local.div_euclid(unit.per_day()) + 3).rem_euclid(7);
         self.kept[weekday as usize]
     }

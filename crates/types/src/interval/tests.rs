@@ -222,8 +222,8 @@ fn bombs_are_refused() {
         ("$\u{1f600}".into(), "Unknown date variable: $\u{1f600}".into()),
     ] {
         let error = parse_interval(&text, MICROS, 0).unwrap_err();
-        assert!(error.message.starts_with(&message), "{:.60}: {:.200}", text, error.message);
-        assert!(error.message.len() < 300, "{:.60}", text);
+        assert!(error.message.starts_with(&message), "{text:.60}: {:.200}", error.message);
+        assert!(error.message.len() < 300, "{text:.60}");
     }
     let days = parse_interval(&list("2024-01-01", 100_000), MICROS, 0);
     assert_eq!(days.map(|days| days.len()), Ok(1));
