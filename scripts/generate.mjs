@@ -2,8 +2,8 @@
  * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`,
  * `ts/border/types.generated.ts` from those of `crates/border` and the codes of `crates/types`,
  * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
- * table of routes in `docs/http.md` from `ts/http/routes`, and `docs/functions.md` from the
- * functions of the built addon.
+ * table of routes in `docs/http.md` from `ts/http/routes`, `docs/clients.md` from what the tests of
+ * clients expect, and `docs/functions.md` from the functions of the built addon.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
  * from what its source says (continuous integration runs it).
@@ -69,6 +69,17 @@ async function renderRoutes() {
   return httpDocument(readFileSync(path.join(root, 'docs/http.md'), 'utf8'));
 }
 
+/** The table of clients, from what their tests expect. */
+async function renderClients() {
+  const built = path.join(root, 'build/test/clients/document.js');
+  if (!existsSync(built)) {
+    console.error('docs/clients.md needs the compiled tests: run `npx tsc -p .` first');
+    process.exit(1);
+  }
+  const { clientsDocument } = await import(built);
+  return clientsDocument();
+}
+
 /** The list of functions as the built addon binds it, each example run. */
 async function renderFunctions() {
   const built = path.join(root, 'build/test/sql/functions/document.js');
@@ -102,6 +113,7 @@ await settle('ts/sql/ast.generated.ts', 'typescript', tree, 'crates/ast');
 await settle('ts/border/types.generated.ts', 'typescript', border, 'crates/border');
 await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
 await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
+await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
 // Its test checks it, with the addon that it needs.
 if (!isCheck) {
   await settle('docs/functions.md', 'markdown', await renderFunctions(), 'crates/functions');

@@ -20,7 +20,10 @@ const PYTHON_PACKAGES = {
   duckdb: 'duckdb',
   django: 'Django',
   peewee: 'peewee',
+  alembic: 'alembic==1.20.1',
 };
+/** In an environment of its own: it wants other versions of what it shares. */
+const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
 const NODE_PACKAGES = {
   postgres: '3.4.9',
   pg: '8.23.1',
@@ -92,6 +95,20 @@ async function pythonPackages() {
   }
 }
 
+async function dbt() {
+  const folder = join(toolsDirectory, 'dbt');
+  if (existsSync(join(folder, 'bin', 'dbt')) || !(await answers('python3'))) {
+    return;
+  }
+  const made = await run('python3', ['-m', 'venv', folder], { quiet: true });
+  const pip = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...DBT_PACKAGES];
+  const installed =
+    made.code === 0 ? await run(join(folder, 'bin', 'python3'), pip, { quiet: true }) : made;
+  if (installed.code !== 0) {
+    skipped('dbt', installed.output.trim().split('\n').at(-1) ?? 'pip failed');
+  }
+}
+
 async function actionlint() {
   if (await answers('actionlint')) {
     return;
@@ -121,7 +138,7 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** Clients of the wire protocol: node-postgres, postgres.js, JDBC, pgx, tokio-postgres. */
+/** Clients of the wire protocol: node-postgres, postgres.js, JDBC, pgx, GORM, tokio-postgres. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   const wanted = Object.entries(NODE_PACKAGES);
@@ -147,10 +164,12 @@ async function clients() {
       copyFileSync(place, jar);
     }
   }
-  const pgx = join(toolsDirectory, 'bin', 'pgx-client');
-  const cwd = join(root, 'test', 'clients', 'pgx');
-  if (!existsSync(pgx) || statSync(pgx).mtimeMs < statSync(join(cwd, 'main.go')).mtimeMs) {
-    await bring('pgx', 'go', ['build', '-o', pgx, '.'], { cwd });
+  for (const name of ['pgx', 'gorm']) {
+    const client = join(toolsDirectory, 'bin', `${name}-client`);
+    const cwd = join(root, 'test', 'clients', name);
+    if (!existsSync(client) || statSync(client).mtimeMs < statSync(join(cwd, 'main.go')).mtimeMs) {
+      await bring(name, 'go', ['build', '-o', client, '.'], { cwd });
+    }
   }
   await tokioPostgres();
 }
@@ -182,6 +201,7 @@ export async function setupTests() {
     ['faketime', 'faketime'],
   ]);
   await pythonPackages();
+  await dbt();
   await clients();
   await actionlint();
 }

@@ -57,6 +57,8 @@ function neededBy(table: string, action: AlterAction): readonly Access[] {
     case 'RenameColumn':
       return on('RENAME COLUMN', action.column.text);
     case 'ChangeType':
+    case 'NotNull':
+    case 'Default':
       return on('ALTER COLUMN TYPE', action.column.text);
     case 'SymbolCapacity':
     case 'SymbolCache':

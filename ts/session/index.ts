@@ -24,6 +24,7 @@ export {
   type ServerStatements,
 } from './session.js';
 export type { Operations } from './operations.js';
+export type { TemporaryTable } from './temporary.js';
 export { errorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type ParsedStatement } from './statement-cache.js';
 // What statements of a connection say; the protocol that has connections runs them.

@@ -37,6 +37,7 @@ import {
   typesWithResults,
 } from './operations.js';
 import { withoutSecrets } from './secrets.js';
+import { refuseTemporary, type TemporaryTable } from './temporary.js';
 import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 import { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
 
@@ -218,7 +219,10 @@ export class Session implements Actor {
     if (parsed.dispatch.runner === 'session') {
       refuseWithoutConnection(parsed.dispatch.statement);
     }
-    const statement = new PreparedStatement(this.#host, this, parsed.text, parameterTypes);
+    if (!this.isLasting) {
+      refuseTemporary(parsed.temporary);
+    }
+    const statement = new PreparedStatement(this.#host, this, parsed, parameterTypes);
     const binding = statement.bind(options, parsed);
     if (binding !== null) {
       await binding;
@@ -237,6 +241,8 @@ interface Execution {
 
 export class PreparedStatement {
   readonly text: string;
+  /** The temporary table that it makes. */
+  readonly temporary: TemporaryTable | null;
   readonly #host: SessionHost;
   readonly #session: Session;
   readonly #parameterTypes: ParameterTypes | undefined;
@@ -265,13 +271,14 @@ export class PreparedStatement {
   constructor(
     host: SessionHost,
     session: Session,
-    text: string,
+    { text, temporary }: ParsedStatement,
     parameterTypes: ParameterTypes | undefined,
   ) {
     this.#host = host;
     this.#session = session;
     this.#principal = session.principal;
     this.text = text;
+    this.temporary = temporary;
     this.#parameterTypes = parameterTypes;
   }
 

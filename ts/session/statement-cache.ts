@@ -9,6 +9,7 @@ import type { Statement as ReadStatement } from '../sql/index.js';
 import { type Dispatch, dispatch } from './dispatch.js';
 import { asSyntaxError } from './error.js';
 import { type Operated, operated } from './operations.js';
+import { type TemporaryTable, temporaryTable } from './temporary.js';
 
 /** Text to syntax tree; throws an error with `message`, `start` and `end`. */
 export type Parse = (text: string) => ReadStatement;
@@ -26,6 +27,8 @@ export interface ParsedStatement {
   readonly listing: object | null;
   /** The tree itself, when it makes a view, which needs an owner. */
   readonly view: object | null;
+  /** The temporary table that it makes. */
+  readonly temporary: TemporaryTable | null;
   /** What it takes for what it does with the server itself. */
   readonly accesses: readonly Access[];
 }
@@ -146,6 +149,7 @@ export class StatementCache {
         operated: calls.length === 0 ? null : { calls, parameters },
         listing: this.#questions.asksLists(tree) ? tree : null,
         view: this.#questions.makesView(tree) ? tree : null,
+        temporary: temporaryTable(tree),
         accesses: this.#questions.serverAccesses(tree),
       };
     } catch (error) {

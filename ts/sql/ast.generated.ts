@@ -701,6 +701,30 @@ export type InsertNode = {
    * RETURNING list.
    */
   returning: Array<SelectItem>;
+  /**
+   * ON CONFLICT.
+   */
+  conflict: Conflict | null;
+};
+
+export type Conflict = {
+  /**
+   * The columns whose values are there already; empty when none are named.
+   */
+  keys: Array<Name>;
+  /**
+   * SET column = expression, over the row that is there and that of `excluded`; empty for DO
+   * NOTHING.
+   */
+  assignments: Array<[Name, number]>;
+  /**
+   * WHERE.
+   */
+  filter: number | null;
+  /**
+   * Its place in the text.
+   */
+  span: Span;
 };
 
 export type PlainRows = {
@@ -807,6 +831,8 @@ export type AlterAction =
   | { action: 'DropColumn'; column: Name }
   | { action: 'RenameColumn'; column: Name; to: Name }
   | { action: 'ChangeType'; column: Name; type_name: TypeName }
+  | { action: 'NotNull'; column: Name; not_null: boolean }
+  | { action: 'Default'; column: Name; value: number | null; text: string }
   | { action: 'SymbolCapacity'; column: Name; capacity: Name }
   | { action: 'SymbolCache'; column: Name; cache: boolean }
   | { action: 'Index'; column: Name; indexed: boolean; words: Array<string> }

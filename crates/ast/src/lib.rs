@@ -40,7 +40,7 @@ pub use query::{
     PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
 };
 pub use statement::{
-    AccessList, AlterAction, ColumnDefinition, CreateTableNode, DeleteNode, ExplainStage,
+    AccessList, AlterAction, ColumnDefinition, Conflict, CreateTableNode, DeleteNode, ExplainStage,
     InsertNode, OptionValue, PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
 };
 

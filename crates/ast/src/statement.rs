@@ -90,6 +90,24 @@ pub struct InsertNode {
     pub o3_max_lag: Option<Name>,
     /// RETURNING list.
     pub returning: Vec<SelectItem>,
+    /// ON CONFLICT.
+    #[serde(default)]
+    pub conflict: Option<Conflict>,
+}
+
+/// `ON CONFLICT [(keys)] DO NOTHING | DO UPDATE SET … [WHERE …]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Conflict {
+    /// The columns whose values are there already; empty when none are named.
+    pub keys: Vec<Name>,
+    /// SET column = expression, over the row that is there and that of `excluded`; empty for DO
+    /// NOTHING.
+    pub assignments: Vec<(Name, NodeId)>,
+    /// WHERE.
+    pub filter: Option<NodeId>,
+    /// Its place in the text.
+    pub span: Span,
 }
 
 /// Rows of VALUES with more than plain literals in them. Their literals are not nodes: they cross
@@ -176,6 +194,10 @@ pub enum AlterAction {
     RenameColumn { column: Name, to: Name },
     /// ALTER COLUMN c TYPE t
     ChangeType { column: Name, type_name: TypeName },
+    /// ALTER COLUMN c SET NOT NULL, DROP NOT NULL
+    NotNull { column: Name, not_null: bool },
+    /// ALTER COLUMN c SET DEFAULT expression, and its text; DROP DEFAULT
+    Default { column: Name, value: Option<NodeId>, text: String },
     /// ALTER COLUMN c SYMBOL CAPACITY n
     SymbolCapacity { column: Name, capacity: Name },
     /// ALTER COLUMN c CACHE, NOCACHE

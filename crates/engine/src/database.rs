@@ -121,6 +121,7 @@ impl Database {
             memory: Arc::clone(&memory),
             session: Arc::clone(&session),
             handle: handle.clone(),
+            numbers: Mutex::default(),
         };
         let resident = ResidentGuard::new(total);
         let (queries, rows) = (Arc::downgrade(&registry), Arc::downgrade(&storage));

@@ -1,8 +1,10 @@
 //! Sources of rows outside the tables: Parquet files under the import root, and what the engine
 //! knows of itself.
 
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use arrow::array::ArrayRef;
@@ -13,8 +15,9 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use futures::StreamExt;
+use parking_lot::Mutex;
 use tidemark_planner::{ExternalSources, ExternalTable};
-use tidemark_storage::Storage;
+use tidemark_storage::{Storage, TableId};
 use tidemark_types::bounded::{Deep, check_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
 use tokio::runtime::Handle;
@@ -39,6 +42,8 @@ pub(crate) struct EngineSources {
     pub(crate) memory: Arc<SharedPool>,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) handle: Handle,
+    /// Of columns that number their rows, by table and column.
+    pub(crate) numbers: Mutex<HashMap<(TableId, u32), Arc<AtomicI64>>>,
 }
 
 impl EngineSources {
@@ -120,6 +125,10 @@ impl ExternalSources for EngineSources {
             "checkpoint_status" => self.checkpoint_status().map(Some),
             _ => Ok(None),
         }
+    }
+
+    fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64> {
+        Arc::clone(self.numbers.lock().entry((table, column)).or_default())
     }
 
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>> {

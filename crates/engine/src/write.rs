@@ -297,7 +297,8 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     });
     let replaces = change.replace.iter().cloned().map(Change::ReplaceSchema);
     let types = change.table_types.iter().map(|(table, wal)| set_table_type(*table, *wal));
-    let changes = drops.chain(views).chain(truncates).chain(partitions);
+    let records = change.records.iter().cloned();
+    let changes = drops.chain(views).chain(records).chain(truncates).chain(partitions);
     changes.chain(replaces).chain(types).collect()
 }
 

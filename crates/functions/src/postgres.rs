@@ -81,6 +81,12 @@ fn word(call: &Call<'_>, text: &str) -> Result<ArrayRef> {
     })
 }
 
+/// The second argument, as it is.
+fn second_number(call: &Call<'_>) -> Result<ArrayRef> {
+    let numbers = call.primitive::<Int64Type>(1)?;
+    Ok(build::<Int64Type>(call.rows, |row| numbers.get(row)))
+}
+
 /// One of the arguments, as it is.
 fn argument(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     let values = call.texts(index)?;
@@ -293,6 +299,25 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("pg_conversion_is_visible", Boolean, yes, "whether it is on the search path"),
     always!("pg_collation_is_visible", Boolean, yes, "whether it is on the search path"),
     always!("pg_ts_config_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_opclass_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_opfamily_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_operator_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_ts_dict_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_ts_parser_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_ts_template_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_statistics_obj_is_visible", Boolean, yes, "whether it is on the search path"),
+    always!("pg_tablespace_size", Long, no_bytes, "bytes of a tablespace on disk"),
+    always!("pg_stat_get_numscans", Long, no_bytes, "uses of an index"),
+    nothing!("pg_get_function_sqlbody", "body of a function in SQL"),
+    nothing!("pg_describe_object", "description of an object of the catalog"),
+    pure(
+        "setval",
+        &[
+            direct(&[Text, Is(Long)], Long, second_number),
+            direct(&[Text, Is(Long), Is(Boolean)], Long, second_number),
+        ],
+        "the number: columns that number their rows begin behind the greatest one they have",
+    ),
     nothing!("pg_tablespace_location", "directory of a tablespace"),
     always!("pg_typeof", String, |call| word(call, ""), "name of a value's type in PostgreSQL"),
     pure(

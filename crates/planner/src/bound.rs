@@ -92,6 +92,8 @@ pub struct BoundSchemaChange {
     pub formats: Vec<BoundFormat>,
     /// The cells of the one column that gets another type; `replace` has its new definition.
     pub conversion: Option<BoundConversion>,
+    /// Views under other names.
+    pub records: Vec<Change>,
     /// SQUASH PARTITIONS: put what lies in parts together.
     pub squash: bool,
     /// SET TYPE: whether a table is a WAL table from the next start on.

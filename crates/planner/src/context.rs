@@ -1,7 +1,7 @@
 //! What the binder receives beside the tree and the snapshot.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::catalog::TableProvider;
@@ -10,7 +10,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
 use tidemark_border::Setting;
 use tidemark_catalog::Owner;
-use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults};
+use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults, TableId};
 use tidemark_types::{EngineResult, Field, ParameterValue, SqlType};
 
 use crate::access::Access;
@@ -47,6 +47,9 @@ pub trait ExternalSources: Send + Sync {
         let _ = (name, of);
         Ok(None)
     }
+
+    /// The last number that a column which numbers its rows was given; 0 before the first.
+    fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 
     /// The first column of a query whose rows decide what a statement means, in their order and at
     /// most so many rows.

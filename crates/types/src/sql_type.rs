@@ -170,7 +170,8 @@ impl SqlType {
     pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
         let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
         match name.to_ascii_uppercase().as_str() {
-            "DOUBLE" | "FLOAT8" if dimensions > 0 => (arguments.is_empty() && dimensions <= 32)
+            "DOUBLE" | "FLOAT8" | "DOUBLE PRECISION" if dimensions > 0 => (arguments.is_empty()
+                && dimensions <= 32)
                 .then_some(Self::DoubleArray(dimensions as u8)),
             "BOOLEAN" | "BOOL" => plain(Self::Boolean),
             "BYTE" => plain(Self::Byte),

@@ -427,6 +427,15 @@ export const STATEMENTS = [
       "DELETE FROM r WHERE k = 'a'",
       "INSERT INTO r (ts, k) VALUES ('2026-01-01', 'a') RETURNING k, ts",
     ),
+    works(
+      'ON CONFLICT',
+      'CREATE TABLE c (ts TIMESTAMP, k SYMBOL, v INT) TIMESTAMP(ts) PARTITION BY DAY WAL ' +
+        'DEDUP UPSERT KEYS(ts, k)',
+      "INSERT INTO c VALUES ('2026-01-01', 'a', 1) ON CONFLICT DO NOTHING",
+      "INSERT INTO c VALUES ('2026-01-01', 'a', 2) ON CONFLICT (ts, k) DO NOTHING",
+      "INSERT INTO c VALUES ('2026-01-01', 'a', 3) ON CONFLICT (ts, k) DO UPDATE SET " +
+        'v = c.v + excluded.v, k = excluded.k WHERE c.v < 9 RETURNING v',
+    ),
   ),
   section(
     25,

@@ -39,6 +39,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { Statements } from '../statements/statements.js';
+import { TemporaryTables } from '../statements/temporary-tables.js';
 import { describeRows } from '../protocol/type-oids.js';
 
 /** What the conversation needs of a session. */
@@ -89,6 +90,7 @@ export class Conversation {
   private readonly cursors: Cursors;
   private readonly copies: Copies;
   private readonly commands: SessionCommands;
+  private readonly temporary: TemporaryTables;
   private phase: Phase = READY;
   private running: Portal | null = null;
   /** Inserts that wait for more of their kind. */
@@ -118,7 +120,9 @@ export class Conversation {
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     const { statements } = this;
-    this.commands = new SessionCommands({ ...setting, session, statements, limits });
+    const temporary = new TemporaryTables(session);
+    this.temporary = temporary;
+    this.commands = new SessionCommands({ ...setting, session, statements, temporary, limits });
     this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
@@ -255,6 +259,8 @@ export class Conversation {
     this.inserts.drop();
     this.copies.abandon();
     this.block.rollback();
+    // The server may be ending: then there is no client left that could receive the failure.
+    this.temporary.dropAll().catch(() => undefined);
     this.portals.closeAll();
     this.statements.closeAll();
   }
@@ -543,6 +549,7 @@ export class Conversation {
     if (notice !== undefined) {
       this.notify(notice);
     }
+    await this.temporary.note(portal.statement, this.block.status !== 'I');
     this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
     return true;
   }

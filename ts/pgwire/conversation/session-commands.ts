@@ -13,6 +13,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { timeoutOf } from './statement-timeout.js';
 import type { Statements } from '../statements/statements.js';
+import type { TemporaryTables } from '../statements/temporary-tables.js';
 
 export interface ConversationLimits {
   /** Prepared statements, and portals, of one session. */
@@ -26,6 +27,7 @@ interface CommandSetting {
   readonly block: Block;
   readonly portals: Portals;
   readonly statements: Statements;
+  readonly temporary: TemporaryTables;
   readonly outlet: { queue(bytes: Buffer): void };
   readonly limits: ConversationLimits;
   readonly session: {
@@ -54,11 +56,15 @@ export class SessionCommands {
       case 'Begin':
         this.begin();
         return 'BEGIN';
-      case 'Commit':
+      case 'Commit': {
         this.setting.portals.endBlock(this.setting.block.status === 'E' ? 'rollback' : 'commit');
-        return this.setting.block.commit();
+        const tag = await this.setting.block.commit();
+        await this.setting.temporary.endBlock();
+        return tag;
+      }
       case 'Rollback':
         this.rollback();
+        await this.setting.temporary.endBlock();
         return 'ROLLBACK';
       case 'Savepoint':
         this.setting.block.savepoint(statement.name, this.setting.portals.names);
@@ -76,7 +82,7 @@ export class SessionCommands {
       case 'CloseCursor':
         return this.closeCursor(statement.name);
       case 'Discard':
-        return this.discard(statement.what);
+        return await this.discard(statement.what);
       case 'Reset':
       case 'Unlisten':
         return statement.kind.toUpperCase();
@@ -116,7 +122,10 @@ export class SessionCommands {
     return 'CLOSE CURSOR';
   }
 
-  private discard(what: string): string {
+  private async discard(what: string): Promise<string> {
+    if (what === 'ALL' || /^TEMP/i.test(what)) {
+      await this.setting.temporary.dropAll();
+    }
     this.setting.portals.closeAll();
     this.setting.statements.closeAll();
     this.timeoutMs = this.setting.limits.timeoutMs;

@@ -16,7 +16,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 /** What a portal needs of a prepared statement. */
 export type Executable = Pick<
   PreparedStatement,
-  'description' | 'execute' | 'executeBatch' | 'cancel'
+  'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel'
 >;
 
 /** Takes bytes for the client; resolves when there is room for more. */

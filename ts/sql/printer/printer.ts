@@ -2,6 +2,7 @@
 import type {
   AlterAction,
   ColumnDefinition,
+  Conflict,
   CreateTableNode,
   DeleteNode,
   InsertNode,
@@ -151,10 +152,33 @@ function printInsert(printer: Printer, node: InsertNode): string {
   } else {
     parts.push(printer.query(node.query));
   }
+  if (node.conflict !== null) {
+    parts.push(printConflict(printer, node.conflict));
+  }
   if (node.returning.length > 0) {
     parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
   }
   return parts.join(' ');
+}
+
+function printConflict(printer: Printer, { keys, assignments, filter }: Conflict): string {
+  const parts = [keys.length > 0 ? `ON CONFLICT (${list(keys)})` : 'ON CONFLICT'];
+  if (assignments.length === 0) {
+    parts.push('DO NOTHING');
+  } else {
+    parts.push(`DO UPDATE SET ${printAssignments(printer, assignments)}`);
+  }
+  if (filter !== null) {
+    parts.push(`WHERE ${expression(printer, filter)}`);
+  }
+  return parts.join(' ');
+}
+
+function printAssignments(printer: Printer, assignments: UpdateNode['assignments']): string {
+  const printed = assignments.map(
+    ([column, value]) => `${printName(column)} = ${expression(printer, value)}`,
+  );
+  return printed.join(', ');
 }
 
 function printDelete(printer: Printer, node: DeleteNode): string {
@@ -181,10 +205,7 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
   if (node.alias !== null) {
     parts.push(`AS ${printName(node.alias)}`);
   }
-  const assignments = node.assignments.map(
-    ([column, value]) => `${printName(column)} = ${expression(printer, value)}`,
-  );
-  parts.push(`SET ${assignments.join(', ')}`);
+  parts.push(`SET ${printAssignments(printer, node.assignments)}`);
   if (node.from !== null) {
     parts.push(`FROM ${printSource(printer, node.from)}`);
   }
@@ -196,6 +217,8 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
 
 /** Options of CREATE TABLE that have a place of their own; the others stand after WITH. */
 const PLACED: ReadonlySet<string> = new Set([
+  'TEMP',
+  'TEMPORARY',
   'ATOMIC',
   'BATCH',
   'BATCH O3MAXLAG',
@@ -211,6 +234,10 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
     node.options.filter((one) => one.name.text.toUpperCase() === name);
   const value = (one: OptionValue): string => (one.value === null ? '' : one.value.text);
   const parts = ['CREATE'];
+  const temporary = [...option('TEMP'), ...option('TEMPORARY')];
+  if (temporary.length > 0) {
+    parts.push('TEMPORARY');
+  }
   if (option('ATOMIC').length > 0) {
     parts.push('ATOMIC');
   }
@@ -261,6 +288,9 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
   for (const one of option('OWNED')) {
     parts.push(`OWNED BY ${word(one)}`);
   }
+  if (temporary.some((one) => one.value !== null)) {
+    parts.push('ON COMMIT DROP');
+  }
   return parts.join(' ');
 }
 
@@ -310,7 +340,9 @@ function printAlter(printer: Printer, table: Name, actions: readonly AlterAction
   if (first?.action === 'Other') {
     return printOther(table, first.words);
   }
-  const parts = actions.map((action, index) => printAction(printer, action, index === 0));
+  const parts = actions.map((action, index) =>
+    printAction(printer, action, action.action !== actions[index - 1]?.action),
+  );
   return `ALTER TABLE ${printName(table)} ${parts.join(', ')}`;
 }
 
@@ -335,6 +367,15 @@ function printAction(printer: Printer, action: AlterAction, first: boolean): str
       return `${lead('RENAME COLUMN')}${printName(action.column)} TO ${printName(action.to)}`;
     case 'ChangeType':
       return `ALTER COLUMN ${printName(action.column)} TYPE ${printType(action.type_name)}`;
+    case 'NotNull': {
+      const verb = action.not_null ? 'SET' : 'DROP';
+      return `ALTER COLUMN ${printName(action.column)} ${verb} NOT NULL`;
+    }
+    case 'Default': {
+      const value = action.value === null ? null : expression(printer, action.value);
+      const rule = value === null ? 'DROP DEFAULT' : `SET DEFAULT ${value}`;
+      return `ALTER COLUMN ${printName(action.column)} ${rule}`;
+    }
     default:
       return printSetting(printer, action);
   }
@@ -387,6 +428,8 @@ function printSetting(printer: Printer, action: AlterAction): string {
     case 'DropColumn':
     case 'RenameColumn':
     case 'ChangeType':
+    case 'NotNull':
+    case 'Default':
       return printAction(printer, action, true);
     default:
       return assertNever(action);

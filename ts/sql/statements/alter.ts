@@ -27,20 +27,65 @@ export function parseAlter(p: Parser): NodeId {
   if (!p.take('TABLE')) {
     p.fail("'table' or 'materialized' or 'view' expected");
   }
+  p.take('ONLY');
   const table = p.tableName('table name expected');
   if (p.take('RENAME', 'TO')) {
-    const to = p.tableName('table name expected');
-    return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+    return renamed(p, start, table);
   }
   const actions = parseActions(p);
-  const filters = actions.map((one) => (one.action === 'Partitions' ? one.filter : null));
-  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...filters);
+  while (atNextAction(p)) {
+    p.countTerm(actions.length, start);
+    p.advance();
+    actions.push(...parseActions(p));
+  }
+  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...actions.map(child));
+}
+
+function renamed(p: Parser, start: number, table: Name): NodeId {
+  const to = p.tableName('table name expected');
+  return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+}
+
+/** The expression of an action. */
+function child(action: AlterAction): NodeId | null {
+  switch (action.action) {
+    case 'Partitions':
+      return action.filter;
+    case 'Default':
+      return action.value;
+    case 'AddColumn':
+      return action.column.default;
+    default:
+      return null;
+  }
+}
+
+const ACTIONS_OF_COLUMNS: ReadonlySet<string> = new Set(['ADD', 'ALTER', 'DROP']);
+const SUBJECTS: ReadonlySet<string> = new Set(['COLUMN', 'CONSTRAINT', 'PRIMARY', 'UNIQUE']);
+
+/** A comma, and behind it an action of its own: not the next name of a list. */
+function atNextAction(p: Parser): boolean {
+  return p.at(',') && ACTIONS_OF_COLUMNS.has(p.value(1)) && SUBJECTS.has(p.value(2));
+}
+
+/** Members of one action, up to the next action. */
+function listed<T>(p: Parser, member: () => T): T[] {
+  const start = p.start();
+  const members = [member()];
+  while (!atNextAction(p) && p.take(',')) {
+    p.countTerm(members.length, start);
+    members.push(member());
+  }
+  return members;
 }
 
 /** `ALTER VIEW v AS (query)`: replaces a view that exists, hence the option ALTER. */
 function alterView(p: Parser, start: number): NodeId {
   p.advance();
   const name = p.tableName('view name expected');
+  if (p.take('RENAME', 'TO')) {
+    return renamed(p, start, name);
+  }
   p.expect('AS');
   const { query, text } = viewQuery(p);
   const flag = { text: 'ALTER', quoted: false, span: { start, end: start + 5 } };
@@ -114,7 +159,7 @@ function addColumns(p: Parser): AlterAction[] {
   p.take('COLUMN');
   const conditional = p.take('IF', 'NOT', 'EXISTS');
   const constraints = new Constraints();
-  const actions = p.list((): AlterAction => {
+  const actions = listed(p, (): AlterAction => {
     return {
       action: 'AddColumn',
       column: parseColumn(p, constraints),
@@ -148,10 +193,26 @@ function dropColumns(p: Parser): AlterAction[] | null {
   if (p.take('STORAGE', 'POLICY')) {
     return null;
   }
+  if (p.take('CONSTRAINT')) {
+    p.take('IF', 'EXISTS');
+    p.name('constraint name expected');
+    dependants(p);
+    const span = { start: p.lastEnd(), end: p.lastEnd() };
+    return [{ action: 'Other', words: ['DROP', 'CONSTRAINT'], span }];
+  }
   p.expect('COLUMN', "'column' or 'partition' expected");
-  return p.list((): AlterAction => {
-    return { action: 'DropColumn', column: p.columnName('column name expected') };
+  return listed(p, (): AlterAction => {
+    const column = p.columnName('column name expected');
+    dependants(p);
+    return { action: 'DropColumn', column };
   });
+}
+
+/** CASCADE or RESTRICT: nothing depends on a column or a constraint. */
+function dependants(p: Parser): void {
+  if (!p.take('CASCADE')) {
+    p.take('RESTRICT');
+  }
 }
 
 function alterColumn(p: Parser): AlterAction[] | null {
@@ -160,8 +221,16 @@ function alterColumn(p: Parser): AlterAction[] | null {
   if (p.atEnd()) {
     p.fail("'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected");
   }
-  if (p.take('TYPE')) {
-    return [{ action: 'ChangeType', column, type_name: parseType(p, 'column type expected') }];
+  if (p.take('TYPE') || p.take('SET', 'DATA', 'TYPE')) {
+    const type_name = parseType(p, 'column type expected');
+    if (p.take('USING')) {
+      convertedColumn(p, column);
+    }
+    return [{ action: 'ChangeType', column, type_name }];
+  }
+  const rule = columnRule(p, column);
+  if (rule !== null) {
+    return [rule];
   }
   if (p.at('CACHE') || p.at('NOCACHE')) {
     const cache = p.value() === 'CACHE';
@@ -190,6 +259,38 @@ function alterColumn(p: Parser): AlterAction[] | null {
   return p.fail(
     `'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected found '${p.written()}'`,
   );
+}
+
+/** `SET NOT NULL`, `SET DEFAULT expression` and DROP of them; null where it is none. */
+function columnRule(p: Parser, column: Name): AlterAction | null {
+  const isSet = p.at('SET');
+  if (p.take('SET', 'NOT', 'NULL') || p.take('DROP', 'NOT', 'NULL')) {
+    return { action: 'NotNull', column, not_null: isSet };
+  }
+  if (p.take('DROP', 'DEFAULT')) {
+    return { action: 'Default', column, value: null, text: '' };
+  }
+  if (!p.take('SET', 'DEFAULT')) {
+    return null;
+  }
+  const start = p.start();
+  const value = p.grammar.expression(p);
+  return { action: 'Default', column, value, text: p.text.slice(start, p.lastEnd()) };
+}
+
+/** After USING: the column, or a cast of it, which is what is done. */
+function convertedColumn(p: Parser, column: Name): void {
+  const start = p.start();
+  const open = p.take('(');
+  if (p.columnName('column name expected').text.toLowerCase() !== column.text.toLowerCase()) {
+    p.failAt("'using' takes the column itself, or a cast of it", start, p.lastEnd());
+  }
+  if (p.take('::')) {
+    parseType(p, 'type expected');
+  }
+  if (open) {
+    p.expect(')');
+  }
 }
 
 /** `LIST 'p', …` or `WHERE condition`. */

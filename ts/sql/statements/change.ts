@@ -1,5 +1,5 @@
 /** INSERT, UPDATE, DELETE. */
-import type { InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
+import type { Conflict, InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
 import { parseStar } from '../expressions/add-star.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
@@ -25,9 +25,10 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   let query: NodeId | null = null;
   if (rows === null) {
     query = insertQuery(p, preamble);
-  } else if (!p.atEnd() && !p.at(';') && !p.at('RETURNING')) {
+  } else if (!p.atEnd() && !p.at(';') && !p.at('RETURNING') && !p.at('ON', 'CONFLICT')) {
     p.fail("',' expected");
   }
+  const conflict = p.at('ON', 'CONFLICT') ? conflictClause(p) : null;
   const returning = p.take('RETURNING') ? returningList(p) : [];
   const node: InsertNode = {
     table,
@@ -39,8 +40,33 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
     batch: mode.batch,
     o3_max_lag: mode.o3MaxLag,
     returning,
+    conflict,
   };
-  return p.add({ kind: 'Insert', ...node }, preamble.start, p.lastEnd(), query);
+  const children = conflict?.assignments.map(([, value]) => value) ?? [];
+  const filter = conflict?.filter ?? null;
+  return p.add(
+    { kind: 'Insert', ...node },
+    preamble.start,
+    p.lastEnd(),
+    query,
+    ...children,
+    filter,
+  );
+}
+
+/** `ON CONFLICT [(keys)] DO NOTHING`, `… DO UPDATE SET … [WHERE …]`. */
+function conflictClause(p: Parser): Conflict {
+  const start = p.start();
+  p.advance(2);
+  const keys = p.at('(') ? columnNames(p) : [];
+  p.expect('DO', keys.length > 0 ? "'do' expected" : "'(' or 'do' expected");
+  if (p.take('NOTHING')) {
+    return { keys, assignments: [], filter: null, span: { start, end: p.lastEnd() } };
+  }
+  p.expect('UPDATE', "'nothing' or 'update' expected");
+  p.expect('SET');
+  const assignments = p.list(() => assignment(p));
+  return { keys, assignments, filter: whereClause(p), span: { start, end: p.lastEnd() } };
 }
 
 interface BatchMode {

@@ -136,18 +136,23 @@ function deferral(p: Parser): void {
   }
 }
 
-const SERIALS: ReadonlySet<string> = new Set([
-  'SERIAL',
-  'BIGSERIAL',
-  'SMALLSERIAL',
-  'SERIAL4',
-  'SERIAL8',
-  'SERIAL2',
+const SERIALS: ReadonlyMap<string, string> = new Map([
+  ['SERIAL', 'INT'],
+  ['BIGSERIAL', 'LONG'],
+  ['SMALLSERIAL', 'SHORT'],
+  ['SERIAL4', 'INT'],
+  ['SERIAL8', 'LONG'],
+  ['SERIAL2', 'SHORT'],
 ]);
 
 /** Whether a column of this type numbers its rows. */
 export function isSerial({ name }: TypeName): boolean {
   return SERIALS.has(name.toUpperCase());
+}
+
+/** The type of its numbers. */
+export function serialType({ name }: TypeName): string {
+  return SERIALS.get(name.toUpperCase()) ?? name;
 }
 
 /** `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`; false where it does not begin. */

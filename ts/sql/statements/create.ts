@@ -21,7 +21,14 @@ import {
   policyStages,
 } from './table-clauses.js';
 import { parseType } from '../expressions/type-name.js';
-import { Constraints, isSerial, nextNumber, parseIndex, takeIdentity } from './constraints.js';
+import {
+  Constraints,
+  isSerial,
+  nextNumber,
+  parseIndex,
+  serialType,
+  takeIdentity,
+} from './constraints.js';
 import { parseView, refuseLiveView } from './view.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -57,6 +64,10 @@ export function parseCreate(p: Parser): NodeId {
     return parseView(p, start, 'MaterializedView', false);
   }
   const options: OptionValue[] = [];
+  const temporary = temporaryWord(p);
+  if (temporary !== null) {
+    options.push(temporary);
+  }
   const word = takenName(p);
   const mode = batchMode(p, everything);
   if (mode.given && word !== null) {
@@ -73,6 +84,18 @@ export function parseCreate(p: Parser): NodeId {
     p.fail("'atomic' or 'table' or 'batch' expected");
   }
   return parseTable(p, start, options);
+}
+
+/** `[GLOBAL | LOCAL] TEMPORARY`; null where it does not stand. */
+function temporaryWord(p: Parser): OptionValue | null {
+  if ((p.at('GLOBAL') || p.at('LOCAL')) && isTemporary(p.value(1))) {
+    p.advance();
+  }
+  return isTemporary(p.value()) ? { name: p.takeName(false), value: null } : null;
+}
+
+function isTemporary(word: string): boolean {
+  return word === 'TEMP' || word === 'TEMPORARY';
 }
 
 /** The current word as a name, without stepping over it; null when it is BATCH or no word. */
@@ -119,8 +142,28 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
     }
   }
   tableClauses(p, table);
+  if (p.at('ON', 'COMMIT')) {
+    endOfBlock(p, table);
+  }
   const defaults = table.columns.map((column) => column.default);
   return p.add({ kind: 'CreateTable', ...table }, start, p.lastEnd(), table.query, ...defaults);
+}
+
+/** `ON COMMIT PRESERVE ROWS`, as it is anyway, or `ON COMMIT DROP`. */
+function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
+  const temporary = table.options.find(({ name }) => isTemporary(name.text.toUpperCase()));
+  if (temporary === undefined) {
+    p.fail("'on commit' belongs to temporary tables");
+  }
+  p.advance(2);
+  if (p.take('PRESERVE', 'ROWS')) {
+    return;
+  }
+  if (!p.at('DROP')) {
+    p.fail("'preserve rows' or 'drop' expected");
+  }
+  const value = p.takeName(false);
+  table.options = table.options.map((one) => (one === temporary ? { ...one, value } : one));
 }
 
 function tableQuery(p: Parser, table: Mutable<CreateTableNode>): void {
@@ -194,7 +237,7 @@ export function parseColumn(p: Parser, constraints: Constraints): ColumnDefiniti
   const name =
     p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column name expected');
   const written = parseType(p, 'column type expected');
-  const typeName = isSerial(written) ? { ...written, name: 'LONG' } : written;
+  const typeName = isSerial(written) ? { ...written, name: serialType(written) } : written;
   const isSymbol = typeName.name.toUpperCase() === 'SYMBOL';
   if (typeName.name.toUpperCase() === 'GEOHASH' && typeName.arguments.length === 0) {
     p.fail("'(' expected");
@@ -223,13 +266,12 @@ export function parseColumn(p: Parser, constraints: Constraints): ColumnDefiniti
   return column;
 }
 
-/** Numbers its rows by default: times in microseconds, each used once. */
+/** Numbers its rows by default. */
 function setNumbering(p: Parser, column: Mutable<ColumnDefinition>): void {
   const start = p.lastEnd();
   const span = { start, end: start };
   column.default = nextNumber(p, start);
   column.not_null = true;
-  column.type_name = { ...column.type_name, name: 'LONG', arguments: [] };
   const value = { text: 'next_id()', quoted: false, span };
   column.options.push({ name: { text: 'DEFAULT', quoted: false, span }, value });
 }

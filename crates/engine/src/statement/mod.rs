@@ -311,6 +311,14 @@ impl Statement {
             };
             let rows = ParameterRows::read(&parameter_rows)?;
             if let InsertSource::Template(template) = &insert.source
+                && template.resolves()
+            {
+                return Err(EngineError::new(
+                    ErrorCode::NotSupported,
+                    "INSERT … ON CONFLICT runs once for each row of parameters",
+                ));
+            }
+            if let InsertSource::Template(template) = &insert.source
                 && template.is_computed()
             {
                 let batches = statement.computed_rows(&snapshot, &rows)?;

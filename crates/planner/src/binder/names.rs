@@ -22,7 +22,7 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
         Some(Node::Column { path }) => {
             return path.last().map(|name| name.text.clone()).unwrap_or_default();
         }
-        Some(Node::Call(call)) if call.arguments.is_empty() => {
+        Some(Node::Call(call)) => {
             if let Some(name) = catalog_function(&call.name.text) {
                 return name;
             }
@@ -38,8 +38,8 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
     }
 }
 
-/// The bare name of a function that only clients of `PostgreSQL` call. They read the column of one
-/// without arguments by it (knex and `TypeORM` that of `version()`, for two).
+/// The bare name of a function that only clients of `PostgreSQL` call. They read its column by it
+/// (knex and `TypeORM` that of `version()`, Rails that of `pg_get_expr(…)`).
 pub(crate) fn catalog_function(name: &str) -> Option<String> {
     let folded = identifier::fold(name);
     let bare = folded.strip_prefix("pg_catalog.");

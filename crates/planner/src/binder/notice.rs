@@ -22,6 +22,10 @@ pub(crate) const PRIMARY_KEY: &str = "primary key";
 pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that hold the \
      designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";
 const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
+const NO_CONSTRAINT: &str =
+    "keys are changed by DEDUP ENABLE and DISABLE; nothing else is enforced that could be dropped";
+const TEMPORARY: &str =
+    "a temporary table is seen by all sessions and dropped at the end of the one that made it";
 const TABLE_INDEX: &str =
     "symbols are found by their keys and times by their order: CREATE INDEX has no effect";
 
@@ -30,6 +34,7 @@ const ACTIONS: &[(&[&str], Permission, &str)] = &[
     (&["CREATE", "INDEX"], Permission::AddIndex, TABLE_INDEX),
     (&["ADD", "PRIMARY"], Permission::DedupEnable, KEY_NOT_ENFORCED),
     (&["ADD", "CONSTRAINT"], Permission::SetTableParam, CONSTRAINT),
+    (&["DROP", "CONSTRAINT"], Permission::SetTableParam, NO_CONSTRAINT),
     (&["VACUUM"], Permission::VacuumTable, "files that nobody reads are removed by themselves"),
     (&["REINDEX"], Permission::Reindex, "there is no index to build again"),
     (
@@ -58,6 +63,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("type", INDEX),
     ("include", INDEX),
     ("constraint", CONSTRAINT),
+    ("temp", TEMPORARY),
+    ("temporary", TEMPORARY),
 ];
 /// Values of options that ask for what is done anyway.
 const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];

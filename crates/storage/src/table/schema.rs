@@ -27,6 +27,9 @@ pub struct ColumnSchema {
     /// Whether every row must have a value. Rows that exist are not looked at.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_null: bool,
+    /// Kept for the catalog: the length that the type of a text was given; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub length: u32,
     /// What rows get that name no value; the maker of rows applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
@@ -64,6 +67,7 @@ impl ColumnSchema {
             indexed: false,
             index_capacity: default_index_capacity(),
             not_null: false,
+            length: 0,
             default: None,
             in_place_of: 0,
         }

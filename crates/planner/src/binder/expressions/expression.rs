@@ -7,6 +7,7 @@ use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::expressions::registered::Registered;
 use crate::binder::expressions::{constant, literal, parameter, predicate};
 use crate::binder::state::scope::{Scope, is_unknown};
@@ -160,6 +161,13 @@ impl Binder<'_> {
                 (None, [name]) if !name.quoted && is_session_word(&name.text) => {
                     self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
                 }
+                // Nothing of the catalog has a comment, which is what this is asked for.
+                (None, [.., name])
+                    if name.text.eq_ignore_ascii_case("tableoid")
+                        && scope.relation.is_some_and(is_catalog) =>
+                {
+                    Ok(Typed::literal(ScalarValue::Int32(None), SqlType::Int))
+                }
                 // Not a number is the null of doubles, unless a column is called so.
                 (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
                     Ok(Typed::literal(ScalarValue::Float64(None), SqlType::Double))
@@ -280,7 +288,7 @@ impl Binder<'_> {
 
 /// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.
 fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
-    if type_name.dimensions != 1 || !type_name.arguments.is_empty() {
+    if type_name.dimensions != 1 {
         return None;
     }
     Some(match type_name.name.to_ascii_lowercase().as_str() {
@@ -293,7 +301,12 @@ fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
         "smallint" | "int2" | "short" => "SHORT[]",
         "bool" | "boolean" => "BOOLEAN[]",
         "uuid" => "UUID[]",
-        "timestamp" => "TIMESTAMP[]",
+        "timestamp"
+        | "timestamptz"
+        | "timestamp with time zone"
+        | "timestamp without time zone"
+        | "date" => "TIMESTAMP[]",
+        "numeric" | "decimal" | "json" | "jsonb" | "inet" | "interval" | "time" => "TEXT[]",
         _ => return None,
     })
 }

@@ -7,7 +7,8 @@ use tidemark_ast::{CallNode, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::binder::catalog::pg_catalog::information::INFORMATION_SCHEMA;
+use crate::binder::catalog::pg_catalog::layout::PG_CATALOG;
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
 use crate::binder::catalog::pg_catalog::{
@@ -209,9 +210,10 @@ impl Binder<'_> {
         if let Ok(oid) = text.parse() {
             return Some(oid);
         }
-        let bare = text.replace('"', "");
-        let plain = ["pg_catalog.", "public."].iter().find_map(|schema| bare.strip_prefix(schema));
-        let plain = plain.unwrap_or(&bare);
+        let bare: Vec<&str> = text.split('.').map(|part| part.trim().trim_matches('"')).collect();
+        let bare = bare.join(".");
+        let schemas = ["pg_catalog.", "public.", "qdb.public."];
+        let plain = schemas.iter().find_map(|schema| bare.strip_prefix(schema)).unwrap_or(&bare);
         if matches!(kind, Registered::Type) {
             return types::by_name(plain).map(|one| one.oid);
         }

@@ -34,6 +34,11 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
+    /// Of equal values alone.
+    pub(crate) fn of_keys(keys: Vec<(Expr, Expr)>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
     /// Refuses keys of different types.
     pub(crate) fn refuse_widened(&self) -> EngineResult<()> {
         self.widened.map_or(Ok(()), |at| Err(mismatch(at)))
@@ -354,7 +359,7 @@ pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     }
 }
 
-fn relational(
+pub(crate) fn relational(
     mut left: Relation,
     mut right: Relation,
     condition: Condition,

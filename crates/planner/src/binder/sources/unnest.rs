@@ -11,6 +11,7 @@ use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::is_catalog;
+use crate::binder::expressions::literal;
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
@@ -108,7 +109,13 @@ impl Binder<'_> {
         let mut exprs: Vec<Expr> = left.columns.iter().map(ScopeColumn::expr).collect();
         for (index, element) in elements.into_iter().enumerate() {
             let column = Column::new_unqualified(format!("{prefix}{}", first + index));
-            let raw = Typed::computed(Expr::Column(column.clone()), element.raw);
+            let mut raw = Typed::computed(Expr::Column(column.clone()), element.raw);
+            if element.raw == SqlType::Varchar && element.sql_type == SqlType::Boolean {
+                // Drivers write `t` and `f` in arrays.
+                let words = ["t", "true", "T", "TRUE", "1"].map(literal::text);
+                let words = words.into_iter().map(|word| word.expr).collect();
+                raw = Typed::computed(raw.expr.in_list(words, false), SqlType::Boolean);
+            }
             let value = self.cast(raw, element.sql_type, CastMode::Explicit, at)?;
             exprs.push(value.never_null().expr.alias(&column.name));
             joined.columns.push(ScopeColumn {
@@ -132,6 +139,18 @@ impl Binder<'_> {
         let (mut arguments, mut items, mut elements) = (vec![], vec![], vec![]);
         for (index, &array) in arrays.iter().enumerate() {
             let value = self.expression(array, &Scope::rows(left))?;
+            let name = match arrays.len() {
+                1 => "value".to_owned(),
+                _ => format!("value{}", index + 1),
+            };
+            if let Some(sql_type) = self.text_items(array, &value)? {
+                let at = call.name.span;
+                arguments.push(self.scalar_call("array_to_json", vec![value], at, &[])?.expr);
+                let field = JsonField { name: name.clone(), kind: JsonKind::Text };
+                items.push(UnnestItem::Json(vec![field]));
+                elements.push(Element { name, sql_type, raw: SqlType::Varchar });
+                continue;
+            }
             let SqlType::DoubleArray(dimensions) = value.sql_type else {
                 let found = value.sql_type.name();
                 return Err(error::at(
@@ -146,10 +165,6 @@ impl Binder<'_> {
                 1 => SqlType::Double,
                 more => SqlType::DoubleArray(more - 1),
             };
-            let name = match arrays.len() {
-                1 => "value".to_owned(),
-                _ => format!("value{}", index + 1),
-            };
             arguments.push(value.expr);
             items.push(UnnestItem::Array(dimensions));
             let raw = if dimensions == 1 { SqlType::Double } else { sql_type };
@@ -160,6 +175,16 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::InvalidValue, "UNNEST needs an argument", at));
         }
         Ok((arguments, items, elements))
+    }
+
+    /// The type of the items of an array that is text, as a cast names it: `'{a,b}'::text[]`.
+    fn text_items(&self, array: NodeId, value: &Typed) -> EngineResult<Option<SqlType>> {
+        let Node::Cast { type_name, .. } = self.node(array)? else { return Ok(None) };
+        if !value.sql_type.is_text() || type_name.dimensions != 1 {
+            return Ok(None);
+        }
+        let of = SqlType::parse(&type_name.name, &type_name.arguments, 0);
+        Ok(Some(of.filter(|of| *of != SqlType::String).unwrap_or(SqlType::Varchar)))
     }
 
     /// Whether columns come from the catalog, whose arrays of numbers are arrays of integers: from

@@ -8,13 +8,15 @@ use tidemark_ast::{
 use tidemark_border::Permission;
 use tidemark_storage::{ColumnSchema, PartitionFormat, TableSchema, TableSnapshot};
 use tidemark_types::bounded::check_stop;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
 use crate::binder::notice;
 use crate::binder::notice::idle_action;
+use crate::binder::state::relation;
+use crate::binder::state::scope::ScopeColumn;
 use crate::binder::statements::create_table::{
     apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
-    symbol_capacity,
+    symbol_capacity, text_length,
 };
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
@@ -48,8 +50,14 @@ impl Binder<'_> {
                     rename_column(&mut schema, column, to)?;
                 }
                 AlterAction::ChangeType { column, type_name } => {
+                    if self.keeps_type(&mut schema, column, type_name)? {
+                        continue;
+                    }
                     let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
                     change.conversion = Some(conversion);
+                }
+                AlterAction::NotNull { column, .. } | AlterAction::Default { column, .. } => {
+                    self.alter_rule(&snapshot, &mut schema, column, action)?;
                 }
                 AlterAction::Partitions {
                     change: what @ (PartitionChange::ToParquet | PartitionChange::ToNative),
@@ -71,14 +79,7 @@ impl Binder<'_> {
                     change.squash = true;
                 }
                 AlterAction::SetWal { wal } => {
-                    if schema.partition_by == PartitionBy::None {
-                        let message = format!(
-                            "table '{}' is not partitioned: its type cannot be set, expected a \
-                             table with PARTITION BY",
-                            schema.name
-                        );
-                        return Err(error::at(ErrorCode::NotSupported, message, table.span));
-                    }
+                    check_partitioned(&schema, table.span)?;
                     change.table_types.push((schema.id, *wal));
                 }
                 other => self.alter_setting(&mut schema, table, other)?,
@@ -154,6 +155,72 @@ impl Binder<'_> {
         Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
+    /// Whether a column has this type already; the length of a text may be another, which is noted.
+    fn keeps_type(
+        &mut self,
+        schema: &mut TableSchema,
+        column: &Name,
+        type_name: &TypeName,
+    ) -> EngineResult<bool> {
+        let index = existing(schema, column)?;
+        let to = column_type(type_name)?;
+        let found = &mut schema.columns[index];
+        let is_kept = found.sql_type == to;
+        if is_kept {
+            found.length = text_length(to, type_name);
+        }
+        Ok(is_kept)
+    }
+
+    /// SET and DROP of NOT NULL and DEFAULT.
+    fn alter_rule(
+        &mut self,
+        snapshot: &Arc<TableSnapshot>,
+        schema: &mut TableSchema,
+        column: &Name,
+        action: &AlterAction,
+    ) -> EngineResult<()> {
+        let index = existing(schema, column)?;
+        let mut changed = schema.columns[index].clone();
+        match action {
+            AlterAction::NotNull { not_null, .. } => {
+                if *not_null && !changed.not_null {
+                    self.check_values(snapshot, column)?;
+                }
+                changed.not_null = *not_null;
+            }
+            AlterAction::Default { value, text, .. } => {
+                changed.default = None;
+                if let Some(value) = value {
+                    self.set_default(&mut changed, *value, Some(text.clone()))?;
+                }
+            }
+            _ => return Err(EngineError::internal("an action that is no rule of a column")),
+        }
+        schema.columns[index] = changed;
+        Ok(())
+    }
+
+    /// Refuses a column that has rows without a value.
+    fn check_values(&mut self, table: &Arc<TableSnapshot>, column: &Name) -> EngineResult<()> {
+        if table.row_count()? == 0 {
+            return Ok(());
+        }
+        let Some(external) = self.context.external() else { return Ok(()) };
+        let reference = self.relation_name();
+        let rows = relation::of_table(Arc::clone(table), "", reference, &self.accesses)?;
+        // A column of this block is none of the table's yet.
+        let found = rows.columns.iter().find(|one| identifier::same(&one.name, &column.text));
+        let Some(cells) = found.map(ScopeColumn::expr) else { return Ok(()) };
+        let none = relation::filter(rows.plan.clone(), cells.clone().is_null())?;
+        let none = relation::project(none, vec![cells.is_null().alias("none")])?;
+        if external.values(&none, 1)?.is_empty() {
+            return Ok(());
+        }
+        let message = format!("column '{}' of '{}' has nulls", column.text, table.schema().name);
+        Err(error::at(ErrorCode::InvalidValue, message, column.span))
+    }
+
     /// A new column in the old one's place, with the converted cells.
     fn change_type(
         &mut self,
@@ -171,10 +238,6 @@ impl Binder<'_> {
         }
         let old = &schema.columns[index];
         let (name, from) = (&old.name, old.sql_type);
-        if from == to {
-            let message = format!("column '{name}' type is already '{}'", to.name());
-            return refuse(ErrorCode::InvalidValue, message);
-        }
         if schema.dedup_keys.contains(&old.id) {
             let message = format!("column '{name}' is a deduplication key; disable dedup first");
             return refuse(ErrorCode::NotSupported, message);
@@ -195,6 +258,7 @@ impl Binder<'_> {
         let new = ColumnSchema {
             not_null,
             default,
+            length: text_length(to, type_name),
             in_place_of: old.identity(),
             ..ColumnSchema::new(name.clone(), to)
         };
@@ -246,6 +310,18 @@ impl Binder<'_> {
     }
 }
 
+/// Refuses a table that cannot have another type.
+fn check_partitioned(schema: &TableSchema, at: Span) -> EngineResult<()> {
+    if schema.partition_by != PartitionBy::None {
+        return Ok(());
+    }
+    let message = format!(
+        "table '{}' is not partitioned: its type cannot be set, expected a table with PARTITION BY",
+        schema.name
+    );
+    Err(error::at(ErrorCode::NotSupported, message, at))
+}
+
 fn drop_column(schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
     let index = existing(schema, column)?;
     if schema.timestamp == Some(index) {
@@ -290,7 +366,9 @@ fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
         AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
         AlterAction::DropColumn { column } => (Permission::DropColumn, Some(column)),
         AlterAction::RenameColumn { column, .. } => (Permission::RenameColumn, Some(column)),
-        AlterAction::ChangeType { column, .. } => (Permission::AlterColumnType, Some(column)),
+        AlterAction::ChangeType { column, .. }
+        | AlterAction::NotNull { column, .. }
+        | AlterAction::Default { column, .. } => (Permission::AlterColumnType, Some(column)),
         AlterAction::SymbolCapacity { column, .. } | AlterAction::SymbolCache { column, .. } => {
             (Permission::AlterColumnCache, Some(column))
         }
@@ -400,6 +478,7 @@ fn changes_to(from: SqlType, to: SqlType) -> bool {
     }
     match to {
         to if decimal(to) => number(from) && from != SqlType::Boolean,
+        to if decimal(from) => to.is_floating(),
         to => (number(from) || time(from)) && (number(to) || time(to)),
     }
 }
@@ -426,6 +505,7 @@ mod tests {
             (Uuid, Symbol),
             (Ipv4, Varchar),
             (Int, decimal),
+            (decimal, Double),
             (decimal, Varchar),
             (Varchar, decimal),
         ] {

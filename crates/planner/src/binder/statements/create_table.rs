@@ -61,7 +61,7 @@ impl Binder<'_> {
         let mut schema = schema.with_defaults(self.context.table_defaults);
         apply_layout(&mut schema, node, query.as_ref())?;
         apply_options(&mut schema, &node.options)?;
-        self.apply_primary_key(&mut schema, &node.options)?;
+        self.apply_primary_key(&mut schema, node)?;
         let source = match query {
             Some(rows) => Some(self.conformed_source(rows, &schema)?),
             None => None,
@@ -74,11 +74,13 @@ impl Binder<'_> {
     fn apply_primary_key(
         &mut self,
         schema: &mut TableSchema,
-        options: &[OptionValue],
+        node: &CreateTableNode,
     ) -> EngineResult<()> {
+        let options = &node.options;
         let is_key = |option: &&OptionValue| option.name.text.eq_ignore_ascii_case(PRIMARY_KEY);
         let keys: Vec<Name> =
             options.iter().filter(is_key).filter_map(|option| option.value.clone()).collect();
+        timed_by_key(schema, node, &keys);
         let mut includes_time = false;
         for key in &keys {
             let index = schema
@@ -131,6 +133,7 @@ impl Binder<'_> {
         check_column_name(&definition.name)?;
         let sql_type = column_type(&definition.type_name)?;
         let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
+        column.length = text_length(sql_type, &definition.type_name);
         column.indexed = definition.indexed;
         if definition.indexed {
             check_indexed(&column, definition.name.span)?;
@@ -161,6 +164,30 @@ impl Binder<'_> {
             exprs.push(value.expr.alias(&target.name));
         }
         relation::project(rows.plan, exprs)
+    }
+}
+
+/// A key that holds a time makes a time series of a table whose definition names no timestamp: so
+/// object mappers can have tables whose rows are replaced by their key.
+fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name]) {
+    let is_plain = node.timestamp.is_none() && node.partition_by.is_none() && node.query.is_none();
+    if !is_plain || node.wal.is_some() {
+        return;
+    }
+    let times = keys.iter().filter_map(|key| schema.column_index(&key.text));
+    let mut times = times.filter(|&index| schema.columns[index].sql_type.is_timestamp());
+    if let (Some(time), None) = (times.next(), times.next()) {
+        schema.timestamp = Some(time);
+        schema.partition_by = PartitionBy::Day;
+        schema.wal = true;
+    }
+}
+
+/// The length that a type of text has in parentheses; 0 for none.
+pub(crate) fn text_length(sql_type: SqlType, written: &TypeName) -> u32 {
+    match written.arguments.as_slice() {
+        [length] if sql_type.is_text() => length.parse().unwrap_or(0),
+        _ => 0,
     }
 }
 

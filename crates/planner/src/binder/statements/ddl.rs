@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tidemark_ast::{Name, Node, ViewKind};
 use tidemark_border::Permission;
-use tidemark_storage::{TableSchema, TableSnapshot};
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_catalog::View;
+use tidemark_storage::{Change, TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
-use crate::binder::statements::create_table::reserved;
+use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
@@ -22,6 +23,7 @@ impl Binder<'_> {
             partitions: Vec::new(),
             formats: Vec::new(),
             conversion: None,
+            records: Vec::new(),
             squash: false,
             table_types: Vec::new(),
             command: "",
@@ -56,10 +58,16 @@ impl Binder<'_> {
                     )?);
                 }
             }
-            Node::Rename { table, to } => {
-                change.command = "RENAME TABLE";
-                change.replace.push(self.renamed_table(table, to)?);
-            }
+            Node::Rename { table, to } => match self.renamed_view(table, to)? {
+                Some(records) => {
+                    change.command = "ALTER VIEW";
+                    change.records = records;
+                }
+                None => {
+                    change.command = "RENAME TABLE";
+                    change.replace.push(self.renamed_table(table, to)?);
+                }
+            },
             Node::AlterTable { table, actions } => {
                 change.command = "ALTER TABLE";
                 self.alter_table(table, actions, &mut change)?;
@@ -128,6 +136,25 @@ impl Binder<'_> {
         }
     }
 
+    /// A view under its new name; `None` where the name is that of no view.
+    fn renamed_view(&mut self, view: &Name, to: &Name) -> EngineResult<Option<Vec<Change>>> {
+        let Some(found) = self.view(&view.text) else { return Ok(None) };
+        self.must_see(view, Permission::AlterView)?;
+        self.note_change(&view.text, Permission::AlterView);
+        self.note_change(&view.text, Permission::DropView);
+        self.note_change("", Permission::CreateView);
+        check_table_name(to)?;
+        let is_same = identifier::same(&view.text, &to.text);
+        let is_taken = self.snapshot.table(&to.text).is_some() || self.view(&to.text).is_some();
+        if is_taken && !is_same {
+            let message = format!("view already exists [view={}]", to.text);
+            return Err(error::at(ErrorCode::TableExists, message, to.span));
+        }
+        let removed = View::delete(&found.name);
+        let renamed = View { name: to.text.clone(), ..found };
+        Ok(Some(vec![removed, renamed.put()?]))
+    }
+
     fn renamed_table(&mut self, table: &Name, to: &Name) -> EngineResult<TableSchema> {
         self.note_change(&table.text, Permission::RenameTable);
         let at_start = |failure: EngineError| failure.at(tidemark_types::Span::new(0, 0));
@@ -145,10 +172,10 @@ impl Binder<'_> {
             )));
         }
         let is_catalog = crate::binder::catalog::pg_catalog::has_table(&to.text);
-        if is_catalog || !tidemark_types::identifier::is_valid_table_name(&to.text) {
+        if is_catalog || !identifier::is_valid_table_name(&to.text) {
             return Err(error::at(
                 ErrorCode::InvalidName,
-                if tidemark_types::identifier::is_reserved_table_name(&to.text) {
+                if identifier::is_reserved_table_name(&to.text) {
                     reserved(&to.text)
                 } else {
                     format!("invalid table name: {}", to.text)

@@ -8,6 +8,7 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnDefault, ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use crate::binder::catalog::pg_catalog::object::NEXT_NUMBER;
 use crate::binder::expressions::constant;
 use crate::binder::state::scope::Scope;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
@@ -61,6 +62,12 @@ impl Binder<'_> {
             let Some(default) = column.default.as_ref().filter(|_| !given.contains(&index)) else {
                 continue;
             };
+            if default.text == NEXT_NUMBER
+                && let Some(expr) = self.next_number(schema, column)?
+            {
+                columns.push((index, expr));
+                continue;
+            }
             let tree: Tree = serde_json::from_str(&default.tree).map_err(|_| {
                 let message = format!("the default of column '{}' cannot be read", column.name);
                 EngineError::new(ErrorCode::NotSupported, message)
@@ -79,6 +86,26 @@ impl Binder<'_> {
     ) -> EngineResult<()> {
         column.not_null = definition.not_null;
         let Some(id) = definition.default else { return Ok(()) };
+        let written = definition.options.iter().find(|option| option.name.text == "DEFAULT");
+        let text = written.and_then(|option| option.value.as_ref());
+        self.set_default(column, id, text.map(|text| text.text.clone()))
+    }
+
+    /// Gives a column its default. `text`: as it is written.
+    pub(crate) fn set_default(
+        &mut self,
+        column: &mut ColumnSchema,
+        id: NodeId,
+        text: Option<String>,
+    ) -> EngineResult<()> {
+        if text.as_deref() == Some(NEXT_NUMBER) && column.sql_type.is_integer() {
+            // Counted from the rows of its table, once there is one.
+            let part = self.part(id);
+            let tree = serde_json::to_string(&part)
+                .map_err(|failure| EngineError::internal(failure.to_string()))?;
+            column.default = Some(ColumnDefault { text: NEXT_NUMBER.to_owned(), tree });
+            return Ok(());
+        }
         let expr = self.default_expr(id, column)?;
         // What cannot be computed is refused now, not at the first row.
         let value = constant::evaluate_rows(&expr, 1).map_err(|failure| {
@@ -92,9 +119,7 @@ impl Binder<'_> {
         let part = self.part(id);
         let tree = serde_json::to_string(&part)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
-        let written = definition.options.iter().find(|option| option.name.text == "DEFAULT");
-        let text = written.and_then(|option| option.value.as_ref());
-        let text = text.map_or_else(|| names::canonical(self.tree, id), |text| text.text.clone());
+        let text = text.unwrap_or_else(|| names::canonical(self.tree, id));
         column.default = Some(ColumnDefault { text, tree });
         Ok(())
     }

@@ -32,6 +32,10 @@ impl Binder<'_> {
             Some(query) => self.insert_query(&schema, &targets, query, &node.table)?,
             None => self.insert_values(&schema, targets, node)?,
         };
+        let source = match &node.conflict {
+            Some(conflict) => self.resolved_conflict(&table, source, conflict)?,
+            None => source,
+        };
         let returning = self.returning(&node.returning, &table, &node.table)?;
         Ok(self.bound_insert(table, source, returning))
     }
@@ -77,7 +81,10 @@ impl Binder<'_> {
             Some(given) => {
                 Ok(InsertSource::Batch(rows.with_parameters([given.as_slice()])?.batch()?))
             }
-            None => Ok(InsertSource::Template(InsertTemplate { rows: rows.into_owned() })),
+            None => Ok(InsertSource::Template(InsertTemplate {
+                rows: rows.into_owned(),
+                resolves: false,
+            })),
         }
     }
 

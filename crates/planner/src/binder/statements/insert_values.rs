@@ -94,6 +94,11 @@ impl<'t> ValueRows<'t> {
         ValueRows { schema, targets, defaults, cells, starts }
     }
 
+    /// The schema of its batches.
+    pub(crate) fn arrow_schema(&self) -> SchemaRef {
+        arrow_schema_of(&self.schema)
+    }
+
     /// Makes room for so many cells.
     pub(crate) fn reserve(&mut self, cells: usize) {
         self.cells.reserve(cells);
@@ -222,6 +227,8 @@ impl<'t> ValueRows<'t> {
 #[derive(Debug, Clone)]
 pub struct InsertTemplate {
     pub(crate) rows: ValueRows<'static>,
+    /// ON CONFLICT: each row is to be looked at beside the rows that are there.
+    pub(crate) resolves: bool,
 }
 
 impl InsertTemplate {
@@ -231,6 +238,12 @@ impl InsertTemplate {
         parameter_rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
     ) -> EngineResult<RecordBatch> {
         self.rows.with_parameters(parameter_rows)?.batch()
+    }
+
+    /// Whether its rows depend on those that are there: then it runs once for each row.
+    #[must_use]
+    pub fn resolves(&self) -> bool {
+        self.resolves
     }
 
     /// Whether parameters stand inside expressions: then each row is to be bound with its values.

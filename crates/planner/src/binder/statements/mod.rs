@@ -1,12 +1,14 @@
 //! Statements that are no queries.
 
 pub(crate) mod alter;
+pub(crate) mod conflict;
 pub(crate) mod conversion;
 pub(crate) mod create_table;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod insert;
 pub(crate) mod insert_values;
+pub(crate) mod numbering;
 pub(crate) mod partitions;
 pub(crate) mod returning;
 pub(crate) mod update;

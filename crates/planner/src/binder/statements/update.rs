@@ -118,7 +118,7 @@ impl Binder<'_> {
     }
 
     /// An assigned value in its column's type.
-    fn new_cell(
+    pub(crate) fn new_cell(
         &mut self,
         id: NodeId,
         rows: &Relation,

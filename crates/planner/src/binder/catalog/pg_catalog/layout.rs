@@ -20,7 +20,7 @@ impl Layout {
     }
 }
 
-const fn table(oid: i32, name: &'static str, columns: &'static str) -> Layout {
+pub(super) const fn table(oid: i32, name: &'static str, columns: &'static str) -> Layout {
     Layout { oid, name, columns }
 }
 
@@ -97,7 +97,7 @@ pub(crate) const PG_CATALOG: &[Layout] = &[
         3456,
         "pg_collation",
         "oid:o collname:t collnamespace:o collowner:o collprovider:t collisdeterministic:b \
-         collencoding:i collcollate:t collctype:t collversion:t",
+         collencoding:i collcollate:t collctype:t collversion:t colliculocale:t",
     ),
     table(
         3079,
@@ -184,7 +184,8 @@ pub(crate) const PG_CATALOG: &[Layout] = &[
     table(
         3381,
         "pg_statistic_ext",
-        "oid:o stxrelid:o stxname:t stxnamespace:o stxowner:o stxstattarget:i stxkeys:t stxkind:t",
+        "oid:o stxrelid:o stxname:t stxnamespace:o stxowner:o stxstattarget:i stxkeys:t stxkind:t \
+         stxexprs:t",
     ),
     table(
         6104,
@@ -201,7 +202,11 @@ pub(crate) const PG_CATALOG: &[Layout] = &[
          tgconstrrelid:o tgconstrindid:o tgconstraint:o tgdeferrable:b tginitdeferred:b \
          tgnargs:s tgattr:t tgargs:t tgqual:t tgoldtable:t tgnewtable:t",
     ),
-    table(2618, "pg_rewrite", "oid:o rulename:t ev_class:o ev_type:t ev_enabled:t is_instead:b"),
+    table(
+        2618,
+        "pg_rewrite",
+        "oid:o rulename:t ev_class:o ev_type:t ev_enabled:t is_instead:b ev_qual:t ev_action:t",
+    ),
     table(
         2224,
         "pg_sequence",
@@ -248,7 +253,12 @@ pub(crate) const PG_CATALOG: &[Layout] = &[
         "pg_foreign_server",
         "oid:o srvname:t srvowner:o srvfdw:o srvtype:t srvversion:t srvacl:t srvoptions:t",
     ),
-    table(12_008, "pg_locks", "locktype:t database:o relation:o page:i pid:i mode:t granted:b"),
+    table(
+        12_008,
+        "pg_locks",
+        "locktype:t database:o relation:o page:i pid:i mode:t granted:b tuple:s virtualxid:t \
+         transactionid:i classid:o objid:o objsubid:s virtualtransaction:t fastpath:b waitstart:p",
+    ),
     table(
         12_009,
         "pg_cursors",
@@ -263,84 +273,245 @@ pub(crate) const PG_CATALOG: &[Layout] = &[
          backend_xmin:l query_id:l query:t backend_type:t",
     ),
     table(12_010, "pg_timezone_names", "name:t abbrev:t utc_offset:t is_dst:b"),
-];
-
-/// Tables of the schema `information_schema`.
-pub(crate) const INFORMATION_SCHEMA: &[Layout] = &[
+    table(1418, "pg_user_mapping", "oid:o umuser:o umserver:o umoptions:t"),
     table(
-        13_001,
-        "tables",
-        "table_catalog:t table_schema:t table_name:t table_type:t \
-         self_referencing_column_name:t reference_generation:t user_defined_type_catalog:t \
-         user_defined_type_schema:t user_defined_type_name:t is_insertable_into:t is_typed:t \
-         commit_action:t",
+        2328,
+        "pg_foreign_data_wrapper",
+        "oid:o fdwname:t fdwowner:o fdwhandler:o fdwvalidator:o fdwacl:t fdwoptions:t",
     ),
     table(
-        13_002,
-        "columns",
-        "table_catalog:t table_schema:t table_name:t column_name:t ordinal_position:i \
-         column_default:t is_nullable:t data_type:t character_maximum_length:i \
-         character_octet_length:i numeric_precision:i numeric_precision_radix:i numeric_scale:i \
-         datetime_precision:i interval_type:t collation_name:t domain_name:t udt_catalog:t \
-         udt_schema:t udt_name:t is_identity:t is_generated:t is_updatable:t",
+        2602,
+        "pg_amop",
+        "oid:o amopfamily:o amoplefttype:o amoprighttype:o amopstrategy:s amoppurpose:t amopopr:o \
+         amopmethod:o amopsortfamily:o",
     ),
     table(
-        13_003,
-        "schemata",
-        "catalog_name:t schema_name:t schema_owner:t default_character_set_catalog:t \
-         default_character_set_schema:t default_character_set_name:t sql_path:t",
+        2603,
+        "pg_amproc",
+        "oid:o amprocfamily:o amproclefttype:o amprocrighttype:o amprocnum:s amproc:r",
+    ),
+    table(2613, "pg_largeobject", "loid:o pageno:i data:t"),
+    table(2995, "pg_largeobject_metadata", "oid:o lomowner:o lomacl:t"),
+    table(
+        2617,
+        "pg_operator",
+        "oid:o oprname:t oprnamespace:o oprowner:o oprkind:t oprcanmerge:b oprcanhash:b oprleft:o \
+         oprright:o oprresult:o oprcom:o oprnegate:o oprcode:r oprrest:r oprjoin:r",
+    ),
+    table(2753, "pg_opfamily", "oid:o opfmethod:o opfname:t opfnamespace:o opfowner:o"),
+    table(2964, "pg_db_role_setting", "setdatabase:o setrole:o setconfig:t"),
+    table(
+        3350,
+        "pg_partitioned_table",
+        "partrelid:o partstrat:t partnatts:s partdefid:o partattrs:v partclass:v partcollation:v \
+         partexprs:t",
+    ),
+    table(3394, "pg_init_privs", "objoid:o classoid:o objsubid:i privtype:t initprivs:t"),
+    table(3576, "pg_transform", "oid:o trftype:o trflang:o trffromsql:r trftosql:r"),
+    table(3592, "pg_shseclabel", "objoid:o classoid:o provider:t label:t"),
+    table(3596, "pg_seclabel", "objoid:o classoid:o objsubid:i provider:t label:t"),
+    table(
+        12_100,
+        "pg_seclabels",
+        "objoid:o classoid:o objsubid:i objtype:t objnamespace:o objname:t provider:t label:t",
     ),
     table(
-        13_004,
-        "views",
-        "table_catalog:t table_schema:t table_name:t view_definition:t check_option:t \
-         is_updatable:t is_insertable_into:t",
+        1214,
+        "pg_shdepend",
+        "dbid:o classid:o objid:o objsubid:i refclassid:o refobjid:o deptype:t",
     ),
     table(
-        13_005,
-        "character_sets",
-        "character_set_catalog:t character_set_schema:t character_set_name:t \
-         character_repertoire:t form_of_use:t default_collate_catalog:t \
-         default_collate_schema:t default_collate_name:t",
+        3600,
+        "pg_ts_dict",
+        "oid:o dictname:t dictnamespace:o dictowner:o dicttemplate:o dictinitoption:t",
     ),
     table(
-        13_006,
-        "key_column_usage",
-        "constraint_catalog:t constraint_schema:t constraint_name:t table_catalog:t \
-         table_schema:t table_name:t column_name:t ordinal_position:i \
-         position_in_unique_constraint:i",
+        3601,
+        "pg_ts_parser",
+        "oid:o prsname:t prsnamespace:o prsstart:r prstoken:r prsend:r prsheadline:r prslextype:r",
+    ),
+    table(3603, "pg_ts_config_map", "mapcfg:o maptokentype:i mapseqno:i mapdict:o"),
+    table(3764, "pg_ts_template", "oid:o tmplname:t tmplnamespace:o tmplinit:r tmpllexize:r"),
+    table(
+        6100,
+        "pg_subscription",
+        "oid:o subdbid:o subskiplsn:t subname:t subowner:o subenabled:b subbinary:b substream:b \
+         subtwophasestate:t subdisableonerr:b subconninfo:t subslotname:t subsynccommit:t \
+         subpublications:t",
+    ),
+    table(6102, "pg_subscription_rel", "srsubid:o srrelid:o srsubstate:t srsublsn:t"),
+    table(
+        12_101,
+        "pg_shadow",
+        "usename:t usesysid:o usecreatedb:b usesuper:b userepl:b usebypassrls:b passwd:t \
+         valuntil:p useconfig:t",
+    ),
+    table(12_102, "pg_group", "groname:t grosysid:o grolist:v"),
+    table(
+        12_103,
+        "pg_policies",
+        "schemaname:t tablename:t policyname:t permissive:t roles:t cmd:t qual:t with_check:t",
+    ),
+    table(12_104, "pg_rules", "schemaname:t tablename:t rulename:t definition:t"),
+    table(
+        12_105,
+        "pg_stats",
+        "schemaname:t tablename:t attname:t inherited:b null_frac:f avg_width:i n_distinct:f \
+         most_common_vals:t most_common_freqs:t histogram_bounds:t correlation:f \
+         most_common_elems:t most_common_elem_freqs:t elem_count_histogram:t",
     ),
     table(
-        13_007,
-        "table_constraints",
-        "constraint_catalog:t constraint_schema:t constraint_name:t table_catalog:t \
-         table_schema:t table_name:t constraint_type:t is_deferrable:t initially_deferred:t \
-         enforced:t",
+        12_106,
+        "pg_stats_ext",
+        "schemaname:t tablename:t statistics_schemaname:t statistics_name:t statistics_owner:t \
+         attnames:t exprs:t kinds:t inherited:b n_distinct:t dependencies:t most_common_vals:t \
+         most_common_val_nulls:t most_common_freqs:t most_common_base_freqs:t",
     ),
     table(
-        13_008,
-        "referential_constraints",
-        "constraint_catalog:t constraint_schema:t constraint_name:t \
-         unique_constraint_catalog:t unique_constraint_schema:t unique_constraint_name:t \
-         match_option:t update_rule:t delete_rule:t",
+        12_107,
+        "pg_publication_tables",
+        "pubname:t schemaname:t tablename:t attnames:t rowfilter:t",
     ),
     table(
-        13_009,
-        "constraint_column_usage",
-        "table_catalog:t table_schema:t table_name:t column_name:t constraint_catalog:t \
-         constraint_schema:t constraint_name:t",
+        12_108,
+        "pg_available_extension_versions",
+        "name:t version:t installed:b superuser:b trusted:b relocatable:b schema:t requires:t \
+         comment:t",
+    ),
+    table(12_109, "pg_prepared_xacts", "transaction:i gid:t prepared:p owner:t database:t"),
+    table(
+        12_110,
+        "pg_prepared_statements",
+        "name:t statement:t prepare_time:p parameter_types:t from_sql:b generic_plans:l \
+         custom_plans:l",
+    ),
+    table(12_111, "pg_timezone_abbrevs", "abbrev:t utc_offset:l is_dst:b"),
+    table(
+        12_112,
+        "pg_stat_all_tables",
+        "relid:o schemaname:t relname:t seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l \
+         n_tup_ins:l n_tup_upd:l n_tup_del:l n_tup_hot_upd:l n_live_tup:l n_dead_tup:l \
+         n_mod_since_analyze:l n_ins_since_vacuum:l last_vacuum:p last_autovacuum:p \
+         last_analyze:p last_autoanalyze:p vacuum_count:l autovacuum_count:l analyze_count:l \
+         autoanalyze_count:l",
     ),
     table(
-        13_010,
-        "routines",
-        "specific_catalog:t specific_schema:t specific_name:t routine_catalog:t \
-         routine_schema:t routine_name:t routine_type:t data_type:t",
+        12_113,
+        "pg_stat_sys_tables",
+        "relid:o schemaname:t relname:t seq_scan:l seq_tup_read:l idx_scan:l idx_tup_fetch:l \
+         n_tup_ins:l n_tup_upd:l n_tup_del:l n_tup_hot_upd:l n_live_tup:l n_dead_tup:l \
+         n_mod_since_analyze:l n_ins_since_vacuum:l last_vacuum:p last_autovacuum:p \
+         last_analyze:p last_autoanalyze:p vacuum_count:l autovacuum_count:l analyze_count:l \
+         autoanalyze_count:l",
     ),
-    table(13_011, "sequences", "sequence_catalog:t sequence_schema:t sequence_name:t data_type:t"),
     table(
-        13_012,
-        "questdb_columns",
-        "table_catalog:t table_schema:t table_name:t column_name:t ordinal_position:i \
-         column_default:t is_nullable:t data_type:t",
+        12_114,
+        "pg_stat_all_indexes",
+        "relid:o indexrelid:o schemaname:t relname:t indexrelname:t idx_scan:l idx_tup_read:l \
+         idx_tup_fetch:l",
     ),
+    table(
+        12_115,
+        "pg_stat_user_indexes",
+        "relid:o indexrelid:o schemaname:t relname:t indexrelname:t idx_scan:l idx_tup_read:l \
+         idx_tup_fetch:l",
+    ),
+    table(
+        12_116,
+        "pg_statio_user_indexes",
+        "relid:o indexrelid:o schemaname:t relname:t indexrelname:t idx_blks_read:l \
+         idx_blks_hit:l",
+    ),
+    table(
+        12_117,
+        "pg_statio_all_indexes",
+        "relid:o indexrelid:o schemaname:t relname:t indexrelname:t idx_blks_read:l \
+         idx_blks_hit:l",
+    ),
+    table(
+        12_118,
+        "pg_statio_user_sequences",
+        "relid:o schemaname:t relname:t blks_read:l blks_hit:l",
+    ),
+    table(
+        12_119,
+        "pg_stat_replication",
+        "pid:i usesysid:o usename:t application_name:t client_addr:t client_hostname:t \
+         client_port:i backend_start:p backend_xmin:i state:t sent_lsn:t write_lsn:t flush_lsn:t \
+         replay_lsn:t write_lag:l flush_lag:l replay_lag:l sync_priority:i sync_state:t \
+         reply_time:p",
+    ),
+    table(
+        12_120,
+        "pg_stat_wal_receiver",
+        "pid:i status:t receive_start_lsn:t receive_start_tli:i written_lsn:t flushed_lsn:t \
+         received_tli:i last_msg_send_time:p last_msg_receipt_time:p latest_end_lsn:t \
+         latest_end_time:p slot_name:t sender_host:t sender_port:i conninfo:t",
+    ),
+    table(
+        12_121,
+        "pg_stat_ssl",
+        "pid:i ssl:b version:t cipher:t bits:i client_dn:t client_serial:t issuer_dn:t",
+    ),
+    table(12_122, "pg_stat_gssapi", "pid:i gss_authenticated:b principal:t encrypted:b"),
+    table(
+        12_123,
+        "pg_replication_slots",
+        "slot_name:t plugin:t slot_type:t datoid:o database:t temporary:b active:b active_pid:i \
+         xmin:i catalog_xmin:i restart_lsn:t confirmed_flush_lsn:t wal_status:t safe_wal_size:l \
+         two_phase:b",
+    ),
+    table(
+        12_124,
+        "pg_stat_database",
+        "datid:o datname:t numbackends:i xact_commit:l xact_rollback:l blks_read:l blks_hit:l \
+         tup_returned:l tup_fetched:l tup_inserted:l tup_updated:l tup_deleted:l conflicts:l \
+         temp_files:l temp_bytes:l deadlocks:l checksum_failures:l checksum_last_failure:p \
+         blk_read_time:f blk_write_time:f session_time:f active_time:f idle_in_transaction_time:f \
+         sessions:l sessions_abandoned:l sessions_fatal:l sessions_killed:l stats_reset:p",
+    ),
+    table(
+        12_125,
+        "pg_stat_database_conflicts",
+        "datid:o datname:t confl_tablespace:l confl_lock:l confl_snapshot:l confl_bufferpin:l \
+         confl_deadlock:l",
+    ),
+    table(
+        12_126,
+        "pg_stat_user_functions",
+        "funcid:o schemaname:t funcname:t calls:l total_time:f self_time:f",
+    ),
+    table(
+        12_127,
+        "pg_stat_archiver",
+        "archived_count:l last_archived_wal:t last_archived_time:p failed_count:l \
+         last_failed_wal:t last_failed_time:p stats_reset:p",
+    ),
+    table(
+        12_128,
+        "pg_stat_bgwriter",
+        "checkpoints_timed:l checkpoints_req:l checkpoint_write_time:f checkpoint_sync_time:f \
+         buffers_checkpoint:l buffers_clean:l maxwritten_clean:l buffers_backend:l \
+         buffers_backend_fsync:l buffers_alloc:l stats_reset:p",
+    ),
+    table(
+        12_129,
+        "pg_stat_wal",
+        "wal_records:l wal_fpi:l wal_bytes:t wal_buffers_full:l wal_write:l wal_sync:l \
+         wal_write_time:f wal_sync_time:f stats_reset:p",
+    ),
+    table(
+        12_130,
+        "pg_stat_progress_vacuum",
+        "pid:i datid:o datname:t relid:o phase:t heap_blks_total:l heap_blks_scanned:l \
+         heap_blks_vacuumed:l index_vacuum_count:l max_dead_tuples:l num_dead_tuples:l",
+    ),
+    table(
+        12_131,
+        "pg_stat_progress_create_index",
+        "pid:i datid:o datname:t relid:o index_relid:o command:t phase:t lockers_total:l \
+         lockers_done:l current_locker_pid:l blocks_total:l blocks_done:l tuples_total:l \
+         tuples_done:l partitions_total:l partitions_done:l",
+    ),
+    table(12_132, "pg_user_mappings", "umid:o srvid:o srvname:t umuser:o usename:t umoptions:t"),
 ];

@@ -3,9 +3,18 @@
 //! Each table is made while binding, from the snapshot, and then queried like any other. What
 //! this database has not is a table without rows.
 
+macro_rules! row {
+    ($($column:ident: $value:expr),* $(,)?) => {
+        vec![$((stringify!($column), Cell::from($value))),*]
+    };
+}
+
 mod activity;
 mod cell;
+pub(crate) mod information;
+pub(crate) mod keys;
 pub(crate) mod layout;
+pub(crate) mod object;
 pub(crate) mod types;
 
 use std::collections::BTreeSet;
@@ -21,12 +30,15 @@ use tidemark_types::{EngineResult, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::{part_of, read_columns};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
-use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
+use crate::binder::catalog::pg_catalog::information::{INFORMATION_SCHEMA, information_columns};
+use crate::binder::catalog::pg_catalog::keys::key_rows;
+use crate::binder::catalog::pg_catalog::layout::{Layout, PG_CATALOG};
+pub(crate) use crate::binder::catalog::pg_catalog::object::Object;
+use crate::binder::catalog::pg_catalog::object::{DATABASE, shown_default};
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed};
 
-const DATABASE: &str = "qdb";
 const DATABASE_OID: i32 = 1;
 const PG_CATALOG_OID: i32 = 11;
 pub(crate) const INFORMATION_SCHEMA_OID: i32 = 13_000;
@@ -50,25 +62,6 @@ const TYPE_FUNCTIONS_OID: i32 = 19_000;
 /// The collation of everything, whose name is `default`.
 const COLLATION_OID: i32 = 100;
 const UTF8: i32 = 6;
-
-macro_rules! row {
-    ($($column:ident: $value:expr),* $(,)?) => {
-        vec![$((stringify!($column), Cell::from($value))),*]
-    };
-}
-
-/// A table or a view, as the catalog shows it.
-pub(crate) struct Object {
-    pub(crate) oid: i32,
-    pub(crate) name: String,
-    /// `r` for a table, `v` for a view.
-    pub(crate) kind: &'static str,
-    pub(crate) columns: Vec<ColumnSchema>,
-    /// A view's query.
-    pub(crate) query: Option<String>,
-    pub(crate) rows: u64,
-    pub(crate) bytes: u64,
-}
 
 /// Numbers of the users' own objects go on from here.
 pub(crate) const OBJECTS_OID: i32 = 16_384;
@@ -165,16 +158,17 @@ impl Binder<'_> {
                     )
                 })
                 .collect(),
-            "pg_stat_user_tables" | "pg_statio_all_tables" | "pg_statio_user_tables" => {
-                of_kind(&self.objects()?, "r")
-                    .map(|object| {
-                        row!(
-                            relid: object.oid, schemaname: "public", relname: object.name.clone(),
-                            n_live_tup: object.rows, n_dead_tup: 0,
-                        )
-                    })
-                    .collect()
-            }
+            "pg_stat_user_tables"
+            | "pg_stat_all_tables"
+            | "pg_statio_all_tables"
+            | "pg_statio_user_tables" => of_kind(&self.objects()?, "r")
+                .map(|object| {
+                    row!(
+                        relid: object.oid, schemaname: "public", relname: object.name.clone(),
+                        n_live_tup: object.rows, n_dead_tup: 0,
+                    )
+                })
+                .collect(),
             "pg_roles" | "pg_user" => self.roles(),
             other => fixed(other),
         })
@@ -239,7 +233,8 @@ impl Binder<'_> {
                 default_collate_catalog: DATABASE, default_collate_schema: "pg_catalog",
                 default_collate_name: "default",
             )],
-            _ => Vec::new(),
+            "information_schema_catalog_name" => vec![row!(catalog_name: DATABASE)],
+            other => key_rows(other, &self.objects()?).unwrap_or_default(),
         })
     }
 
@@ -262,6 +257,8 @@ impl Binder<'_> {
                 name: view.name.clone(),
                 kind: "v",
                 columns: fields.into_iter().map(column).collect(),
+                keys: Vec::new(),
+                timestamp: None,
                 query: is_read.then_some(view.query),
                 rows: 0,
                 bytes: 0,
@@ -274,14 +271,20 @@ impl Binder<'_> {
         let schema = table.schema();
         let is_read = self.reads_some(&schema.name);
         let partitions = if is_read { table.partition_list() } else { Vec::new() };
+        let seen = match self.visibility() {
+            Some(visibility) => part_of(schema, &read_columns(visibility, schema)),
+            None => schema.as_ref().clone(),
+        };
+        let place = |id: &u32| seen.columns.iter().position(|column| column.id == *id);
+        let keys: Option<Vec<usize>> = schema.dedup_keys.iter().map(place).collect();
         Object {
             oid: table_oid(schema),
             name: schema.name.clone(),
             kind: "r",
-            columns: match self.visibility() {
-                Some(visibility) => part_of(schema, &read_columns(visibility, schema)).columns,
-                None => schema.columns.clone(),
-            },
+            // A key is shown whole or not at all.
+            keys: keys.unwrap_or_default(),
+            timestamp: seen.timestamp,
+            columns: seen.columns,
             query: None,
             rows: if is_read { table.row_count().unwrap_or(0) } else { 0 },
             bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
@@ -342,12 +345,22 @@ fn attributes(object: &Object) -> Vec<Row> {
         let of = types::of(column.sql_type);
         let mut row = attribute(object.oid, index, column.name.clone().into(), of);
         row.extend(row!(
-            atttypmod: modifier(column.sql_type), attnotnull: column.not_null,
+            atttypmod: column_modifier(column),
+            attnotnull: column.not_null || object.timestamp == Some(index),
             atthasdef: column.default.is_some(),
         ));
         row
     };
     columns.map(of_column).collect()
+}
+
+/// The length or the precision of a column; -1 for none.
+fn column_modifier(column: &ColumnSchema) -> i32 {
+    match column.length {
+        0 => modifier(column.sql_type),
+        // As `PostgreSQL` has it, with the four bytes before a text.
+        length => length.min(10_485_760) as i32 + 4,
+    }
 }
 
 /// The columns of a table of the catalog.
@@ -375,7 +388,7 @@ fn attribute(relation: i32, index: usize, name: Cell, of: &PgType) -> Row {
 fn defaults(object: &Object) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let rows = columns.filter_map(|(index, column)| {
-        let text = column.default.as_ref()?.text.clone();
+        let text = shown_default(&object.name, column)?;
         let oid = object.oid.wrapping_mul(31).wrapping_add(index as i32) & i32::MAX;
         Some(row!(oid: oid, adrelid: object.oid, adnum: index as i16 + 1, adbin: text))
     });
@@ -503,6 +516,7 @@ fn fixed(table: &str) -> Vec<Row> {
             collowner: OWNER_OID, collprovider: "d", collisdeterministic: true, collencoding: -1,
             collcollate: "C", collctype: "C",
         )],
+        "pg_stat_database" => vec![row!(datid: DATABASE_OID, datname: DATABASE, numbackends: 1)],
         "pg_extension" => vec![row!(
             oid: 1, extname: "questdb", extowner: OWNER_OID, extnamespace: PUBLIC_OID,
             extrelocatable: false, extversion: env!("CARGO_PKG_VERSION"),
@@ -523,46 +537,4 @@ fn fixed(table: &str) -> Vec<Row> {
             .collect(),
         _ => Vec::new(),
     }
-}
-
-/// Rows of `information_schema.columns`; with `native`, types by their names here.
-fn information_columns(object: &Object, native: bool) -> Vec<Row> {
-    let columns = object.columns.iter().enumerate();
-    let row = |(index, column): (usize, &ColumnSchema)| {
-        let of = types::of(column.sql_type);
-        let data_type = match column.sql_type {
-            other if native => other.name(),
-            _ if of.element != 0 => "ARRAY".to_owned(),
-            _ => of.title.to_owned(),
-        };
-        let number = |value: Option<i32>| value.map_or(Cell::Null, Cell::from);
-        let (precision, scale) = match column.sql_type {
-            SqlType::Byte | SqlType::Short => (Some(16), Some(0)),
-            SqlType::Int => (Some(32), Some(0)),
-            SqlType::Long => (Some(64), Some(0)),
-            SqlType::Float => (Some(24), None),
-            SqlType::Double => (Some(53), None),
-            SqlType::Decimal(precision, scale) => (Some(precision.into()), Some(scale.into())),
-            _ => (None, None),
-        };
-        let decimal = matches!(column.sql_type, SqlType::Decimal(..));
-        let radix = precision.map(|_| if decimal { 10 } else { 2 });
-        let mut row = row!(
-            table_catalog: DATABASE, table_schema: "public", table_name: object.name.clone(),
-            column_name: column.name.clone(), ordinal_position: index as i32 + 1,
-            is_nullable: if column.not_null { "NO" } else { "YES" }, data_type: data_type,
-            udt_catalog: DATABASE, udt_schema: "pg_catalog", udt_name: of.name,
-            is_identity: "NO", is_generated: "NEVER",
-            is_updatable: if object.kind == "r" { "YES" } else { "NO" },
-        );
-        row.push(("numeric_precision", number(precision)));
-        row.push(("numeric_precision_radix", number(radix)));
-        row.push(("numeric_scale", number(scale)));
-        row.push(("datetime_precision", number(column.sql_type.is_timestamp().then_some(6))));
-        if let Some(default) = &column.default {
-            row.push(("column_default", Cell::from(default.text.clone())));
-        }
-        row
-    };
-    columns.map(row).collect()
 }

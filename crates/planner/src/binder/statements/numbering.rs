@@ -1,0 +1,113 @@
+//! Columns that number their rows: SERIAL, IDENTITY. Numbers grow from 1, or from the greatest one
+//! that the table has when the first is asked for; those of rows that never came are not used
+//! again while the database is open.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arrow_array::Int64Array;
+use arrow_schema::DataType;
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Sort, Volatility,
+};
+use tidemark_functions::CastMode;
+use tidemark_storage::{ColumnSchema, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::constant::as_i64;
+use crate::binder::state::relation;
+use crate::binder::{Binder, Typed};
+
+impl Binder<'_> {
+    /// The next numbers of a column; `None` where they are not counted by the database.
+    pub(crate) fn next_number(
+        &mut self,
+        schema: &TableSchema,
+        column: &ColumnSchema,
+    ) -> EngineResult<Option<Expr>> {
+        let Some(external) = self.context.external.clone() else { return Ok(None) };
+        let last = external.last_number(schema.identity(), column.identity());
+        if last.load(Ordering::Acquire) == 0
+            && let Some(table) = self.snapshot.table(&schema.name)
+            && table.row_count()? > 0
+        {
+            let reference = self.relation_name();
+            let rows = relation::of_table(table, "", reference, &self.accesses)?;
+            let place = rows.columns.iter().find(|one| one.name == column.name);
+            let place = place.ok_or_else(|| EngineError::internal("a column without its table"))?;
+            let plan = relation::project(rows.plan.clone(), vec![place.expr().alias("number")])?;
+            let greatest = vec![datafusion::logical_expr::ident("number").sort(false, false)];
+            let plan = Sort { expr: greatest, input: Arc::new(plan), fetch: Some(1) };
+            let found = external.values(&LogicalPlan::Sort(plan), 1)?;
+            let greatest = found.first().and_then(as_i64).unwrap_or_default();
+            last.fetch_max(greatest, Ordering::AcqRel);
+        }
+        let function = ScalarUDF::from(NextNumber {
+            last,
+            most: most_of(column.sql_type),
+            signature: Signature::exact(Vec::new(), Volatility::Volatile),
+        });
+        let value = Typed::computed(function.call(Vec::new()), SqlType::Long);
+        let at = tidemark_ast::Span::default();
+        Ok(Some(self.cast(value, column.sql_type, CastMode::Insert, at)?.expr))
+    }
+}
+
+fn most_of(sql_type: SqlType) -> i64 {
+    match sql_type {
+        SqlType::Short => i16::MAX.into(),
+        SqlType::Int => i32::MAX.into(),
+        _ => i64::MAX,
+    }
+}
+
+#[derive(Debug)]
+struct NextNumber {
+    last: Arc<AtomicI64>,
+    /// The greatest number that the column holds.
+    most: i64,
+    signature: Signature,
+}
+
+impl PartialEq for NextNumber {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.last, &other.last)
+    }
+}
+
+impl Eq for NextNumber {}
+
+impl Hash for NextNumber {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.last).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for NextNumber {
+    fn name(&self) -> &'static str {
+        "next_id"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let count = i64::try_from(args.number_rows).unwrap_or(i64::MAX);
+        let first = self.last.fetch_add(count, Ordering::AcqRel).saturating_add(1);
+        if first.saturating_add(count) - 1 > self.most {
+            let message = format!("the column has no number above {}", self.most);
+            let failure = EngineError::new(ErrorCode::InvalidValue, message);
+            return Err(datafusion::common::DataFusionError::External(Box::new(failure)));
+        }
+        let numbers: Int64Array = (first..).take(args.number_rows).collect();
+        Ok(ColumnarValue::Array(Arc::new(numbers)))
+    }
+}

@@ -1,0 +1,70 @@
+/** The examples of `docs/connect`, run against a server where their language is installed. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { has, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from './harness.js';
+
+const PAGES = new URL('../../docs/connect/', SOURCES);
+
+/** The examples of a page in one language, for this port. */
+async function examples(page: string, language: string, port: number): Promise<string[]> {
+  const text = await readFile(new URL(`${page}.md`, PAGES), 'utf8');
+  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
+  return blocks.map(([, code = '']) => code.replaceAll('8812', String(port)));
+}
+
+test.serial('Python: psycopg, SQLAlchemy with pandas, asyncpg, Polars', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  if (!(await has('python3', '-c', 'import psycopg, sqlalchemy, pandas, asyncpg, polars'))) {
+    skip(t, 'drivers of Python are not installed: node scripts/setup-tests.mjs');
+    return;
+  }
+  const codes = await examples('python', 'python', port);
+  t.is(codes.length, 4);
+  for (const code of codes) {
+    await t.notThrowsAsync(run('python3', ['-c', code]), code);
+  }
+});
+
+test.serial('JavaScript: node-postgres, postgres.js', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const modules = join(TOOLS, 'node');
+  if (!existsSync(join(modules, 'node_modules', 'postgres'))) {
+    skip(t, 'drivers of Node are not installed: node scripts/setup-tests.mjs');
+    return;
+  }
+  const folder = await mkdtemp(join(modules, 'example-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const codes = await examples('javascript', 'js', port);
+  t.is(codes.length, 2);
+  for (const code of codes) {
+    const file = join(folder, 'example.mjs');
+    await writeFile(file, code);
+    await t.notThrowsAsync(run(process.execPath, [file]), code);
+  }
+});
+
+test.serial('psql', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  if (!(await has('psql', '--version'))) {
+    skip(t, 'psql is not installed');
+    return;
+  }
+  const env = { ...process.env, PGPASSWORD: PASSWORD };
+  for (const code of await examples('psql-and-admin', 'sh', port)) {
+    await t.notThrowsAsync(run('sh', ['-e', '-c', code], { env, cwd: tmpdir() }), code);
+  }
+});

@@ -1,0 +1,38 @@
+/** What psql prints for its commands. */
+import { run } from './tools.js';
+
+/** What a program printed, at its end or with the error that it ended with. */
+interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command of psql on a server; what it printed, errors too. */
+export function psqlFor(port: number): (command: string) => Promise<string> {
+  const place = ['-h', '127.0.0.1', '-p', String(port), '-U', 'admin', '-d', 'qdb'];
+  const env = { ...process.env, PGPASSWORD: 'quest' };
+  return async (command) => {
+    const args = [...place, '-X', '-A', '-c', command];
+    const ran = run('psql', args, { env }).catch((error: unknown) => error as Ran);
+    const { stdout, stderr } = await ran;
+    return stderr === '' || stderr.startsWith('Did not find') ? stdout : `ERROR ${stderr}`;
+  };
+}
+
+/** The titles and the names of the columns that psql printed. */
+export function headings(text: string): string[] {
+  const lines = text.split('\n');
+  const isTitle = (line: string): boolean =>
+    /^(?:List of|[A-Z][a-z ]* (?:privileges|functions|settings)|\w+ ".*")/.test(line);
+  const out: string[] = [];
+  lines.forEach((line, index) => {
+    if (line.startsWith('ERROR') || isTitle(line)) {
+      out.push(line);
+      const next = lines[index + 1] ?? '';
+      if (isTitle(line) && next.includes('|')) {
+        out.push(next);
+      }
+    }
+  });
+  return out;
+}

@@ -1,0 +1,91 @@
+/**
+ * What tools that do not install ask a server, against what PostgreSQL answered: names and types of
+ * the columns, and rows where they are the same everywhere. `pending.json` lists what differs.
+ */
+import { readFileSync } from 'node:fs';
+
+import test from 'ava';
+import pg from 'pg';
+
+import { has, PASSWORD, portFor, skip, SOURCES } from './harness.js';
+import { headings, psqlFor } from './psql.js';
+import {
+  type Answer,
+  ANSWERS_FILE,
+  answerTo,
+  isSame,
+  PSQL_COMMANDS,
+  recordedStatements,
+  recordedTools,
+  SCHEMA,
+} from './statements.js';
+
+const answers = JSON.parse(readFileSync(ANSWERS_FILE, 'utf8')) as {
+  readonly tools: Readonly<Record<string, Readonly<Record<string, Answer>>>>;
+  readonly psql: Readonly<Record<string, readonly string[]>>;
+};
+const pending = JSON.parse(
+  readFileSync(new URL('recorded/pending.json', SOURCES), 'utf8'),
+) as Readonly<Record<string, readonly string[]>>;
+
+async function connected(port: number): Promise<pg.Client> {
+  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
+  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  await client.connect();
+  return client;
+}
+
+test.serial('the table that the statements ask about', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const client = await connected(port);
+  for (const statement of recordedStatements(SCHEMA)) {
+    const answer = await answerTo(client, statement);
+    t.not(typeof answer, 'string', JSON.stringify(answer));
+  }
+  await client.end();
+});
+
+for (const tool of recordedTools()) {
+  test.serial(`${tool}: its statements are answered as PostgreSQL answers them`, async (t) => {
+    const port = await portFor(t);
+    if (port === null) {
+      return;
+    }
+    const client = await connected(port);
+    const different: string[] = [];
+    for (const statement of recordedStatements(tool)) {
+      const answer = await answerTo(client, statement);
+      const wanted = answers.tools[tool]?.[statement.name];
+      if (wanted === undefined || !isSame(answer, wanted)) {
+        different.push(statement.name);
+        t.log(statement.name, JSON.stringify(answer), JSON.stringify(wanted));
+      }
+    }
+    await client.end();
+    t.deepEqual(different, pending[tool] ?? []);
+  });
+}
+
+test.serial('psql: its commands print the headings that PostgreSQL gives them', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  if (!(await has('psql', '--version'))) {
+    skip(t, 'psql is not installed');
+    return;
+  }
+  const run = psqlFor(port);
+  const different: string[] = [];
+  for (const command of PSQL_COMMANDS) {
+    const printed = headings(await run(command));
+    if (JSON.stringify(printed) !== JSON.stringify(answers.psql[command])) {
+      different.push(command);
+      t.log(command, printed, answers.psql[command]);
+    }
+  }
+  t.deepEqual(different, pending['psql'] ?? []);
+});

@@ -1,0 +1,187 @@
+/** ON CONFLICT, temporary tables, numbered columns and rules of columns, through node-postgres. */
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+
+import { until } from '../until.js';
+import { PASSWORD, portFor } from './harness.js';
+
+type Ask = (text: string, values?: unknown[]) => Promise<string>;
+
+interface Connected {
+  /** Rows joined by `|`, or SQLSTATE and message. */
+  readonly ask: Ask;
+  readonly client: pg.Client;
+}
+
+async function connected(t: ExecutionContext): Promise<Connected | null> {
+  const port = await portFor(t);
+  if (port === null) {
+    return null;
+  }
+  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
+  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  await client.connect();
+  t.teardown(() => client.end());
+  const ask: Ask = async (text, values = []) => {
+    try {
+      const result = await client.query<unknown[]>({ text, values, rowMode: 'array' });
+      return result.rows.map((row) => row.join(',')).join('|');
+    } catch (error) {
+      const { code, message } = error as pg.DatabaseError;
+      return `${code} ${message}`;
+    }
+  };
+  return { ask, client };
+}
+
+const KEYED =
+  '(ts TIMESTAMP, k SYMBOL, v INT, w VARCHAR) TIMESTAMP(ts) PARTITION BY DAY WAL ' +
+  'DEDUP UPSERT KEYS(ts, k)';
+
+test('ON CONFLICT: rows that are there stay, or take what SET says', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask(`CREATE TABLE up ${KEYED}`);
+  const all = 'SELECT k, v, w FROM up ORDER BY k';
+  await ask("INSERT INTO up VALUES (0, 'a', 1, 'x'), (0, 'b', 2, 'y')");
+  await ask(
+    "INSERT INTO up (ts, k, v) VALUES (0, 'a', 7), (0, 'c', 3), (0, 'c', 4) ON CONFLICT DO NOTHING",
+  );
+  t.is(await ask(all), 'a,1,x|b,2,y|c,3,');
+  const update = 'ON CONFLICT (k, ts) DO UPDATE SET v = up.v + excluded.v, ts = excluded.ts';
+  const returned = await ask(
+    `INSERT INTO up (ts, k, v) VALUES ($1, $2, $3) ${update} RETURNING k, v, w`,
+    ['1970-01-01', 'a', 10],
+  );
+  t.is(returned, 'a,11,x');
+  await ask(`INSERT INTO up SELECT ts, k, v, 'z' FROM up ${update}, w = excluded.w WHERE up.v > 3`);
+  t.is(await ask(all), 'a,22,z|b,2,y|c,3,');
+  t.regex(
+    await ask(`INSERT INTO up (ts, k, v) VALUES (0, 'd', 1), (0, 'd', 2) ${update}`),
+    /cannot affect row a second time/,
+  );
+  t.regex(
+    await ask("INSERT INTO up VALUES (0, 'a', 1, '') ON CONFLICT (k) DO NOTHING"),
+    /\(ts, k\)/,
+  );
+  t.regex(
+    await ask("INSERT INTO up VALUES (0, 'a', 1, '') ON CONFLICT (ts, k) DO UPDATE SET k = 'b'"),
+    /'k' is a key/,
+  );
+  await ask('CREATE TABLE unkeyed (a INT)');
+  t.is(await ask('INSERT INTO unkeyed VALUES (1) ON CONFLICT DO NOTHING'), '');
+  t.regex(
+    await ask('INSERT INTO unkeyed VALUES (1) ON CONFLICT (a) DO NOTHING'),
+    /enforces no key/,
+  );
+  t.is(await ask('SELECT count(*) FROM unkeyed'), '1');
+});
+
+test('ON CONFLICT sees the rows of its own block', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask(`CREATE TABLE upb ${KEYED}`);
+  await ask('BEGIN');
+  await ask("INSERT INTO upb VALUES (0, 'a', 1, 'x')");
+  await ask("INSERT INTO upb VALUES (0, 'a', 9, 'y') ON CONFLICT DO NOTHING");
+  t.is(await ask('SELECT v FROM upb'), '1');
+  const more = 'INSERT INTO upb (ts, k, v) VALUES ($1, $2, $3) ON CONFLICT (ts, k) DO UPDATE SET ';
+  await ask(`${more} v = upb.v + excluded.v`, ['1970-01-01', 'a', 5]);
+  t.is(await ask('SELECT v, w FROM upb'), '6,x');
+  await ask('COMMIT');
+  t.is(await ask('SELECT v, w FROM upb'), '6,x');
+});
+
+test('a temporary table goes with its connection, or with its block', async (t) => {
+  const one = await connected(t);
+  const other = await connected(t);
+  if (one === null || other === null) {
+    return;
+  }
+  await one.ask('CREATE TEMPORARY TABLE own (n INT)');
+  await one.ask('INSERT INTO own VALUES (1)');
+  t.is(await one.ask('SELECT n FROM own'), '1');
+  await one.ask('CREATE TABLE kept (n INT)');
+  await one.ask('CREATE TEMP TABLE IF NOT EXISTS kept (n INT)');
+  await one.ask('BEGIN');
+  await one.ask('CREATE TEMP TABLE brief (n INT) ON COMMIT DROP');
+  t.is(await one.ask('SELECT count(*) FROM brief'), '0');
+  await one.ask('COMMIT');
+  t.regex(await one.ask('SELECT count(*) FROM brief'), /^42P01 /);
+  await one.client.end();
+  await until(async () => (await other.ask('SELECT n FROM own')).startsWith('42P01'), 'dropped');
+  t.is(await other.ask('SELECT count(*) FROM kept'), '0');
+});
+
+test('numbers of rows grow from 1, for each table, and fit their column', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask('CREATE TABLE numbered (id SERIAL PRIMARY KEY, v INT)');
+  t.is(await ask('INSERT INTO numbered (v) VALUES (7), (8) RETURNING id'), '1|2');
+  t.is(await ask('INSERT INTO numbered (v) VALUES ($1) RETURNING id', [9]), '3');
+  await ask('INSERT INTO numbered (v) SELECT x FROM long_sequence(2)');
+  t.is(await ask('SELECT max(id) FROM numbered'), '5');
+  await ask('CREATE TABLE given (id BIGINT GENERATED BY DEFAULT AS IDENTITY, v INT)');
+  await ask('INSERT INTO given VALUES (41, 1)');
+  t.is(await ask('INSERT INTO given (v) VALUES (2) RETURNING id'), '42');
+  t.is(
+    await ask("SELECT column_default FROM information_schema.columns WHERE table_name = 'given'"),
+    "nextval('given_id_seq'::regclass)|",
+  );
+});
+
+test('rules of columns are set and dropped', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask('CREATE TABLE ruled (a INT, b VARCHAR(10), c DECIMAL(10, 2))');
+  await ask('INSERT INTO ruled (b) VALUES (null)');
+  t.regex(await ask('ALTER TABLE ruled ALTER COLUMN a SET NOT NULL'), /'a' of 'ruled' has nulls/);
+  await ask('UPDATE ruled SET a = 1');
+  t.is(
+    await ask(
+      "ALTER TABLE ruled ALTER COLUMN a SET NOT NULL, ALTER COLUMN b SET DEFAULT upper('x')",
+    ),
+    '',
+  );
+  t.regex(await ask("INSERT INTO ruled (b) VALUES ('y')"), /'a' is NOT NULL/);
+  await ask('INSERT INTO ruled (a) VALUES (2)');
+  await ask('ALTER TABLE ruled ALTER COLUMN a DROP NOT NULL, ALTER COLUMN b DROP DEFAULT');
+  await ask('INSERT INTO ruled (c) VALUES (1.5)');
+  t.is(await ask('SELECT a, b, c FROM ruled'), '1,,|2,X,|,,1.50');
+  await ask('ALTER TABLE ruled ALTER COLUMN b TYPE VARCHAR(80) USING b::varchar(80)');
+  await ask('ALTER TABLE ruled ALTER COLUMN c TYPE DOUBLE PRECISION');
+  t.is(
+    await ask(
+      'SELECT column_name, data_type, character_maximum_length FROM information_schema.columns ' +
+        "WHERE table_name = 'ruled'",
+    ),
+    'a,integer,|b,character varying,80|c,double precision,',
+  );
+  t.is(await ask('CREATE TABLE timed (at TIMESTAMP, s VARCHAR, PRIMARY KEY (at, s))'), '');
+  t.is(
+    await ask(
+      'SELECT constraint_name, column_name FROM information_schema.key_column_usage ' +
+        "WHERE table_name = 'timed'",
+    ),
+    'timed_pkey,at|timed_pkey,s',
+  );
+  await ask('CREATE VIEW seen AS SELECT a FROM ruled');
+  await ask('ALTER TABLE seen RENAME TO renamed');
+  t.is(await ask('SELECT count(*) FROM renamed'), '3');
+  t.is(
+    await ask("SELECT * FROM UNNEST('{1,2}'::int[], '{t,f}'::bool[], '{\"a b\",NULL}'::text[])"),
+    '1,true,a b|2,false,',
+  );
+});
