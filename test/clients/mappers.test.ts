@@ -74,7 +74,7 @@ test.serial('Django: models, blocks, introspection, inspectdb', async (t) => {
     columns: ['ts DateTimeField', 's CharField', 'v FloatField', 'l BigIntegerField'],
     none: [{}, {}, []],
     model: [
-      'ts = models.DateTimeField(blank=True, null=True)',
+      'ts = models.DateTimeField()',
       's = models.CharField(blank=True, null=True)',
       'v = models.FloatField(blank=True, null=True)',
       'l = models.BigIntegerField(blank=True, null=True)',

@@ -228,7 +228,8 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         [only] => {
             // Equal texts under different keys cannot be: a dictionary's values are distinct,
             // but a computed symbol may come with several dictionaries.
-            let read = if distinct && *only == SqlType::Symbol { SqlType::Varchar } else { *only };
+            let is_text = matches!(only, SqlType::Null) || (distinct && *only == SqlType::Symbol);
+            let read = if is_text { SqlType::Varchar } else { *only };
             let is_text = read.arrow_type() == DataType::Utf8View;
             let udaf = if distinct && is_text { distinct::count_texts() } else { count_udaf() };
             unordered(udaf, vec![read], SqlType::Long)

@@ -37,10 +37,14 @@ fn collected(
     .udaf()
 }
 
-/// The first argument is read as DOUBLE, the constants stay what they are.
+/// The first argument is read as DOUBLE, the constants stay what they are, and numbers where their
+/// type is open.
 fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
     let mut types = types_of(arguments);
     types[0] = SqlType::Double;
+    for open in types.iter_mut().filter(|of| **of == SqlType::Null) {
+        *open = SqlType::Double;
+    }
     types
 }
 

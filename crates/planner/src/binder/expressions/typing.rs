@@ -196,6 +196,10 @@ impl Binder<'_> {
         let wanted = match (operator, other.sql_type) {
             _ if pattern || network => SqlType::Varchar,
             (BinaryOperator::Add | BinaryOperator::Subtract, SqlType::Ipv4) => SqlType::Long,
+            // Two times are subtracted and compared, never added.
+            (BinaryOperator::Add | BinaryOperator::Multiply, time) if time.is_timestamp() => {
+                SqlType::Long
+            }
             (_, other) => other,
         };
         self.settled(typed, wanted)
@@ -277,14 +281,10 @@ impl Binder<'_> {
     /// number so.
     fn narrowed(&mut self, arguments: Vec<Typed>) -> EngineResult<Vec<Typed>> {
         let narrow = |argument: Typed| {
-            let unsigned = match &argument.expr {
-                Expr::Negative(operand) => operand.as_ref(),
-                expr => expr,
-            };
-            let is_placeholder = matches!(unsigned, Expr::Placeholder(_));
+            let is_open = is_unbound(&argument) && !argument.expr.any_column_refs();
             let number = argument.constant.as_ref().and_then(constant::as_i64);
             let fits = number.is_some_and(|number| i32::try_from(number).is_ok());
-            if argument.sql_type != SqlType::Long || !(is_placeholder || fits) {
+            if argument.sql_type != SqlType::Long || !(is_open || fits) {
                 return Ok(argument);
             }
             self.cast(argument, SqlType::Int, CastMode::Explicit, Span::default())
