@@ -108,7 +108,7 @@ fn constant_text(bound: &Bound<'_>, index: usize) -> Result<Option<String>, Reso
             let message = "constant or bind variable expected".to_owned();
             Err(ResolveError::InvalidArgument { index, message })
         }
-        argument => Ok(argument.and_then(Argument::text).map(Into::into)),
+        argument => Ok(argument.and_then(Argument::text)),
     }
 }
 

@@ -113,12 +113,11 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
                 return Ok(false);
             };
             let made;
-            let pattern = match &known {
-                Some(known) => known,
-                None => {
-                    made = regex(pattern).map_err(invalid)?;
-                    &made
-                }
+            let pattern = if let Some(known) = &known {
+                known
+            } else {
+                made = regex(pattern).map_err(invalid)?;
+                &made
             };
             let found = pattern.captures(text);
             let part = found.and_then(|found| found.get(usize::from(found.len() > 1)));

@@ -22,7 +22,7 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
         Some(Node::Column { path }) => {
             return path.last().map(|name| name.text.clone()).unwrap_or_default();
         }
-        Some(Node::Call(call)) => {
+        Some(Node::Call(call)) if call.arguments.is_empty() || is_of_catalog(call) => {
             if let Some(name) = catalog_function(&call.name.text) {
                 return name;
             }
@@ -36,6 +36,12 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
         Some((end, _)) => text[..end].to_owned(),
         None => text,
     }
+}
+
+/// Whether the function is one of the catalog of `PostgreSQL` by its name.
+fn is_of_catalog(call: &CallNode) -> bool {
+    let name = call.name.text.as_bytes();
+    name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"pg_"))
 }
 
 /// The bare name of a function that only clients of `PostgreSQL` call. They read its column by it

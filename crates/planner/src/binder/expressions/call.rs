@@ -208,7 +208,7 @@ impl Binder<'_> {
             None => None,
         };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
-        let mut arguments = self.with_time(name, arguments, &inner);
+        let mut arguments = Self::with_time(name, arguments, &inner);
         if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
             arguments = self.catalog_items(arguments, position)?;
         }
@@ -255,7 +255,6 @@ impl Binder<'_> {
 
     /// The arguments of an aggregate over time: beside a value alone the rows' own timestamp.
     pub(crate) fn with_time(
-        &self,
         name: &str,
         mut arguments: Vec<Typed>,
         scope: &Scope<'_>,

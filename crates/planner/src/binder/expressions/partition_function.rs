@@ -124,11 +124,12 @@ fn interpolated(
     for pair in points.windows(2) {
         let (low, high) = (pair[0], pair[1]);
         let width = high.at as f64 - low.at as f64;
-        for row in low.row + 1..high.row {
+        let between = low.row + 1..high.row;
+        for (row, cell) in between.clone().zip(&mut filled[between]) {
             may_go_on(row)?;
             let share = at(row).map(|at| (at as f64 - low.at as f64) / width);
             let value = share.map(|share| low.value + (high.value - low.value) * share);
-            filled[row] = value.filter(|value| value.is_finite());
+            *cell = value.filter(|value| value.is_finite());
         }
     }
     for point in points {
@@ -162,9 +163,9 @@ fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
         let mean_time = points[next.clone()].iter().map(time).sum::<f64>() / width;
         let mean = points[next].iter().map(|point| point.value).sum::<f64>() / width;
         let mut best = (start(part), -1.0);
-        for index in start(part)..start(part + 1) {
+        let own = start(part)..start(part + 1);
+        for (index, point) in own.clone().zip(&points[own]) {
             may_go_on(index)?;
-            let point = &points[index];
             let area =
                 mean_time * (point.value - before.value) - time(point) * (mean - before.value);
             if area.abs() > best.1 {

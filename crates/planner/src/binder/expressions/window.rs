@@ -116,7 +116,7 @@ impl Binder<'_> {
             let (function, arguments) = self.moving_average(call, over, scope)?;
             (function, arguments, SqlType::Double)
         } else {
-            let arguments = self.with_time(&call.name.text, arguments, scope);
+            let arguments = Self::with_time(&call.name.text, arguments, scope);
             return self.window_function(call, arguments, position);
         };
         let function = WindowFunctionDefinition::WindowUDF(function);

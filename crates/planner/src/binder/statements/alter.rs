@@ -50,7 +50,7 @@ impl Binder<'_> {
                     rename_column(&mut schema, column, to)?;
                 }
                 AlterAction::ChangeType { column, type_name } => {
-                    if self.keeps_type(&mut schema, column, type_name)? {
+                    if Self::keeps_type(&mut schema, column, type_name)? {
                         continue;
                     }
                     let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
@@ -157,7 +157,6 @@ impl Binder<'_> {
 
     /// Whether a column has this type already; the length of a text may be another, which is noted.
     fn keeps_type(
-        &mut self,
         schema: &mut TableSchema,
         column: &Name,
         type_name: &TypeName,

@@ -8,7 +8,7 @@ use arrow::row::{RowConverter, SortField};
 use arrow_array::{BooleanArray, RecordBatch};
 use datafusion::common::JoinType;
 use datafusion::logical_expr::{Case, Expr, LogicalPlan};
-use tidemark_ast::{Conflict, Name, Node, Span};
+use tidemark_ast::{Conflict, Name, Node};
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
@@ -16,7 +16,7 @@ use crate::InsertSource;
 use crate::binder::sources::join::{self, Condition};
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
-use crate::binder::{Binder, Typed, error};
+use crate::binder::{Binder, error};
 
 /// The name of the row that is to be inserted.
 const EXCLUDED: &str = "excluded";
@@ -38,12 +38,12 @@ impl Binder<'_> {
                 template.resolves = true;
                 // Names and types are checked before there are values.
                 let none = RecordBatch::new_empty(template.rows.arrow_schema());
-                self.resolved_rows(table, none, &keys, conflict)?;
+                self.resolved_rows(table, &none, &keys, conflict)?;
                 return Ok(InsertSource::Template(template));
             }
             InsertSource::Batch(batch) => {
                 let batch = once(&batch, &keys, conflict)?;
-                return self.resolved_rows(table, batch, &keys, conflict).map(InsertSource::Plan);
+                return self.resolved_rows(table, &batch, &keys, conflict).map(InsertSource::Plan);
             }
             InsertSource::Plan(plan) => {
                 let columns = schema.columns.iter();
@@ -59,7 +59,7 @@ impl Binder<'_> {
     fn resolved_rows(
         &mut self,
         table: &Arc<TableSnapshot>,
-        batch: RecordBatch,
+        batch: &RecordBatch,
         keys: &[usize],
         conflict: &Conflict,
     ) -> EngineResult<LogicalPlan> {
@@ -112,9 +112,8 @@ impl Binder<'_> {
         }
         let mut plan = joined.plan.clone();
         if let Some(filter) = conflict.filter {
-            let test = self.expression(filter, &Scope::rows(&joined))?;
-            let test = self.condition_of(test, self.tree.span(filter))?;
-            plan = relation::filter(plan, is_new.clone().or(test))?;
+            let test = self.predicate(filter, &Scope::rows(&joined), false)?;
+            plan = relation::filter(plan, is_new.clone().or(test.expr))?;
         }
         let cells = list.into_iter().zip(&schema.columns).map(|((new, old), column)| {
             let cases = vec![(Box::new(is_new.clone()), Box::new(new))];
@@ -135,13 +134,6 @@ impl Binder<'_> {
         let message = format!("'{}' is a key: expected excluded.{}", name.text, name.text);
         Err(error::at(ErrorCode::NotSupported, message, name.span))
     }
-
-    fn condition_of(&self, test: Typed, at: Span) -> EngineResult<Expr> {
-        if test.sql_type == tidemark_types::SqlType::Boolean {
-            return Ok(test.expr);
-        }
-        Err(error::at(ErrorCode::TypeMismatch, "boolean expression expected", at))
-    }
 }
 
 fn assigned(schema: &TableSchema, name: &Name) -> EngineResult<usize> {
@@ -161,10 +153,10 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
     named.sort_unstable();
     named.dedup();
     if named.is_empty() {
-        return match conflict.assignments.is_empty() {
-            true => Ok(Some(keys).filter(|keys| !keys.is_empty())),
-            false => refuse("ON CONFLICT DO UPDATE needs the keys in parentheses".into()),
-        };
+        if !conflict.assignments.is_empty() {
+            return refuse("ON CONFLICT DO UPDATE needs the keys in parentheses".into());
+        }
+        return Ok(Some(keys).filter(|keys| !keys.is_empty()));
     }
     if named != keys {
         let names: Vec<&str> = keys.iter().map(|&key| schema.columns[key].name.as_str()).collect();

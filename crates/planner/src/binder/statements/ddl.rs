@@ -58,16 +58,15 @@ impl Binder<'_> {
                     )?);
                 }
             }
-            Node::Rename { table, to } => match self.renamed_view(table, to)? {
-                Some(records) => {
+            Node::Rename { table, to } => {
+                if let Some(records) = self.renamed_view(table, to)? {
                     change.command = "ALTER VIEW";
                     change.records = records;
-                }
-                None => {
+                } else {
                     change.command = "RENAME TABLE";
                     change.replace.push(self.renamed_table(table, to)?);
                 }
-            },
+            }
             Node::AlterTable { table, actions } => {
                 change.command = "ALTER TABLE";
                 self.alter_table(table, actions, &mut change)?;
