@@ -141,7 +141,7 @@ fn try_build_bytes(
     Ok(Arc::new(builder.finish()))
 }
 
-/// The bytes that Base64 stands for; blanks and line ends between the letters are left out.
+/// The bytes of a text in Base64; blanks and line ends between the letters are left out.
 fn base64_bytes(text: &str) -> Result<Vec<u8>> {
     account::room(text.len() * 2).map_err(stopped)?;
     let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -238,11 +238,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[made(&[Text, Text], Gives::Is(Varchar), regexp_substr)],
         "the first match of a regular expression, or its first group; null when there is none",
     ),
-    pure(
-        "from_base64",
-        &[direct(&[Text], Binary, from_base64)],
-        "the bytes that a text in Base64 stands for",
-    ),
+    pure("from_base64", &[direct(&[Text], Binary, from_base64)], "the bytes of a text in Base64"),
     pure("to_base64", &[direct(&[Text], Varchar, to_base64)], "a text's bytes in Base64"),
     pure("decode", &[direct(&[Text, Text], Binary, decode)], "bytes of a text in hex or base64"),
     pure(
