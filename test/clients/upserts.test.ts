@@ -119,6 +119,22 @@ test('a temporary table goes with its connection, or with its block', async (t) 
   t.is(await other.ask('SELECT count(*) FROM kept'), '0');
 });
 
+test('a table that has come to have the name of a temporary one stays', async (t) => {
+  const one = await connected(t);
+  const other = await connected(t);
+  if (one === null || other === null) {
+    return;
+  }
+  await one.ask('CREATE TEMP TABLE passing (n INT)');
+  await one.ask('CREATE TEMP TABLE moving (n INT)');
+  await one.ask('DROP TABLE passing');
+  await other.ask('CREATE TABLE passing AS SELECT x FROM long_sequence(3)');
+  await other.ask('RENAME TABLE moving TO moved');
+  await one.client.end();
+  await until(async () => (await other.ask('SELECT n FROM moved')).startsWith('42P01'), 'dropped');
+  t.is(await other.ask('SELECT count(*) FROM passing'), '3');
+});
+
 test('numbers of rows grow from 1, for each table, and fit their column', async (t) => {
   const session = await connected(t);
   if (session === null) {

@@ -3,6 +3,7 @@
  * two answers. Knows the engine's appender, nothing of HTTP: `ts/http/imp` hands it the parts of
  * the request and sends what it returns.
  */
+export { inflatesTooFar } from './bytes/inflation.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';

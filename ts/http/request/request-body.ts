@@ -6,16 +6,13 @@ import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
+import { inflatesTooFar } from '../../ingest/index.js';
 import { slotOf } from '../../sockets/index.js';
 
 /** After this time a body must have come at `LEAST_BYTES_PER_SECOND` on average. */
 const GRACE_MS = 60_000;
 const LEAST_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1_000;
-
-/** Inflated bytes that are taken without asking for the ratio. */
-const INFLATED_FREE_BYTES = 64 * 1024 * 1024;
-const LARGEST_RATIO = 200;
 
 /** A body that cannot be taken; the message is for the client. */
 export class BodyError extends Error {
@@ -95,7 +92,7 @@ function inflate(request: IncomingMessage): Readable {
   const cap = new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       total += chunk.length;
-      const tooFar = total > gunzip.bytesWritten * LARGEST_RATIO && total > INFLATED_FREE_BYTES;
+      const tooFar = inflatesTooFar(total, gunzip.bytesWritten);
       done(tooFar ? new BodyError(413, 'request body inflates too far') : null, chunk);
     },
   });

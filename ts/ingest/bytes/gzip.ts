@@ -3,12 +3,10 @@ import { pipeline, Readable } from 'node:stream';
 import { constants, createGunzip } from 'node:zlib';
 
 import { ImportError } from '../import-error.js';
+import { inflatesTooFar } from './inflation.js';
 import { peek } from './peek.js';
 
 const MAGIC: readonly number[] = [0x1f, 0x8b];
-/** Inflated bytes that are taken without asking for the ratio. */
-const INFLATED_FREE_BYTES = 64 * 1024 * 1024;
-const LARGEST_RATIO = 200;
 const CHUNK_BYTES = 256 * 1024;
 
 /** `isWhole`: a text that ends within is damaged. */
@@ -29,7 +27,7 @@ async function* inflate(content: AsyncIterable<Buffer>, isWhole: boolean): Async
   try {
     for await (const chunk of gunzip as AsyncIterable<Buffer>) {
       total += chunk.length;
-      if (total > INFLATED_FREE_BYTES && total > gunzip.bytesWritten * LARGEST_RATIO) {
+      if (inflatesTooFar(total, gunzip.bytesWritten)) {
         throw new ImportError('the gzip text inflates too far');
       }
       yield chunk;

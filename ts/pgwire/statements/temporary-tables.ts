@@ -1,11 +1,18 @@
 /**
  * The temporary tables of a connection. They are tables like any other, seen by all; they are
- * dropped when the connection ends, or its block where they say ON COMMIT DROP.
+ * dropped when the connection ends, or its block where they say ON COMMIT DROP. They are known by
+ * their number, so that a table of another session that has come to have the name stays.
  */
 import type { PreparedStatement, Session, TemporaryTable } from '../../session/index.js';
 
+/** A table that was made. */
+interface OwnTable extends TemporaryTable {
+  /** Its number among the tables. */
+  readonly id: number;
+}
+
 export class TemporaryTables {
-  private tables: TemporaryTable[] = [];
+  private tables: OwnTable[] = [];
   private readonly session: Pick<Session, 'prepare'>;
 
   constructor(session: Pick<Session, 'prepare'>) {
@@ -18,7 +25,11 @@ export class TemporaryTables {
     if (temporary === null || description.notice === undefined) {
       return;
     }
-    this.tables.push(temporary);
+    const name = temporary.name.replaceAll("'", "''");
+    const [[id] = []] = await this.rows(`SELECT id FROM tables() WHERE table_name = '${name}'`);
+    if (typeof id === 'number') {
+      this.tables.push({ ...temporary, id });
+    }
     if (!inBlock) {
       await this.endBlock();
     }
@@ -40,11 +51,23 @@ export class TemporaryTables {
     await this.drop(tables);
   }
 
-  private async drop(tables: readonly TemporaryTable[]): Promise<void> {
-    for (const { name } of tables) {
-      const quoted = `"${name.replaceAll('"', '""')}"`;
-      const statement = await this.session.prepare(`DROP TABLE IF EXISTS ${quoted}`);
-      await statement.execute([], { rows: { format: 'json' } });
+  /** Drops tables, whatever their names are by now. */
+  private async drop(tables: readonly OwnTable[]): Promise<void> {
+    for (const { id } of tables) {
+      const [[name] = []] = await this.rows(`SELECT table_name FROM tables() WHERE id = ${id}`);
+      if (typeof name === 'string') {
+        await this.rows(`DROP TABLE IF EXISTS "${name.replaceAll('"', '""')}"`);
+      }
+    }
+  }
+
+  /** The rows of a statement that has few, or none. */
+  private async rows(sql: string): Promise<readonly unknown[][]> {
+    const statement = await this.session.prepare(sql);
+    try {
+      const { chunk } = await statement.execute([], { rows: { format: 'json' } });
+      return JSON.parse(`[${chunk?.bytes.toString('utf8') ?? ''}]`) as unknown[][];
+    } finally {
       statement.close();
     }
   }

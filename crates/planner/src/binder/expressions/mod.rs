@@ -13,6 +13,7 @@ pub(crate) mod membership;
 pub(crate) mod moving_average;
 pub(crate) mod parameter;
 pub(crate) mod partition_function;
+pub(crate) mod partition_kernel;
 pub(crate) mod predicate;
 pub(crate) mod registered;
 pub(crate) mod restriction;

@@ -6,17 +6,15 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float64Array};
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::DataType;
 use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
-use datafusion::logical_expr::{
-    PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
-};
+use datafusion::logical_expr::WindowUDF;
 use tidemark_ast::{CallNode, Span, WindowSpec};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
+use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partitions};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -38,41 +36,19 @@ impl Smoothing {
     }
 }
 
-/// The function over (value DOUBLE, volume DOUBLE, instant LONG).
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct MovingAverage {
-    signature: Signature,
-    smoothing: Smoothing,
-}
+impl PartitionKernel for Smoothing {
+    /// A value and a volume in DOUBLE, and their instant in LONG.
+    const ARGUMENTS: usize = 3;
 
-impl WindowUDFImpl for MovingAverage {
     fn name(&self) -> &'static str {
         "moving_average"
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
+    fn returns(&self) -> DataType {
+        DataType::Float64
     }
 
-    fn partition_evaluator(
-        &self,
-        _: PartitionEvaluatorArgs<'_>,
-    ) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(Evaluator { smoothing: self.smoothing }))
-    }
-
-    fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new(Field::new(arguments.name(), DataType::Float64, true)))
-    }
-}
-
-#[derive(Debug)]
-struct Evaluator {
-    smoothing: Smoothing,
-}
-
-impl PartitionEvaluator for Evaluator {
-    fn evaluate_all(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let values = arguments[0].as_primitive::<Float64Type>();
         let volumes = arguments[1].as_primitive::<Float64Type>();
         let instants = arguments[2].as_primitive::<Int64Type>();
@@ -86,7 +62,7 @@ impl PartitionEvaluator for Evaluator {
                 state = Some(match state {
                     None => (weighted, volume, at),
                     Some((sum, weight, before)) => {
-                        let share = self.smoothing.share(at.saturating_sub(before));
+                        let share = self.share(at.saturating_sub(before));
                         let mixed = |new: f64, old: f64| share * new + (1.0 - share) * old;
                         (mixed(weighted, sum), mixed(volume, weight), at)
                     }
@@ -136,9 +112,7 @@ impl Binder<'_> {
             Smoothing::Share(_) => Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long),
             Smoothing::Decay(_) => self.cast(instant, SqlType::Long, CastMode::Explicit, at)?,
         };
-        let signature = Signature::any(3, Volatility::Immutable);
-        let function = WindowUDF::from(MovingAverage { signature, smoothing });
-        Ok((Arc::new(function), vec![value, volume, instant]))
+        Ok((over_partitions(smoothing), vec![value, volume, instant]))
     }
 }
 
@@ -179,7 +153,7 @@ mod tests {
             Arc::new(rows.iter().map(|row| Some(row.1)).collect::<Float64Array>()),
             Arc::new(rows.iter().map(|row| Some(row.2)).collect::<Int64Array>()),
         ];
-        let result = Evaluator { smoothing }.evaluate_all(&columns, rows.len()).unwrap();
+        let result = smoothing.evaluate(&columns, rows.len()).unwrap();
         result.as_primitive::<Float64Type>().iter().collect()
     }
 

@@ -7,17 +7,15 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array};
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::DataType;
 use datafusion::common::{DataFusionError, Result};
-use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
-use datafusion::logical_expr::{
-    PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
-};
+use datafusion::logical_expr::WindowUDF;
 use tidemark_ast::{CallNode, WindowSpec};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, account};
 
 use crate::binder::expressions::constant;
+use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partitions};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -31,48 +29,25 @@ enum Kind {
     Lttb(usize),
 }
 
-/// The function over (value DOUBLE, instant LONG).
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct PartitionFunction {
-    signature: Signature,
-    kind: Kind,
-}
+impl PartitionKernel for Kind {
+    /// A value in DOUBLE and its instant in LONG.
+    const ARGUMENTS: usize = 2;
 
-impl WindowUDFImpl for PartitionFunction {
     fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Interpolate => "interpolate",
-            Kind::Lttb(_) => "lttb",
+        match self {
+            Self::Interpolate => "interpolate",
+            Self::Lttb(_) => "lttb",
         }
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
+    fn returns(&self) -> DataType {
+        match self {
+            Self::Interpolate => DataType::Float64,
+            Self::Lttb(_) => DataType::Boolean,
+        }
     }
 
-    fn partition_evaluator(
-        &self,
-        _: PartitionEvaluatorArgs<'_>,
-    ) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(Evaluator { kind: self.kind }))
-    }
-
-    fn field(&self, arguments: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
-        let data_type = match self.kind {
-            Kind::Interpolate => DataType::Float64,
-            Kind::Lttb(_) => DataType::Boolean,
-        };
-        Ok(Arc::new(Field::new(arguments.name(), data_type, true)))
-    }
-}
-
-#[derive(Debug)]
-struct Evaluator {
-    kind: Kind,
-}
-
-impl PartitionEvaluator for Evaluator {
-    fn evaluate_all(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let values = arguments[0].as_primitive::<Float64Type>();
         let instants = arguments[1].as_primitive::<Int64Type>();
         let mut points = Vec::with_capacity(rows - values.null_count());
@@ -82,12 +57,12 @@ impl PartitionEvaluator for Evaluator {
                 points.push(Point { row, at: instants.value(row), value: values.value(row) });
             }
         }
-        match self.kind {
-            Kind::Interpolate => {
+        match *self {
+            Self::Interpolate => {
                 let at = |row| instants.is_valid(row).then(|| instants.value(row));
                 Ok(Arc::new(interpolated(&points, rows, at)?))
             }
-            Kind::Lttb(most) => {
+            Self::Lttb(most) => {
                 let mut kept = vec![false; rows];
                 for index in largest_triangles(&points, most)? {
                     kept[points[index].row] = true;
@@ -217,9 +192,7 @@ impl Binder<'_> {
         let value = self.cast(value, SqlType::Double, CastMode::Implicit, at)?;
         let time = self.expression(time.expression, scope)?;
         let time = self.cast(time, SqlType::Long, CastMode::Explicit, at)?;
-        let signature = Signature::any(2, Volatility::Immutable);
-        let function = WindowUDF::from(PartitionFunction { signature, kind });
-        Ok((Arc::new(function), vec![value, time], returns))
+        Ok((over_partitions(kind), vec![value, time], returns))
     }
 }
 
@@ -233,7 +206,7 @@ mod tests {
         let values = rows.iter().map(|row| row.0).collect::<Float64Array>();
         let instants = rows.iter().map(|row| Some(row.1)).collect::<Int64Array>();
         let columns: [ArrayRef; 2] = [Arc::new(values), Arc::new(instants)];
-        Evaluator { kind }.evaluate_all(&columns, rows.len()).unwrap()
+        kind.evaluate(&columns, rows.len()).unwrap()
     }
 
     #[test]

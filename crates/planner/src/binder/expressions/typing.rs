@@ -238,19 +238,18 @@ impl Binder<'_> {
         self.settle_constants(&mut arguments, |described| {
             resolve_scalar(name, described).map(|resolved| resolved.argument_types)
         })?;
-        let resolved_for = |arguments: &[Typed]| {
+        let resolve = |arguments: &[Typed]| {
             with_stand_ins(arguments, |described| resolve_scalar(name, described))
         };
-        let resolve = |arguments: &[Typed]| {
-            resolved_for(arguments).map_err(|error| located_call(error, position, spans))
-        };
-        if matches!(resolved_for(&arguments), Err(ResolveError::NoOverload { .. })) {
+        let refused = |error| located_call(error, position, spans);
+        let mut found = resolve(&arguments);
+        if matches!(found, Err(ResolveError::NoOverload { .. })) {
             let narrow = self.narrowed(arguments.clone())?;
-            if resolved_for(&narrow).is_ok() {
-                arguments = narrow;
+            if let Ok(fitting) = resolve(&narrow) {
+                (found, arguments) = (Ok(fitting), narrow);
             }
         }
-        let mut resolved = resolve(&arguments)?;
+        let mut resolved = found.map_err(refused)?;
         let wants = |index: usize, resolved: &ResolvedScalar| {
             resolved.argument_types.get(index).copied().unwrap_or(SqlType::Null)
         };
@@ -264,7 +263,7 @@ impl Binder<'_> {
             for index in open {
                 arguments[index] = self.settled(arguments[index].clone(), SqlType::Varchar)?;
             }
-            resolved = resolve(&arguments)?;
+            resolved = resolve(&arguments).map_err(refused)?;
         }
         let resolved = match self.seed {
             Some(seed) if resolved.is_volatile() => {

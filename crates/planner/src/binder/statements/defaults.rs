@@ -98,16 +98,21 @@ impl Binder<'_> {
         id: NodeId,
         text: Option<String>,
     ) -> EngineResult<()> {
-        if text.as_deref() == Some(NEXT_NUMBER) && column.sql_type.is_integer() {
-            // Counted from the rows of its table, once there is one.
-            let part = self.part(id);
-            let tree = serde_json::to_string(&part)
-                .map_err(|failure| EngineError::internal(failure.to_string()))?;
-            column.default = Some(ColumnDefault { text: NEXT_NUMBER.to_owned(), tree });
-            return Ok(());
+        // Numbers are counted from the rows of the table, once there is one.
+        if text.as_deref() != Some(NEXT_NUMBER) || !column.sql_type.is_integer() {
+            self.check_default(column, id)?;
         }
+        let part = self.part(id);
+        let tree = serde_json::to_string(&part)
+            .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let text = text.unwrap_or_else(|| names::canonical(self.tree, id));
+        column.default = Some(ColumnDefault { text, tree });
+        Ok(())
+    }
+
+    /// Refuses what cannot be computed now, not at the first row.
+    fn check_default(&mut self, column: &ColumnSchema, id: NodeId) -> EngineResult<()> {
         let expr = self.default_expr(id, column)?;
-        // What cannot be computed is refused now, not at the first row.
         let value = constant::evaluate_rows(&expr, 1).map_err(|failure| {
             let failure = runtime_value(failure);
             failure.at(error::span(self.tree.span(id)))
@@ -116,11 +121,6 @@ impl Binder<'_> {
             let message = format!("column '{}' is NOT NULL and its default is null", column.name);
             return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(id)));
         }
-        let part = self.part(id);
-        let tree = serde_json::to_string(&part)
-            .map_err(|failure| EngineError::internal(failure.to_string()))?;
-        let text = text.unwrap_or_else(|| names::canonical(self.tree, id));
-        column.default = Some(ColumnDefault { text, tree });
         Ok(())
     }
 
