@@ -85,13 +85,12 @@ impl Binder<'_> {
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();
         for column in columns() {
+            // Also of a column that is left out: naming it tells that it is there.
+            column.origin.note();
             let (value, node) = match changes.find(&column.name) {
                 Some(Change::Exclude) => continue,
                 Some(Change::Replace(value, node)) => (value.clone(), Some(*node)),
-                None => {
-                    column.origin.note();
-                    (Typed::computed(column.expr(), column.sql_type), None)
-                }
+                None => (Typed::computed(column.expr(), column.sql_type), None),
             };
             into.push(Item { name: names.number_star(&column.name), value, node });
         }
