@@ -152,18 +152,93 @@ test('what the dialect has no type for is refused by name', async (t) => {
     return;
   }
   for (const [file, error] of [
-    ['struct', /^cannot read 'refused\/struct\.parquet': column 'point' is Struct/],
-    ['map', /^cannot read 'refused\/map\.parquet': column 'tags' is Map/],
-    ['interval', /^cannot read 'refused\/interval\.parquet': column 'interval' is Interval/],
-    ['texts', /^cannot read 'refused\/texts\.parquet': column 'names' is List/],
     ['ragged', /^cannot read 'refused\/ragged\.parquet', column 'cells': a nested list is not/],
     ['inexact', /, column 'big': 9007199254740993 in a list is no exact DOUBLE$/],
   ] as const) {
     const answer = await read(`SELECT * FROM read_parquet('refused/${file}.parquet')`);
     t.regex(answer.error ?? '', error);
   }
-  const text = "SELECT * FROM read_parquet('refused/struct.parquet')";
-  t.is((await read(text)).position, text.indexOf("'refused"));
+});
+
+test('what has no type of its own is a text, and hides no other column', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  const all = await read("SELECT * FROM read_parquet('nested/every.parquet')");
+  t.deepEqual(
+    all.columns.map(({ name, type }) => [name, type]),
+    [
+      ['x', 'LONG'],
+      ...['point', 'part', 'tags', 'counts', 'names', 'points', 'amounts', 'bytes'].map((name) => [
+        name,
+        'VARCHAR',
+      ]),
+      ['y', 'DOUBLE'],
+    ],
+  );
+  t.deepEqual(all.dataset, [
+    [
+      1,
+      String.raw`{"a":1,"b\"c":"\u0001é","at":"2024-01-02T03:04:05.678901"}`,
+      '{"a":null,"b":0.5}',
+      '{"k":"v","l":null}',
+      '{"7":[1.5,null]}',
+      String.raw`["a",null,"q\""]`,
+      '[{"a":true},null]',
+      '[1.20]',
+      '{"b":"01ff"}',
+      0.5,
+    ],
+    [2, null, null, null, null, null, null, null, null, 1.5],
+  ]);
+  const parts = `SELECT json_extract(point, '$.a')::long a, x
+    FROM read_parquet('nested/every.parquet')
+    WHERE names = '["a",null,"q\\""]' OR point < 'a'`;
+  t.deepEqual(await rows(server, parts), [[1, 1]]);
+  t.deepEqual(await rows(server, "SELECT x FROM read_parquet('nested/deep.parquet')"), [[1]]);
+  const { error } = await read("SELECT deep FROM read_parquet('nested/deep.parquet')");
+  t.is(
+    error,
+    "cannot read 'nested/deep.parquet', column 'deep': it is nested in more than 64 levels",
+  );
+  const interval = await read("SELECT * FROM read_parquet('types/interval.parquet')");
+  t.is(interval.columns[0]?.type, 'VARCHAR');
+  t.deepEqual(interval.dataset, [['1 mons 1 days 0.001000000 secs'], [null]]);
+});
+
+test('files sorted by a time are series of it, others where there is one alone', async (t) => {
+  if (!isHere) {
+    t.pass();
+    return;
+  }
+  const hours = (from: string): string =>
+    `SELECT at, count(), sum(v) FROM read_parquet(${from}) SAMPLE BY 1h LIMIT 2`;
+  const first = [
+    ['2024-01-02T03:00:00.000000Z', 56, 1_540],
+    ['2024-01-02T04:00:00.000000Z', 60, 5_130],
+  ];
+  for (const [file, index] of [
+    ['sorted', 1],
+    ['unsaid', -1],
+    ['backwards', -1],
+  ] as const) {
+    t.deepEqual(await rows(server, hours(`'series/${file}.parquet'`)), first, file);
+    const all = await exec(server, `SELECT * FROM read_parquet('series/${file}.parquet') LIMIT 3`);
+    t.is((all as { timestamp?: number }).timestamp, index, file);
+  }
+  const both = "'series/sorted.parquet', 'series/sorted_later.parquet'";
+  t.deepEqual(await rows(server, hours(both)), first);
+  const plan = JSON.stringify(await rows(server, `EXPLAIN ${hours("'series/sorted.parquet'")}`));
+  t.notRegex(plan, /SortExec/);
+  // One begins before the other ends.
+  const turned = "'series/sorted_later.parquet', 'series/sorted.parquet'";
+  t.deepEqual(await rows(server, hours(turned)), first);
+  const { error } = await read(hours("'series/two.parquet'"));
+  t.is(error, 'base query does not provide designated TIMESTAMP column');
+  const named = `SELECT at, count() FROM read_parquet('series/two.parquet') TIMESTAMP(at)
+    SAMPLE BY 1d`;
+  t.is((await rows(server, named)).length, 1);
 });
 
 test('columns that differ in letter case alone are read each', async (t) => {

@@ -106,7 +106,7 @@ def annotated():
          b"\x25\x0a\x15\x04\x15\x12\x00"),
         ("interval", pa.binary(12), bytes([1, 0, 0, 0] * 3), plain, b"\x25\x2a\x00"),
     ):
-        path = f"{'refused' if name == 'interval' else 'types'}/{name}.parquet"
+        path = f"types/{name}.parquet"
         write(path, {name: cells(kind, value)}, store_schema=False, write_statistics=False)
         annotate(os.path.join(root, path), name.encode(), before, after)
     when = datetime.time(10, 11, 12, 345678)
@@ -128,11 +128,42 @@ def annotate(path, column, before, after):
     parquet.read_schema(path)
 
 
+def nested():
+    point = pa.struct([("a", pa.int64()), ("b\"c", pa.string()), ("at", pa.timestamp("us"))])
+    columns = {
+        "x": pa.array([1, 2]),
+        "point": cells(point, {"a": 1, "b\"c": "\x01é", "at": WHEN}),
+        "part": cells(pa.struct([("a", pa.int64()), ("b", pa.float64())]), {"b": 0.5}),
+        "tags": cells(pa.map_(pa.string(), pa.string()), [("k", "v"), ("l", None)]),
+        "counts": cells(pa.map_(pa.int32(), pa.list_(pa.float64())), [(7, [1.5, None])]),
+        "names": cells(pa.list_(pa.string()), ["a", None, 'q"']),
+        "points": cells(pa.list_(pa.struct([("a", pa.bool_())])), [{"a": True}, None]),
+        "amounts": cells(pa.list_(pa.decimal128(9, 2)), [decimal.Decimal("1.20")]),
+        "bytes": cells(pa.struct([("b", pa.binary())]), {"b": b"\x01\xff"}),
+        "y": pa.array([0.5, 1.5]),
+    }
+    write("nested/every.parquet", columns, row_group_size=1)
+    deep, value = pa.int64(), 1
+    for _ in range(70):
+        deep, value = pa.list_(deep), [value]
+    write("nested/deep.parquet", {"x": pa.array([1]), "deep": pa.array([value], deep)})
+
+
+def series():
+    rows = {
+        "v": pa.array(range(1000)),
+        "at": pa.array([WHEN + datetime.timedelta(minutes=row) for row in range(1000)]),
+    }
+    order = [parquet.SortingColumn(1)]
+    write("series/sorted.parquet", rows, row_group_size=300, sorting_columns=order)
+    later = {**rows, "at": pa.array([at.as_py() + datetime.timedelta(days=1) for at in rows["at"]])}
+    write("series/sorted_later.parquet", later, sorting_columns=order)
+    write("series/unsaid.parquet", rows)
+    write("series/backwards.parquet", {name: cells[::-1] for name, cells in rows.items()})
+    write("series/two.parquet", {**rows, "seen": later["at"]})
+
+
 def refused():
-    struct = pa.array([{"a": 1}], pa.struct([("a", pa.int64())]))
-    write("refused/struct.parquet", {"x": pa.array([1]), "point": struct})
-    write("refused/map.parquet", {"tags": pa.array([[("k", "v")]], pa.map_(pa.string(), pa.string()))})
-    write("refused/texts.parquet", {"names": pa.array([["a"]], pa.list_(pa.string()))})
     write("refused/ragged.parquet", {"cells": pa.array([[[1.0], [1.0, 2.0]]])})
     write("refused/inexact.parquet", {"big": pa.array([[2**53 + 1]], pa.list_(pa.int64()))})
 
@@ -159,6 +190,8 @@ def partitions():
 
 
 every_type()
+nested()
+series()
 refused()
 partitions()
 print("null", flush=True)

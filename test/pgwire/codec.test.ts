@@ -13,7 +13,7 @@ import { FrameReader } from '../../ts/pgwire/protocol/frames.js';
 import { ProtocolError } from '../../ts/pgwire/protocol/protocol-error.js';
 import { ScramExchange } from '../../ts/pgwire/login/scram.js';
 import * as reply from '../../ts/pgwire/protocol/server-messages.js';
-import { timeoutOf } from '../../ts/pgwire/conversation/statement-timeout.js';
+import { SessionSettings } from '../../ts/pgwire/conversation/session-settings.js';
 import { describeField, oidOf } from '../../ts/pgwire/protocol/type-oids.js';
 import { clientMessage, shown, startup } from './raw-client.js';
 import { suiteSeed } from '../seed.js';
@@ -234,10 +234,33 @@ test('a proof that is bound to another certificate is wrong', async (t) => {
   t.is(prove('of somebody between'), null);
 });
 
-test('a time limit is read with its unit', (t) => {
-  t.is(timeoutOf('5s'), 5_000);
-  t.is(timeoutOf('250'), 250);
-  t.throws(() => timeoutOf('soon'), { instanceOf: ProtocolError });
+test('settings are those of the client, of its options, or none', (t) => {
+  const own = new SessionSettings();
+  t.deepEqual([own.timeoutMs, own.nanoseconds], [undefined, false]);
+  for (const [value, milliseconds] of [
+    ['5s', 5_000],
+    ['250', 250],
+    ['2 min', 120_000],
+    ['0', undefined],
+  ] as const) {
+    own.set('statement_timeout', value);
+    t.is(own.timeoutMs, milliseconds, value);
+  }
+  t.throws(() => own.set('statement_timeout', 'soon'), { instanceOf: ProtocolError });
+  t.throws(() => own.set('timestamp_precision', 'ms'), { message: /it is us or ns$/ });
+  own.set('extra_float_digits', '3');
+  const asked = new SessionSettings('-c statement_timeout=50 --timestamp_precision=ns -c x=y');
+  t.deepEqual([asked.timeoutMs, asked.nanoseconds], [50, true]);
+  asked.set('timestamp_precision', 'us');
+  asked.set('statement_timeout', '1s');
+  asked.set('statement_timeout', 'DEFAULT');
+  t.deepEqual([asked.timeoutMs, asked.nanoseconds], [50, false]);
+  asked.reset('work_mem');
+  asked.reset('timestamp_precision');
+  t.true(asked.nanoseconds);
+  asked.set('statement_timeout', '1s');
+  asked.reset();
+  t.is(asked.timeoutMs, 50);
 });
 
 test('start-up packets are told apart', (t) => {

@@ -49,7 +49,7 @@ const VALUES: readonly Value[] = [
     sql: "cast('2000-01-01T00:00:00.000001002Z' AS TIMESTAMP_NS)",
     oid: 1114,
     size: 8,
-    text: '2000-01-01 00:00:00.000001002',
+    text: '2000-01-01 00:00:00.000001',
     binary: '0000000000000001',
   },
   {
@@ -156,6 +156,37 @@ real('Bind asks for every type in binary', async (t) => {
   t.is(answers[3]?.body.toString('hex'), dataRow(VALUES.map((value) => bytesOf(value, 1))));
   client.close();
 });
+
+real(
+  'texts of nanoseconds have six digits, as many as there are when the session asks',
+  async (t) => {
+    const client = await connect();
+    const text = async (statement: string): Promise<string> => {
+      client.send(clientMessage('Q', statement));
+      const row = (await client.until('Z')).find(({ type }) => type === 'D');
+      return row?.body.subarray(6).toString() ?? '';
+    };
+    const query = "SELECT cast('2000-01-01T00:00:00.000001999Z' AS TIMESTAMP_NS) ns";
+    const [six, nine] = ['2000-01-01 00:00:00.000001', '2000-01-01 00:00:00.000001999'];
+    t.is(await text(query), six);
+    await text("SET timestamp_precision = 'ns'");
+    t.is(await text(query), nine);
+    await text('RESET timestamp_precision');
+    t.is(await text(query), six);
+    await text('SET timestamp_precision TO ns');
+    t.is(await text(query), nine);
+    await text('DISCARD ALL');
+    t.is(await text(query), six);
+    t.is(
+      await text("SELECT cast('2000-01-01T00:00:00.000001999Z' AS TIMESTAMP_NS)::varchar"),
+      '2000-01-01T00:00:00.000001999Z',
+    );
+    client.send(clientMessage('Q', `COPY (${query}) TO STDOUT`));
+    const copied = (await client.until('Z')).find(({ type }) => type === 'd');
+    t.is(copied?.body.toString(), `${nine}\n`);
+    client.close();
+  },
+);
 
 real('bytes come as they are, and are declared binary, whatever was asked for', async (t) => {
   const client = await connect();

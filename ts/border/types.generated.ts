@@ -442,6 +442,10 @@ export type RowFormat =
        * 0 text, 1 binary, one per column.
        */
       readonly formatCodes: ReadonlyArray<number>;
+      /**
+       * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+       */
+      readonly nanoseconds?: boolean;
     }
   | {
       readonly format: 'parquet';

@@ -196,6 +196,21 @@ pub enum JoinKind {
     },
 }
 
+impl JoinKind {
+    /// Whether it matches rows by the designated timestamps of its sides.
+    #[must_use]
+    pub fn is_by_time(&self) -> bool {
+        match self {
+            Self::Inner | Self::Left | Self::Right | Self::Full | Self::Cross | Self::Comma => {
+                false
+            }
+            Self::Asof | Self::Lt | Self::Splice | Self::Window { .. } | Self::Horizon { .. } => {
+                true
+            }
+        }
+    }
+}
+
 /// The condition of a join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "on")]

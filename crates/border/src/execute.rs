@@ -68,6 +68,10 @@ pub enum RowFormat {
     Pg {
         /// 0 text, 1 binary, one per column.
         format_codes: Vec<i16>,
+        /// Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+        #[serde(default)]
+        #[cfg_attr(test, ts(as = "Option<bool>", optional))]
+        nanoseconds: bool,
     },
     /// A Parquet file.
     Parquet {

@@ -109,7 +109,8 @@ impl ExternalSources for EngineSources {
         // Directories are columns of files that were looked for, not of those named one by one.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
-        Ok(ExternalTable { provider: Arc::new(table), columns, timestamp: None })
+        let time = table.time();
+        Ok(ExternalTable { provider: Arc::new(table), columns, time })
     }
 
     fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {
@@ -182,5 +183,5 @@ pub(crate) fn memory_table(
         RecordBatch::try_from_iter_with_nullable(named.map(|(name, array)| (name, array, true)))
             .map_err(|error| EngineError::internal(error.to_string()))?;
     let provider = MemTable::try_new(batch.schema(), vec![vec![batch]]).map_err(from_datafusion)?;
-    Ok(ExternalTable { provider: Arc::new(provider), columns, timestamp: None })
+    Ok(ExternalTable { provider: Arc::new(provider), columns, time: None })
 }

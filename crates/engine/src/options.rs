@@ -23,7 +23,7 @@ pub(crate) fn row_format(of: RowFormat) -> EngineResult<tidemark_wire::RowFormat
             })?;
             Wire::Csv { delimiter, header }
         }
-        RowFormat::Pg { format_codes } => Wire::Pg { format_codes },
+        RowFormat::Pg { format_codes, nanoseconds } => Wire::Pg { format_codes, nanoseconds },
         RowFormat::Parquet { options } => Wire::Parquet(parquet_options(options)?),
         RowFormat::Arrow => Wire::Arrow,
     })

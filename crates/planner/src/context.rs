@@ -24,8 +24,8 @@ pub struct ExternalTable {
     pub provider: Arc<dyn TableProvider>,
     /// The columns in SQL types.
     pub columns: Vec<Field>,
-    /// Index of a column known to be in time order.
-    pub timestamp: Option<usize>,
+    /// Index of the column that the rows are a series of, and whether they ascend by it.
+    pub time: Option<(usize, bool)>,
 }
 
 /// Sources that need I/O to be described. The binder itself opens nothing.

@@ -55,8 +55,8 @@ fn main() {
     let formats = [
         ("json", RowFormat::Json { quote_large_numbers: false, columns: None }),
         ("csv", RowFormat::Csv { delimiter: b',', header: true }),
-        ("pg text", RowFormat::Pg { format_codes: vec![] }),
-        ("pg binary", RowFormat::Pg { format_codes: vec![1] }),
+        ("pg text", RowFormat::Pg { format_codes: vec![], nanoseconds: true }),
+        ("pg binary", RowFormat::Pg { format_codes: vec![1], nanoseconds: true }),
         ("arrow", RowFormat::Arrow),
         ("parquet", RowFormat::Parquet(ParquetOptions::default())),
     ];

@@ -76,8 +76,10 @@ fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
 pub(crate) enum InstantStyle {
     /// `2024-01-02T03:04:05.678901Z`
     Iso,
-    /// `2024-01-02 03:04:05.678901`
+    /// `2024-01-02 03:04:05.678901`, six digits also of nanoseconds: drivers fail at more.
     Postgres,
+    /// `2024-01-02 03:04:05.678901234`
+    PostgresNanos,
 }
 
 /// Writes instants; the text of the last day is kept, for neighbours mostly share it.
@@ -118,9 +120,12 @@ impl InstantWriter {
         self.push(out, micros.div_euclid(1_000_000), &text);
     }
 
-    /// Nanoseconds since 1970, nine digits.
+    /// Nanoseconds since 1970, nine digits, six in the style of Postgres.
     #[inline]
     pub(crate) fn push_nanos(&mut self, out: &mut Vec<u8>, nanos: i64) {
+        if self.style == InstantStyle::Postgres {
+            return self.push_micros(out, nanos.div_euclid(1_000));
+        }
         let fraction = nanos.rem_euclid(1_000_000_000) as u32;
         let mut text = *b".000000000";
         put_two(&mut text, 1, fraction / 10_000_000);
@@ -170,7 +175,7 @@ impl InstantWriter {
         let mut text = *b"-00-00T";
         put_two(&mut text, 1, u32::from(date.month));
         put_two(&mut text, 4, u32::from(date.day));
-        if self.style == InstantStyle::Postgres {
+        if self.style != InstantStyle::Iso {
             text[6] = b' ';
         }
         self.prefix.extend_from_slice(&text);
@@ -255,6 +260,12 @@ mod tests {
         let mut pg = InstantWriter::new(InstantStyle::Postgres);
         let mut out = Vec::new();
         pg.push_millis(&mut out, 1_704_164_645_678);
-        assert_eq!(out, b"2024-01-02 03:04:05.678");
+        pg.push_nanos(&mut out, 1_704_164_645_678_901_999);
+        let mut nanos = InstantWriter::new(InstantStyle::PostgresNanos);
+        nanos.push_nanos(&mut out, 1_704_164_645_678_901_234);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "2024-01-02 03:04:05.6782024-01-02 03:04:05.6789012024-01-02 03:04:05.678901234"
+        );
     }
 }

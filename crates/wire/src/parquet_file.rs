@@ -37,6 +37,8 @@ use crate::row_group::{RowGroup, failed};
 
 /// The footer key with the SQL types.
 const METADATA_KEY: &str = "tidemark";
+/// The footer key that names the column by which the file turned out to be sorted.
+const SORTED_KEY: &str = "tidemark.sorted";
 /// Level of codecs that have levels, when none is asked for.
 const DEFAULT_LEVEL: i32 = 9;
 
@@ -115,6 +117,8 @@ pub(crate) struct ParquetFile {
     row_groups: ArrowRowGroupWriterFactory,
     /// The row group that is not full yet.
     open: Option<RowGroup>,
+    /// The designated timestamp and the latest one, as long as the rows ascend by it.
+    ascending: Option<(usize, i64)>,
 }
 
 impl std::fmt::Debug for ParquetFile {
@@ -142,13 +146,17 @@ impl ParquetFile {
                 .map_err(failed)?;
         let (file, row_groups) = writer.into_serialized_writer().map_err(failed)?;
         let (fields, row_group_rows) = (fields.to_vec(), options.row_group_rows.max(1));
-        Ok(Self { fields, schema, row_group_rows, file, row_groups, open: None })
+        let ascending = timestamp.map(|column| (column, i64::MIN));
+        Ok(Self { fields, schema, row_group_rows, file, row_groups, open: None, ascending })
     }
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         if batch.num_columns() != self.fields.len() {
             return Err(EngineError::internal("a batch with other columns than announced"));
         }
+        self.ascending = self
+            .ascending
+            .and_then(|(column, latest)| Some((column, latest_of(batch.column(column), latest)?)));
         let mut from = 0;
         while from < batch.num_rows() {
             let group = match &mut self.open {
@@ -187,10 +195,29 @@ impl ParquetFile {
 
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         self.end_row_group()?;
+        if let Some((column, _)) = self.ascending {
+            let name = self.fields[column].name.clone();
+            self.file.append_key_value_metadata(KeyValue::new(SORTED_KEY.into(), name));
+        }
         self.file.finish().map_err(failed)?;
         out.append(self.file.inner_mut());
         Ok(())
     }
+}
+
+/// The latest instant of a column; `None` where one is null, or before the one in front of it.
+fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
+    let instants = match column.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            column.as_primitive::<TimestampMicrosecondType>().values()
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            column.as_primitive::<TimestampNanosecondType>().values()
+        }
+        _ => return None,
+    };
+    let ascends = instants.is_sorted() && instants.first().is_none_or(|first| before <= *first);
+    (ascends && column.null_count() == 0).then(|| instants.last().copied().unwrap_or(before))
 }
 
 /// The column in the file. Columns that are never null in the dialect stay required.

@@ -27,7 +27,11 @@ pub(crate) struct PgRows {
 }
 
 impl PgRows {
-    pub(crate) fn new(fields: &[Field], format_codes: &[i16]) -> EngineResult<Self> {
+    pub(crate) fn new(
+        fields: &[Field],
+        format_codes: &[i16],
+        nanoseconds: bool,
+    ) -> EngineResult<Self> {
         let codes = match format_codes {
             [] => vec![0; fields.len()],
             [all] => vec![*all; fields.len()],
@@ -51,7 +55,8 @@ impl PgRows {
             .zip(&codes)
             .map(|(field, code)| *code == 1 || field.sql_type == SqlType::Binary)
             .collect();
-        let instants = vec![InstantWriter::new(InstantStyle::Postgres); fields.len()];
+        let style = if nanoseconds { InstantStyle::PostgresNanos } else { InstantStyle::Postgres };
+        let instants = vec![InstantWriter::new(style); fields.len()];
         Ok(Self { fields: fields.to_vec(), binary, instants })
     }
 

@@ -31,6 +31,8 @@ pub enum RowFormat {
     Pg {
         /// 0 text, 1 binary: none = all text, one = for all columns, else one per column.
         format_codes: Vec<i16>,
+        /// Nine digits of a second in texts of `TIMESTAMP_NS`, not six.
+        nanoseconds: bool,
     },
     /// One Parquet file, streamed; in partitions, a ZIP archive of files.
     Parquet(ParquetOptions),
@@ -69,7 +71,9 @@ impl RowEncoder {
             RowFormat::Csv { delimiter, header } => {
                 Encoder::Csv(CsvRows::new(fields, delimiter, header))
             }
-            RowFormat::Pg { format_codes } => Encoder::Pg(PgRows::new(fields, &format_codes)?),
+            RowFormat::Pg { format_codes, nanoseconds } => {
+                Encoder::Pg(PgRows::new(fields, &format_codes, nanoseconds)?)
+            }
             RowFormat::Parquet(options) if options.partition_by != PartitionBy::None => {
                 Encoder::ParquetArchive(Box::new(ParquetArchive::new(fields, timestamp, options)?))
             }

@@ -255,7 +255,7 @@ fn data_row(bytes: &[u8]) -> (Vec<Option<Vec<u8>>>, &[u8]) {
 
 #[test]
 fn pg_text() {
-    let bytes = encode(RowFormat::Pg { format_codes: vec![] });
+    let bytes = encode(RowFormat::Pg { format_codes: vec![], nanoseconds: true });
     let (values, rest) = data_row(&bytes);
     let texts: Vec<_> = values
         .iter()
@@ -298,7 +298,7 @@ fn pg_text() {
 
 #[test]
 fn pg_binary() {
-    let bytes = encode(RowFormat::Pg { format_codes: vec![1] });
+    let bytes = encode(RowFormat::Pg { format_codes: vec![1], nanoseconds: true });
     let (values, rest) = data_row(&bytes);
     let field = |index: usize| values[index].as_deref().unwrap();
     let since_2000 = (MICROS - 946_684_800_000_000).to_be_bytes();
@@ -330,7 +330,10 @@ fn pg_binary() {
 fn pg_format_codes_must_fit() {
     let (fields, _) = fields_and_batch();
     for format_codes in [vec![0, 1], vec![2]] {
-        assert!(RowEncoder::new(&fields, None, RowFormat::Pg { format_codes }).is_err());
+        assert!(
+            RowEncoder::new(&fields, None, RowFormat::Pg { format_codes, nanoseconds: true })
+                .is_err()
+        );
     }
 }
 

@@ -26,7 +26,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import { ProvidedLogin, Visitor } from '../login/provided-login.js';
 import type { RefusalLog } from '../login/refusal-log.js';
 import * as reply from '../protocol/server-messages.js';
-import { startupTimeout, statusParameters } from './session-start.js';
+import { statusParameters } from './session-start.js';
 
 const LOGIN_LATE = 'login took too long';
 /** Bytes a client may send ahead of the message that is worked on. */
@@ -445,7 +445,7 @@ export class Connection implements Drained {
     };
     const limits = {
       statementsMax: services.statementsMax,
-      timeoutMs: startupTimeout(this.parameters),
+      options: this.parameters.get('options'),
     };
     const conversation = new Conversation(session, outlet, limits);
     this.conversation = conversation;

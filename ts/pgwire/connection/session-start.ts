@@ -1,5 +1,4 @@
 /** What a session begins with: what its client asked for, and what it receives. */
-import { timeoutOf } from '../conversation/statement-timeout.js';
 import type { Entered } from '../login/login.js';
 
 type StartupParameters = ReadonlyMap<string, string>;
@@ -22,15 +21,4 @@ export function statusParameters(
     ['session_authorization', user],
     ['application_name', asked.get('application_name') ?? ''],
   ];
-}
-
-/** `options=-c statement_timeout=50`. */
-export function startupTimeout(asked: StartupParameters): number | undefined {
-  const options = asked.get('options') ?? '';
-  const value = /(?:^|\s)(?:-c\s*|--)statement_timeout=(\S+)/.exec(options)?.[1];
-  if (value === undefined) {
-    return undefined;
-  }
-  const timeout = timeoutOf(value);
-  return timeout === 0 ? undefined : timeout;
 }

@@ -522,7 +522,7 @@ export class Conversation {
   /** How long the statement of the message at hand may go on. */
   private get bounds(): TimeBounds {
     this.sinceMs ??= performance.now();
-    return timeBounds(this.commands.timeoutMs, this.sinceMs);
+    return timeBounds(this.commands.settings.timeoutMs, this.sinceMs);
   }
 
   private get isClosed(): boolean {
@@ -559,7 +559,7 @@ export class Conversation {
     this.refuseIfClosed();
     this.running = portal;
     try {
-      return await portal.run(maxRows, send, this.bounds);
+      return await portal.run(maxRows, send, this.bounds, this.commands.settings.nanoseconds);
     } catch (error) {
       portal.close();
       throw error;

@@ -11,15 +11,15 @@ import type { Block } from '../statements/block.js';
 import type { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
-import { timeoutOf } from './statement-timeout.js';
+import { SessionSettings } from './session-settings.js';
 import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
 
 export interface ConversationLimits {
   /** Prepared statements, and portals, of one session. */
   readonly statementsMax: number;
-  /** Sent in place of the server's own when the client asked for one. */
-  readonly timeoutMs?: number | undefined;
+  /** What the client set as it connected. */
+  readonly options?: string | undefined;
 }
 
 /** What the commands work on. */
@@ -41,13 +41,12 @@ interface CommandSetting {
 type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
 
 export class SessionCommands {
-  /** Of the statements to come; undefined: the server's own. */
-  timeoutMs: number | undefined;
+  readonly settings: SessionSettings;
   private readonly setting: CommandSetting;
 
   constructor(setting: CommandSetting) {
     this.setting = setting;
-    this.timeoutMs = setting.limits.timeoutMs;
+    this.settings = new SessionSettings(setting.limits.options);
   }
 
   /** Returns the tag. */
@@ -84,8 +83,10 @@ export class SessionCommands {
       case 'Discard':
         return await this.discard(statement.what);
       case 'Reset':
+        this.settings.reset(statement.name);
+        return 'RESET';
       case 'Unlisten':
-        return statement.kind.toUpperCase();
+        return 'UNLISTEN';
       case 'Set':
         this.set(statement.name, statement.value);
         return 'SET';
@@ -128,8 +129,8 @@ export class SessionCommands {
     }
     this.setting.portals.closeAll();
     this.setting.statements.closeAll();
-    this.timeoutMs = this.setting.limits.timeoutMs;
     if (what === 'ALL') {
+      this.settings.reset();
       // The next user of a pooled connection is the one who logged in.
       this.setting.session.become(null);
     }
@@ -140,12 +141,9 @@ export class SessionCommands {
     if (name === 'application_name' && value !== null) {
       this.setting.outlet.queue(reply.parameterStatus('application_name', value));
     }
-    if (name !== 'statement_timeout' || value === null) {
-      return;
+    if (value !== null) {
+      this.settings.set(name, value);
     }
-    const timeout = timeoutOf(value);
-    // Zero switches it off for PostgreSQL; here the server's own limit stays.
-    this.timeoutMs = timeout === 0 ? this.setting.limits.timeoutMs : timeout;
   }
 
   /** A service account is what comes nearest to a role. */

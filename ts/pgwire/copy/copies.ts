@@ -96,6 +96,8 @@ export class Copies {
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
       const portal = new Portal(statement, BoundValues.none, formats);
+      // What is copied comes back as it was.
+      portal.exact = true;
       const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
       outlet.queue(rows.tail());
       outlet.queue(copyDone());

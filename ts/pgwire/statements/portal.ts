@@ -42,6 +42,8 @@ export class Portal {
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
   private rest: Buffer = NOTHING;
+  /** Whether TIMESTAMP_NS has nine digits of a second, whatever the session asks for. */
+  exact = false;
   private started = false;
   private closed = false;
 
@@ -75,10 +77,15 @@ export class Portal {
   }
 
   /** Sends at most `maxRows` rows, all of them for 0. */
-  async run(maxRows: number, send: Send, bounds: TimeBounds): Promise<PortalRun> {
+  async run(
+    maxRows: number,
+    send: Send,
+    bounds: TimeBounds,
+    nanoseconds = false,
+  ): Promise<PortalRun> {
     let sent = 0;
     if (!this.started) {
-      sent += await this.start(maxRows, send, bounds);
+      sent += await this.start(maxRows, send, bounds, nanoseconds || this.exact);
     } else if (this.rest.length > 0) {
       sent += await this.sendRows(this.rest, maxRows, send);
     }
@@ -117,16 +124,22 @@ export class Portal {
     return this.closed;
   }
 
-  private async start(maxRows: number, send: Send, bounds: TimeBounds): Promise<number> {
+  private async start(
+    maxRows: number,
+    send: Send,
+    bounds: TimeBounds,
+    nanoseconds: boolean,
+  ): Promise<number> {
     this.started = true;
     const options = maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows };
     const reply = await this.statement.execute(
       this.values.parameters,
       this.tell === null
-        ? { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options }
+        ? { rows: { format: 'pg', formatCodes: this.chosenFormats, nanoseconds }, ...options }
         : ({ columns }) => {
             this.chosenFormats = columns.map(() => 0);
-            return { rows: { format: 'pg', formatCodes: this.chosenFormats }, ...options };
+            const rows = { format: 'pg', formatCodes: this.chosenFormats, nanoseconds } as const;
+            return { rows, ...options };
           },
       bounds,
     );

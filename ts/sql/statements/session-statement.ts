@@ -19,7 +19,9 @@ export type SessionStatement =
   | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
   /** `name`: null for NONE and DEFAULT. */
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
-  | { readonly kind: 'Reset' | 'ResetRole' | 'Listen' | 'Notify' | 'Unlisten' }
+  /** Without a name: RESET ALL. */
+  | { readonly kind: 'Reset'; readonly name?: string }
+  | { readonly kind: 'ResetRole' | 'Listen' | 'Notify' | 'Unlisten' }
   /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
   | { readonly kind: 'TwoPhase' }
   /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */
@@ -263,8 +265,11 @@ function discard(p: Parser): SessionStatement {
 // ---- settings ----
 
 function reset(p: Parser): SessionStatement {
-  const isRole = p.at('ROLE') || p.at('SESSION', 'AUTHORIZATION');
-  return skipping(p, { kind: isRole ? 'ResetRole' : 'Reset' });
+  if (p.at('ROLE') || p.at('SESSION', 'AUTHORIZATION')) {
+    return skipping(p, { kind: 'ResetRole' });
+  }
+  const isNamed = !p.at('ALL') && isWord(p);
+  return skipping(p, isNamed ? { kind: 'Reset', name: foldedName(p, 'name') } : { kind: 'Reset' });
 }
 
 function set(p: Parser): SessionStatement {

@@ -16,6 +16,8 @@ use parquet::schema::types::TypePtr;
 use tidemark_types::double_array::{from_nested, from_raw, nested_type};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
+use super::nested;
+
 /// Footer key whose JSON lists name and SQL type of each column; `tidemark-wire` writes it.
 const TYPES_KEY: &str = "tidemark";
 /// The greatest whole number up to which every other one is a DOUBLE, too.
@@ -24,7 +26,7 @@ const EXACT: i64 = 1 << 53;
 const MOST_DIMENSIONS: u8 = 32;
 
 /// Names and SQL types of a file's columns: those they had in this database, or the nearest.
-pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> EngineResult<Vec<Field>> {
+pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     let stored = stored_types(metadata);
     let roots = metadata.parquet_schema().root_schema().get_fields();
     let fields = metadata.schema().fields().iter().zip(roots);
@@ -84,23 +86,15 @@ struct StoredColumn {
     type_name: String,
 }
 
-fn sql_field(
-    field: &ArrowField,
-    stored: Option<&StoredColumn>,
-    is_enumeration: bool,
-) -> EngineResult<Field> {
+fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>, is_enumeration: bool) -> Field {
+    let name = field.name().clone();
     if is_enumeration {
-        return Ok(Field { name: field.name().clone(), sql_type: SqlType::Varchar });
+        return Field { name, sql_type: SqlType::Varchar };
     }
     let same = stored.filter(|stored| stored.name == *field.name());
     let known = same.and_then(|stored| SqlType::parse_text(&stored.type_name));
     let known = known.filter(|sql_type| holds(field.data_type(), *sql_type));
-    let sql_type = known.or_else(|| nearest_type(field.data_type())).ok_or_else(|| {
-        let message = format!("column '{}' is {}", field.name(), field.data_type());
-        EngineError::new(ErrorCode::NotSupported, message)
-            .with_hint("write the file without it, or with its parts as columns of their own")
-    })?;
-    Ok(Field { name: field.name().clone(), sql_type })
+    Field { name, sql_type: known.unwrap_or_else(|| nearest_type(field.data_type())) }
 }
 
 /// Whether a file's column can be what its footer says.
@@ -127,9 +121,9 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// The SQL type for a column another program wrote; `None` for what the dialect has no type for.
-fn nearest_type(data_type: &DataType) -> Option<SqlType> {
-    Some(match data_type {
+/// The SQL type for a column another program wrote: a text for what the dialect has no type for.
+fn nearest_type(data_type: &DataType) -> SqlType {
+    match data_type {
         DataType::Boolean => SqlType::Boolean,
         // BYTE and SHORT have no null: INT does.
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::Int32 | DataType::UInt16 => {
@@ -157,13 +151,15 @@ fn nearest_type(data_type: &DataType) -> Option<SqlType> {
         | DataType::Time32(_)
         | DataType::Time64(_) => SqlType::Varchar,
         DataType::Dictionary(_, values) if is_text(values) => SqlType::Symbol,
-        DataType::Dictionary(_, values) => nearest_type(values)?,
+        DataType::Dictionary(_, values) => nearest_type(values),
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
-        | DataType::Decimal256(precision, scale) => decimal_type(*precision, *scale)?,
-        nested => SqlType::DoubleArray(nested_dimensions(nested)?),
-    })
+        | DataType::Decimal256(precision, scale) => {
+            decimal_type(*precision, *scale).unwrap_or(SqlType::Varchar)
+        }
+        other => nested_dimensions(other).map_or(SqlType::Varchar, SqlType::DoubleArray),
+    }
 }
 
 /// Places before the point that a negative scale leaves out are zeros here.
@@ -241,6 +237,7 @@ pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
             let naive = cast(array, &DataType::Timestamp(*unit, None)).map_err(unreadable)?;
             cast(&naive, &to.arrow_type()).map_err(unreadable)?
         }
+        (nested, SqlType::Varchar) if nested.is_nested() => nested::json_texts(array)?,
         (found, _) if *found == to.arrow_type() => Arc::clone(array),
         _ => cast(array, &to.arrow_type()).map_err(unreadable)?,
     };

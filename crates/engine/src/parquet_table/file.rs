@@ -6,11 +6,16 @@ use std::path::PathBuf;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::SortingColumn;
+use parquet::file::statistics::Statistics;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use super::columns;
 use super::prune::{Bounds, bounds_of};
 use crate::guard;
+
+/// Footer key that names the column by which the whole file is sorted; `tidemark-wire` writes it.
+const SORTED_KEY: &str = "tidemark.sorted";
 
 /// Where columns are, by their names: files may have tens of thousands of them.
 #[derive(Debug, Default)]
@@ -59,10 +64,7 @@ impl ParquetFile {
                     .map_err(|error| unreadable(&error))
             },
         )?;
-        let columns = columns::columns_of(&metadata).map_err(|error| {
-            let message = format!("cannot read '{name}': {}", error.message);
-            EngineError { message, ..error }
-        })?;
+        let columns = columns::columns_of(&metadata);
         let mut names = Names::default();
         for (place, column) in columns.iter().enumerate() {
             names.add(&column.name, place);
@@ -75,13 +77,37 @@ impl ParquetFile {
         self.names.place(name)
     }
 
+    /// Where the values of a column lie that has no others inside it.
+    fn leaf(&self, column: usize) -> Option<usize> {
+        let schema = self.metadata.parquet_schema();
+        let is_flat = schema.root_schema().get_fields().get(column)?.is_primitive();
+        let is_meant = |leaf: &usize| schema.get_column_root_idx(*leaf) == column;
+        let leaf = (0..schema.num_columns()).find(is_meant).filter(|_| is_flat)?;
+        (schema.column(leaf).max_rep_level() == 0).then_some(leaf)
+    }
+
+    /// Whether the footer says that each row group is sorted by a column, which is never null.
+    pub(super) fn is_sorted_by(&self, column: usize) -> bool {
+        let Some(leaf) = self.leaf(column) else { return false };
+        let footer = self.metadata.metadata();
+        let pairs = footer.file_metadata().key_value_metadata();
+        let own = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == SORTED_KEY));
+        let named = own.is_some_and(|own| own.value.as_ref() == Some(&self.columns[column].name));
+        footer.row_groups().iter().filter(|group| group.num_rows() > 0).all(|group| {
+            let statistics = group.column(leaf).statistics();
+            let nulls = statistics.and_then(Statistics::null_count_opt);
+            let first = group.sorting_columns().and_then(|columns| columns.first());
+            let is_meant = |first: &SortingColumn| {
+                usize::try_from(first.column_idx) == Ok(leaf) && !first.descending
+            };
+            nulls == Some(0) && (named || first.is_some_and(is_meant))
+        })
+    }
+
     /// What the footer says of a column's values in a row group.
     pub(super) fn bounds(&self, group: usize, column: usize) -> Option<Bounds> {
         let group = self.metadata.metadata().row_group(group);
-        let schema = self.metadata.parquet_schema();
-        let leaf = (0..schema.num_columns()).find(|&leaf| {
-            schema.get_column_root_idx(leaf) == column && schema.column(leaf).max_rep_level() == 0
-        })?;
+        let leaf = self.leaf(column)?;
         let scale = match self.metadata.schema().field(column).data_type() {
             DataType::Timestamp(TimeUnit::Millisecond, _) => Some(1_000_000),
             DataType::Timestamp(TimeUnit::Microsecond, _) => Some(1_000),

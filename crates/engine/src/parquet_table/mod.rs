@@ -8,6 +8,8 @@
 mod columns;
 mod file;
 mod hive;
+mod nested;
+mod order;
 pub(crate) mod pattern;
 mod prune;
 mod scan;
@@ -44,6 +46,8 @@ pub(crate) struct ParquetTable {
     /// How many of `columns` the files have.
     in_files: usize,
     schema: SchemaRef,
+    /// The column that the rows are a series of, and whether they ascend by it.
+    time: Option<(usize, bool)>,
 }
 
 impl ParquetTable {
@@ -69,7 +73,13 @@ impl ParquetTable {
         columns.extend(more);
         let field = |field: &Field| ArrowField::new(&field.name, field.sql_type.arrow_type(), true);
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-        Ok(Self { files, paths, columns, in_files, schema })
+        let time = order::time_of(&files, &columns[..in_files]);
+        Ok(Self { files, paths, columns, in_files, schema, time })
+    }
+
+    /// The column that the rows are a series of, and whether they ascend by it.
+    pub(crate) fn time(&self) -> Option<(usize, bool)> {
+        self.time
     }
 
     /// Names and SQL types.
@@ -175,6 +185,8 @@ impl TableProvider for ParquetTable {
         let pieces = (0..files).filter_map(|file| self.piece(file, &wanted, filters)).collect();
         let groups = self.files.iter().map(|file| file.metadata.metadata().num_row_groups());
         let all = (files, groups.sum());
-        Ok(Arc::new(ParquetScanExec::new(pieces, types, schema, limit, all)))
+        let ascending = self.time.filter(|(_, ascends)| *ascends).map(|(time, _)| time);
+        let ascending = ascending.and_then(|time| wanted.iter().position(|at| *at == time));
+        Ok(Arc::new(ParquetScanExec::new(pieces, types, schema, limit, all, ascending)))
     }
 }

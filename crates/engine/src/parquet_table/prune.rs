@@ -162,6 +162,13 @@ fn float(value: Value) -> Value {
     }
 }
 
+impl Value {
+    /// Whether it is no greater than another of its kind.
+    pub(super) fn is_at_most(&self, other: &Self) -> bool {
+        compare(self, other, 0.0).is_some_and(Ordering::is_le)
+    }
+}
+
 /// `None` for values of different kinds.
 fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
     match (bound, value) {

@@ -5,13 +5,15 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_null_array};
+use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::{
@@ -30,6 +32,8 @@ use crate::guard;
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 64 * 1024;
+/// Rows of a batch with structs, maps or lists, whose texts are longer than they are.
+const NESTED_ROWS: usize = 8 * 1024;
 /// Bytes of a batch's lists, about.
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of a value in a list, with its place in the lists around it.
@@ -78,9 +82,14 @@ impl ParquetScanExec {
         schema: SchemaRef,
         limit: Option<usize>,
         all: (usize, usize),
+        ascending: Option<usize>,
     ) -> Self {
+        let order = ascending.map(|column| {
+            let column = Column::new(schema.field(column).name(), column);
+            [PhysicalSortExpr::new(Arc::new(column), SortOptions::new(false, true))]
+        });
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
+            EquivalenceProperties::new_with_orderings(schema, order),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
             Boundedness::Bounded,
@@ -208,7 +217,9 @@ impl Piece {
     fn rows_at_once(&self, read: &[usize]) -> EngineResult<usize> {
         let metadata = self.file.metadata.metadata();
         let schema = self.file.metadata.parquet_schema();
-        let mut most = BATCH_ROWS;
+        let types = self.file.metadata.schema().fields();
+        let nested = read.iter().any(|&column| types[column].data_type().is_nested());
+        let mut most = if nested { NESTED_ROWS } else { BATCH_ROWS };
         for leaf in (0..schema.num_columns()).filter(|&leaf| {
             schema.column(leaf).max_rep_level() > 0
                 && read.binary_search(&schema.get_column_root_idx(leaf)).is_ok()

@@ -15,6 +15,7 @@ use crate::binder::expressions::constant;
 use crate::binder::expressions::restriction::Restriction;
 use crate::binder::state::binder::{Binder, WHOLE};
 use crate::binder::state::conditions::Conditions;
+use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
 use crate::binder::statements::{view, view_sources};
 use crate::binder::{error, unsupported};
@@ -217,13 +218,13 @@ impl Binder<'_> {
         id: NodeId,
         command: &'static str,
     ) -> EngineResult<BoundStatement> {
-        let relation = self.query(id)?;
+        let relation = self.query(id)?.restored()?;
         self.report_deferred()?;
         let columns: Vec<Field> = fields(&relation);
         let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
         Ok(BoundStatement::Query(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.
-            timestamp: relation.timestamp.filter(|_| !relation.is_unordered()),
+            timestamp: relation.timestamp.filter(|_| relation.order != TimeOrder::Unknown),
             plan: relation.plan,
             columns,
             parameters: self.parameters.types(),

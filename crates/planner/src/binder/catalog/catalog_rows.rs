@@ -139,14 +139,7 @@ impl Binder<'_> {
                 origin: Origin::NONE,
             })
             .collect();
-        Ok(Relation {
-            plan: LogicalPlan::TableScan(scan),
-            columns,
-            timestamp: None,
-            ascending: false,
-            base: None,
-            gone: Vec::new(),
-        })
+        Ok(Relation::of(LogicalPlan::TableScan(scan), columns))
     }
 
     /// `access_schema()`: all tables with their columns, and all views, which are not bound.
@@ -478,8 +471,7 @@ impl Binder<'_> {
         };
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
-        let mut rows = self.provider_rows(table.provider, &columns)?;
-        rows.timestamp = table.timestamp;
+        let rows = self.provider_rows(table.provider, &columns)?;
         self.seen_rows(rows).map(Some)
     }
 

@@ -19,7 +19,7 @@ use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_col
 use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -59,7 +59,14 @@ impl Binder<'_> {
             }
             rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
         }
-        Ok(Stage { source, plan, items: rewritten, replaced, timestamp: None, ascending: false })
+        Ok(Stage {
+            source,
+            plan,
+            items: rewritten,
+            replaced,
+            timestamp: None,
+            order: TimeOrder::Unknown,
+        })
     }
 
     /// A key of GROUP BY: a position, the name of an item, or an expression.
@@ -264,11 +271,10 @@ impl Binder<'_> {
             Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
             _ => false,
         });
-        let input = match source.timestamp_column() {
+        let input = match source.ascending_time() {
             // The join with the rows around a correlated sub-query keeps no order.
-            Some(column) if ordered && source.ascending && !self.outer.is_empty() => {
-                let key = datafusion::logical_expr::SortExpr::new(column.expr(), true, true);
-                relation::sort(input, std::iter::once(key))?
+            Some(column) if ordered && !self.outer.is_empty() => {
+                relation::sort_by_time(input, column.expr())?
             }
             _ => input,
         };

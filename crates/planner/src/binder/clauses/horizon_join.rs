@@ -142,7 +142,7 @@ impl<'a> Binder<'a> {
         for right in &rights {
             joined = combined(&joined, right);
         }
-        joined.plan = filled_in(plan, &joined.columns, |index| index >= width)?;
+        joined.plan = filled_in(plan, &joined, |index| index >= width)?;
         Ok(joined)
     }
 

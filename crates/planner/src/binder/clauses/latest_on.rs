@@ -8,8 +8,8 @@ use tidemark_operators::LatestOnNode;
 use tidemark_optimizer::check_latest_keys;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
-use crate::binder::state::relation::sort;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::relation::sort_by_time;
+use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -63,13 +63,12 @@ impl Binder<'_> {
         let column = source.columns[timestamp].clone();
         column.origin.note();
         let mut plan = source.plan.clone();
-        if source.timestamp != Some(timestamp) || !source.ascending {
-            let key = datafusion::logical_expr::SortExpr::new(column.expr(), true, true);
-            plan = sort(plan, std::iter::once(key))?;
+        if source.timestamp != Some(timestamp) || source.order != TimeOrder::Ascending {
+            plan = sort_by_time(plan, column.expr())?;
         }
         let node = LatestOnNode::try_new(plan, column.expr(), keys).map_err(error::plan)?;
         source.timestamp = Some(timestamp);
-        source.ascending = true;
+        source.order = TimeOrder::Ascending;
         Ok(source.with_plan(LogicalPlan::Extension(Extension { node: Arc::new(node) })))
     }
 }

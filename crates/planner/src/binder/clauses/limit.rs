@@ -7,15 +7,15 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, ident, lit,
+    EmptyRelation, Expr, Limit as LimitPlan, LogicalPlan, Window, WindowFrame, WindowFrameBound,
+    WindowFrameUnits, WindowFunctionDefinition, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, error};
 
 /// A row's place, as an offset from the first row or from the end.
@@ -28,7 +28,7 @@ enum Place {
 impl Binder<'_> {
     /// The rows that LIMIT leaves.
     pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
-        let source = self.in_own_order(source)?;
+        let source = self.in_own_order(source.restored()?)?;
         let first = self.limit_number(limit.first)?;
         let second = self.limit_number(limit.second)?;
         if let Some(offset) = self.limit_number(limit.offset)? {
@@ -60,10 +60,9 @@ impl Binder<'_> {
     /// Where rows of a correlated sub-query are counted, the order of time is said, because they
     /// meet the rows around them in a join.
     fn in_own_order(&self, source: Relation) -> EngineResult<Relation> {
-        match source.timestamp_column() {
-            Some(column) if source.ascending && !self.outer.is_empty() => {
-                let key = SortExpr::new(column.expr(), true, true);
-                let plan = relation::sort(source.plan.clone(), std::iter::once(key))?;
+        match source.ascending_time() {
+            Some(column) if !self.outer.is_empty() => {
+                let plan = relation::sort_by_time(source.plan.clone(), column.expr())?;
                 Ok(source.with_plan(plan))
             }
             _ => Ok(source),
@@ -154,7 +153,7 @@ fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
     // Row numbers count from 1.
     let test = row.clone().gt(place(from)).and(row.lt_eq(place(to)));
     let plan = relation::filter(LogicalPlan::Window(numbered), test)?;
-    let exprs = source.columns.iter().map(crate::binder::state::scope::ScopeColumn::expr).collect();
+    let exprs = source.columns.iter().map(ScopeColumn::expr).chain(source.unselected()).collect();
     let plan = relation::project(plan, exprs)?;
     Ok(source.with_plan(plan))
 }

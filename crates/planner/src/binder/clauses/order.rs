@@ -5,7 +5,7 @@ use tidemark_types::{EngineResult, ErrorCode};
 
 use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::state::relation;
-use crate::binder::state::scope::Relation;
+use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
 /// The index a position such as `2` means.
@@ -65,6 +65,9 @@ impl Relation {
             is_time && (!first.descending || self.timestamp == Some(*index))
         });
         self.timestamp = designated;
-        self.ascending = designated.is_some() && !first.descending;
+        self.order = match designated {
+            None => TimeOrder::Unknown,
+            Some(_) => first.time_order(),
+        };
     }
 }

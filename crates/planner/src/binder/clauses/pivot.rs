@@ -224,14 +224,7 @@ impl Binder<'_> {
             columns.push(relation::output_column(&name, value.sql_type));
         }
         let plan = relation::project(plan, exprs)?;
-        Ok(Relation {
-            plan,
-            columns,
-            timestamp: None,
-            ascending: false,
-            base: None,
-            gone: Vec::new(),
-        })
+        Ok(Relation::of(plan, columns))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::binder::clauses::stage::{Item, Replaced, Stage, is_column};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Alias, Relation, Scope};
+use crate::binder::state::scope::{Alias, Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -25,7 +25,7 @@ impl Binder<'_> {
         Stage {
             plan: source.plan.clone(),
             timestamp,
-            ascending: source.ascending,
+            order: source.order,
             source,
             items,
             replaced: Replaced::default(),
@@ -66,12 +66,29 @@ impl Binder<'_> {
         let by_output = keys.iter().all(|key| key.output.is_some());
         let mut plan = stage.plan;
         let timestamp = stage.timestamp.as_ref();
-        let already = is_time_order(&keys, timestamp) && stage.ascending && !is_distinct;
+        let ascends = stage.order == TimeOrder::Ascending;
+        let already = is_time_order(&keys, timestamp) && ascends && !is_distinct;
         if !by_output && !already && !is_distinct {
             plan = relation::sort(plan, keys.iter().map(|key| key.sort(key.expr.clone())))?;
         }
-        let exprs =
+        let designated = timestamp.and_then(|timestamp| {
+            stage.items.iter().rposition(|item| is_column(&item.value.expr, timestamp))
+        });
+        let mut exprs: Vec<Expr> =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
+        // ORDER BY by another column ends the designation, selected or not.
+        let keeps = self.block_time.of_output && designated.is_none() && !is_distinct;
+        let unselected = timestamp
+            .filter(|time| keeps && keys.first().is_none_or(|key| is_column(&key.expr, time)))
+            .zip(stage.source.timestamp_column())
+            .map(|(time, column)| {
+                let mut name = "time".to_owned();
+                while stage.items.iter().any(|item| item.name == name) {
+                    name.push('_');
+                }
+                exprs.push(time.clone().alias(&name));
+                relation::output_column(&name, column.sql_type)
+            });
         plan = relation::project(plan, exprs)?;
         if is_distinct {
             plan = relation::distinct(plan);
@@ -87,21 +104,16 @@ impl Binder<'_> {
                 .filter_map(|key| key.output.map(|index| key.sort(columns[index].expr())));
             plan = relation::sort(plan, sorts)?;
         }
-        let designated = timestamp.and_then(|timestamp| {
-            stage.items.iter().rposition(|item| is_column(&item.value.expr, timestamp))
-        });
         let mut output = Relation {
-            plan,
-            columns,
-            timestamp: designated,
-            ascending: stage.ascending,
-            base: None,
-            gone: Vec::new(),
+            timestamp: designated.filter(|_| !is_distinct),
+            order: stage.order,
+            ..Relation::of(plan, columns)
         };
-        if is_distinct {
-            output.timestamp = None;
-        }
         output.designate_by(&keys);
+        if let Some(time) = unselected {
+            output.order = keys.first().map_or(stage.order, SortKey::time_order);
+            output.unselected_time = Some(time);
+        }
         Ok(output)
     }
 
@@ -128,7 +140,7 @@ impl Binder<'_> {
         }
         let sorts = self.sort_keys(&stage, aliases, order_by)?;
         let mut order: Vec<SortExpr> = sorts.iter().map(|key| key.sort(key.expr.clone())).collect();
-        if let (true, true, Some(time)) = (order.is_empty(), stage.ascending, &stage.timestamp) {
+        if let (true, Some(time)) = (order.is_empty(), stage.ascending_time()) {
             order.push(SortExpr::new(time.clone(), true, true));
         }
         let number = crate::binder::expressions::window::row_number(partition, order);

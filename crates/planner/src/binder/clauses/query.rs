@@ -87,7 +87,11 @@ impl Binder<'_> {
     }
 
     fn body(&mut self, id: NodeId, order_by: &[OrderItem]) -> EngineResult<Relation> {
-        let relation = match self.node(id)? {
+        let body = self.node(id)?;
+        if !matches!(body, Node::Select(_) | Node::Query { .. }) {
+            self.time_is_read = false;
+        }
+        let relation = match body {
             Node::Select(select) => return self.select(select, order_by),
             Node::Query { .. } => self.query(id)?,
             Node::SetOperation { .. } => self.set_operation(id)?,
@@ -113,8 +117,11 @@ impl Binder<'_> {
         let table = self.common_tables[position].clone();
         // Its body sees the ones before it, and itself only where it is recursive.
         let hidden = self.common_tables.split_off(position);
-        let bound =
-            if table.recursive { self.recursive_table(&table) } else { self.query(table.query) };
+        let bound = if table.recursive {
+            self.recursive_table(&table)
+        } else {
+            self.source_query(table.query)
+        };
         let bound = bound.and_then(|relation| relation.renamed(&table.columns));
         self.common_tables.extend(hidden);
         Some(bound)

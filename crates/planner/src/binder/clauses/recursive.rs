@@ -45,14 +45,7 @@ impl Binder<'_> {
         let plan = LogicalPlan::RecursiveQuery(plan.map_err(error::plan)?);
         let column = |(name, of): (&String, &SqlType)| relation::output_column(name, *of);
         let columns: Vec<ScopeColumn> = names.iter().zip(&types).map(column).collect();
-        Ok(Relation {
-            plan,
-            columns,
-            timestamp: None,
-            ascending: false,
-            base: None,
-            gone: Vec::new(),
-        })
+        Ok(Relation::of(plan, columns))
     }
 
     /// The two sides of a query that is nothing but a UNION, and whether it keeps duplicates.

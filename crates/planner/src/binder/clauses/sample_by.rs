@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, ident};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, ident};
 use hashbrown::HashMap;
 use tidemark_ast::{Fill, Name, Node, NodeId, SampleAlign, SampleBy, Span};
 use tidemark_functions::CastMode;
@@ -21,7 +21,7 @@ use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
 /// The aggregates under a SAMPLE BY, with their types, in order of appearance.
@@ -41,14 +41,13 @@ impl Binder<'_> {
         extras: &[Typed],
     ) -> EngineResult<Stage> {
         let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
-        let source = if source.is_unordered() {
-            let key = SortExpr::new(timestamp.expr(), true, true);
-            let plan = relation::sort(source.plan.clone(), std::iter::once(key))?;
-            Relation { ascending: true, ..source.with_plan(plan) }
-        } else if source.ascending {
-            source
-        } else {
-            return Err(no_timestamp());
+        let source = match source.order {
+            TimeOrder::Ascending => source,
+            TimeOrder::Descending => return Err(no_timestamp()),
+            TimeOrder::Shuffled | TimeOrder::Unknown => {
+                let plan = relation::sort_by_time(source.plan.clone(), timestamp.expr())?;
+                Relation { order: TimeOrder::Ascending, ..source.with_plan(plan) }
+            }
         };
         timestamp.origin.note();
         self.refuse_star(&items)?;
@@ -79,7 +78,7 @@ impl Binder<'_> {
             items: rewritten,
             replaced,
             timestamp: Some(timestamp.expr()),
-            ascending: true,
+            order: TimeOrder::Ascending,
         })
     }
 
@@ -114,15 +113,15 @@ impl Binder<'_> {
                 sampled_plan(&source, &timestamp, spec, &level)
             })?;
         let bucket = replaced.apply(timestamp.expr())?;
-        let key = SortExpr::new(bucket.clone(), true, true);
-        let plan = relation::sort(plan, std::iter::once(key))?;
+        let plan = relation::sort_by_time(plan, bucket.clone())?;
         let mut rewritten = Vec::with_capacity(items.len());
         for item in items {
             let expr = replaced.apply(item.value.expr.clone())?;
             rewritten.push(Item { value: Typed { expr, ..item.value }, ..item });
         }
         let timestamp = Some(bucket);
-        Ok(Stage { source, plan, items: rewritten, replaced, timestamp, ascending: true })
+        let order = TimeOrder::Ascending;
+        Ok(Stage { source, plan, items: rewritten, replaced, timestamp, order })
     }
 
     fn refuse_star(&self, items: &[Item]) -> EngineResult<()> {

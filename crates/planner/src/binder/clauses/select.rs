@@ -1,7 +1,7 @@
 //! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
 //! the list, window functions, ORDER BY, DISTINCT.
 
-use datafusion::logical_expr::{Expr, SortExpr};
+use datafusion::logical_expr::Expr;
 use tidemark_ast::{JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode};
 use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -11,6 +11,7 @@ use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::{predicate, time_range};
 use crate::binder::names;
 use crate::binder::names::NameSet;
+use crate::binder::state::binder::BlockTime;
 use crate::binder::state::conditions::{Conjunct, Where};
 use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
@@ -26,9 +27,26 @@ impl Binder<'_> {
     ) -> EngineResult<Relation> {
         let windows = self.named_windows.len();
         self.named_windows.extend(select.windows.iter().cloned());
+        let of_output = std::mem::take(&mut self.time_is_read);
+        let of_sources = of_output || self.goes_by_time(select);
+        let around = std::mem::replace(&mut self.block_time, BlockTime { of_sources, of_output });
         let output = self.select_block(select, order_by);
+        self.block_time = around;
         self.named_windows.truncate(windows);
         output
+    }
+
+    /// Whether a clause or a join of the block goes by the designated timestamp of its rows.
+    fn goes_by_time(&self, select: &SelectNode) -> bool {
+        let mut pending: Vec<NodeId> = select.from.into_iter().collect();
+        let mut joins = false;
+        while let Some(id) = pending.pop() {
+            if let Some(Node::Join { join, left, right, .. }) = self.tree.get(id) {
+                joins |= join.is_by_time();
+                pending.extend([*left, *right]);
+            }
+        }
+        joins || select.sample_by.is_some()
     }
 
     fn select_block(
@@ -242,10 +260,8 @@ impl Binder<'_> {
         let joins = has_subquery(&test.expr);
         plan = relation::filter(plan, test.expr)?;
         // A sub-query becomes a join, and that shuffles rows.
-        let key = source.timestamp_column().filter(|_| joins && source.ascending);
-        if let Some(column) = key {
-            let key = SortExpr::new(column.expr(), true, true);
-            plan = relation::sort(plan, std::iter::once(key))?;
+        if let Some(column) = source.ascending_time().filter(|_| joins) {
+            plan = relation::sort_by_time(plan, column.expr())?;
         }
         Ok(source.with_plan(plan))
     }

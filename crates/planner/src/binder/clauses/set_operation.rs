@@ -93,14 +93,7 @@ impl Binder<'_> {
             .zip(&types)
             .map(|(name, sql_type)| relation::output_column(name, *sql_type))
             .collect();
-        Ok(Relation {
-            plan,
-            columns,
-            timestamp: None,
-            ascending: false,
-            base: None,
-            gone: Vec::new(),
-        })
+        Ok(Relation::of(plan, columns))
     }
 
     /// The rows with the columns of `kept` as SYMBOL.
@@ -232,14 +225,7 @@ impl Binder<'_> {
                 relation::output_column(&format!("column{}", index + 1), *sql_type)
             })
             .collect();
-        Ok(Relation {
-            plan,
-            columns,
-            timestamp: None,
-            ascending: false,
-            base: None,
-            gone: Vec::new(),
-        })
+        Ok(Relation::of(plan, columns))
     }
 
     /// A cell of a VALUES block as a value.

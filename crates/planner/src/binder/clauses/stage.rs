@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr, Window, ident};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, Window, ident};
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::NodeId;
 use tidemark_operators::WindowNode;
@@ -12,7 +12,7 @@ use tidemark_optimizer::{captured, captured_mut, check_time_windows, check_windo
 use tidemark_types::EngineResult;
 
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Alias, Relation};
+use crate::binder::state::scope::{Alias, Relation, TimeOrder};
 use crate::binder::{Typed, error};
 
 /// One output column.
@@ -36,8 +36,8 @@ pub(crate) struct Stage {
     pub(crate) replaced: Replaced,
     /// The designated timestamp over `plan`.
     pub(crate) timestamp: Option<Expr>,
-    /// Whether rows ascend by it.
-    pub(crate) ascending: bool,
+    /// How rows lie in its time.
+    pub(crate) order: TimeOrder,
 }
 
 /// Expressions computed below, and the columns that hold them.
@@ -95,7 +95,7 @@ impl Stage {
             return Ok(());
         }
         // Functions over rows in time order are computed together, in one pass.
-        let timestamp = self.timestamp.clone().filter(|_| self.ascending);
+        let timestamp = self.ascending_time().cloned();
         check_time_windows(windows.len())?;
         let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
             let name = relation::fresh(&format!("w{number}"), &self.plan);
@@ -132,7 +132,7 @@ impl Stage {
                 values.push(expr.clone());
             }
         }
-        if values.is_empty() || !(ordered || self.ascending) {
+        if values.is_empty() || !(ordered || self.ascending_time().is_some()) {
             return Ok(());
         }
         let columns = self.plan.schema().columns();
@@ -153,11 +153,15 @@ impl Stage {
     /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
     /// found to be superfluous when the plan is made.
     pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
-        if let (Some(timestamp), true) = (&self.timestamp, self.ascending) {
-            let key = SortExpr::new(timestamp.clone(), true, true);
-            self.plan = relation::sort(self.plan.clone(), std::iter::once(key))?;
+        if let Some(time) = self.ascending_time() {
+            self.plan = relation::sort_by_time(self.plan.clone(), time.clone())?;
         }
         Ok(())
+    }
+
+    /// The designated timestamp, of rows that ascend by it.
+    pub(crate) fn ascending_time(&self) -> Option<&Expr> {
+        self.timestamp.as_ref().filter(|_| self.order == TimeOrder::Ascending)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::binder::expressions::{constant, predicate};
 use crate::binder::sources::join::{Condition, combined};
 use crate::binder::sources::time_join::{Terms, finer, in_time_order, only};
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
 /// One WINDOW JOIN of a chain.
@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
             items: rewritten,
             replaced,
             timestamp: Some(time.expr()),
-            ascending: true,
+            order: TimeOrder::Ascending,
         };
         self.finished(stage, &aliases, select, order_by)
     }
@@ -189,7 +189,7 @@ impl<'a> Binder<'a> {
         let units = (left_time.sql_type, unit);
         let range = self.window_range(left, join, units, terms.left)?;
         let (right_plan, right_timestamp) = in_time_order(&right, &right_time, unit)?;
-        let kept = Relation { plan, ascending: true, ..left.clone() };
+        let kept = Relation { plan, order: TimeOrder::Ascending, ..left.clone() };
         let (plan, left_timestamp) = in_time_order(&kept, &left_time, unit)?;
         let mut named = Vec::with_capacity(aggregates.len());
         for (index, aggregate) in aggregates.into_iter().enumerate() {

@@ -5,6 +5,8 @@ use datafusion::logical_expr::{Expr, SortExpr};
 use tidemark_ast::{NullsOrder, OrderItem};
 use tidemark_types::SqlType;
 
+use crate::binder::state::scope::TimeOrder;
+
 /// One key of ORDER BY.
 #[derive(Debug, Clone)]
 pub(crate) struct SortKey {
@@ -17,6 +19,11 @@ pub(crate) struct SortKey {
 }
 
 impl SortKey {
+    /// The order of rows that are sorted by their time with this key.
+    pub(crate) fn time_order(&self) -> TimeOrder {
+        if self.descending { TimeOrder::Descending } else { TimeOrder::Ascending }
+    }
+
     pub(crate) fn new(
         item: &OrderItem,
         expr: Expr,

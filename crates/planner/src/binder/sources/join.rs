@@ -349,14 +349,7 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
 pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
     let gone = left.gone.iter().chain(&right.gone).cloned().collect();
-    Relation {
-        plan: left.plan.clone(),
-        columns,
-        timestamp: None,
-        ascending: false,
-        base: None,
-        gone,
-    }
+    Relation { gone, ..Relation::of(left.plan.clone(), columns) }
 }
 
 pub(crate) fn relational(
@@ -378,7 +371,7 @@ pub(crate) fn relational(
     let width = left.columns.len();
     if matches!(kind, JoinType::Inner | JoinType::Left) {
         // Every row has the left one's time, though the join tells nothing of their order.
-        joined.timestamp = left.timestamp.filter(|_| left.ascending || left.is_unordered());
+        joined.keep_time(&left, left.order.shuffled());
     }
     let join = Join::try_new(
         Arc::new(left.plan),
@@ -393,9 +386,9 @@ pub(crate) fn relational(
     .map_err(error::plan)?;
     let plan = LogicalPlan::Join(join);
     joined.plan = match kind {
-        JoinType::Left => filled_in(plan, &joined.columns, |index| index >= width)?,
-        JoinType::Right => filled_in(plan, &joined.columns, |index| index < width)?,
-        JoinType::Full => filled_in(plan, &joined.columns, |_| true)?,
+        JoinType::Left => filled_in(plan, &joined, |index| index >= width)?,
+        JoinType::Right => filled_in(plan, &joined, |index| index < width)?,
+        JoinType::Full => filled_in(plan, &joined, |_| true)?,
         // Of an inner join ON is WHERE.
         _ if !late.is_empty() => relation::filter(plan, predicate::all(late).expr)?,
         _ => plan,
@@ -501,26 +494,22 @@ fn not_combined(kind: &str, at: Span) -> EngineError {
 /// A row without a match has false and 0 where a type has no null.
 pub(crate) fn filled_in(
     plan: LogicalPlan,
-    columns: &[ScopeColumn],
+    rows: &Relation,
     may_miss: impl Fn(usize) -> bool,
 ) -> EngineResult<LogicalPlan> {
     let lacks =
         |(index, column): (usize, &ScopeColumn)| may_miss(index) && !column.sql_type.is_nullable();
-    if !columns.iter().enumerate().any(lacks) {
+    if !rows.columns.iter().enumerate().any(lacks) {
         return Ok(plan);
     }
-    let exprs = columns
-        .iter()
-        .enumerate()
-        .map(|(index, column)| {
-            if !lacks((index, column)) {
-                return column.expr();
-            }
-            let value = Typed::computed(column.expr(), column.sql_type).never_null();
-            value.expr.alias_qualified(column.column.relation.clone(), &column.column.name)
-        })
-        .collect();
-    relation::project(plan, exprs)
+    let values = rows.columns.iter().enumerate().map(|(index, column)| {
+        if !lacks((index, column)) {
+            return column.expr();
+        }
+        let value = Typed::computed(column.expr(), column.sql_type).never_null();
+        value.expr.alias_qualified(column.column.relation.clone(), &column.column.name)
+    });
+    relation::project(plan, values.chain(rows.unselected()).collect())
 }
 
 /// Which side's columns an expression reads.

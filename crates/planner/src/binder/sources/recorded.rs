@@ -12,7 +12,7 @@ use tidemark_storage::{TableId, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
 use crate::binder::state::relation;
-use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn};
+use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -91,7 +91,9 @@ fn as_recorded(
     }
     let timestamp = rows.timestamp;
     rows.timestamp = kept.iter().position(|(index, _)| Some(*index) == timestamp);
-    rows.ascending &= rows.timestamp.is_some();
+    if rows.timestamp.is_none() {
+        rows.order = TimeOrder::Unknown;
+    }
     rows.columns = kept.into_iter().map(|(_, column)| column).collect();
     rows
 }

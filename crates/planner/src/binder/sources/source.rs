@@ -7,7 +7,7 @@ use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::sources::recorded::unbound;
 use crate::binder::state::relation;
-use crate::binder::state::scope::Relation;
+use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -67,7 +67,7 @@ impl Binder<'_> {
         query: NodeId,
         alias: Option<&Name>,
     ) -> EngineResult<Relation> {
-        let relation = self.query(query)?;
+        let relation = self.source_query(query)?;
         let reference = self.relation_name();
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
     }
@@ -157,6 +157,7 @@ fn redesignated(mut relation: Relation, column: Option<&Name>) -> EngineResult<R
         relation.base = None;
     }
     relation.timestamp = Some(found);
-    relation.ascending = true;
+    relation.unselected_time = None;
+    relation.order = TimeOrder::Ascending;
     Ok(relation)
 }

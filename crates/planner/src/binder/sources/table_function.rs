@@ -16,7 +16,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::binder::expressions::constant;
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn};
+use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error, names};
 
 /// Most rows that a generator makes while binding.
@@ -84,11 +84,7 @@ impl Binder<'_> {
         };
         let reference = self.relation_name();
         let qualifier = alias.map_or(call.name.text.as_str(), |alias| alias.text.as_str());
-        let (timestamp, ascending) = (rows.timestamp, rows.ascending);
-        let mut relation = rows.aliased(Some(qualifier), &reference)?;
-        relation.timestamp = timestamp;
-        relation.ascending = ascending;
-        Ok(relation)
+        rows.aliased(Some(qualifier), &reference)
     }
 
     /// `FROM current_schema()`: one row, whose column has the function's name.
@@ -291,7 +287,8 @@ impl Binder<'_> {
             }
         };
         rows.timestamp = Some(0);
-        rows.ascending = !period.is_negative();
+        let backwards = period.is_negative();
+        rows.order = if backwards { TimeOrder::Descending } else { TimeOrder::Ascending };
         Ok(rows)
     }
 
@@ -376,7 +373,10 @@ impl Binder<'_> {
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
         let mut rows = self.provider_rows(table.provider, &columns)?;
-        rows.timestamp = table.timestamp;
+        if let Some((column, ascends)) = table.time {
+            rows.timestamp = Some(column);
+            rows.order = if ascends { TimeOrder::Ascending } else { TimeOrder::Unknown };
+        }
         Ok(rows)
     }
 }
@@ -393,20 +393,14 @@ fn endless(at: tidemark_ast::Span) -> EngineError {
 fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Relation> {
     let plan = relation::project(numbers.plan, vec![value.alias(SERIES)])?;
     let columns = vec![relation::output_column(SERIES, sql_type)];
-    Ok(Relation { plan, columns, timestamp: None, ascending: false, base: None, gone: Vec::new() })
+    Ok(Relation::of(plan, columns))
 }
 
 /// A series under the name its function gives it.
 fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
     let exprs = vec![rows.columns[0].expr().alias(name)];
-    Ok(Relation {
-        plan: relation::project(rows.plan, exprs)?,
-        columns: vec![relation::output_column(name, SqlType::Long)],
-        timestamp: None,
-        ascending: false,
-        base: None,
-        gone: Vec::new(),
-    })
+    let plan = relation::project(rows.plan, exprs)?;
+    Ok(Relation::of(plan, vec![relation::output_column(name, SqlType::Long)]))
 }
 
 /// The step of a series of timestamps.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, SortExpr};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
 use tidemark_ast::{AsofTolerance, BinaryOperator, JoinOn, LogicalOperator, Node, Span};
 use tidemark_functions::in_nanoseconds;
 use tidemark_operators::{AsofJoinNode, AsofKind, SpliceJoinNode, StepUnit};
@@ -11,7 +11,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::binder::expressions::predicate;
 use crate::binder::sources::join::{Condition, Side, combined, filled_in, side};
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, ScopeColumn};
+use crate::binder::state::scope::{Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
 
 /// The unit in which two timestamps are compared: in the coarser one a row could meet one that is
@@ -76,9 +76,8 @@ impl Binder<'_> {
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         let width = left.columns.len();
         let mut joined = combined(left, right);
-        joined.plan = filled_in(plan, &joined.columns, |index| index >= width)?;
-        joined.timestamp = left.timestamp;
-        joined.ascending = true;
+        joined.keep_time(left, TimeOrder::Ascending);
+        joined.plan = filled_in(plan, &joined, |index| index >= width)?;
         Ok(joined)
     }
 
@@ -188,7 +187,7 @@ impl Binder<'_> {
                 .map_err(error::plan)?;
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         let mut joined = combined(left, right);
-        joined.plan = filled_in(plan, &joined.columns, |_| true)?;
+        joined.plan = filled_in(plan, &joined, |_| true)?;
         Ok(joined)
     }
 }
@@ -200,9 +199,8 @@ pub(crate) fn in_time_order(
     unit: SqlType,
 ) -> EngineResult<(LogicalPlan, Expr)> {
     let mut plan = side.plan.clone();
-    if !side.ascending {
-        let key = SortExpr::new(time.expr(), true, true);
-        plan = relation::sort(plan, std::iter::once(key))?;
+    if side.order != TimeOrder::Ascending {
+        plan = relation::sort_by_time(plan, time.expr())?;
     }
     let finer = unit == SqlType::TimestampNs && time.sql_type != SqlType::TimestampNs;
     Ok((plan, if finer { in_nanoseconds(time.expr()) } else { time.expr() }))

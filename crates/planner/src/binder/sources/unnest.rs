@@ -105,7 +105,7 @@ impl Binder<'_> {
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         let qualifier = alias.as_ref().map_or("unnest", |alias| alias.text.as_str());
         let at = call.name.span;
-        let mut joined = left.clone();
+        let mut joined = Relation { order: left.order.shuffled(), base: None, ..left.clone() };
         let mut exprs: Vec<Expr> = left.columns.iter().map(ScopeColumn::expr).collect();
         for (index, element) in elements.into_iter().enumerate() {
             let column = Column::new_unqualified(format!("{prefix}{}", first + index));
@@ -126,8 +126,9 @@ impl Binder<'_> {
                 origin: Origin::NONE,
             });
         }
+        exprs.extend(left.unselected());
         joined.plan = relation::project(plan, exprs)?;
-        Ok(Relation { timestamp: None, ascending: false, base: None, ..joined })
+        Ok(joined)
     }
 
     fn array_elements(

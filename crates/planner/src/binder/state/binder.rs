@@ -37,6 +37,15 @@ pub(crate) trait Queries {
     fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
 }
 
+/// Who goes by the time of the rows of a SELECT block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BlockTime {
+    /// The block itself: its sources keep their designated timestamps, selected or not.
+    pub(crate) of_sources: bool,
+    /// The block around it: its list keeps the designated timestamp, selected or not.
+    pub(crate) of_output: bool,
+}
+
 /// One statement's binding in progress.
 pub(crate) struct Binder<'a> {
     pub(crate) tree: &'a Tree,
@@ -72,6 +81,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) view_sources: Option<ViewSources>,
     /// What the statement asks for and has no effect here.
     pub(crate) notices: Vec<&'static str>,
+    /// Who goes by the time of the block that is being bound.
+    pub(crate) block_time: BlockTime,
+    /// Whether the block around it goes by the time of the query that is bound next.
+    pub(crate) time_is_read: bool,
     /// What the select list that is being bound takes apart.
     pub(crate) list_rows: Option<ListRows>,
     /// Relations named so far; plans refer to each by a name of its own.
@@ -113,6 +126,8 @@ impl<'a> Binder<'a> {
             view_places: Vec::new(),
             view_sources: None,
             notices: Vec::new(),
+            block_time: BlockTime::default(),
+            time_is_read: false,
             list_rows: None,
             relations: 0,
             sources: 0,
@@ -129,6 +144,12 @@ impl<'a> Binder<'a> {
     /// The common table expression with this name, and those it can see itself.
     pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         self.queries.common_table(self, name)
+    }
+
+    /// Binds a query whose rows are a source of the block that is being bound.
+    pub(crate) fn source_query(&mut self, id: NodeId) -> EngineResult<Relation> {
+        self.time_is_read = self.block_time.of_sources;
+        self.query(id)
     }
 
     /// A name no other relation of this statement has.

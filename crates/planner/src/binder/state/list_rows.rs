@@ -55,6 +55,7 @@ impl ListRows {
         let mut exprs: Vec<Expr> = source.columns.iter().map(ScopeColumn::expr).collect();
         exprs.extend((0..count).map(|index| Expr::Column(Column::new_unqualified(element(index)))));
         exprs.push(Expr::Column(Column::new_unqualified(element(count))).alias(number));
+        exprs.extend(source.unselected());
         let node = UnnestNode::try_new(
             source.plan.clone(),
             self.arguments,
@@ -64,6 +65,6 @@ impl ListRows {
         );
         let node = Extension { node: Arc::new(node.map_err(error::plan)?) };
         let plan = relation::project(LogicalPlan::Extension(node), exprs)?;
-        Ok(Relation { plan, timestamp: None, ascending: false, base: None, ..source })
+        Ok(Relation { order: source.order.shuffled(), ..source.with_plan(plan) })
     }
 }

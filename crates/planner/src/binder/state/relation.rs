@@ -17,7 +17,7 @@ use tidemark_types::{EngineError, EngineResult, SqlType};
 
 use crate::binder::error;
 use crate::binder::state::accesses::{Accesses, Origin};
-use crate::binder::state::scope::{BaseScan, Relation, ScopeColumn};
+use crate::binder::state::scope::{BaseScan, Relation, ScopeColumn, TimeOrder};
 
 /// The expressions of each row.
 pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {
@@ -43,6 +43,11 @@ pub(crate) fn sort(
     Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(plan), fetch: None }))
 }
 
+/// Rows in the order of their time.
+pub(crate) fn sort_by_time(plan: LogicalPlan, time: Expr) -> EngineResult<LogicalPlan> {
+    sort(plan, std::iter::once(SortExpr::new(time, true, true)))
+}
+
 /// Rows without their duplicates.
 pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
@@ -63,14 +68,7 @@ pub(crate) fn one_row() -> Relation {
         produce_one_row: true,
         schema: Arc::new(DFSchema::empty()),
     });
-    Relation {
-        plan,
-        columns: Vec::new(),
-        timestamp: None,
-        ascending: false,
-        base: None,
-        gone: Vec::new(),
-    }
+    Relation::of(plan, Vec::new())
 }
 
 /// A scan of a table.
@@ -134,35 +132,67 @@ fn of_base(base: BaseScan, qualifier: &str, accesses: &Accesses) -> EngineResult
             origin: Origin::column(&table, &column.name, accesses),
         })
         .collect();
+    let ordered = schema.timestamp.map(|_| TimeOrder::Ascending);
     Ok(Relation {
-        plan: scan(&base)?,
-        columns,
         timestamp: schema.timestamp,
-        ascending: schema.timestamp.is_some(),
-        base: Some(base),
-        gone: Vec::new(),
+        order: ordered.unwrap_or_default(),
+        base: Some(base.clone()),
+        ..Relation::of(scan(&base)?, columns)
     })
 }
 
 impl Relation {
+    /// Rows without a designated timestamp.
+    pub(crate) fn of(plan: LogicalPlan, columns: Vec<ScopeColumn>) -> Self {
+        Self {
+            plan,
+            columns,
+            timestamp: None,
+            unselected_time: None,
+            order: TimeOrder::Unknown,
+            base: None,
+            gone: Vec::new(),
+        }
+    }
+
+    /// Takes over the designated timestamp of `left`, whose columns are the first of these.
+    pub(crate) fn keep_time(&mut self, left: &Self, order: TimeOrder) {
+        self.timestamp = left.timestamp;
+        self.unselected_time.clone_from(&left.unselected_time);
+        self.order = order;
+    }
+
+    /// The time that no name finds, as an expression of a projection that keeps it.
+    pub(crate) fn unselected(&self) -> Option<Expr> {
+        self.unselected_time.as_ref().map(ScopeColumn::expr)
+    }
+
+    /// The rows as a client or a LIMIT reads them: what a join shuffled is by time again.
+    pub(crate) fn restored(self) -> EngineResult<Self> {
+        match self.timestamp_column().map(ScopeColumn::expr) {
+            Some(time) if self.order == TimeOrder::Shuffled => {
+                let plan = sort_by_time(self.plan.clone(), time)?;
+                Ok(Self { order: TimeOrder::Ascending, ..self.with_plan(plan) })
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// The relation as a source with an alias: columns are found by the alias from now on.
     pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
         let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
         let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);
-        let columns = self
-            .columns
-            .into_iter()
-            .map(|column| ScopeColumn {
-                qualifier: qualifier.clone(),
-                column: Column::new(Some(reference), column.column.name),
-                name: column.name,
-                sql_type: column.sql_type,
-                origin: Origin::NONE,
-            })
-            .collect();
+        let aliased = |column: ScopeColumn| ScopeColumn {
+            qualifier: qualifier.clone(),
+            column: Column::new(Some(reference), column.column.name),
+            name: column.name,
+            sql_type: column.sql_type,
+            origin: Origin::NONE,
+        };
         Ok(Self {
             plan: LogicalPlan::SubqueryAlias(plan),
-            columns,
+            columns: self.columns.into_iter().map(aliased).collect(),
+            unselected_time: self.unselected_time.map(aliased),
             base: None,
             gone: Vec::new(),
             ..self
@@ -186,6 +216,7 @@ impl Relation {
             }
             exprs.push(column.expr().alias(&column.name));
         }
+        exprs.extend(self.unselected());
         self.plan = project(self.plan, exprs)?;
         for column in &mut self.columns {
             column.column = Column::new_unqualified(&column.name);

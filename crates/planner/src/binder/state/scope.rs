@@ -50,6 +50,31 @@ pub(crate) struct BaseScan {
     pub(crate) row_ids: bool,
 }
 
+/// How rows lie in the time of their designated timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum TimeOrder {
+    /// No row is before the one in front of it.
+    Ascending,
+    /// ORDER BY … DESC.
+    Descending,
+    /// They ascended before a join: a query that hands them on sorts them, which costs nothing where
+    /// the join was planned so that it keeps the order.
+    Shuffled,
+    /// Nothing tells.
+    #[default]
+    Unknown,
+}
+
+impl TimeOrder {
+    /// The order behind a join.
+    pub(crate) fn shuffled(self) -> Self {
+        match self {
+            Self::Ascending | Self::Shuffled => Self::Shuffled,
+            Self::Descending | Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// Rows with named, typed columns: a source in FROM, or what a clause made of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Relation {
@@ -57,8 +82,11 @@ pub(crate) struct Relation {
     pub(crate) columns: Vec<ScopeColumn>,
     /// Index of the designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// Whether rows are known to ascend by the designated timestamp.
-    pub(crate) ascending: bool,
+    /// The designated timestamp of a sub-query whose list leaves it out: no name finds it, and
+    /// clauses that go by time read it.
+    pub(crate) unselected_time: Option<ScopeColumn>,
+    /// How the rows lie in the time of either.
+    pub(crate) order: TimeOrder,
     pub(crate) base: Option<BaseScan>,
     /// Columns that a view found here when it was made and that are gone: their names must not
     /// come to mean anything else.
@@ -77,27 +105,20 @@ pub(crate) struct GoneColumn {
 impl Relation {
     /// The designated timestamp's column.
     pub(crate) fn timestamp_column(&self) -> Option<&ScopeColumn> {
-        self.columns.get(self.timestamp?)
+        match self.timestamp {
+            Some(index) => self.columns.get(index),
+            None => self.unselected_time.as_ref(),
+        }
+    }
+
+    /// The designated timestamp's column, of rows that ascend by it.
+    pub(crate) fn ascending_time(&self) -> Option<&ScopeColumn> {
+        self.timestamp_column().filter(|_| self.order == TimeOrder::Ascending)
     }
 
     /// The types of its columns.
     pub(crate) fn types(&self) -> Vec<SqlType> {
         self.columns.iter().map(|column| column.sql_type).collect()
-    }
-
-    /// Whether the rows come from a join, which has them in no order; others that do not ascend
-    /// were sorted otherwise.
-    pub(crate) fn is_unordered(&self) -> bool {
-        let mut plan = &self.plan;
-        loop {
-            plan = match plan {
-                LogicalPlan::Join(_) => return !self.ascending,
-                LogicalPlan::Projection(node) => node.input.as_ref(),
-                LogicalPlan::Filter(node) => node.input.as_ref(),
-                LogicalPlan::SubqueryAlias(node) => node.input.as_ref(),
-                _ => return false,
-            };
-        }
     }
 
     /// The index of the column that a dotted path names. Whatever finds a column by its name reads

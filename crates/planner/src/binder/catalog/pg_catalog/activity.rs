@@ -45,14 +45,7 @@ impl Binder<'_> {
             columns.push(relation::output_column(name, sql_type));
         }
         let plan = relation::project(rows.plan, exprs)?;
-        Ok(Some(Relation {
-            plan,
-            columns,
-            timestamp: None,
-            ascending: false,
-            base: None,
-            gone: Vec::new(),
-        }))
+        Ok(Some(Relation::of(plan, columns)))
     }
 }
 

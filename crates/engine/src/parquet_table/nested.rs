@@ -1,0 +1,98 @@
+//! Columns that have no type of their own here, as texts: structs, maps and lists of other than
+//! numbers as JSON, intervals as words.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef};
+use arrow::json::EncoderOptions;
+use arrow::json::writer::make_encoder;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
+
+/// Levels of structs, maps and lists within each other that are read.
+const MOST_LEVELS: usize = 64;
+/// Bytes of the JSON of a number, a time or a null, with the comma behind it: about the most.
+const SCALAR_BYTES: usize = 32;
+
+/// Each cell as JSON; null stays null.
+pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
+    let Some(written) = with_text_keys(array.data_type(), MOST_LEVELS) else {
+        let message = format!("it is nested in more than {MOST_LEVELS} levels");
+        return Err(EngineError::new(ErrorCode::NotSupported, message));
+    };
+    let array = if written == *array.data_type() {
+        Arc::clone(array)
+    } else {
+        cast(array, &written).map_err(unreadable)?
+    };
+    account::room(json_bytes(&array))?;
+    let field: FieldRef = Arc::new(ArrowField::new("", written, true));
+    let options = EncoderOptions::default().with_explicit_nulls(true);
+    let mut encoder = make_encoder(&field, &array, &options).map_err(unreadable)?;
+    let mut texts = StringViewBuilder::with_capacity(array.len());
+    let mut text = Vec::new();
+    for row in 0..array.len() {
+        if encoder.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        text.clear();
+        encoder.encode(row, &mut text);
+        texts.append_value(std::str::from_utf8(&text).map_err(unreadable)?);
+    }
+    Ok(Arc::new(texts.finish()))
+}
+
+/// The type with keys of maps as texts, which JSON wants; `None` for one of too many levels.
+fn with_text_keys(data_type: &DataType, levels: usize) -> Option<DataType> {
+    let levels = levels.checked_sub(1)?;
+    let inner = |field: &FieldRef| {
+        let inside = with_text_keys(field.data_type(), levels)?;
+        Some(Arc::new(field.as_ref().clone().with_data_type(inside)))
+    };
+    Some(match data_type {
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(inner).collect::<Option<Vec<_>>>()?.into())
+        }
+        DataType::List(item) => DataType::List(inner(item)?),
+        DataType::LargeList(item) => DataType::LargeList(inner(item)?),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item)?, *size),
+        DataType::Map(entries, sorted) => {
+            let DataType::Struct(parts) = entries.data_type() else {
+                return Some(data_type.clone());
+            };
+            let [key, value] = parts.as_ref() else { return Some(data_type.clone()) };
+            let key = Arc::new(key.as_ref().clone().with_data_type(DataType::Utf8));
+            let parts = DataType::Struct(vec![key, inner(value)?].into());
+            DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(parts)), *sorted)
+        }
+        other => other.clone(),
+    })
+}
+
+/// Bytes that the JSON of all cells takes, about.
+fn json_bytes(array: &dyn Array) -> usize {
+    let rows = array.len();
+    match array.data_type() {
+        DataType::Struct(fields) => {
+            let parts = array.as_struct().columns().iter().zip(fields);
+            parts.map(|(part, field)| json_bytes(part) + rows * (field.name().len() + 4)).sum()
+        }
+        DataType::List(_) => rows * 4 + json_bytes(array.as_list::<i32>().values()),
+        DataType::LargeList(_) => rows * 4 + json_bytes(array.as_list::<i64>().values()),
+        DataType::FixedSizeList(..) => rows * 4 + json_bytes(array.as_fixed_size_list().values()),
+        DataType::Map(..) => rows * 4 + json_bytes(array.as_map().entries()),
+        // Cells of a dictionary may be one long text each.
+        DataType::Dictionary(..) => match cast(&array.slice(0, rows), &DataType::Utf8View) {
+            Ok(texts) => rows * 4 + 2 * texts.as_string_view().lengths().sum::<u32>() as usize,
+            Err(_) => rows * SCALAR_BYTES,
+        },
+        // A text may have escapes, bytes are two digits each.
+        _ => rows * SCALAR_BYTES + 2 * array.get_buffer_memory_size(),
+    }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, error.to_string())
+}

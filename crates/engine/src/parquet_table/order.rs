@@ -1,0 +1,39 @@
+//! Whether the rows of Parquet files lie in the order of a time.
+
+use std::sync::Arc;
+
+use tidemark_types::Field;
+
+use super::file::ParquetFile;
+use super::prune::Value;
+
+/// The column that the rows are a series of, and whether they ascend by it: the one that every
+/// file says it is sorted by, where each row group begins no earlier than the one before it ends;
+/// else the only timestamp there is.
+pub(super) fn time_of(files: &[Arc<ParquetFile>], columns: &[Field]) -> Option<(usize, bool)> {
+    let is_time = |at: &usize| columns[*at].sql_type.is_timestamp();
+    let mut times = (0..columns.len()).filter(is_time);
+    let sorted = times.clone().find(|at| is_sorted(files, &columns[*at].name));
+    let only = times.next().filter(|_| times.next().is_none());
+    sorted.map(|at| (at, true)).or(only.map(|at| (at, false)))
+}
+
+fn is_sorted(files: &[Arc<ParquetFile>], column: &str) -> bool {
+    let mut before: Option<Value> = None;
+    for file in files {
+        let Some(at) = file.column(column).filter(|at| file.is_sorted_by(*at)) else {
+            return false;
+        };
+        for group in 0..file.metadata.metadata().num_row_groups() {
+            if file.metadata.metadata().row_group(group).num_rows() == 0 {
+                continue;
+            }
+            let Some(bounds) = file.bounds(group, at) else { return false };
+            if before.as_ref().is_some_and(|before| !before.is_at_most(&bounds.low)) {
+                return false;
+            }
+            before = Some(bounds.high);
+        }
+    }
+    !files.is_empty()
+}

@@ -1,0 +1,93 @@
+/** What a client may set for the statements to come: by SET, or in `options` as it connects. */
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+interface Values {
+  /** Sent in place of the server's own limit; undefined: that one. */
+  readonly timeoutMs: number | undefined;
+  /** Whether the texts of TIMESTAMP_NS have nine digits of a second: most drivers fail at more
+   * than six. */
+  readonly nanoseconds: boolean;
+}
+
+/** `-c name=value` and `--name=value` in the options of a client that connects. */
+const OPTION = /(?:^|\s)(?:-c\s*|--)(\w+)=(\S+)/g;
+
+const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false };
+
+interface Setting {
+  readonly key: keyof Values;
+  readonly read: (value: string) => Values[keyof Values];
+}
+
+/** The settings that have an effect, by their names; clients set many more. */
+const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
+  ['statement_timeout', { key: 'timeoutMs', read: timeout }],
+  ['timestamp_precision', { key: 'nanoseconds', read: isNanoseconds }],
+]);
+
+export class SessionSettings {
+  private readonly first: Values = DEFAULTS;
+  private values: Values = DEFAULTS;
+
+  /** `options` as the client sent them: `-c statement_timeout=50 -c timestamp_precision=ns`. */
+  constructor(options = '') {
+    for (const [, name = '', value = ''] of options.matchAll(OPTION)) {
+      this.set(name, value);
+    }
+    this.first = this.values;
+  }
+
+  get timeoutMs(): number | undefined {
+    return this.values.timeoutMs;
+  }
+
+  get nanoseconds(): boolean {
+    return this.values.nanoseconds;
+  }
+
+  set(name: string, value: string): void {
+    const setting = SETTINGS.get(name);
+    if (value.toUpperCase() === 'DEFAULT') {
+      this.reset(name);
+    } else if (setting !== undefined) {
+      this.values = { ...this.values, [setting.key]: setting.read(value) };
+    }
+  }
+
+  /** As the session began; all settings without a name. */
+  reset(name?: string): void {
+    if (name === undefined) {
+      this.values = this.first;
+      return;
+    }
+    const key = SETTINGS.get(name)?.key;
+    if (key !== undefined) {
+      this.values = { ...this.values, [key]: this.first[key] };
+    }
+  }
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
+
+/** Milliseconds of a `statement_timeout`, with or without a unit. */
+function timeout(value: string): number | undefined {
+  const match = /^(\d{1,9})\s*(ms|s|min|h)?$/.exec(value.trim());
+  if (match === null) {
+    throw invalid('statement_timeout', value);
+  }
+  const milliseconds = Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
+  // Zero switches it off for PostgreSQL; here the server's own limit stays.
+  return milliseconds === 0 ? undefined : milliseconds;
+}
+
+function isNanoseconds(value: string): boolean {
+  if (value !== 'us' && value !== 'ns') {
+    throw invalid('timestamp_precision', value, 'it is us or ns');
+  }
+  return value === 'ns';
+}
+
+function invalid(name: string, value: string, hint?: string): ProtocolError {
+  const message = `invalid value for parameter "${name}": "${value}"`;
+  return new ProtocolError('22023', hint === undefined ? message : `${message}: ${hint}`);
+}
