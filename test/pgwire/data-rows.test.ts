@@ -86,6 +86,13 @@ const VALUES: readonly Value[] = [
     // One dimension, nulls, DOUBLE, two elements from 1: 1.5 and NULL.
     binary: '00000001 00000001 000002bd 00000002 00000001 00000008 3ff8000000000000 ffffffff',
   },
+  {
+    sql: "interval '1 mon -3 days 4 h'",
+    oid: 1186,
+    size: 16,
+    text: '1 mon -3 days +04:00:00',
+    binary: '000000035a4e9000 fffffffd 00000001',
+  },
   { sql: 'cast(null AS INT)', oid: 23, size: 4, text: 'NULL' },
 ];
 

@@ -133,6 +133,52 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
   ],
   ['(select mode() within group (order by x % 3) from generate_series(1, 5) t(x))', '1'],
   ['(select every(x > 1) from generate_series(1, 5) t(x))', 'false'],
+  ["interval '1 hour'", '01:00:00'],
+  ["interval '1 day 02:03:04.5'", '1 day 02:03:04.5'],
+  ["interval '14 months'", '1 year 2 mons'],
+  ["interval '-14 months'", '-1 years -2 mons'],
+  ["interval '1 day -2 hours'", '1 day -02:00:00'],
+  ["interval '-1 day 2 hours'", '-1 days +02:00:00'],
+  ["interval '0 s'", '00:00:00'],
+  ["interval '1.5 months'", '1 mon 15 days'],
+  ["interval '3 h ago'", '-03:00:00'],
+  ["interval '100 hours'", '100:00:00'],
+  ["interval '1 week'", '7 days'],
+  ["interval '1' day", '1 day'],
+  ["'2 days'::interval + interval '90 min'", '2 days 01:30:00'],
+  ["interval '1 month' * 2.5", '2 mons 15 days'],
+  ["2 * interval '90 min'", '03:00:00'],
+  ["interval '1 day' / 2", '12:00:00'],
+  ["- interval '3 days 2 hours'", '-3 days -02:00:00'],
+  ["interval '1 day' - interval '1 hour'", '1 day -01:00:00'],
+  ["interval '1 day' = interval '24 hours'", 'true'],
+  ["interval '1 month' < interval '31 days'", 'true'],
+  ["interval '2 h' between interval '1 h' and interval '3 h'", 'true'],
+  ["extract(epoch from interval '1 day 1.5 s')", '86401.5'],
+  ["extract(epoch from interval '1 year 1 month')", '34149600'],
+  ["date_part('hour', interval '30 hours')", '30'],
+  ["date_part('minute', interval '-90 min')", '-30'],
+  ["date_part('month', interval '-14 months')", '-2'],
+  ["date_part('day', interval '1 month 3 days')", '3'],
+  ["justify_hours(interval '30 hours')", '1 day 06:00:00'],
+  ["justify_days(interval '65 days')", '2 mons 5 days'],
+  ["justify_interval(interval '1 month 27 days 30 hours')", '1 mon 28 days 06:00:00'],
+  ['make_interval(1, 2, 3, 4, 5, 6, 7.5)', '1 year 2 mons 25 days 05:06:07.5'],
+  ["age(timestamp '2026-03-01', timestamp '2025-01-31')", '1 year 1 mon 1 day'],
+  ["age(timestamp '2025-01-31', timestamp '2026-03-01')", '-1 years -1 mons -1 days'],
+  ["age(timestamp '2026-03-31 01:00', timestamp '2026-02-28 02:00')", '1 mon 2 days 23:00:00'],
+  ["age(timestamp '2024-02-29', timestamp '2023-02-28')", '1 year 1 day'],
+  ["pg_typeof(interval '1 day')", 'interval'],
+  ["(select max(x * interval '1 hour') from generate_series(1, 5) t(x))", '05:00:00'],
+  ["(select max(i) from (values (interval '1 day'), (interval '30 hours')) t(i))", '30:00:00'],
+  [
+    "(select min(i) from (values (interval '1 month'), (interval '31 days'), (interval '29 days 23:00')) t(i))",
+    '29 days 23:00:00',
+  ],
+  ["(interval '1 day')::text", '1 day'],
+  ["coalesce(null, interval '1 day')", '1 day'],
+  ["case when true then interval '1 day' else null end", '1 day'],
+  ["interval '1 day' is null", 'false'],
   ['(select count(*) from (select x % 2 from generate_series(1, 9) t(x) group by (x, 1)) q)', '9'],
 ];
 
@@ -161,6 +207,59 @@ test('expressions have the values that PostgreSQL gives them', async (t) => {
     const answer = error ?? shown(rows[0]?.[0]);
     const isNumber = value !== '' && Number.isFinite(Number(value));
     t.is(isNumber ? Number(answer) : answer, isNumber ? Number(value) : expected, expression);
+  }
+});
+
+test('a length of time is a value of its own', async (t) => {
+  const hours = `(select x, (x * 7 % 5) * interval '1 hour' i from long_sequence(10))`;
+  for (const [query, expected] of [
+    [
+      `select i, x from ${hours} order by i desc, x limit 2`,
+      [
+        ['04:00:00', 2],
+        ['04:00:00', 7],
+      ],
+    ],
+    [
+      `select i, count() from ${hours} group by i order by i limit 2`,
+      [
+        ['00:00:00', 2],
+        ['01:00:00', 2],
+      ],
+    ],
+    [`select distinct i from ${hours} order by 1 limit 1`, [['00:00:00']]],
+    [`select count() from ${hours} where i in ('1 hour', '120 min')`, [[4]]],
+    [`select count() from ${hours} a join ${hours} b on a.i = b.i`, [[20]]],
+    [
+      `select min(i), max(i), first(i), count(i) from ${hours}`,
+      [['00:00:00', '04:00:00', '02:00:00', 10]],
+    ],
+    [
+      `select i from (values (interval '1 day'), (interval '30 hours'), (interval '1 hour')) t(i) order by i`,
+      [['01:00:00'], ['1 day'], ['30:00:00']],
+    ],
+    [`select interval '1 day' union all select interval '2 hours'`, [['1 day'], ['02:00:00']]],
+    [
+      `select generate_series from generate_series('2026-01-01'::timestamp, '2026-01-02'::timestamp, '12 hours') limit 2`,
+      [['2026-01-01T00:00:00.000000Z'], ['2026-01-01T12:00:00.000000Z']],
+    ],
+  ] as const) {
+    t.deepEqual((await ask(server, query)).rows, expected as unknown as unknown[][], query);
+  }
+  for (const [query, message] of [
+    [`select interval '1 day' + 1`, /no matching operator .\+. .* PERIOD \+ INT/],
+    [`select 'x'::interval`, /^invalid interval: 'x', expected/],
+    [`select extract(dow from interval '1 day')`, /^a length of time has no dow$/],
+    [`select interval '999999999 days' + interval '2000000000 days'`, /^interval out of range$/],
+    [`select interval '1 month' * 1e300`, /^interval out of range$/],
+    [`create table lengths as (select interval '1 day' i)`, /PERIOD are not supported$/],
+    [
+      `select * from generate_series(now(), now() + interval '1 day', interval '1 month 1 day')`,
+      /^invalid period/,
+    ],
+    [`select max(interval '1 day') over () from long_sequence(1)`, /no matching function .max./],
+  ] as const) {
+    t.regex((await ask(server, query)).error ?? '', message, query);
   }
 });
 

@@ -37,6 +37,7 @@ pub use array::array_select::{Selector, resolve_index};
 pub use array::arrays::resolve_array;
 pub use cast::{CastMode, cast, cast_value, from_texts};
 pub use datetime::in_nanoseconds;
+pub use datetime::periods::period_order;
 pub use json::read::resolve_json;
 pub use listing::{FunctionDoc, FunctionKind};
 pub use meta::{number_of, pages_text, row_bytes};

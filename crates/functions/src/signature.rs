@@ -243,7 +243,9 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         (T::Date | T::Timestamp | T::TimestampNs, T::Double) => Some(9),
         (integer, T::Date | T::Timestamp | T::TimestampNs) if integer.is_integer() => Some(8),
         (text, T::Timestamp) if text.is_text() => Some(10),
-        (text, T::Date | T::TimestampNs | T::Uuid | T::Ipv4) if text.is_text() => Some(11),
+        (text, T::Date | T::TimestampNs | T::Uuid | T::Ipv4 | T::Period) if text.is_text() => {
+            Some(11)
+        }
         (text, T::Double) if text.is_text() => Some(20),
         (text, T::Long | T::Int | T::Short | T::Byte | T::Float) if text.is_text() => Some(21),
         (T::Char, T::Byte | T::Short | T::Int | T::Long | T::Double) => Some(20),

@@ -150,7 +150,7 @@ impl ColumnBuilder {
             SqlType::DoubleArray(dimensions) => {
                 Self::Array { dimensions, cells: DoubleArrayBuilder::new(dimensions) }
             }
-            SqlType::Binary | SqlType::Interval | SqlType::Null => {
+            SqlType::Binary | SqlType::Interval | SqlType::Period | SqlType::Null => {
                 let (column, name) = (&field.name, sql_type.name());
                 let message = format!("column '{column}': no adapter for type [name={name}]");
                 return Err(EngineError::new(ErrorCode::NotSupported, message)

@@ -11,8 +11,6 @@ pub enum ParameterType {
     Array(&'static str),
     /// A number with any places before and after its point: NUMERIC without a precision.
     Number,
-    /// A length of time of `PostgreSQL`, as its text.
-    Interval,
 }
 
 /// Arrays of `PostgreSQL` that a parameter may be.
@@ -34,10 +32,8 @@ impl ParameterType {
     /// The type that a client declared.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "DECIMAL" => return Some(Self::Number),
-            "INTERVAL" => return Some(Self::Interval),
-            _ => {}
+        if name == "DECIMAL" {
+            return Some(Self::Number);
         }
         match ARRAYS.iter().find(|array| **array == name) {
             Some(array) => Some(Self::Array(array)),
@@ -52,7 +48,6 @@ impl ParameterType {
             Self::Value(sql_type) => sql_type.name(),
             Self::Array(name) => name.to_owned(),
             Self::Number => "DECIMAL".to_owned(),
-            Self::Interval => "INTERVAL".to_owned(),
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod interval;
 pub mod number_text;
 mod parameter;
 mod partition;
+pub mod period;
 mod sql_type;
 pub mod timestamp;
 pub mod timestamp_pattern;

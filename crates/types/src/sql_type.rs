@@ -1,6 +1,6 @@
 //! SQL types and their Arrow twins.
 
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 /// A type of the dialect.
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// | `Decimal(p, s)` | `Decimal32/64/128/256` by precision | 4 8 16 32 |
 /// | `DoubleArray(n)` | `Struct(shape, values)`, see [`crate::double_array`] | 4 n + 8 + elements |
 ///
-/// `Interval` and `Null` are types of expressions only. An untyped NULL is shown as STRING.
+/// `Interval`, `Period` (Arrow: `Interval(MonthDayNano)`) and `Null` are types of expressions only. An untyped NULL is shown as STRING.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SqlType {
     /// Never null: null becomes false.
@@ -69,6 +69,8 @@ pub enum SqlType {
     DoubleArray(u8),
     /// Half-open pair of timestamps; never stored.
     Interval,
+    /// Months, days and microseconds, see [`crate::period`]; never stored.
+    Period,
     /// The untyped NULL; never stored.
     Null,
 }
@@ -122,6 +124,7 @@ impl SqlType {
                 }
             }
             Self::DoubleArray(dimensions) => DataType::Struct(array_children(dimensions)),
+            Self::Period => DataType::Interval(IntervalUnit::MonthDayNano),
             Self::Interval => DataType::Struct(
                 vec![
                     arrow_schema::Field::new("lo", Self::Timestamp.arrow_type(), true),
@@ -161,6 +164,7 @@ impl SqlType {
                 format!("DOUBLE{}", "[]".repeat(usize::from(dimensions)))
             }
             Self::Interval => "INTERVAL".into(),
+            Self::Period => "PERIOD".into(),
         }
     }
 
@@ -212,6 +216,7 @@ impl SqlType {
             "IPV4" => plain(Self::Ipv4),
             "BINARY" | "BYTEA" => plain(Self::Binary),
             "INTERVAL" => plain(Self::Interval),
+            "PERIOD" => plain(Self::Period),
             "GEOHASH" => parse_geohash(arguments).filter(|_| dimensions == 0),
             "DECIMAL" | "NUMERIC" => parse_decimal(arguments).filter(|_| dimensions == 0),
             _ => None,
@@ -270,7 +275,7 @@ impl SqlType {
     /// Whether a table may have a column of this type.
     #[must_use]
     pub fn is_storable(self) -> bool {
-        !matches!(self, Self::Interval | Self::Null)
+        !matches!(self, Self::Interval | Self::Period | Self::Null)
     }
 }
 
@@ -327,6 +332,7 @@ mod tests {
             SqlType::Decimal(10, 2),
             SqlType::DoubleArray(1),
             SqlType::DoubleArray(3),
+            SqlType::Period,
         ] {
             assert_eq!(SqlType::parse_text(&sql_type.name()), Some(sql_type));
         }

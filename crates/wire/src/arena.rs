@@ -17,12 +17,14 @@
 
 use arrow::compute::cast;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Int32Type, IntervalMonthDayNanoType};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StructArray, UInt32Array,
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, StructArray,
+    UInt32Array,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{IntervalMonthDayNano, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
+use tidemark_types::period::Period;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, double_array};
 
 const ALIGNMENT: usize = 64;
@@ -93,6 +95,11 @@ fn unreadable(data_type: &DataType) -> EngineError {
 fn readable(column: &ArrayRef) -> EngineResult<ArrayRef> {
     if double_array::DoubleArrays::new(column).is_some() {
         return double_array::to_nested(column);
+    }
+    if let Some(periods) = column.as_primitive_opt::<IntervalMonthDayNanoType>() {
+        let text = |period: IntervalMonthDayNano| Period::from(period).text();
+        let texts: StringArray = periods.iter().map(|period| period.map(text)).collect();
+        return Ok(std::sync::Arc::new(texts));
     }
     let target = match column.data_type() {
         DataType::Utf8View

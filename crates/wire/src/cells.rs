@@ -1,5 +1,8 @@
 //! Texts of cells that look the same in every format: identifiers, addresses, geohashes, arrays.
 
+use arrow_buffer::IntervalMonthDayNano;
+use tidemark_types::period::Period;
+
 use crate::columns::Fixed;
 use crate::digits::{InstantWriter, push_integer};
 
@@ -73,6 +76,11 @@ pub(crate) fn push_interval(out: &mut Vec<u8>, ends: [Fixed<'_, i64>; 2], row: u
         }
     }
     out.push(b')');
+}
+
+/// `1 year 2 mons 3 days 04:05:06.5`
+pub(crate) fn push_period(out: &mut Vec<u8>, period: IntervalMonthDayNano) {
+    out.extend_from_slice(Period::from(period).text().as_bytes());
 }
 
 #[cfg(test)]

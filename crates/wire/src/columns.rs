@@ -3,14 +3,15 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float32Type,
-    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt16Type,
+    UInt32Type,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
     LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{IntervalMonthDayNano, NullBuffer};
 use arrow_schema::DataType;
 use tidemark_types::double_array::DoubleArrays;
 use tidemark_types::{EngineError, EngineResult, Field, SqlType};
@@ -150,6 +151,7 @@ pub(crate) enum Column<'a> {
         lo: Fixed<'a, i64>,
         hi: Fixed<'a, i64>,
     },
+    Period(Fixed<'a, IntervalMonthDayNano>),
     /// The untyped NULL.
     Null,
 }
@@ -222,6 +224,7 @@ impl<'a> Column<'a> {
             SqlType::Decimal(..) => Decimals::new(array).map(Self::Decimal),
             SqlType::DoubleArray(_) => DoubleArrays::new(array).map(Self::Doubles),
             SqlType::Interval => Self::interval(array),
+            SqlType::Period => fixed::<IntervalMonthDayNanoType>(array).map(Self::Period),
         }
     }
 

@@ -170,6 +170,7 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize) {
         Column::Doubles(arrays) => or_null(out, arrays.get(row), |out, array| {
             array.write_text(out, &JSON_ARRAY, push_double);
         }),
+        Column::Period(values) => quoted(out, values.get(row), cells::push_period),
         Column::Interval { nulls, lo, hi } => {
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(());
             quoted(out, valid, |out, ()| cells::push_interval(out, [*lo, *hi], row));

@@ -227,9 +227,12 @@ fn file_field(field: &Field, raw_arrays: bool) -> arrow_schema::Field {
         SqlType::Date => DataType::Timestamp(TimeUnit::Millisecond, utc()),
         SqlType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, utc()),
         SqlType::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
-        SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval | SqlType::Null => {
-            DataType::Utf8
-        }
+        SqlType::Char
+        | SqlType::Ipv4
+        | SqlType::Geohash(_)
+        | SqlType::Interval
+        | SqlType::Period
+        | SqlType::Null => DataType::Utf8,
         SqlType::DoubleArray(_) if raw_arrays => DataType::Binary,
         SqlType::DoubleArray(dimensions) => double_array::nested_type(dimensions),
         other => other.arrow_type(),
@@ -341,9 +344,11 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
         SqlType::Date => utc_instants::<TimestampMillisecondType>(array),
         SqlType::Timestamp => utc_instants::<TimestampMicrosecondType>(array),
         SqlType::TimestampNs => utc_instants::<TimestampNanosecondType>(array),
-        SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_) | SqlType::Interval => {
-            Some(text_column(field, array)?)
-        }
+        SqlType::Char
+        | SqlType::Ipv4
+        | SqlType::Geohash(_)
+        | SqlType::Interval
+        | SqlType::Period => Some(text_column(field, array)?),
         SqlType::DoubleArray(_) if target == &DataType::Binary => {
             Some(double_array::to_raw(array)?)
         }
@@ -410,6 +415,10 @@ fn push_text(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
         },
         Column::Ipv4(values) => match values.get(row) {
             Some(address) => cells::push_ipv4(out, address),
+            None => return false,
+        },
+        Column::Period(values) => match values.get(row) {
+            Some(period) => cells::push_period(out, period),
             None => return false,
         },
         Column::Geohash { bits, array } => match geohash_bits(*array, row) {

@@ -2,6 +2,7 @@
 
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::{DoubleArray, PG_ARRAY};
+use tidemark_types::period::Period;
 use tidemark_types::{EngineError, EngineResult, Field, SqlType};
 
 use crate::cells;
@@ -175,6 +176,7 @@ fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
         Column::Geohash { bits, array } => put(out, geohash_bits(*array, row), |out, value| {
             cells::push_geohash(out, *bits, value);
         }),
+        Column::Period(values) => put(out, values.get(row), cells::push_period),
         Column::Interval { nulls, lo, hi } => {
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
             put(out, valid.then_some(()), |out, ()| cells::push_interval(out, [*lo, *hi], row))
@@ -224,6 +226,11 @@ fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
         Column::Uuid(values) => {
             put(out, values.is_valid(row).then(|| values.value(row)), Vec::extend_from_slice)
         }
+        Column::Period(values) => put(out, values.get(row).map(Period::from), |out, period| {
+            out.extend_from_slice(&period.micros.to_be_bytes());
+            out.extend_from_slice(&period.days.to_be_bytes());
+            out.extend_from_slice(&period.months.to_be_bytes());
+        }),
         Column::Decimal(values) => put(out, values.text(row), |out, text| {
             push_numeric(out, &text);
         }),

@@ -67,6 +67,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   BINARY: [Oid.Bytea, -1],
   ARRAY: [Oid.Float8Array, -1],
   DECIMAL: [Oid.Numeric, -1],
+  PERIOD: [Oid.Interval, 16],
 };
 
 /** Arrays that are parameters; the engine reads their text. */
@@ -149,7 +150,7 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.Uuid]: 'UUID',
   [Oid.Name]: 'VARCHAR',
   [Oid.Numeric]: 'DECIMAL',
-  [Oid.Interval]: 'INTERVAL',
+  [Oid.Interval]: 'PERIOD',
   [Oid.Oid]: 'INT',
   ...Object.fromEntries(Object.values(ARRAYS).map((oid) => [oid, 'VARCHAR'])),
   [Oid.TimestamptzArray]: 'VARCHAR',

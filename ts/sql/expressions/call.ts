@@ -7,7 +7,6 @@ import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { addStar } from './add-star.js';
-import { intervalText } from './interval.js';
 import { parseOrderItems } from './order-items.js';
 import { parseType } from './type-name.js';
 import { isFromTheTop, negative, parseWithinGroup } from './within-group.js';
@@ -82,9 +81,6 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   return isNegative ? negative(p, node, start) : node;
 }
 
-/** Functions that take an INTERVAL as its text. */
-const INTERVAL_TAKERS: ReadonlySet<string> = new Set(['ADD_INTERVAL', 'DATE_BIN', 'TIME_BUCKET']);
-
 /** `switch(e, value, result, …, [otherwise])` as CASE. */
 function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
   const [operand = null, ...rest] = list;
@@ -120,9 +116,6 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
     return positionArguments(p);
   }
   const list = p.list(() => callArgument(p, name, open));
-  if (INTERVAL_TAKERS.has(name)) {
-    return list.map((argument) => intervalText(p, argument));
-  }
   if (TRIMS.has(name) && p.take('FROM')) {
     list.unshift(callArgument(p, name, open));
   }

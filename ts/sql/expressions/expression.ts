@@ -9,7 +9,6 @@ import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
 import { addCall } from './add-call.js';
 import { addLogical } from './add-logical.js';
-import { shiftedTime } from './interval.js';
 import { failMissing, postfix, primary } from './operand.js';
 import type { Parser } from '../parser/parser.js';
 import { comparedRows, rowAmong, valuesOf } from './row.js';
@@ -131,7 +130,6 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   }
   const right = matched(p, text, binary(p, level - 1));
   return (
-    shiftedTime(p, operator, left, right, start) ??
     comparedRows(p, operator, left, right, operatorSpan) ??
     addBinary(p, operator, left, right, operatorSpan, start)
   );

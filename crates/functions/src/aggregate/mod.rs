@@ -287,7 +287,8 @@ fn extreme(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
         | SqlType::Binary
         | SqlType::Geohash(_)
         | SqlType::DoubleArray(_)
-        | SqlType::Interval => return None,
+        | SqlType::Interval
+        | SqlType::Period => return None,
         other => *other,
     };
     let udaf = if name == "min" { min_udaf() } else { max_udaf() };

@@ -44,6 +44,8 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         (T::DoubleArray(_), to) if is_plain_text(to) => {
             !matches!(mode, CastMode::Implicit | CastMode::Insert)
         }
+        (T::Period, to) => to.is_text(),
+        (from, T::Period) => from.is_text() || from == T::Char,
         (T::Binary | T::Interval | T::DoubleArray(_) | T::Null, _)
         | (_, T::Binary | T::Interval | T::DoubleArray(_) | T::Null) => false,
         (text, _) if text.is_text() => true,
@@ -83,6 +85,10 @@ pub(crate) fn convert(
         SqlType::Symbol => symbols(&text(&array, from, mode)?),
         SqlType::Decimal(..) => decimal::from_column(&array, from, to, mode != CastMode::Explicit),
         _ if decimal::is_decimal(from) => from_decimal(&array, from, to, mode),
+        SqlType::Period if from == SqlType::Char => {
+            let texts = text(&array, from, mode)?;
+            from_text(texts.as_string_view(), to, mode)
+        }
         _ if is_plain_text(from) => {
             let texts = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
             from_text(texts, to, mode)

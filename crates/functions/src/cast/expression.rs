@@ -3,10 +3,12 @@
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion_expr::{ColumnarValue, Expr};
 use tidemark_types::SqlType;
+use tidemark_types::period::Period;
 
 use super::convert::{convert, converted, convertible};
 use super::mode::{CastMode, is_plain_text, is_time};
 use crate::column::Call;
+use crate::datetime::periods::refusal;
 use crate::number::decimal;
 use crate::number::wide::in_64_bits;
 use crate::resolve::{Argument, ResolveError};
@@ -100,6 +102,9 @@ fn check_constant(
     let argument = Argument::constant(SqlType::String, value.clone());
     let Some(text) = argument.text() else { return Ok(()) };
     let invalid = |what: &str| Err(ResolveError::Invalid { message: what.into() });
+    if to == SqlType::Period && Period::parse(&text).is_none() {
+        return invalid(&refusal(&text));
+    }
     if mode == CastMode::Implicit {
         return Ok(());
     }

@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int64Array, LargeBinaryArray, StringViewArray,
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, Int64Array, LargeBinaryArray, PrimitiveArray,
+    StringViewArray,
 };
 use arrow::datatypes::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt16Type,
+    UInt32Type,
 };
 use datafusion::common::Result;
+use tidemark_types::period::Period;
 use tidemark_types::timestamp::{self, TimestampUnit};
 use tidemark_types::{SqlType, double_array};
 
 use super::mode::{CastMode, is_time};
 use crate::array::arrays::{build_arrays, failed};
 use crate::column::{Canonical, Lane, Texts, build, build_flags, internal, invalid, try_build};
+use crate::datetime::periods::refusal;
 use crate::resolve::inconvertible_value;
 use crate::text::parse;
 
@@ -40,6 +44,20 @@ fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> 
         }
         Ok(())
     })
+}
+
+/// Lengths of time; what is none is null, or an error in the modes that are strict.
+fn periods_from_text(texts: &StringViewArray, mode: CastMode) -> Result<ArrayRef> {
+    let cell = |text: Option<&str>| {
+        let Some(text) = text else { return Ok(None) };
+        match Period::parse(text).and_then(Period::native) {
+            None if mode.strict() => Err(invalid(refusal(text))),
+            native => Ok(native),
+        }
+    };
+    let cells = texts.iter().map(cell);
+    let cells = cells.collect::<Result<PrimitiveArray<IntervalMonthDayNanoType>>>()?;
+    Ok(Arc::new(cells))
 }
 
 pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
@@ -83,6 +101,7 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
         }
         SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
         SqlType::Binary => bytes(texts, mode),
+        SqlType::Period => periods_from_text(texts, mode),
         SqlType::Ipv4 => parsed!(UInt32Type, parse::ipv4),
         SqlType::Uuid => fixed(texts, to, mode, parse::uuid),
         SqlType::Long256 => fixed(texts, to, mode, parse::long256),

@@ -7,9 +7,13 @@ use arrow::array::{
     PrimitiveArray, StringDictionaryBuilder, StringViewArray, StringViewBuilder, new_null_array,
 };
 use arrow::compute::take;
-use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, UInt16Type, UInt32Type};
+use arrow::datatypes::{
+    Float32Type, Float64Type, Int32Type, Int64Type, IntervalMonthDayNanoType, UInt16Type,
+    UInt32Type,
+};
 use datafusion::common::Result;
 use tidemark_types::double_array::{DoubleArrays, JSON_ARRAY};
+use tidemark_types::period::Period;
 use tidemark_types::timestamp::{self, TimestampUnit};
 use tidemark_types::{SqlType, number_text};
 
@@ -76,6 +80,7 @@ enum TextWriter<'a> {
     Long256(&'a FixedSizeBinaryArray),
     Geohashes(Int64Array, u8),
     Arrays(DoubleArrays<'a>),
+    Periods(&'a PrimitiveArray<IntervalMonthDayNanoType>),
     Other(StringViewArray),
 }
 
@@ -103,6 +108,7 @@ impl<'a> TextWriter<'a> {
             SqlType::DoubleArray(_) => {
                 Self::Arrays(DoubleArrays::new(array).ok_or_else(|| internal("not an array"))?)
             }
+            SqlType::Period => Self::Periods(primitive(array)?),
             SqlType::Geohash(bits) => {
                 let wide = arrow::compute::cast(array, &arrow::datatypes::DataType::Int64)?;
                 Self::Geohashes(primitive::<Int64Type>(&wide)?.clone(), bits)
@@ -116,6 +122,9 @@ impl<'a> TextWriter<'a> {
 
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         match self {
+            Self::Periods(lengths) => {
+                out.extend_from_slice(Period::from(lengths.value(row)).text().as_bytes());
+            }
             Self::Flags(flags) => {
                 out.extend_from_slice(if flags.value(row) { b"true" } else { b"false" });
             }

@@ -110,7 +110,7 @@ pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef
 }
 
 /// The part that a call asks for; the binder passes the unit as a constant text.
-fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, ResolveError> {
+pub(super) fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, ResolveError> {
     let name = bound.arguments[0].text().unwrap_or_default();
     Part::parse(&name).ok_or_else(|| {
         let message = format!("unsupported timestamp part: {name}");

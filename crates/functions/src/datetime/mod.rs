@@ -4,9 +4,9 @@
 mod clocks;
 mod fields;
 mod grid;
-mod lengths;
 mod made;
 mod patterns;
+pub(crate) mod periods;
 mod shift;
 mod times;
 mod zones;
@@ -16,16 +16,16 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::TimestampMillisecondType;
 use datafusion_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_types::SqlType::{
-    Boolean, Date, Double, Int, Interval, Long, String, Timestamp, TimestampNs,
+    Boolean, Date, Double, Int, Interval, Long, Period, String, Timestamp, TimestampNs,
 };
 use tidemark_types::calendar::{CivilDate, is_leap_year};
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
 use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
-use self::lengths::{add_interval, time_bucket};
 use self::made::{make_timestamp, next_id, of_epoch, to_char};
 use self::patterns::{from_str, to_str};
+use self::periods::{age, make_interval, mapped, parts_asked, time_bucket};
 use self::shift::{dateadd, datediff, difference_type};
 use self::times::{Ns, Us, micros_of, times};
 use self::zones::in_zone;
@@ -55,6 +55,11 @@ pub fn in_nanoseconds(micros: Expr) -> Expr {
 }
 
 const TIME: &[crate::signature::Param] = &[Time];
+
+/// A grid of steps of a length, over the times of the second argument.
+const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
+    made(takes, Gives::SameAs(1), |_| Ok(Arc::new(time_bucket)))
+}
 
 macro_rules! field {
     ($name:literal, $part:expr, $summary:literal) => {
@@ -136,38 +141,62 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "extract",
-        &[made(&[Text, Time], Gives::Is(Int), |bound| extract(bound, false))],
-        "a part of a time: extract(unit FROM time)",
+        &[
+            made(&[Text, Time], Gives::Is(Int), |bound| extract(bound, false)),
+            made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
+        ],
+        "a part of a time or a length: extract(unit FROM time)",
     ),
     pure(
         "extract_epoch",
-        &[made(&[Text, Time], Gives::Is(Long), |bound| extract(bound, true))],
+        &[
+            made(&[Text, Time], Gives::Is(Long), |bound| extract(bound, true)),
+            made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
+        ],
         "the parts of extract that need a LONG: epoch",
     ),
     pure(
         "date_part",
-        &[made(&[Text, Time], Gives::Is(Double), date_part)],
-        "a part of a time as DOUBLE, as extract gives it",
+        &[
+            made(&[Text, Time], Gives::Is(Double), date_part),
+            made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
+        ],
+        "a part of a time or a length as DOUBLE, as extract gives it",
     ),
     pure(
-        "add_interval",
-        &[
-            made(&[Time, Text], Gives::SameAs(0), add_interval),
-            made(&[Time, Text, Is(Double)], Gives::SameAs(0), add_interval),
-        ],
-        "time + INTERVAL: a time moved by a length such as '1 month 2 hours', so many times",
+        "make_interval",
+        &[direct(
+            &[Is(Int), Is(Int), Is(Int), Is(Int), Is(Int), Is(Int), Is(Double)],
+            Period,
+            make_interval,
+        )],
+        "the length of so many years, months, weeks, days, hours, minutes and seconds",
+    ),
+    pure(
+        "justify_hours",
+        &[direct(&[Is(Period)], Period, |call| mapped(call, |one| one.with_days()))],
+        "a length whose hours beyond a day are days",
+    ),
+    pure(
+        "justify_days",
+        &[direct(&[Is(Period)], Period, |call| mapped(call, |one| one.with_months()))],
+        "a length whose days beyond 30 are months",
+    ),
+    pure(
+        "justify_interval",
+        &[direct(&[Is(Period)], Period, |call| {
+            mapped(call, |one| one.with_days().and_then(|one| one.with_months()))
+        })],
+        "a length whose hours beyond a day are days, and days beyond 30 months",
     ),
     pure(
         "date_bin",
-        &[made(&[Text, Time, Time], Gives::SameAs(1), time_bucket)],
+        &[steps(&[Is(Period), Time, Time])],
         "start of the step of this length that holds a time, counted from an origin",
     ),
     pure(
         "time_bucket",
-        &[
-            made(&[Text, Time], Gives::SameAs(1), time_bucket),
-            made(&[Text, Time, Time], Gives::SameAs(1), time_bucket),
-        ],
+        &[steps(&[Is(Period), Time]), steps(&[Is(Period), Time, Time])],
         "start of the step of this length that holds a time, counted from 2000 or an origin",
     ),
     pure(
@@ -323,11 +352,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "age",
-        &[direct(&[Is(Timestamp)], Timestamp, |call| {
-            let (at, _) = times(call, 0)?;
-            let today = CivilDate::from_micros(clock_nanos() / 1_000).to_micros();
-            Ok(build::<Us>(call.rows, |row| today.checked_sub(at(row)?)))
-        })],
-        "time from a moment to today",
+        &[
+            direct(&[Is(Timestamp)], Timestamp, |call| {
+                let (at, _) = times(call, 0)?;
+                let today = CivilDate::from_micros(clock_nanos() / 1_000).to_micros();
+                Ok(build::<Us>(call.rows, |row| today.checked_sub(at(row)?)))
+            }),
+            direct(&[Is(Timestamp), Is(Timestamp)], Period, age),
+        ],
+        "time from a moment to today; the length from the second time to the first",
     ),
 ];

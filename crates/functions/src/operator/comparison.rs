@@ -16,6 +16,7 @@ use tidemark_types::SqlType;
 
 use crate::array::arrays;
 use crate::column::{Call, build_flags, internal};
+use crate::datetime::periods::period_order;
 use crate::native::Kernel;
 use crate::number::decimal;
 use crate::operator::infix::{BinaryOp, always, operator};
@@ -64,6 +65,9 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
     match common {
         SqlType::Double => Some(doubles(op)),
         SqlType::DoubleArray(_) => Some(arrays::equality(op, common)),
+        SqlType::Period => {
+            Some(lengths(plain(op, SqlType::Long, left.may_be_null(), right.may_be_null())))
+        }
         SqlType::Interval if equality => Some(intervals(op)),
         SqlType::Interval => None,
         SqlType::Uuid | SqlType::Long256 | SqlType::Boolean | SqlType::Geohash(_) if !equality => {
@@ -108,8 +112,8 @@ pub fn common_type(left: SqlType, right: SqlType) -> Option<SqlType> {
             }
         }
         (a, b) | (b, a) if number(a) && text(b) => compared_as(a),
-        (a @ (T::Uuid | T::Ipv4 | T::Long256 | T::Geohash(_)), b)
-        | (b, a @ (T::Uuid | T::Ipv4 | T::Long256 | T::Geohash(_)))
+        (a @ (T::Uuid | T::Ipv4 | T::Long256 | T::Geohash(_) | T::Period), b)
+        | (b, a @ (T::Uuid | T::Ipv4 | T::Long256 | T::Geohash(_) | T::Period))
             if text(b) =>
         {
             a
@@ -280,6 +284,14 @@ where
             }),
         })
     })
+}
+
+/// The comparison of lengths of time, by what each of them is in microseconds.
+fn lengths(of: ResolvedOperator) -> ResolvedOperator {
+    let build = of.build;
+    let build: BuildOperator =
+        Arc::new(move |left, right| build(period_order(left), period_order(right)));
+    ResolvedOperator { left_type: SqlType::Period, right_type: SqlType::Period, build, ..of }
 }
 
 fn intervals(op: BinaryOp) -> ResolvedOperator {

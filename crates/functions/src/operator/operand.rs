@@ -7,6 +7,7 @@ use datafusion_expr::{Expr, Volatility};
 use tidemark_types::SqlType;
 
 use crate::array::arrays;
+use crate::datetime::periods;
 use crate::native::{Native, call};
 use crate::number::{arithmetic, decimal};
 use crate::operator::comparison;
@@ -22,6 +23,9 @@ pub fn resolve_operator(
 ) -> Result<ResolvedOperator, ResolveError> {
     if let Some(arrays) = arrays::arithmetic(op, left, right) {
         return arrays;
+    }
+    if let Some(lengths) = periods::arithmetic(op, left, right) {
+        return Ok(lengths);
     }
     if let Some(decimals) = decimal::arithmetic(op, left, right) {
         return decimals;
@@ -89,6 +93,7 @@ pub fn resolve_unary(
             };
             let kernel = match target {
                 SqlType::DoubleArray(_) => Some(arrays::negation()),
+                SqlType::Period => Some(periods::negation()),
                 target => arithmetic::negation(target),
             };
             ("negate", target, kernel.ok_or_else(none)?)

@@ -10,8 +10,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_functions::{
-    CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, reads_time, resolve_aggregate,
-    resolve_json,
+    CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_order, reads_time,
+    resolve_aggregate, resolve_json,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -209,6 +209,7 @@ impl Binder<'_> {
         };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let mut arguments = Self::with_time(name, arguments, &inner);
+        let name = of_lengths(name, &mut arguments);
         if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
             arguments = self.catalog_items(arguments, position)?;
         }
@@ -226,10 +227,10 @@ impl Binder<'_> {
         let spans = self.argument_spans(call);
         let mut arguments = arguments;
         self.settle_constants(&mut arguments, |described| {
-            resolve_aggregate(&call.name.text, call.distinct, described)
+            resolve_aggregate(name, call.distinct, described)
                 .map(|resolved| resolved.argument_types)
         })?;
-        let (resolved, arguments) = aggregate_over(call, arguments)
+        let (resolved, arguments) = aggregate_over(name, call.distinct, arguments)
             .map_err(|failure| located_call(failure, call.name.span, &spans))?;
         let mut exprs = Vec::with_capacity(arguments.len());
         for (argument, wanted) in arguments.into_iter().zip(&resolved.argument_types) {
@@ -325,16 +326,31 @@ fn day(now: i64, distance: i64) -> Option<Typed> {
     Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
 }
 
+/// The aggregate by its name. The greatest of lengths of time is the one that is so by their order,
+/// which is not that of their months, days and microseconds.
+fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
+    let [length] = arguments.as_slice() else { return name };
+    if length.sql_type != SqlType::Period {
+        return name;
+    }
+    let by = match name {
+        "max" => "max_by",
+        "min" => "min_by",
+        other => return other,
+    };
+    arguments.push(Typed::computed(period_order(length.expr.clone()), SqlType::Long));
+    by
+}
+
 /// The aggregate and its arguments. Where the type of its result stays, arithmetic of INTs does not
 /// wrap before.
 fn aggregate_over(
-    call: &CallNode,
+    name: &str,
+    distinct: bool,
     arguments: Vec<Typed>,
 ) -> Result<(ResolvedAggregate, Vec<Typed>), ResolveError> {
     let resolve = |arguments: &[Typed]| {
-        with_stand_ins(arguments, |described| {
-            resolve_aggregate(&call.name.text, call.distinct, described)
-        })
+        with_stand_ins(arguments, |described| resolve_aggregate(name, distinct, described))
     };
     let resolved = resolve(&arguments)?;
     let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();

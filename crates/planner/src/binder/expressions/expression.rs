@@ -272,17 +272,17 @@ impl Binder<'_> {
         })
     }
 
-    /// The type a name means.
+    /// The type a name means. INTERVAL is that of `PostgreSQL`: no value is written as two times.
     pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
-        SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions).ok_or_else(
-            || {
-                error::at(
-                    ErrorCode::TypeMismatch,
-                    format!("invalid constant: {}", type_name.name),
-                    type_name.span,
-                )
-            },
-        )
+        let TypeName { name, arguments, dimensions, span } = type_name;
+        match SqlType::parse(name, arguments, *dimensions) {
+            Some(SqlType::Interval) => Ok(SqlType::Period),
+            Some(known) => Ok(known),
+            None => {
+                let message = format!("invalid constant: {name}");
+                Err(error::at(ErrorCode::TypeMismatch, message, *span))
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use datafusion::logical_expr::{Expr, SortExpr};
 use tidemark_ast::{NullsOrder, OrderItem};
+use tidemark_functions::period_order;
 use tidemark_types::SqlType;
 
 use crate::binder::state::scope::TimeOrder;
@@ -16,6 +17,7 @@ pub(crate) struct SortKey {
     pub(crate) output: Option<usize>,
     pub(crate) descending: bool,
     nulls_first: bool,
+    is_period: bool,
 }
 
 impl SortKey {
@@ -34,11 +36,13 @@ impl SortKey {
             Some(nulls) => nulls == NullsOrder::First,
             None => sql_type.is_floating() == item.descending,
         };
-        Self { expr, output, descending: item.descending, nulls_first }
+        let is_period = sql_type == SqlType::Period;
+        Self { expr, output, descending: item.descending, nulls_first, is_period }
     }
 
     /// The key over another expression of the same value.
     pub(crate) fn sort(&self, expr: Expr) -> SortExpr {
+        let expr = if self.is_period { period_order(expr) } else { expr };
         SortExpr::new(expr, !self.descending, self.nulls_first)
     }
 }

@@ -60,9 +60,6 @@ impl Binder<'_> {
         position: Span,
         spans: &[Span],
     ) -> EngineResult<Typed> {
-        if let Some(moved) = self.moved_time(operator, [&left, &right], position, spans)? {
-            return Ok(moved);
-        }
         let left = self.whole_element(left, operator, position)?;
         let right = self.whole_element(right, operator, position)?;
         let left = self.settled_beside(left, &right, operator)?;
@@ -89,28 +86,6 @@ impl Binder<'_> {
         let expr = (resolved.build)(left.expr, right.expr);
         let typed = Typed::computed(expr, resolved.return_type);
         Ok(if constant { typed.folded() } else { typed })
-    }
-
-    /// A time and a parameter that is an INTERVAL, with `+` or `-` between them.
-    fn moved_time(
-        &mut self,
-        operator: BinaryOperator,
-        [left, right]: [&Typed; 2],
-        position: Span,
-        spans: &[Span],
-    ) -> EngineResult<Option<Typed>> {
-        let is_interval =
-            |typed: &Typed| typed.parameter.is_some_and(|at| self.parameters.is_interval(at));
-        let (time, interval, factor) = match operator {
-            BinaryOperator::Add if is_interval(right) => (left, right, 1.0),
-            BinaryOperator::Subtract if is_interval(right) => (left, right, -1.0),
-            BinaryOperator::Add if is_interval(left) => (right, left, 1.0),
-            _ => return Ok(None),
-        };
-        let interval = self.settled(interval.clone(), SqlType::Varchar)?;
-        let factor = Typed::literal(ScalarValue::Float64(Some(factor)), SqlType::Double);
-        let arguments = vec![time.clone(), interval, factor];
-        self.scalar_call("add_interval", arguments, position, spans).map(Some)
     }
 
     /// A letter beside a truth value is one: `t` and `T` are true, all others false.
@@ -213,9 +188,8 @@ impl Binder<'_> {
         position: Span,
     ) -> EngineResult<Typed> {
         // `-$1` is a number of the type that its use asks for.
-        if matches!(operator, UnaryOp::Minus)
-            && operand.parameter.is_some_and(|index| !self.parameters.is_interval(index))
-        {
+        let is_period = operand.sql_type == SqlType::Period;
+        if matches!(operator, UnaryOp::Minus) && operand.parameter.is_some() && !is_period {
             return Ok(Typed { expr: Expr::Negative(Box::new(operand.expr)), ..operand });
         }
         let operand = self.settled(operand, SqlType::Double)?;

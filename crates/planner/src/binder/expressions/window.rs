@@ -172,6 +172,10 @@ impl Binder<'_> {
         }
         Self::check_arity(&name, call, &arguments)?;
         let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
+        if first_type == SqlType::Period && matches!(name.as_str(), "min" | "max") {
+            // DataFusion's would compare months first.
+            return self.window_aggregate(call, &name, arguments);
+        }
         let plain = |function, return_type| (function, return_type);
         let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };
         let (function, return_type) = match name.as_str() {

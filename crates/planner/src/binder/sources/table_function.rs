@@ -10,7 +10,8 @@ use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_border::Permission;
 use tidemark_functions::CastMode;
-use tidemark_types::calendar::add_months;
+use tidemark_types::calendar::{MICROS_PER_DAY, add_months};
+use tidemark_types::period::Period;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
@@ -199,7 +200,9 @@ impl Binder<'_> {
             ));
         }
         let texts = first.sql_type.is_text() && last.sql_type.is_text();
-        let period = step_value.as_ref().is_some_and(|step| step.sql_type.is_text());
+        let period = step_value
+            .as_ref()
+            .is_some_and(|step| step.sql_type.is_text() || step.sql_type == SqlType::Period);
         if times || (texts && period) {
             let nanoseconds = [first.sql_type, last.sql_type].contains(&SqlType::TimestampNs);
             let unit = if nanoseconds { SqlType::TimestampNs } else { SqlType::Timestamp };
@@ -264,11 +267,11 @@ impl Binder<'_> {
         let last = self.instant(high, unit, "Invalid date")?.unwrap_or(0);
         let period = match step {
             Some(step) => self.period(step, unit)?,
-            None => Period::Ticks(1),
+            None => Step::Ticks(1),
         };
         let mut rows = match period {
             // The calendar has less than 10 million months.
-            Period::Months(_) => {
+            Step::Months(_) => {
                 let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
                 let times = (0..).map_while(|number| period.times(first, number, unit));
                 let times = times.take(MAX_LITERAL_ROWS).take_while(|at| !beyond(*at));
@@ -279,7 +282,7 @@ impl Binder<'_> {
                 };
                 self.literal_rows(vec![(SERIES, unit, array)])?
             }
-            Period::Ticks(step) => {
+            Step::Ticks(step) => {
                 let numbers = self.series("number", first, last, step)?;
                 let time = numbers.columns[0].expr();
                 let time = datafusion::logical_expr::cast(time, unit.arrow_type());
@@ -292,18 +295,21 @@ impl Binder<'_> {
         Ok(rows)
     }
 
-    fn period(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Period> {
+    fn period(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Step> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
         let Some(value) = value.constant else {
             return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
         };
         if let Some(micros) = constant::as_i64(&value) {
-            return Ok(Period::Ticks(micros));
+            return Ok(Step::Ticks(micros));
         }
-        let text = constant::as_text(&value).unwrap_or_default();
-        match Period::parse(text, unit) {
-            Some(Period::Ticks(0)) => {
+        let text = match value {
+            ScalarValue::IntervalMonthDayNano(Some(step)) => Period::from(step).text(),
+            value => constant::as_text(&value).unwrap_or_default().to_owned(),
+        };
+        match Step::parse(&text, unit).or_else(|| Step::of_length(&text, unit)) {
+            Some(Step::Ticks(0)) => {
                 Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", position))
             }
             Some(period) => Ok(period),
@@ -405,13 +411,13 @@ fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
 
 /// The step of a series of timestamps.
 #[derive(Debug, Clone, Copy)]
-enum Period {
+enum Step {
     /// Units of the timestamps.
     Ticks(i64),
     Months(i64),
 }
 
-impl Period {
+impl Step {
     fn parse(text: &str, of: SqlType) -> Option<Self> {
         let unit = text.chars().next_back()?;
         let count: i64 = match &text[..text.len() - unit.len_utf8()] {
@@ -435,6 +441,17 @@ impl Period {
         let per_tick = if of == SqlType::TimestampNs { 1 } else { 1_000 };
         let ticks = i128::from(count) * i128::from(nanos) / per_tick;
         i64::try_from(ticks).ok().map(Self::Ticks)
+    }
+
+    /// `1 month`, `6 hours`: months or a fixed length, not both.
+    fn of_length(text: &str, of: SqlType) -> Option<Self> {
+        let Period { months, days, micros } = Period::parse(text)?;
+        if months != 0 {
+            return (days == 0 && micros == 0).then_some(Self::Months(months.into()));
+        }
+        let micros = i64::from(days).checked_mul(MICROS_PER_DAY)?.checked_add(micros)?;
+        let ticks = if of == SqlType::TimestampNs { 1_000 } else { 1 };
+        micros.checked_mul(ticks).map(Self::Ticks)
     }
 
     fn is_negative(self) -> bool {

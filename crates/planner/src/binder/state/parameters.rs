@@ -13,8 +13,6 @@ pub(crate) struct Parameters {
     arrays: Vec<(u32, &'static str)>,
     /// Those that are numbers with any places before and after their point.
     numbers: Vec<u32>,
-    /// Those that are lengths of time, while they are used as no other type.
-    intervals: Vec<u32>,
 }
 
 /// Digits of a number beside a DECIMAL, and those behind its point, at least.
@@ -32,10 +30,6 @@ impl Parameters {
                     Some(SqlType::Varchar)
                 }
                 Some(ParameterType::Value(sql_type)) => Some(*sql_type),
-                Some(ParameterType::Interval) => {
-                    own.intervals.push(index);
-                    None
-                }
                 Some(ParameterType::Number) => {
                     own.numbers.push(index);
                     None
@@ -54,11 +48,6 @@ impl Parameters {
     /// Whether it is an array of `PostgreSQL`.
     pub(crate) fn is_array(&self, index: u32) -> bool {
         self.arrays.iter().any(|(own, _)| *own == index)
-    }
-
-    /// Whether it is a length of time.
-    pub(crate) fn is_interval(&self, index: u32) -> bool {
-        self.intervals.contains(&index)
     }
 
     /// Notes that it is an array of `PostgreSQL`.
@@ -93,7 +82,6 @@ impl Parameters {
             let is_open = known.is_none();
             match array {
                 Some((_, name)) => ParameterType::Array(name),
-                None if self.intervals.contains(&index) => ParameterType::Interval,
                 None if is_open && self.numbers.contains(&index) => ParameterType::Number,
                 None => ParameterType::Value(known.unwrap_or(SqlType::Varchar)),
             }

@@ -115,6 +115,7 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
         SqlType::Binary => 17,
         SqlType::Decimal(..) => 1700,
         SqlType::DoubleArray(_) => 1022,
+        SqlType::Period => 1186,
         _ => 1043,
     };
     by_oid(oid).unwrap_or(&TYPES[0])

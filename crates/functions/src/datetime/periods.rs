@@ -1,0 +1,286 @@
+//! Lengths of time: adding one to a time, computing and comparing with them, grids of them.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, PrimitiveArray};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type, IntervalMonthDayNanoType};
+use datafusion::common::Result;
+use datafusion_expr::{Expr, Volatility};
+use tidemark_types::SqlType;
+use tidemark_types::calendar::{
+    self, CivilDate, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
+    add_months,
+};
+use tidemark_types::period::Period;
+use tidemark_types::timestamp::TimestampUnit;
+
+use super::fields::{Part, part_asked};
+use super::times::{Made, Us, micros_of, times, try_build_times};
+use crate::column::{Call, build, invalid};
+use crate::native::{Kernel, Native, call};
+use crate::operator::infix::{BinaryOp, operator};
+use crate::resolve::{Argument, ResolveError, ResolvedOperator};
+use crate::signature::Bound;
+
+/// 2000-01-03, a Monday, in microseconds: where grids of `time_bucket` begin.
+const FIRST_BUCKET: i64 = 946_857_600_000_000;
+/// 2000-01-01: where its grids of months begin.
+const FIRST_MONTH: i64 = 946_684_800_000_000;
+
+/// A PERIOD argument by row.
+fn periods(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<Period> + use<>> {
+    let values = call.primitive::<IntervalMonthDayNanoType>(index)?;
+    Ok(move |row: usize| values.get(row).map(Period::from))
+}
+
+/// A PERIOD column; what is out of range is an error.
+pub(crate) fn build_periods(
+    rows: usize,
+    value: impl Fn(usize) -> Option<Option<Period>>,
+) -> Result<ArrayRef> {
+    let cell = |row: usize| match value(row) {
+        None => Ok(None),
+        Some(period) => {
+            let native = period.and_then(Period::native);
+            native.map(Some).ok_or_else(|| invalid("interval out of range"))
+        }
+    };
+    let cells = (0..rows).map(cell).collect::<Result<PrimitiveArray<IntervalMonthDayNanoType>>>();
+    Ok(Arc::new(cells?))
+}
+
+/// The error of a text that is no length.
+pub(crate) fn refusal(text: &str) -> String {
+    let shown: String = text.chars().take(40).collect();
+    format!("invalid interval: '{shown}', expected for example '1 month 2 days 03:04:05'")
+}
+
+/// `time + PERIOD`, `PERIOD + PERIOD`, `PERIOD * number` and the like; `None` for other operands.
+pub(crate) fn arithmetic(
+    op: BinaryOp,
+    left: &Argument,
+    right: &Argument,
+) -> Option<ResolvedOperator> {
+    use BinaryOp::{Add, Divide, Multiply, Subtract};
+    use SqlType::{Double, Period as P};
+    let (l, r) = (left.sql_type, right.sql_type);
+    if l != P && r != P {
+        return None;
+    }
+    let time = |of: SqlType| match of {
+        SqlType::Timestamp | SqlType::TimestampNs => Some(of),
+        SqlType::Date => Some(SqlType::Timestamp),
+        text if text.is_text() => Some(SqlType::Timestamp),
+        _ => None,
+    };
+    let is_number = |of: SqlType| {
+        of.is_integer() || of.is_floating() || matches!(of, SqlType::Decimal(..) | SqlType::Null)
+    };
+    let (types, kernel): ((SqlType, SqlType, SqlType), Kernel) = match (op, l, r) {
+        (Add | Subtract, P, P | SqlType::Null) | (Add | Subtract, SqlType::Null, P) => {
+            ((P, P, P), sum(op == Subtract))
+        }
+        (Add | Subtract, from, P) if time(from).is_some() => {
+            let from = time(from)?;
+            ((from, P, from), moved([0, 1], op == Subtract))
+        }
+        (Add, P, from) if time(from).is_some() => {
+            let from = time(from)?;
+            ((P, from, from), moved([1, 0], false))
+        }
+        (Multiply, P, number) if is_number(number) => ((P, Double, P), scaled([0, 1], false)),
+        (Multiply, number, P) if is_number(number) => ((Double, P, P), scaled([1, 0], false)),
+        (Divide, P, number) if is_number(number) => ((P, Double, P), scaled([0, 1], true)),
+        _ => return None,
+    };
+    Some(operator(op.function_name(), types, op.sign(), kernel))
+}
+
+fn moved([time, period]: [usize; 2], back: bool) -> Kernel {
+    Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, time)?;
+        let lengths = periods(call, period)?;
+        try_build_times(call.rows, unit, |row| {
+            let (Some(value), Some(length)) = (at(row), lengths(row)) else { return Ok(None) };
+            let length = if back { length.negated() } else { Some(length) };
+            let length = length.ok_or_else(|| invalid("interval out of range"))?;
+            Ok(length.after(value, unit))
+        })
+    })
+}
+
+fn sum(is_difference: bool) -> Kernel {
+    Arc::new(move |call: &Call<'_>| {
+        let (left, right) = (periods(call, 0)?, periods(call, 1)?);
+        build_periods(call.rows, |row| {
+            let (left, right) = left(row).zip(right(row))?;
+            let right = if is_difference { right.negated() } else { Some(right) };
+            Some(right.and_then(|right| left.plus(right)))
+        })
+    })
+}
+
+fn scaled([period, factor]: [usize; 2], divides: bool) -> Kernel {
+    Arc::new(move |call: &Call<'_>| {
+        let (lengths, factors) = (periods(call, period)?, call.primitive::<Float64Type>(factor)?);
+        build_periods(call.rows, |row| {
+            let (length, factor) = lengths(row).zip(factors.get(row))?;
+            Some(length.times(if divides { factor.recip() } else { factor }))
+        })
+    })
+}
+
+/// The kernel of `-period`.
+pub(crate) fn negation() -> Kernel {
+    Arc::new(|call: &Call<'_>| {
+        let lengths = periods(call, 0)?;
+        build_periods(call.rows, |row| lengths(row).map(Period::negated))
+    })
+}
+
+/// What lengths are compared and sorted by, as a LONG.
+pub fn period_order(period: Expr) -> Expr {
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let lengths = periods(call, 0)?;
+        Ok(build::<Int64Type>(call.rows, |row| lengths(row).map(Period::order)))
+    });
+    let types = (vec![SqlType::Period], SqlType::Long);
+    call(
+        &Native::udf("period_order", String::new(), types, Volatility::Immutable, kernel),
+        vec![period],
+    )
+}
+
+/// `make_interval(years, months, weeks, days, hours, minutes, seconds)`.
+pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
+    let whole: Vec<_> =
+        (0..6).map(|index| call.primitive::<Int32Type>(index)).collect::<Result<_>>()?;
+    let seconds = call.primitive::<Float64Type>(6)?;
+    build_periods(call.rows, |row| {
+        let fields: Option<Vec<i32>> = whole.iter().map(|field| field.get(row)).collect();
+        let (fields, seconds) = fields.zip(seconds.get(row))?;
+        let [years, months, weeks, days, hours, minutes] = fields[..] else { return None };
+        let parts =
+            format!("{years} y {months} mon {weeks} w {days} d {hours} h {minutes} m {seconds} s");
+        Some(Period::parse(&parts))
+    })
+}
+
+/// A function of one length that may be out of range.
+pub(super) fn mapped(
+    call: &Call<'_>,
+    value: impl Fn(Period) -> Option<Period>,
+) -> Result<ArrayRef> {
+    let lengths = periods(call, 0)?;
+    build_periods(call.rows, |row| lengths(row).map(&value))
+}
+
+/// `age(later, earlier)`: years, months, days and time between two times.
+pub(super) fn age(call: &Call<'_>) -> Result<ArrayRef> {
+    let (later, earlier) = (call.primitive::<Us>(0)?, call.primitive::<Us>(1)?);
+    build_periods(call.rows, |row| {
+        let (later, earlier) = later.get(row).zip(earlier.get(row))?;
+        Some(if later >= earlier {
+            between(earlier, later)
+        } else {
+            between(later, earlier).and_then(Period::negated)
+        })
+    })
+}
+
+/// From one time to one that is not before it.
+fn between(from: i64, to: i64) -> Option<Period> {
+    let (first, last) = (CivilDate::from_micros(from), CivilDate::from_micros(to));
+    let index = |date: CivilDate| date.year * 12 + i32::from(date.month);
+    let mut months = index(last) - index(first);
+    if add_months(from, i64::from(months)) > to {
+        months -= 1;
+    }
+    let left = to.checked_sub(add_months(from, i64::from(months)))?;
+    let days = i32::try_from(left / MICROS_PER_DAY).ok()?;
+    Some(Period { months, days, micros: left % MICROS_PER_DAY })
+}
+
+/// A part of a length as DOUBLE; `None` for parts that only times have.
+fn part_of(period: Period, part: Part) -> Option<f64> {
+    let Period { months, days, micros } = period;
+    let seconds = (micros % MICROS_PER_MINUTE) as f64 / MICROS_PER_SECOND as f64;
+    Some(match part {
+        Part::Millennium => f64::from(months / 12_000),
+        Part::Century => f64::from(months / 1_200),
+        Part::Decade => f64::from(months / 120),
+        Part::Year => f64::from(months / 12),
+        Part::Quarter => f64::from(months % 12 / 3 + 1),
+        Part::Month => f64::from(months % 12),
+        Part::Day => f64::from(days),
+        Part::Hour => (micros / MICROS_PER_HOUR) as f64,
+        Part::Minute => (micros % MICROS_PER_HOUR / MICROS_PER_MINUTE) as f64,
+        Part::Second => seconds,
+        Part::MillisOfMinute => seconds * 1e3,
+        Part::MicrosOfMinute => seconds * 1e6,
+        Part::NanosOfMinute => seconds * 1e9,
+        // A year has 365.25 days here, as in PostgreSQL.
+        Part::Epoch => {
+            let whole_days =
+                f64::from(months / 12) * 365.25 + f64::from(months % 12) * 30.0 + f64::from(days);
+            whole_days * 86_400.0 + micros as f64 / MICROS_PER_SECOND as f64
+        }
+        _ => return None,
+    })
+}
+
+/// `date_part(part, length)` and `extract(part FROM length)`.
+pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
+    let part = part_asked(bound)?;
+    if part_of(Period::default(), part).is_none() {
+        let name = bound.arguments[0].text().unwrap_or_default();
+        let message = format!("a length of time has no {name}");
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    }
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let lengths = periods(call, 1)?;
+        Ok(build::<Float64Type>(call.rows, |row| part_of(lengths(row)?, part)))
+    }))
+}
+
+/// The start of the step of this length that holds a time, counted from `origin`.
+fn floored(value: i64, months: i64, micros: i64, origin: Option<i64>) -> Option<i64> {
+    if months == 0 {
+        return Some(calendar::floor_to(value, micros, origin.unwrap_or(FIRST_BUCKET)));
+    }
+    let origin = origin.unwrap_or(FIRST_MONTH);
+    let index = |micros| {
+        let date = CivilDate::from_micros(micros);
+        i64::from(date.year) * 12 + i64::from(date.month) - 1
+    };
+    let mut steps = (index(value) - index(origin)).div_euclid(months);
+    if add_months(origin, steps.checked_mul(months)?) > value {
+        steps -= 1;
+    }
+    Some(add_months(origin, steps.checked_mul(months)?))
+}
+
+/// `date_bin(stride, time, origin)` and `time_bucket(width, time, [origin])`.
+pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
+    let lengths = periods(call, 0)?;
+    let has_origin = call.arguments.len() == 3;
+    let (at, unit) = times(call, 1)?;
+    let (origin_at, origin_unit) = times(call, if has_origin { 2 } else { 1 })?;
+    try_build_times(call.rows, unit, |row| {
+        let (Some(value), Some(length)) = (at(row), lengths(row)) else { return Ok(None) };
+        let months = i64::from(length.months);
+        let micros = i64::from(length.days) * MICROS_PER_DAY + length.micros;
+        if months < 0 || micros < 0 || (months == 0) == (micros == 0) {
+            let message = "a step of time must be more than nothing, and months or a fixed length";
+            return Err(invalid(message));
+        }
+        let origin = if has_origin {
+            let Some(origin) = origin_at(row) else { return Ok(None) };
+            Some(micros_of(origin, origin_unit))
+        } else {
+            None
+        };
+        let floor = floored(micros_of(value, unit), months, micros, origin);
+        Ok(floor.and_then(|floor| TimestampUnit::Micros.convert(floor, unit)))
+    })
+}
