@@ -2,15 +2,16 @@
 //! and there are neither comments, indexes of their own, constraints nor triggers; the binder
 //! answers the calls whose answer depends on the tables there are.
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::common::Result;
 use tidemark_types::SqlType::{Boolean, Int, Long, String};
 
+use crate::array::arrays::Arrays;
 use crate::column::{Call, build, build_flags, build_text};
 use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
-use crate::signature::{Function, direct, pure};
+use crate::signature::{Function, Overload, Param, direct, pure};
 use crate::text::text_array::text_array;
 
 /// Settings of `PostgreSQL` that clients ask for, and what holds here. By the version drivers
@@ -171,6 +172,40 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
+fn lengths(call: &Call<'_>) -> Result<ArrayRef> {
+    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
+    Ok(build::<Int32Type>(call.rows, |row| {
+        let index = usize::try_from(wanted.get(row)?).ok()?.checked_sub(1)?;
+        input.get(row)?.shape.get(index).copied().filter(|length| *length > 0)
+    }))
+}
+
+fn elements(call: &Call<'_>) -> Result<ArrayRef> {
+    let input = Arrays::of(call, 0)?;
+    Ok(build::<Int32Type>(call.rows, |row| i32::try_from(input.get(row)?.values.len()).ok()))
+}
+
+/// How many elements a text of an array has.
+fn items(call: &Call<'_>) -> Result<ArrayRef> {
+    let arrays = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| {
+        i32::try_from(text_array(arrays.get(row)?).count()).ok()
+    }))
+}
+
+/// How many arguments of a row are null, or are not.
+fn count(call: &Call<'_>, nulls: bool) -> Result<ArrayRef> {
+    let columns = (0..call.arguments.len()).map(|index| call.array(index));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(build::<Int32Type>(call.rows, |row| {
+        let is_null = |(column, is_scalar): &&(ArrayRef, bool)| {
+            column.is_null(if *is_scalar { 0 } else { row })
+        };
+        let found = columns.iter().filter(is_null).count();
+        i32::try_from(if nulls { found } else { columns.len() - found }).ok()
+    }))
+}
+
 /// `{a,b}` as `["a","b"]`.
 fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
@@ -268,6 +303,29 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "array_upper",
         &[direct(&[Text, Is(Int)], Int, last_place)],
         "last place of an array of the catalog",
+    ),
+    pure(
+        "array_length",
+        &[
+            direct(&[Param::Array, Is(Int)], Int, lengths),
+            direct(&[Text, Is(Int)], Int, last_place),
+        ],
+        "length of a dimension, counted from 1; null where there is none",
+    ),
+    pure(
+        "cardinality",
+        &[direct(&[Param::Array], Int, elements), direct(&[Text], Int, items)],
+        "number of the elements of an array",
+    ),
+    pure(
+        "num_nonnulls",
+        &[Overload { variadic: true, ..direct(&[Any], Int, |call| count(call, false)) }],
+        "how many arguments are not null",
+    ),
+    pure(
+        "num_nulls",
+        &[Overload { variadic: true, ..direct(&[Any], Int, |call| count(call, true)) }],
+        "how many arguments are null",
     ),
     pure(
         "array_to_json",

@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 /// | `Decimal(p, s)` | `Decimal32/64/128/256` by precision | 4 8 16 32 |
 /// | `DoubleArray(n)` | `Struct(shape, values)`, see [`crate::double_array`] | 4 n + 8 + elements |
 ///
-/// `Interval`, `Period` (Arrow: `Interval(MonthDayNano)`) and `Null` are types of expressions only. An untyped NULL is shown as STRING.
+/// `Interval`, `Period` (Arrow: `Interval(MonthDayNano)`) and `Null` are types of expressions only.
+/// An untyped NULL is shown as STRING.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SqlType {
     /// Never null: null becomes false.

@@ -347,17 +347,25 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
     return p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column alias expected');
   }
   const kind = p.kind();
-  if (kind === TokenKind.Quoted) {
+  if (kind === TokenKind.Quoted || kind === TokenKind.String) {
     return p.takeName(true);
   }
   if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) {
     return p.name('');
   }
-  if (kind !== TokenKind.Word || p.atOneOf(AFTER_SOURCE)) {
+  if (kind !== TokenKind.Word || (p.atOneOf(AFTER_SOURCE) && !isLastOfItem(p))) {
     return null;
   }
   return p.takeName(false);
 }
+
+/** Whether a word that begins a clause ends an item, and so is its name: `1 left, 2 group`. */
+function isLastOfItem(p: Parser): boolean {
+  return NAMES_TOO.has(p.value()) && ENDS_OF_ITEMS.has(p.value(1));
+}
+
+const NAMES_TOO: ReadonlySet<string> = new Set(['GROUP', 'LATEST', 'LEFT', 'RIGHT', 'SAMPLE']);
+const ENDS_OF_ITEMS: ReadonlySet<string> = new Set([',', ')', 'FROM', ';', '']);
 
 type SelectHead = Pick<SelectNode, 'distinct' | 'distinct_on' | 'items' | 'from' | 'hint'>;
 

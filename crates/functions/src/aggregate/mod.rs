@@ -23,9 +23,11 @@ mod values;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion_expr::AggregateUDF;
 use tidemark_types::SqlType;
 
@@ -185,6 +187,9 @@ pub(crate) fn resolve(
     if arguments.is_empty() && lower != "count" {
         return Err(ResolveError::NoArguments { name: name.to_owned() });
     }
+    if distinct && let Some(found) = of_distinct(&lower, arguments)? {
+        return Ok(found);
+    }
     let found = match lower.as_str() {
         "count" => count(distinct, &types),
         "approx_count_distinct" => count(true, &approximate(arguments)?),
@@ -215,10 +220,55 @@ pub(crate) fn resolve(
         "delta" | "derivative" | "increase" | "integral" | "rate" => change::find(&lower, &types),
         _ => numeric(&lower, name, &types)?,
     };
-    let mut resolved = found
-        .ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })?;
-    resolved.distinct |= distinct && lower != "min" && lower != "max";
-    Ok(resolved)
+    found.ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })
+}
+
+/// An aggregate of distinct values; `None` where repeated ones change nothing, or the aggregate
+/// counts distinct ones by itself.
+fn of_distinct(
+    name: &str,
+    arguments: &[Argument],
+) -> Result<Option<ResolvedAggregate>, ResolveError> {
+    let types = types_of(arguments);
+    let read = match types.as_slice() {
+        [only] if only.is_integer() => Some(SqlType::Long),
+        [only] if is_number(*only) || reads_as_double(*only) => Some(SqlType::Double),
+        _ => None,
+    };
+    let found = match (name, read) {
+        (
+            "any_value"
+            | "approx_count_distinct"
+            | "bit_and"
+            | "bit_or"
+            | "bool_and"
+            | "bool_or"
+            | "count"
+            | "count_distinct"
+            | "every"
+            | "max"
+            | "min"
+            | "string_distinct_agg",
+            _,
+        ) => return Ok(None),
+        ("string_agg", _) => text("string_distinct_agg", arguments)?,
+        ("sum", Some(read)) if !is_decimal(&types) => Some(unordered(sum_udaf(), vec![read], read)),
+        ("avg", Some(_)) if !is_decimal(&types) => {
+            Some(unordered(avg_udaf(), vec![SqlType::Double], SqlType::Double))
+        }
+        _ => {
+            let message = format!(
+                "DISTINCT of {name} is not supported: let a sub-query select the distinct values"
+            );
+            return Err(ResolveError::Invalid { message });
+        }
+    };
+    let distinct = name != "string_agg";
+    Ok(found.map(|found| ResolvedAggregate { distinct, ..found }))
+}
+
+fn is_decimal(types: &[SqlType]) -> bool {
+    matches!(types, [SqlType::Decimal(..), ..])
 }
 
 fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
+use arrow::datatypes::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType};
 use datafusion::common::Result;
 use tidemark_types::calendar::{
     CivilDate, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
@@ -46,6 +46,27 @@ pub(super) fn make_timestamp(call: &Call<'_>) -> Result<ArrayRef> {
             + i64::from(minute) * MICROS_PER_MINUTE
             + (seconds * MICROS_PER_SECOND as f64).round() as i64;
         Ok(Some(date.to_micros() + of_day))
+    })
+}
+
+/// `make_date(year, month, day)`.
+pub(super) fn make_date(call: &Call<'_>) -> Result<ArrayRef> {
+    let fields: Vec<_> =
+        (0..3).map(|index| call.primitive::<Int32Type>(index)).collect::<Result<_>>()?;
+    try_build::<TimestampMillisecondType>(call.rows, |row| {
+        let fields: Option<Vec<i32>> = fields.iter().map(|field| field.get(row)).collect();
+        let Some([year, month, day]) = fields.as_deref() else { return Ok(None) };
+        let date = u8::try_from(*month).ok().zip(u8::try_from(*day).ok());
+        let date = date.map(|(month, day)| CivilDate { year: *year, month, day });
+        let is_there = |date: &CivilDate| {
+            (1..=9999).contains(&date.year)
+                && (1..=12).contains(&date.month)
+                && (1..=date.days_in_month()).contains(&date.day)
+        };
+        match date.filter(is_there) {
+            Some(date) => Ok(Some(date.to_micros() / 1_000)),
+            None => Err(invalid(format!("no such date: {year}-{month}-{day}"))),
+        }
     })
 }
 

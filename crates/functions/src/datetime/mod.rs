@@ -23,7 +23,7 @@ use tidemark_types::calendar::{CivilDate, is_leap_year};
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
 use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
-use self::made::{make_timestamp, next_id, of_epoch, to_char};
+use self::made::{make_date, make_timestamp, next_id, of_epoch, to_char};
 use self::patterns::{from_str, to_str};
 use self::periods::{age, make_interval, mapped, parts_asked, time_bucket};
 use self::shift::{dateadd, datediff, difference_type};
@@ -162,6 +162,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
         ],
         "a part of a time or a length as DOUBLE, as extract gives it",
+    ),
+    pure(
+        "make_date",
+        &[direct(&[Is(Int), Is(Int), Is(Int)], Date, make_date)],
+        "the day with this year, month and day",
     ),
     pure(
         "make_interval",

@@ -6,7 +6,7 @@ use datafusion::common::Result;
 use datafusion_expr::Volatility;
 use tidemark_types::SqlType;
 
-use crate::column::{Call, Lane, build, build_text};
+use crate::column::{Call, Lane, build, build_text, invalid, try_build};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::Param::Is;
 use crate::signature::{Function, direct, mismatch, pure, resolved, special};
@@ -168,6 +168,30 @@ macro_rules! rounded {
     };
 }
 
+/// Which of so many buckets of one width holds a value, from 1; 0 below the first, and one more
+/// than there are above the last. Bounds may be the other way round.
+fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
+    let [value, low, high] = [0, 1, 2].map(|index| call.primitive::<Float64Type>(index));
+    let (value, low, high) = (value?, low?, high?);
+    let buckets = call.primitive::<Int32Type>(3)?;
+    try_build::<Int32Type>(call.rows, |row| {
+        let bounds = low.get(row).zip(high.get(row)).zip(buckets.get(row));
+        let Some((value, ((low, high), buckets))) = value.get(row).zip(bounds) else {
+            return Ok(None);
+        };
+        if buckets < 1 || low == high {
+            let message = "width_bucket: bounds that differ and at least one bucket expected";
+            return Err(invalid(message));
+        }
+        let share = (value - low) / (high - low);
+        Ok(Some(match share {
+            share if share < 0.0 => 0,
+            share if share >= 1.0 => buckets.saturating_add(1),
+            share => (share * f64::from(buckets)) as i32 + 1,
+        }))
+    })
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "abs",
@@ -265,6 +289,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "least",
         |name, arguments| extreme(name, arguments, false),
         "least argument; nulls are left out",
+    ),
+    pure(
+        "width_bucket",
+        &[direct(&[Is(Double), Is(Double), Is(Double), Is(Int)], Int, width_bucket)],
+        "number of the bucket of a value: (value, low, high, buckets); 0 below, one more above",
     ),
     pure("size_pretty", &[direct(&[Is(Long)], String, size_pretty)], "bytes in B, KiB, MiB, …"),
     two!("mid", f64::midpoint, "middle of bid and ask"),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ident};
+use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, SortExpr, ident};
 use hashbrown::HashSet;
 use tidemark_ast::{Name, Node, NodeId};
 use tidemark_functions::{CastMode, cast, in_64_bits};
 use tidemark_operators::SampleByNode;
 use tidemark_optimizer::{captured, has_subquery};
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::clauses::grouping::is_grouping;
 use crate::binder::clauses::order;
@@ -111,7 +111,7 @@ impl Binder<'_> {
         item: &Item,
         source: &Relation,
         keys: &[(Expr, SqlType)],
-    ) -> tidemark_types::EngineError {
+    ) -> EngineError {
         let at = item.node.and_then(|id| self.first_ungrouped(id, source, keys));
         let fallback = item.node.map(|id| self.tree.span(id)).unwrap_or_default();
         error::at(
@@ -238,7 +238,51 @@ fn reads_source(expr: &Expr, source: &Relation) -> bool {
     .unwrap_or(false)
 }
 
+/// Refuses ORDER BY inside an aggregate where rows are read by time.
+pub(crate) fn refuse_order(aggregate: &Expr, clause: &str) -> EngineResult<()> {
+    if order_of(aggregate).is_empty() {
+        return Ok(());
+    }
+    let message = format!("ORDER BY inside a function is not supported with {clause}");
+    Err(EngineError::new(ErrorCode::NotSupported, message)
+        .with_hint("rows are read by time: order what a sub-query gives"))
+}
+
+/// An aggregate over rows that are in its order already.
+fn without_order(aggregate: &Expr) -> Expr {
+    let mut aggregate = aggregate.clone();
+    if let Expr::AggregateFunction(call) = &mut aggregate {
+        call.params.order_by.clear();
+    }
+    aggregate
+}
+
+/// ORDER BY inside an aggregate.
+pub(crate) fn order_of(aggregate: &Expr) -> &[SortExpr] {
+    match aggregate {
+        Expr::AggregateFunction(call) => &call.params.order_by,
+        _ => &[],
+    }
+}
+
 impl Binder<'_> {
+    /// The order in which aggregates want their rows, which is one for all that ask for an order.
+    fn order_inside(&self, aggregates: &[Expr]) -> EngineResult<Vec<SortExpr>> {
+        let is_ordered = |aggregate: &&Expr| match aggregate {
+            Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
+            _ => false,
+        };
+        let mut orders = aggregates.iter().filter(is_ordered).map(order_of);
+        let Some(first) = orders.next() else { return Ok(Vec::new()) };
+        if orders.any(|other| other != first) {
+            let message = "functions of one query that read rows in different orders (ORDER BY \
+                           inside them, or none) are not supported";
+            return Err(EngineError::new(ErrorCode::NotSupported, message)
+                .with_hint("compute each in a sub-query of its own"));
+        }
+        Ok(first.to_vec())
+    }
+
     /// Groups by our operator where keys are symbols, there are none, or an aggregate depends on
     /// the order of rows; else by `DataFusion`'s.
     pub(crate) fn grouped_plan(
@@ -258,9 +302,10 @@ impl Binder<'_> {
             }
             replaced.insert(key.clone(), column);
         }
+        let order = self.order_inside(aggregates)?;
         let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
         for (number, aggregate) in aggregates.iter().enumerate() {
-            aggregate_exprs.push(aggregate.clone().alias(name("a", number)));
+            aggregate_exprs.push(without_order(aggregate).alias(name("a", number)));
             replaced.insert(aggregate.clone(), ident(name("a", number)));
         }
         let input = source.plan.clone();
@@ -272,6 +317,7 @@ impl Binder<'_> {
             _ => false,
         });
         let input = match source.ascending_time() {
+            _ if !order.is_empty() => relation::sort(input, order.into_iter())?,
             // The join with the rows around a correlated sub-query keeps no order.
             Some(column) if ordered && !self.outer.is_empty() => {
                 relation::sort_by_time(input, column.expr())?

@@ -15,6 +15,7 @@ use tidemark_types::timestamp::parse_fields;
 use tidemark_types::zone::parse_shift;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, TimestampUnit, identifier};
 
+use crate::binder::clauses::aggregate::refuse_order;
 use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
 use crate::binder::clauses::stage::{Item, is_column};
 use crate::binder::clauses::stage::{Replaced, Stage};
@@ -431,6 +432,7 @@ fn sampled_plan(
     }
     let mut aggregates = Vec::with_capacity(sampled.aggregates.len());
     for (number, aggregate) in sampled.aggregates.iter().enumerate() {
+        refuse_order(aggregate, "SAMPLE BY")?;
         let name = beside_time("a", number);
         aggregates.push(aggregate.clone().alias(&name));
         replaced.insert(aggregate.clone(), ident(name));

@@ -13,6 +13,7 @@ use tidemark_functions::CastMode;
 use tidemark_operators::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::binder::clauses::aggregate::refuse_order;
 use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
 use crate::binder::clauses::stage::{Item, aliases_of};
 use crate::binder::clauses::stage::{Replaced, Stage};
@@ -193,6 +194,7 @@ impl<'a> Binder<'a> {
         let (plan, left_timestamp) = in_time_order(&kept, &left_time, unit)?;
         let mut named = Vec::with_capacity(aggregates.len());
         for (index, aggregate) in aggregates.into_iter().enumerate() {
+            refuse_order(&aggregate, "WINDOW JOIN")?;
             let name = relation::fresh(&format!("w{number}a{index}"), &plan);
             named.push(aggregate.clone().alias(&name));
             replaced.insert(aggregate, ident(name));

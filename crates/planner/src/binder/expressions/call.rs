@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::{Expr, SortExpr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_functions::{
     CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_order, reads_time,
@@ -19,6 +19,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 use crate::binder::catalog::pg_catalog;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::literal;
+use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
@@ -33,20 +34,19 @@ impl Binder<'_> {
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
-        // Drivers ask the catalog so, whose rows come in an order of their own.
+        let name = call.name.text.to_ascii_lowercase();
         if let Some(item) = call.order_by.first()
-            && !scope.relation.is_some_and(pg_catalog::is_catalog)
+            && (call.over.is_some() || !is_aggregate_call(&name, call.arguments.len()))
         {
             return Err(error::at(
                 ErrorCode::NotSupported,
-                "ORDER BY inside a function is not supported: order the rows in a sub-query",
+                "ORDER BY inside a function is of aggregates",
                 self.tree.span(item.expression),
             ));
         }
         if let Some(over) = &call.over {
             return self.window_call(call, over, position, scope);
         }
-        let name = call.name.text.to_ascii_lowercase();
         if name == "grouping" {
             return self.grouping_call(call, scope);
         }
@@ -240,18 +240,41 @@ impl Binder<'_> {
             // DataFusion counts rows by counting a constant.
             exprs.push(lit(1_i64));
         }
-        if resolved.order_sensitive {
-            self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
-        }
+        let order = self.order_of_rows(&resolved, call, &inner)?;
         let function = AggregateFunction::new_udf(
             resolved.udaf,
             exprs,
             resolved.distinct,
             filter,
-            Vec::new(),
+            order,
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
         Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+    }
+
+    /// ORDER BY inside an aggregate, of one whose result depends on the order of rows.
+    fn order_of_rows(
+        &mut self,
+        resolved: &ResolvedAggregate,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Vec<SortExpr>> {
+        if !resolved.order_sensitive {
+            return Ok(Vec::new());
+        }
+        self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
+        // The rows of the catalog come in an order of their own.
+        if scope.relation.is_some_and(pg_catalog::is_catalog) {
+            return Ok(Vec::new());
+        }
+        let rows = Scope { aggregates: false, windows: false, ..*scope };
+        let mut keys = Vec::with_capacity(call.order_by.len());
+        for item in &call.order_by {
+            let value = self.expression(item.expression, &rows)?;
+            let key = SortKey::new(item, value.expr.clone(), value.sql_type, None);
+            keys.push(key.sort(value.expr));
+        }
+        Ok(keys)
     }
 
     /// The arguments of an aggregate over time: beside a value alone the rows' own timestamp.

@@ -174,7 +174,8 @@ impl Binder<'_> {
         let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
         if first_type == SqlType::Period && matches!(name.as_str(), "min" | "max") {
             // DataFusion's would compare months first.
-            return self.window_aggregate(call, &name, arguments);
+            let what = format!("{name} of PERIOD over a window is");
+            return Err(error::not_supported(&what, call.name.span));
         }
         let plain = |function, return_type| (function, return_type);
         let whole = |of: SqlType| if of.is_integer() { SqlType::Long } else { of };

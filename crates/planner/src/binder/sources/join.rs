@@ -57,7 +57,7 @@ pub(crate) enum Side {
 impl Binder<'_> {
     /// Binds a join and its sources.
     pub(crate) fn join(&mut self, id: NodeId) -> EngineResult<Relation> {
-        let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(id)? else {
+        let Node::Join { join, left, right, on, keyword_span, .. } = self.node(id)? else {
             return Err(EngineError::internal("a join without its node"));
         };
         if self.joined_tables(id) > MAX_JOINED_TABLES {
@@ -74,6 +74,22 @@ impl Binder<'_> {
         }
         let right_id = *right;
         let right = self.source(right_id)?;
+        let merged = merged_by(on.as_ref(), join, &left, &right);
+        let joined = self.sides_joined(id, left, right, right_id)?;
+        Ok(Relation { merged: merged.unwrap_or(joined.merged), ..joined })
+    }
+
+    /// A join of two sources by its kind.
+    fn sides_joined(
+        &mut self,
+        id: NodeId,
+        left: Relation,
+        right: Relation,
+        right_id: NodeId,
+    ) -> EngineResult<Relation> {
+        let Node::Join { join, on, tolerance, keyword_span, .. } = self.node(id)? else {
+            return Err(EngineError::internal("a join without its node"));
+        };
         let kind = match join {
             JoinKind::Asof => {
                 let tolerance = tolerance.as_ref();
@@ -334,6 +350,32 @@ fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r Gon
     of_left.or_else(|| right.gone.iter().find(|gone| had(left, &gone.name)))
 }
 
+/// The columns that USING, NATURAL and `ON (a, b)` make one of, of both sides. Those of a row are
+/// equal, or one side has none; of FULL JOIN either side may have none. `None`: nothing changes.
+fn merged_by(
+    on: Option<&JoinOn>,
+    join: &JoinKind,
+    left: &Relation,
+    right: &Relation,
+) -> Option<Vec<Vec<usize>>> {
+    let JoinOn::Columns { columns } = on? else { return None };
+    let names = if columns.is_empty() { common_names(left, right) } else { columns.clone() };
+    let mut merged = combined(left, right).merged;
+    for name in names {
+        let path = std::slice::from_ref(&name);
+        let (Ok(first), Ok(second)) = (left.resolve(path), right.resolve(path)) else { continue };
+        let second = second + left.columns.len();
+        let known = merged.iter_mut().find(|group| group.contains(&first));
+        match (join, known) {
+            (JoinKind::Full, _) => {}
+            (JoinKind::Right, _) => merged.push(vec![second, first]),
+            (_, Some(group)) => group.push(second),
+            (_, None) => merged.push(vec![first, second]),
+        }
+    }
+    Some(merged)
+}
+
 /// Names that both sides have, in the left side's order.
 fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
     let named = |column: &ScopeColumn| Name {
@@ -349,7 +391,11 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
 pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
     let gone = left.gone.iter().chain(&right.gone).cloned().collect();
-    Relation { gone, ..Relation::of(left.plan.clone(), columns) }
+    let mut merged = left.merged.clone();
+    let width = left.columns.len();
+    let moved = |group: &Vec<usize>| group.iter().map(|index| index + width).collect();
+    merged.extend(right.merged.iter().map(moved));
+    Relation { gone, merged, ..Relation::of(left.plan.clone(), columns) }
 }
 
 pub(crate) fn relational(

@@ -89,6 +89,7 @@ fn as_recorded(
             None => rows.gone.push(GoneColumn { qualifier: Arc::from(qualifier), name }),
         }
     }
+    rows.merged.clear();
     let timestamp = rows.timestamp;
     rows.timestamp = kept.iter().position(|(index, _)| Some(*index) == timestamp);
     if rows.timestamp.is_none() {

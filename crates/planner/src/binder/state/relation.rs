@@ -150,6 +150,7 @@ impl Relation {
             timestamp: None,
             unselected_time: None,
             order: TimeOrder::Unknown,
+            merged: Vec::new(),
             base: None,
             gone: Vec::new(),
         }

@@ -57,8 +57,8 @@ pub(crate) enum TimeOrder {
     Ascending,
     /// ORDER BY … DESC.
     Descending,
-    /// They ascended before a join: a query that hands them on sorts them, which costs nothing where
-    /// the join was planned so that it keeps the order.
+    /// They ascended before a join: a query that hands them on sorts them, which costs nothing
+    /// where the join was planned so that it keeps the order.
     Shuffled,
     /// Nothing tells.
     #[default]
@@ -87,6 +87,8 @@ pub(crate) struct Relation {
     pub(crate) unselected_time: Option<ScopeColumn>,
     /// How the rows lie in the time of either.
     pub(crate) order: TimeOrder,
+    /// Columns that USING made one of: their name alone means the first of each list.
+    pub(crate) merged: Vec<Vec<usize>>,
     pub(crate) base: Option<BaseScan>,
     /// Columns that a view found here when it was made and that are gone: their names must not
     /// come to mean anything else.
@@ -129,19 +131,23 @@ impl Relation {
             [.., qualifier, name] => (Some(qualifier), name),
             [] => return Err(EngineError::internal("a column without a name")),
         };
-        let mut found = None;
-        for (index, column) in self.columns.iter().enumerate() {
-            let qualifies = qualifier.is_none_or(|wanted| has_qualifier(column, &wanted.text));
-            if qualifies && identifier::same(&column.name, &name.text) {
-                if found.is_some() {
-                    return Err(error::at(
-                        ErrorCode::AmbiguousColumn,
-                        format!("Ambiguous column [name={}]", name.text),
-                        name.span,
-                    ));
-                }
-                found = Some(index);
-            }
+        let is_named = |(_, column): &(usize, &ScopeColumn)| {
+            qualifier.is_none_or(|wanted| has_qualifier(column, &wanted.text))
+                && identifier::same(&column.name, &name.text)
+        };
+        let mut named = self.columns.iter().enumerate().filter(is_named).map(|(index, _)| index);
+        let mut found = named.next();
+        if let (Some(first), Some(second)) = (found, named.next()) {
+            let several: Vec<usize> = [first, second].into_iter().chain(named).collect();
+            let all_in = |group: &&Vec<usize>| several.iter().all(|one| group.contains(one));
+            let Some(group) = self.merged.iter().find(all_in) else {
+                return Err(error::at(
+                    ErrorCode::AmbiguousColumn,
+                    format!("Ambiguous column [name={}]", name.text),
+                    name.span,
+                ));
+            };
+            found = group.first().copied();
         }
         let is_gone = |gone: &&GoneColumn| {
             let qualifies = qualifier.is_none_or(|wanted| gone.is_of(&wanted.text));
