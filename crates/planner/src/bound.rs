@@ -236,7 +236,7 @@ pub struct BoundExplain {
 #[derive(Debug, Clone)]
 pub enum BoundStatement {
     /// SELECT, SHOW, VALUES.
-    Query(BoundQuery),
+    Query(Box<BoundQuery>),
     /// INSERT.
     Insert(BoundInsert),
     /// UPDATE.

@@ -1,6 +1,8 @@
 //! Lengths of time as `PostgreSQL` has them: months, days and microseconds, each for itself,
 //! because a month has no fixed number of days and a day of a zone none of hours.
 
+use std::fmt::Write;
+
 use arrow_buffer::IntervalMonthDayNano;
 
 use crate::calendar::{MICROS_PER_DAY, add_months};
@@ -63,7 +65,8 @@ impl Period {
             }
             let sign = if after_negative && value > 0 { "+" } else { "" };
             let plural = if value == 1 { "" } else { "s" };
-            out.push_str(&format!("{sign}{value} {unit}{plural}"));
+            // Writing to a text cannot fail.
+            let _ = write!(out, "{sign}{value} {unit}{plural}");
             after_negative = value < 0;
         }
         if self.micros != 0 || out.is_empty() {

@@ -175,7 +175,7 @@ impl Statement {
     fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
         match bound {
             BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
-                self.keep(epoch, Kept::Bound(Box::new(query)));
+                self.keep(epoch, Kept::Bound(query));
             }
             BoundStatement::Insert(insert) if matches!(insert.source, InsertSource::Batch(_)) => {
                 *self.insert.lock() = Some(insert);

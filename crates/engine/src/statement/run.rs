@@ -88,7 +88,7 @@ impl Statement {
             BoundStatement::Query(query) => {
                 let is_kept = query.parameters.is_empty() || query.conditions.is_some();
                 let keep_for = (is_stable && is_kept).then_some(epoch);
-                let query = Kept::Bound(Box::new(query));
+                let query = Kept::Bound(query);
                 self.run_query(query, keep_for, options, registration).await
             }
             BoundStatement::Explain(explain) => {

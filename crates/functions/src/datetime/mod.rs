@@ -19,6 +19,7 @@ use tidemark_types::SqlType::{
     Boolean, Date, Double, Int, Interval, Long, Period, String, Timestamp, TimestampNs,
 };
 use tidemark_types::calendar::{CivilDate, is_leap_year};
+use tidemark_types::period::Period as Length;
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
@@ -179,18 +180,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "justify_hours",
-        &[direct(&[Is(Period)], Period, |call| mapped(call, |one| one.with_days()))],
+        &[direct(&[Is(Period)], Period, |call| mapped(call, Length::with_days))],
         "a length whose hours beyond a day are days",
     ),
     pure(
         "justify_days",
-        &[direct(&[Is(Period)], Period, |call| mapped(call, |one| one.with_months()))],
+        &[direct(&[Is(Period)], Period, |call| mapped(call, Length::with_months))],
         "a length whose days beyond 30 are months",
     ),
     pure(
         "justify_interval",
         &[direct(&[Is(Period)], Period, |call| {
-            mapped(call, |one| one.with_days().and_then(|one| one.with_months()))
+            mapped(call, |one| one.with_days().and_then(Length::with_months))
         })],
         "a length whose hours beyond a day are days, and days beyond 30 months",
     ),

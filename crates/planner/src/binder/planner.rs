@@ -222,7 +222,7 @@ impl Binder<'_> {
         self.report_deferred()?;
         let columns: Vec<Field> = fields(&relation);
         let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
-        Ok(BoundStatement::Query(BoundQuery {
+        Ok(BoundStatement::Query(Box::new(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.
             timestamp: relation.timestamp.filter(|_| relation.order != TimeOrder::Unknown),
             plan: relation.plan,
@@ -231,7 +231,7 @@ impl Binder<'_> {
             conditions,
             accesses: self.accesses.list(),
             command,
-        }))
+        })))
     }
 
     fn maintenance(

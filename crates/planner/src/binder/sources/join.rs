@@ -395,7 +395,7 @@ pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let width = left.columns.len();
     let moved = |group: &Vec<usize>| group.iter().map(|index| index + width).collect();
     merged.extend(right.merged.iter().map(moved));
-    Relation { gone, merged, ..Relation::of(left.plan.clone(), columns) }
+    Relation { merged, gone, ..Relation::of(left.plan.clone(), columns) }
 }
 
 pub(crate) fn relational(

@@ -133,11 +133,12 @@ fn of_base(base: BaseScan, qualifier: &str, accesses: &Accesses) -> EngineResult
         })
         .collect();
     let ordered = schema.timestamp.map(|_| TimeOrder::Ascending);
+    let rows = Relation::of(scan(&base)?, columns);
     Ok(Relation {
         timestamp: schema.timestamp,
         order: ordered.unwrap_or_default(),
-        base: Some(base.clone()),
-        ..Relation::of(scan(&base)?, columns)
+        base: Some(base),
+        ..rows
     })
 }
 
