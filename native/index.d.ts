@@ -38,7 +38,7 @@ export declare class NativeDatabase {
   setParameters(list: string): void
   /**
    * Stops what runs, checkpoints, releases the root, within about so many milliseconds; the log
-   * was told of it. It fails where something acknowledged may not be durable.
+   * reports it. It fails where something acknowledged may not be durable.
    */
   close(withinMs?: number | undefined | null): Promise<undefined>
 }
@@ -82,7 +82,7 @@ export declare class NativeTransaction {
   savepoint(): number
 }
 
-/** Reads all of a root that nobody uses and compares every checksum: a JSON list of damages. */
+/** Reads all of a root that no server uses and compares every checksum: a JSON list of damages. */
 export declare function checkRoot(root: string): Promise<string>
 
 /** Version of the on-disk format: its first number. */

@@ -5,8 +5,9 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Config, type Key, KEYS } from './config/index.js';
 import { type Copy, createCopy } from './copy/index.js';
 import type { Database } from './engine/index.js';
+import { TextFiles } from './ingest/index.js';
 import type { Logger } from './observability/index.js';
-import type { Guard } from './session/index.js';
+import type { Guard, Looks } from './session/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
 /** Absolute. */
@@ -28,11 +29,11 @@ export function openCopy(
   directories: CopyDirectories,
   database: Database,
   config: Config,
-  logger: Logger,
-  guard?: Guard,
+  { logger, guard, looks }: { logger: Logger; guard: Guard | undefined; looks: Looks },
 ): Copy {
   return createCopy({
     guard,
+    looks,
     ...directories,
     database,
     logRetentionDays: config.get(KEYS.copyLogRetention),
@@ -42,6 +43,17 @@ export function openCopy(
     diskKept: config.get(KEYS.diskWatermark),
     logger: logger.child('copy'),
   });
+}
+
+/** How queries find out about texts in files. */
+export function openTexts(root: string, config: Config): Looks {
+  const texts = new TextFiles({
+    // The engine clears it when it opens the root.
+    directory: resolve(root, 'tmp', 'texts'),
+    linesMax: config.get(KEYS.textAnalysisLines),
+    diskKept: config.get(KEYS.diskWatermark),
+  });
+  return (ask, signal) => texts.look(ask, signal);
 }
 
 /** Relative ones lie below the root, but not where the database or its secrets are. */

@@ -21,7 +21,9 @@ import {
 } from './engine/index.js';
 // Not through the folder's index: the server reads no arenas, and loads no Arrow.
 import { arenaToBatch } from './engine/arrow.js';
+import { TextFiles } from './ingest/index.js';
 import {
+  type Looks,
   type ParameterValues,
   type PreparedStatement,
   type Session,
@@ -48,11 +50,11 @@ export class EmbeddedDatabase {
   readonly #session: Session;
 
   /** Use `open`. */
-  constructor(database: Database, copy: Copy) {
+  constructor(database: Database, copy: Copy, looks: Looks) {
     this.#database = database;
     this.#copy = copy;
     const server = { Copy: copy.statements };
-    this.#session = new SessionHost({ database, parse: readStatement, server }).open(USER);
+    this.#session = new SessionHost({ database, parse: readStatement, server, looks }).open(USER);
   }
 
   /**
@@ -113,12 +115,15 @@ const NOTHING_COUNTED: Summary = {
 export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   const database = await openDatabase(options);
   const root = resolve(options.root);
+  const texts = new TextFiles({ directory: join(root, 'tmp', 'texts') });
+  const looks: Looks = (ask, signal) => texts.look(ask, signal);
   const copy = createCopy({
     database,
+    looks,
     importRoot: resolve(options.importRoot ?? join(root, 'import')),
     exportRoot: join(root, 'export'),
   });
-  return new EmbeddedDatabase(database, copy);
+  return new EmbeddedDatabase(database, copy, looks);
 }
 
 /** Values come from JavaScript, too, where nothing checks their types. */

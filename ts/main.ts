@@ -10,7 +10,7 @@ import { Access, type Administrator, refusedStatements } from './access/index.js
 import { readOidcSettings } from './auth/index.js';
 import { type Config, engineOptions, KEYS, loadConfig, type Reloaded } from './config/index.js';
 import type { Copy } from './copy/index.js';
-import { type CopyDirectories, copyDirectories, openCopy } from './copy-directories.js';
+import { type CopyDirectories, copyDirectories, openCopy, openTexts } from './copy-directories.js';
 import { loadDemoData } from './demo-data.js';
 import { adviseOnLogins, createLogins } from './logins.js';
 import { Encryption } from './encryption.js';
@@ -26,7 +26,7 @@ import {
 import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
 import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
-import { type Operations, SessionHost } from './session/index.js';
+import { type Looks, type Operations, SessionHost } from './session/index.js';
 import { readStatement } from './sql/index.js';
 import { type StopStep, stopServing } from './stop.js';
 import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
@@ -121,9 +121,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       },
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
-    copy = openCopy(directories, database, config, logger, access);
+    const looks = openTexts(options.root, config);
+    copy = openCopy(directories, database, config, { logger, guard: access, looks });
     const services = {
-      ...createServices({ database, copy, access, config, logger, operations }),
+      ...createServices({ database, copy, access, config, logger, operations, looks }),
       importRoot: directories.importRoot,
     };
     ({ sessions } = services);
@@ -305,15 +306,17 @@ interface Parts {
   readonly config: Config;
   readonly logger: Logger;
   readonly operations: Operations;
+  readonly looks: Looks;
 }
 
 function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
-  const { database, copy, access, config, logger, operations } = parts;
+  const { database, copy, access, config, logger, operations, looks } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({
     database,
     parse: readStatement,
     operations,
+    looks,
     server: {
       Copy: copy.statements,
       Access: access?.statements ?? refusedStatements(database),

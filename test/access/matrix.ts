@@ -127,6 +127,8 @@ export const ROWS: readonly Row[] = [
   { sql: 'CHECK DATABASE', needs: ['SNAPSHOT'] },
   { sql: 'SELECT reload_config()', needs: ['SYSTEM ADMIN'] },
   { sql: "SELECT * FROM read_parquet('none.parquet')", needs: ['READ FILES'] },
+  { sql: "SELECT * FROM read_csv('none.csv')", needs: ['READ FILES'] },
+  { sql: "SELECT * FROM read_json('none.json')", needs: ['READ FILES'] },
   { sql: "COPY r FROM 'none.csv'", needs: ['INSERT ON r', 'READ FILES'] },
   {
     sql: "COPY (SELECT a FROM t) TO 'out' WITH FORMAT CSV",

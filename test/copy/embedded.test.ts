@@ -1,7 +1,8 @@
 /** COPY without a server: the embedded library runs the same jobs. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 import test from 'ava';
 
@@ -30,6 +31,27 @@ test('the embedded library copies too, and stops its jobs when it is closed', as
     );
     t.is(String(ends.getChild('message')?.get(0)), 'the server is closing');
     await again.close();
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+});
+
+test('the embedded library reads texts in files, and copies what it reads', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'));
+  try {
+    await mkdir(join(root, 'import'));
+    await writeFile(join(root, 'import', 'plain.csv'), 'a,b\n1,2\n3,4\n');
+    await writeFile(join(root, 'import', 'packed.json'), gzipSync('{"a":5}\n{"a":6}\n'));
+    const database = await open({ root });
+    const both = `SELECT a FROM read_csv('plain.csv')
+      UNION ALL SELECT a FROM read_json('packed.json')`;
+    const table = await database.query(both);
+    t.deepEqual([...(table.getChild('a') ?? [])], [1, 3, 5, 6]);
+    await database.query(`COPY (${both}) TO 'both' WITH FORMAT CSV`);
+    const log = "SELECT status FROM sys.copy_export_log WHERE phase = 'success'";
+    await until(async () => (await database.query(log)).numRows > 0, 'the job ends');
+    t.is(await readFile(join(root, 'export', 'both.csv'), 'utf8'), '"a"\r\n1\r\n3\r\n5\r\n6\r\n');
+    await database.close();
   } finally {
     await rm(root, { recursive: true, force: true });
   }

@@ -5,7 +5,7 @@ import test from 'ava';
 
 import { Jobs, type Work } from '../../ts/copy/jobs.js';
 import { partitionAt } from '../../ts/copy/partitions.js';
-import { Room } from '../../ts/copy/room.js';
+import { Room } from '../../ts/ingest/bytes/room.js';
 import { DatabaseError } from '../../ts/session/index.js';
 
 /** Work that runs until it is asked to end. */
@@ -151,10 +151,10 @@ test('partitions: names, and the first moment after them', (t) => {
 });
 
 test('an export stops before the disk is full, and looks at it now and then', async (t) => {
-  const none = new Room(tmpdir(), Number.MAX_SAFE_INTEGER);
+  const none = new Room(tmpdir(), Number.MAX_SAFE_INTEGER, 'the export directory');
   const error = await t.throwsAsync(none.take(1), { instanceOf: DatabaseError });
   t.is(error.code, 'DiskFull');
   await none.take(1024);
   await t.throwsAsync(none.take(64 * 1024 * 1024), { instanceOf: DatabaseError });
-  await t.notThrowsAsync(new Room(tmpdir(), 1).take(1));
+  await t.notThrowsAsync(new Room(tmpdir(), 1, 'the export directory').take(1));
 });

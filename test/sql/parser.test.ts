@@ -189,3 +189,19 @@ test('completion tells what the parser would take', (t) => {
   });
   t.deepEqual(at("SELECT 'te").keywords, []);
 });
+
+test('options of functions of files are read by name, those of others are not', (t) => {
+  const kinds = (text: string): string[] => parse(text).nodes.map(({ kind }) => kind);
+  const compared = "SELECT * FROM read_csv('f.csv', header = true, delim = ';')";
+  for (const mark of ['=>', ':=']) {
+    const named = compared.replaceAll(' = ', ` ${mark} `);
+    t.deepEqual(kinds(named), kinds(compared));
+    t.is(print(parse(named)), print(parse(compared)));
+  }
+  t.deepEqual(kinds(compared.replaceAll(' = ', '=>')), kinds(compared));
+  t.throws(() => parse('SELECT abs(a => 1)'), { instanceOf: SyntaxError_ });
+  const missing = t.throws(() => parse("SELECT * FROM read_csv('f.csv', header => )"), {
+    instanceOf: SyntaxError_,
+  });
+  t.true(missing.start >= 42, missing.message);
+});

@@ -196,6 +196,10 @@ export type StatementContext = {
    * What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
    */
   readonly answers?: { [key in string]?: boolean };
+  /**
+   * How the texts in files are read, by the keys of what an earlier binding asked.
+   */
+  readonly texts?: { [key in string]?: TextShape };
 };
 
 export type Owner = {
@@ -280,6 +284,10 @@ export type StatementDescription = {
    * Prepare it again with the answers.
    */
   readonly asks?: ReadonlyArray<Ask>;
+  /**
+   * Texts whose shape must be known before it can be bound. Prepare it again with what is found.
+   */
+  readonly texts?: ReadonlyArray<TextAsk>;
 };
 
 export type ResultColumn = {
@@ -306,6 +314,77 @@ export type Ask = {
    * What is to be granted.
    */
   readonly access: Access;
+};
+
+export type TextAsk = {
+  /**
+   * Tells it apart from other questions.
+   */
+  readonly key: string;
+  /**
+   * What the files are.
+   */
+  readonly format: TextFormat;
+  /**
+   * The files, in the order in which their rows come.
+   */
+  readonly files: ReadonlyArray<TextPlace>;
+  /**
+   * What the statement says about them, by the names of the options.
+   */
+  readonly options: { [key in string]?: string };
+};
+
+export type TextFormat = 'csv' | 'json';
+
+export type TextPlace = {
+  /**
+   * As users know it, below the import directory.
+   */
+  readonly name: string;
+  /**
+   * Where it is, absolute and without links.
+   */
+  readonly path: string;
+};
+
+export type TextShape = {
+  /**
+   * How they are read, in the order of the question.
+   */
+  readonly files: ReadonlyArray<TextFile>;
+  /**
+   * Why they cannot be read.
+   */
+  readonly problem?: string;
+};
+
+export type TextFile = {
+  /**
+   * As users know it.
+   */
+  readonly name: string;
+  /**
+   * Which content of the file was looked at: device, number, bytes, nanoseconds since 1970 of
+   * the last change, with a colon between them.
+   */
+  readonly version: string;
+  /**
+   * When that was, in milliseconds since 1970.
+   */
+  readonly lookedAt: number;
+  /**
+   * Its first 64 bytes and its last, in hexadecimal digits: a file that grew has them still.
+   */
+  readonly edges: string;
+  /**
+   * Where its text lies as UTF-8 and CSV, if the file itself is something else.
+   */
+  readonly converted?: string;
+  /**
+   * How that is read.
+   */
+  readonly csv: CsvTextSpec;
 };
 
 export type Access = {

@@ -368,7 +368,8 @@ export const KEYS = {
   copyRoot: text(
     'cairo.sql.copy.root',
     'import',
-    'the only directory COPY … FROM and read_parquet read, relative to the root',
+    'the only directory COPY … FROM, read_parquet, read_csv and read_json read, ' +
+      'relative to the root',
   ),
   copyExportRoot: text(
     'cairo.sql.copy.export.root',

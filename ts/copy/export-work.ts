@@ -6,6 +6,7 @@
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 
+import { Room } from '../ingest/index.js';
 import {
   type Access,
   allowing,
@@ -23,7 +24,6 @@ import type { CopyLog, ExportPhase } from './log.js';
 import type { ExportSettings } from './options.js';
 import { FLOOR_UNITS, type Partition, partitionAt, type PartitionUnit } from './partitions.js';
 import { codeOf, makeBelow, reason, type Root, STAGE_PREFIX } from './paths.js';
-import { Room } from './room.js';
 import { type JobContext, quoteName, type Sql } from './sql.js';
 
 interface ExportRequest {
@@ -230,7 +230,7 @@ export class ExportWork implements Work {
     try {
       const rows = this.#format();
       await sql.execute(query, parameters, rows, context, async ({ chunk, stream }) => {
-        const room = new Room(path, this.#services.diskKept);
+        const room = new Room(path, this.#services.diskKept, 'the export directory');
         await append(file, chunk?.bytes, room);
         for (let next = await stream?.next(); next != null; next = await stream?.next()) {
           context.signal.throwIfAborted();

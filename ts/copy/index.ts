@@ -9,6 +9,7 @@ import {
   type Database,
   type ServerStatements,
   type Guard,
+  type Looks,
 } from '../session/index.js';
 import { leftOver, removeLeftOver } from './export-work.js';
 import { Jobs } from './jobs.js';
@@ -31,6 +32,8 @@ interface CopyOptions {
   readonly analysedLines?: number;
   /** Bytes an export leaves free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
   readonly diskKept?: number;
+  /** How texts in files are read that queries name. */
+  readonly looks?: Looks;
   readonly logger?: Logger;
   /** Absent where every user may do everything. */
   readonly guard?: Guard | undefined;
@@ -58,7 +61,7 @@ export function createCopy(options: CopyOptions): Copy {
     ...DEFAULTS,
     ...options,
   };
-  const sql = new Sql(database);
+  const sql = new Sql(database, options.looks);
   const log = new CopyLog(sql, logRetentionDays);
   const root = {
     directory: exportRoot,

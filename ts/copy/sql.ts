@@ -5,6 +5,8 @@ import {
   type Database,
   DatabaseError,
   type ExecuteReply,
+  type Looks,
+  looksWithin,
   type ParameterValues,
   type RowFormat,
   type Statement,
@@ -35,14 +37,21 @@ const BACKGROUND: JobContext = {
 
 export class Sql {
   readonly database: Database;
+  readonly #looks: Looks | undefined;
 
-  constructor(database: Database) {
+  /** `looks`: absent where no texts in files are read. */
+  constructor(database: Database, looks?: Looks) {
     this.database = database;
+    this.#looks = looks;
   }
 
-  async prepare(tree: Tree | string, setting: StatementSetting): Promise<Statement> {
+  async prepare(
+    tree: Tree | string,
+    setting: StatementSetting & Partial<Pick<JobContext, 'signal'>>,
+  ): Promise<Statement> {
     const node = typeof tree === 'string' ? parse(tree) : tree;
-    const context = settingOf(setting);
+    const limits = { timeoutMs: 0, elapsedMs: 0, cancelled: setting.signal };
+    const context = { ...settingOf(setting), ...looksWithin(this.#looks, limits) };
     return await this.database.prepare(Buffer.from(JSON.stringify(node)), context);
   }
 

@@ -5,6 +5,7 @@
 import { native } from './addon.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
+import { DatabaseError } from './error.js';
 import { ParameterBatch } from './parameters.js';
 import type {
   ActiveQuery,
@@ -32,6 +33,8 @@ import type {
   StatementDescription,
   Summary,
   TableMetadata,
+  TextAsk,
+  TextShape,
   TextReport,
   Transaction,
 } from './types.js';
@@ -82,7 +85,42 @@ function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
 /** Whether something is granted, by the keys of questions. */
 type Answers = Readonly<Record<string, boolean>>;
 
-type Described = StatementDescription & { readonly asks?: readonly Ask[] };
+/** What is known of what earlier bindings of a statement asked. */
+interface Known {
+  readonly answers?: Answers;
+  readonly texts?: Readonly<Record<string, TextShape>>;
+}
+
+type Described = StatementDescription & {
+  readonly asks?: readonly Ask[];
+  readonly texts?: readonly TextAsk[];
+};
+
+/** How often files are looked at that change all the time. */
+const MOST_LOOKS = 8;
+
+/** The same with what a statement asks. */
+async function answered(
+  { asks, texts: files }: EngineStatement,
+  { allows, looks }: StatementContext,
+  { answers, texts }: Known,
+): Promise<Known> {
+  const granted = asks.map(({ key, access }) => [key, allows?.(access) === true] as const);
+  let more = texts;
+  for (const ask of files) {
+    if (looks === undefined) {
+      throw new DatabaseError({
+        code: 'NotSupported',
+        message: 'texts in files are not read here',
+      });
+    }
+    more = { ...more, [ask.key]: await looks(ask) };
+  }
+  return {
+    ...(answers === undefined ? {} : { answers: { ...answers, ...Object.fromEntries(granted) } }),
+    ...(more === undefined ? {} : { texts: more }),
+  };
+}
 
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
@@ -100,25 +138,33 @@ class EngineDatabase implements Database {
     transaction?: Transaction,
   ): Promise<Statement> {
     const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
-    const { allows } = context;
-    if (allows === undefined) {
-      return await this.#prepared(tree, context, inner);
-    }
-    for (let answers: Answers = {}; ;) {
-      const statement = await this.#prepared(tree, { ...context, answers }, inner);
-      const { asks } = statement;
-      if (asks.length === 0) {
-        return statement;
+    const prepared = (known: Known): Promise<EngineStatement> =>
+      this.#prepared(tree, { ...context, ...known }, inner);
+    const nothing: Known = context.allows === undefined ? {} : { answers: {} };
+    let looks = 0;
+    for (let known = nothing; ;) {
+      try {
+        const statement = await prepared(known);
+        if (statement.isBound) {
+          return statement;
+        }
+        statement.close();
+        looks += statement.texts.length > 0 && known.texts === undefined ? 1 : 0;
+        known = await answered(statement, context, known);
+      } catch (error) {
+        const isOther = error instanceof DatabaseError && error.code === 'Replan';
+        if (!isOther || looks === 0 || looks === MOST_LOOKS) {
+          throw error;
+        }
+        // A file is another one than it was: all of them are looked at again.
+        known = nothing;
       }
-      statement.close();
-      const more = asks.map(({ key, access }) => [key, allows(access)] as const);
-      answers = { ...answers, ...Object.fromEntries(more) };
     }
   }
 
   async #prepared(
     tree: Buffer,
-    context: StatementContext & { readonly answers?: Answers },
+    context: StatementContext & Known,
     inner: NativeTransaction | undefined,
   ): Promise<EngineStatement> {
     const call = this.#native.prepare(tree, JSON.stringify(context), inner);
@@ -222,6 +268,7 @@ class EngineStatement implements Statement {
   readonly description: StatementDescription;
   /** What has to be known before it can be bound. */
   readonly asks: readonly Ask[];
+  readonly texts: readonly TextAsk[];
   readonly #native: NativeStatement;
   readonly #newQueryId: () => bigint;
   readonly #kept: CachedResult;
@@ -233,6 +280,11 @@ class EngineStatement implements Statement {
     const described = JSON.parse(prepared.description) as Described;
     this.description = described;
     this.asks = described.asks ?? [];
+    this.texts = described.texts ?? [];
+  }
+
+  get isBound(): boolean {
+    return this.asks.length === 0 && this.texts.length === 0;
   }
 
   async execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply> {

@@ -32,17 +32,19 @@ export interface Access extends Omit<border.Access, 'permission'> {
 
 export interface StatementDescription extends Omit<
   border.StatementDescription,
-  'accesses' | 'asks'
+  'accesses' | 'asks' | 'texts'
 > {
   readonly accesses: readonly Access[];
 }
 
-export interface StatementContext extends Omit<border.StatementContext, 'answers'> {
+export interface StatementContext extends Omit<border.StatementContext, 'answers' | 'texts'> {
   /**
    * Whether something is granted; asked where a statement reads while it is bound. Without it such
    * statements are refused to those who do not see everything.
    */
   readonly allows?: (access: Access) => boolean;
+  /** How texts in files are read; without it statements that name some are refused. */
+  readonly looks?: (ask: border.TextAsk) => Promise<border.TextShape>;
 }
 
 export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'queryId'>> {

@@ -298,7 +298,8 @@ class ImportRun {
     const { json } = prepared;
     const sample = await readSample(prepared.content, linesMax);
     const { delimiter, header } = json === null ? parameters : { delimiter: ',', ...json };
-    const hints = { table, delimiter, header, schema, linesMax, decimal, nullWord: widens };
+    const source = `table=${table}`;
+    const hints = { source, delimiter, header, schema, linesMax, decimal, nullWord: widens };
     const texts = json === null ? {} : { texts: json.texts };
     const found = withoutComments(sample, { ...hints, ...texts });
     const notes = (): readonly string[] => [...found.notes, ...(json?.notes() ?? [])];

@@ -4,6 +4,7 @@
  * the request and sends what it returns.
  */
 export { inflatesTooFar } from './bytes/inflation.js';
+export { Room } from './bytes/room.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
@@ -12,3 +13,4 @@ export type { ImportSchema } from './schema-part.js';
 export type { ImportPart } from './import.js';
 export { proposeImport } from './proposal.js';
 export { readImportParameters } from './parameters.js';
+export { TextFiles } from './text-files.js';

@@ -68,7 +68,7 @@ export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promis
     withoutComments(
       { text: begun.text, isWhole, chunks: nothing() },
       {
-        table,
+        source: `table=${table}`,
         delimiter: givenDelimiter,
         header,
         schema: new Map(),

@@ -29,7 +29,8 @@ export interface TextStructure {
 }
 
 export interface StructureHints {
-  readonly table: string;
+  /** The text in messages: `table=t`, `file=f.csv`. */
+  readonly source: string;
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` looks at it. */
   readonly header: boolean | null;
@@ -99,8 +100,8 @@ function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): r
   const why = isOpenQuote || isLong ? whyNotEnough(terminated, rest, delimiters) : '';
   throw new ImportError(
     hints.delimiter === null
-      ? `not enough lines [table=${hints.table}]${why}`
-      : `cannot determine text structure [table=${hints.table}]${why}`,
+      ? `not enough lines [${hints.source}]${why}`
+      : `cannot determine text structure [${hints.source}]${why}`,
   );
 }
 

@@ -10,6 +10,7 @@ export {
   type Principal,
   principalKey,
 } from './guard.js';
+export { type Looks, looksWithin } from './looks.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';

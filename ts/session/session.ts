@@ -27,6 +27,7 @@ import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
+import { type Looks, looksWithin } from './looks.js';
 import { allowing, type Guard, type Listed, type Principal, principalKey } from './guard.js';
 import {
   numbersOf,
@@ -91,6 +92,8 @@ interface SessionHostOptions {
   readonly guard?: Guard;
   /** Absent where there is no server around the database. */
   readonly operations?: Operations;
+  /** How texts in files are read; absent where there are none. */
+  readonly looks?: Looks;
   /** Time of a statement whose client names none. */
   readonly defaultTimeoutMs?: number;
   /** The most that a client may ask for. */
@@ -104,6 +107,7 @@ export class SessionHost {
   readonly server: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
+  readonly looks: Looks | undefined;
   /** The connections of all protocols whose clients know their number. */
   readonly backends = new Backends();
   readonly #defaultTimeoutMs: number;
@@ -120,6 +124,7 @@ export class SessionHost {
       serverAccesses: (tree) => options.guard?.serverAccesses(tree) ?? [],
     });
     this.operations = options.operations ?? null;
+    this.looks = options.looks;
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
@@ -386,7 +391,8 @@ export class PreparedStatement {
         elapsedMs,
         queryId: `${queryId}`,
       };
-      const statement = await this.#prepare(parsed, transaction, bounds);
+      const looks = looksWithin(this.#host.looks, { ...bounds, cancelled: options.signal });
+      const statement = await this.#prepare(parsed, transaction, { ...bounds, ...looks });
       // What depends on more than the tables is not shared.
       const mayShare = transaction === null && !this.#isListing && this.#operated === null;
       const isShared = mayShare && this.#host.statements.share(this.#key, statement);
@@ -484,7 +490,7 @@ export class PreparedStatement {
   async #prepare(
     parsed: ParsedStatement,
     transaction: Transaction | null,
-    bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId'>,
+    bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'looks'>,
   ): Promise<Statement> {
     const { database, guard, server } = this.#host;
     this.#operated = parsed.operated;

@@ -13,6 +13,7 @@ mod open;
 mod permission;
 mod shared;
 mod statement;
+mod text;
 #[cfg(test)]
 mod typescript;
 
@@ -30,3 +31,4 @@ pub use statement::{
     Access, Ask, ListedCell, ListedRows, ListedType, Owner, ResultColumn, StatementContext,
     StatementDescription, StatementKind, Visibility,
 };
+pub use text::{TextAsk, TextFile, TextFormat, TextPlace, TextShape};

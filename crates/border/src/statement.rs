@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Permission, Shared};
+use crate::{Permission, Shared, TextAsk, TextShape};
 
 /// Who asks, in which setting. Never credentials.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -41,6 +41,9 @@ pub struct StatementContext {
     pub lists: Shared<HashMap<String, ListedRows>>,
     /// What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
     pub answers: Option<HashMap<String, bool>>,
+    /// How the texts in files are read, by the keys of what an earlier binding asked.
+    #[cfg_attr(test, ts(as = "Option<HashMap<String, TextShape>>", optional))]
+    pub texts: Shared<HashMap<String, TextShape>>,
 }
 
 impl StatementContext {
@@ -154,6 +157,10 @@ pub struct StatementDescription {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<Ask>>", optional))]
     pub asks: Vec<Ask>,
+    /// Texts whose shape must be known before it can be bound. Prepare it again with what is found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<TextAsk>>", optional))]
+    pub texts: Vec<TextAsk>,
 }
 
 /// A question of binding: whether something is granted.

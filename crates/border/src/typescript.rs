@@ -12,7 +12,8 @@ use crate::{
     CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, ListedCell, ListedRows,
     ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
     ResultColumn, RowFormat, Setting, StatementContext, StatementDescription, StatementKind,
-    Summary, TableColumn, TableMetadata, TextReport, Verify, Visibility, WidenedColumn,
+    Summary, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport,
+    TextShape, Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -46,6 +47,11 @@ fn typescript_twin_is_written() {
         StatementDescription,
         ResultColumn,
         Ask,
+        TextAsk,
+        TextFormat,
+        TextPlace,
+        TextShape,
+        TextFile,
         Access,
         Permission,
         ExecuteOptions,

@@ -11,20 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_border::{
-    AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
-    CsvTextSpec, TextReport, WidenedColumn,
+    AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvColumnSpec, CsvTextSpec,
+    TextReport, WidenedColumn,
 };
 use tidemark_catalog::TableBuilder;
-use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvReport, CsvSpec, Widened};
+use tidemark_ingest::{CsvColumn, CsvReader, CsvReport, CsvSpec, Widened};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, TableDefaults, TableSchema, TableSnapshot};
 use tidemark_types::{
-    EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, failpoint, identifier,
+    EngineError, EngineResult, ErrorCode, Field, PartitionBy, failpoint, identifier,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::cancel::CancelToken;
+use crate::csv_text::{atomicity, delimiter, parse_type};
 use crate::database::{Database, describe_table, given};
 use crate::guard;
 use crate::writer::{Place, Writer};
@@ -380,29 +381,15 @@ fn csv_spec(
     };
     let columns: Vec<CsvColumn> = csv.columns.iter().map(column).collect::<EngineResult<_>>()?;
     Ok(CsvSpec {
-        delimiter: u8::try_from(csv.delimiter).map_err(|_| {
-            EngineError::new(ErrorCode::InvalidValue, "the delimiter is not an ASCII character")
-        })?,
+        delimiter: delimiter(csv)?,
         header: csv.header,
-        atomicity: match csv.atomicity {
-            CsvAtomicity::Abort => Atomicity::Abort,
-            CsvAtomicity::AbortLine => Atomicity::AbortLine,
-            CsvAtomicity::SkipRow => Atomicity::SkipRow,
-            CsvAtomicity::SkipCol => Atomicity::SkipColumn,
-        },
+        atomicity: atomicity(csv.atomicity),
         skip_extra_values: csv.skip_extra_values,
         most_line_bytes,
         line_fields: columns.iter().map(|column| column.index + 1).max().unwrap_or(0),
         columns,
         timestamp: schema.timestamp,
         target,
-    })
-}
-
-/// `GEOHASH(5c)` and the like as a type.
-fn parse_type(text: &str) -> EngineResult<SqlType> {
-    SqlType::parse_text(text).ok_or_else(|| {
-        EngineError::new(ErrorCode::InvalidValue, format!("unsupported column type '{text}'"))
     })
 }
 

@@ -34,6 +34,7 @@ use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::restore::{damage_report, restore_if_asked};
 use crate::spill::{query_disk, runtime_environment};
+use crate::text_table::TextTables;
 use crate::work::{self, follow_tasks};
 
 /// Directory below the root that `read_parquet` may read by default.
@@ -122,6 +123,8 @@ impl Database {
             session: Arc::clone(&session),
             handle: handle.clone(),
             numbers: Mutex::default(),
+            texts: TextTables::default(),
+            most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
         };
         let resident = ResidentGuard::new(total);
         let (queries, rows) = (Arc::downgrade(&registry), Arc::downgrade(&storage));

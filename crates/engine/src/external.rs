@@ -1,5 +1,5 @@
-//! Sources of rows outside the tables: Parquet files under the import root, and what the engine
-//! knows of itself.
+//! Sources of rows outside the tables: files under the import root, and what the engine knows of
+//! itself.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,8 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use futures::StreamExt;
 use parking_lot::Mutex;
-use tidemark_planner::{ExternalSources, ExternalTable};
+use tidemark_border::{TextAsk, TextPlace, TextShape};
+use tidemark_planner::{ExternalSources, ExternalTable, TextRequest, TextRows};
 use tidemark_storage::{Storage, TableId};
 use tidemark_types::bounded::{Deep, check_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
@@ -26,6 +27,7 @@ use crate::cancel_function::cancel_query;
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
+use crate::text_table::{MOST_TEXTS, TextTables};
 use crate::work::waited_for;
 use tidemark_operators::from_datafusion;
 use tidemark_optimizer::PlanSession;
@@ -44,6 +46,8 @@ pub(crate) struct EngineSources {
     pub(crate) handle: Handle,
     /// Of columns that number their rows, by table and column.
     pub(crate) numbers: Mutex<HashMap<(TableId, u32), Arc<AtomicI64>>>,
+    pub(crate) texts: TextTables,
+    pub(crate) most_line_bytes: usize,
 }
 
 impl EngineSources {
@@ -73,8 +77,14 @@ impl EngineSources {
             .with_hint("put the file below the directory that cairo.sql.copy.root names"))
     }
 
-    /// Adds the file that `path` names, or the files of a pattern; answers whether it is one.
-    fn add_files(&self, path: &str, files: &mut Vec<(PathBuf, String)>) -> EngineResult<bool> {
+    /// Adds the file that `path` names, or the files of a pattern, up to `most`; answers whether it
+    /// is one.
+    fn add_files(
+        &self,
+        path: &str,
+        most: usize,
+        files: &mut Vec<(PathBuf, String)>,
+    ) -> EngineResult<bool> {
         let named = self.resolve(path);
         if named.is_ok() || !pattern::is_pattern(path) {
             files.push((named?, path.to_owned()));
@@ -88,8 +98,8 @@ impl EngineSources {
                 .with_hint("patterns are looked for below the directory of cairo.sql.copy.root"));
         }
         for name in found {
-            if files.len() == MOST_FILES {
-                let message = format!("read_parquet of more than {MOST_FILES} files");
+            if files.len() >= most {
+                let message = format!("more than {most} files, the last of '{path}'");
                 return Err(EngineError::new(ErrorCode::ResourceLimit, message));
             }
             files.push((self.resolve(&name)?, name));
@@ -104,13 +114,50 @@ impl ExternalSources for EngineSources {
         let mut files = Vec::new();
         let mut patterns = 0;
         for path in paths {
-            patterns += usize::from(self.add_files(path, &mut files)?);
+            patterns += usize::from(self.add_files(path, MOST_FILES, &mut files)?);
         }
         // Directories are columns of files that were looked for, not of those named one by one.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
-        let time = table.time();
-        Ok(ExternalTable { provider: Arc::new(table), columns, time })
+        let sorted_by = table.sorted_by();
+        Ok(ExternalTable { provider: Arc::new(table), columns, sorted_by })
+    }
+
+    fn read_text(
+        &self,
+        request: &TextRequest,
+        known: Option<&TextShape>,
+    ) -> EngineResult<TextRows> {
+        failpoint::hit("engine.read_text")?;
+        let mut files = Vec::new();
+        for path in &request.paths {
+            self.add_files(path, MOST_TEXTS, &mut files)?;
+        }
+        let option = |name: &str| request.options.get(name).map(String::as_str);
+        let Some(known) = known else {
+            let place = |(path, name): (PathBuf, String)| TextPlace {
+                name,
+                path: path.to_string_lossy().into_owned(),
+            };
+            let options = request.options.iter();
+            let options = options.map(|(name, value)| ((*name).to_owned(), value.clone()));
+            return Ok(TextRows::Unknown(TextAsk {
+                key: request.key(),
+                format: request.format,
+                files: files.into_iter().map(place).collect(),
+                options: options.collect(),
+            }));
+        };
+        if let Some(problem) = &known.problem {
+            return Err(EngineError::new(ErrorCode::InvalidValue, problem));
+        }
+        let whole = option("sample_size").is_some_and(|size| size == "-1");
+        // It may read for long: the worker hands its other work on meanwhile.
+        let table = tokio::task::block_in_place(|| {
+            self.texts.open(files, &known.files, whole, self.most_line_bytes)
+        })?;
+        let columns = table.columns().to_vec();
+        Ok(TextRows::Table(ExternalTable { provider: table, columns, sorted_by: None }))
     }
 
     fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {
@@ -183,5 +230,5 @@ pub(crate) fn memory_table(
         RecordBatch::try_from_iter_with_nullable(named.map(|(name, array)| (name, array, true)))
             .map_err(|error| EngineError::internal(error.to_string()))?;
     let provider = MemTable::try_new(batch.schema(), vec![vec![batch]]).map_err(from_datafusion)?;
-    Ok(ExternalTable { provider: Arc::new(provider), columns, time: None })
+    Ok(ExternalTable { provider: Arc::new(provider), columns, sorted_by: None })
 }

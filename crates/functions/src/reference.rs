@@ -664,4 +664,16 @@ pub(crate) const TABLES: &[Other] = &[
         "rows of Parquet files; also patterns, `parquet_scan` is the same",
         "* FROM read_parquet('demo.parquet')",
     ),
+    other(
+        "read_csv",
+        "('file', … [, option => value, …])",
+        "rows of CSV files, in the forms that an import takes; also patterns",
+        "* FROM read_csv('demo.csv')",
+    ),
+    other(
+        "read_json",
+        "('file', … [, option => value, …])",
+        "rows of JSON files: objects one after the other, or in an array",
+        "* FROM read_json('demo.json')",
+    ),
 ];

@@ -16,6 +16,7 @@ use crate::binder::state::conditions::Conditions;
 use crate::binder::statements::insert_values::InsertTemplate;
 use crate::binder::statements::returning::Returning;
 use crate::parameter_type::ParameterType;
+use crate::questions::Questions;
 
 /// A query.
 #[derive(Debug, Clone)]
@@ -269,8 +270,8 @@ pub enum BoundStatement {
     },
     /// CREATE, ALTER, DROP and COMPILE VIEW.
     ViewChange(BoundViewChange),
-    /// What must be granted, or is not, before it can be bound.
-    Asking(Vec<Access>),
+    /// What must be known before it can be bound.
+    Asking(Questions),
     /// An empty text.
     Empty,
 }

@@ -1,6 +1,6 @@
 //! What the binder receives beside the tree and the snapshot.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,13 +8,14 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
-use tidemark_border::Setting;
+use tidemark_border::{Setting, Shared, TextAsk, TextFormat, TextShape};
 use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults, TableId};
 use tidemark_types::{EngineResult, Field, ParameterValue, SqlType};
 
 use crate::access::Access;
 use crate::parameter_type::ParameterType;
+use crate::questions::Questions;
 use crate::visibility::{Lists, Visibility};
 
 /// A source of rows outside the tables, opened by the engine on the binder's behalf.
@@ -24,14 +25,45 @@ pub struct ExternalTable {
     pub provider: Arc<dyn TableProvider>,
     /// The columns in SQL types.
     pub columns: Vec<Field>,
-    /// Index of the column that the rows are a series of, and whether they ascend by it.
-    pub time: Option<(usize, bool)>,
+    /// Index of the time by which the rows are known to ascend.
+    pub sorted_by: Option<usize>,
+}
+
+/// Texts in files as a statement names them.
+#[derive(Debug, Clone)]
+pub struct TextRequest {
+    /// What the files are.
+    pub format: TextFormat,
+    /// Paths or patterns.
+    pub paths: Vec<String>,
+    /// What is said about them, by the names of the options.
+    pub options: BTreeMap<&'static str, String>,
+}
+
+impl TextRequest {
+    /// Tells it apart from others, as a question.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// The rows of texts in files, or what must be known of them first.
+pub enum TextRows {
+    /// Their rows.
+    Table(ExternalTable),
+    /// The files whose shape is not known.
+    Unknown(TextAsk),
 }
 
 /// Sources that need I/O to be described. The binder itself opens nothing.
 pub trait ExternalSources: Send + Sync {
     /// The Parquet files behind `read_parquet('path', …)`; a path may be a pattern.
     fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable>;
+
+    /// The texts behind `read_csv('path', …)`, read as `known` says.
+    fn read_text(&self, request: &TextRequest, known: Option<&TextShape>)
+    -> EngineResult<TextRows>;
 
     /// A function of rows that acts on the engine, and its result type; `None` when there is no
     /// such function. Its argument is a LONG. With `of` it acts on that user's queries alone.
@@ -84,9 +116,10 @@ pub struct BindContext {
     pub lists: Lists,
     /// What is granted of what was asked; `None`: nothing can be asked.
     pub answers: Option<HashMap<String, bool>>,
-    /// Set by a binding that reads before it is done: what must be granted for that, and is not
-    /// known to be.
-    pub asks: Arc<Mutex<Vec<Access>>>,
+    /// How texts in files are read, by the keys of what was asked.
+    pub texts: Shared<HashMap<String, TextShape>>,
+    /// Set by a binding that has to know more before it is done.
+    pub asks: Arc<Mutex<Questions>>,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what
@@ -124,15 +157,22 @@ impl BindContext {
         is_limited.then_some(self.identity.as_str())
     }
 
-    /// Asks what has no answer yet.
+    /// Asks for rights that have no answer yet.
     pub(crate) fn ask(&self, accesses: Vec<Access>) {
         let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
-        asks.extend(accesses);
+        asks.accesses.extend(accesses);
     }
 
-    /// What binding asks.
-    pub(crate) fn asked(&self) -> Vec<Access> {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Asks for the shape of texts.
+    pub(crate) fn ask_text(&self, ask: TextAsk) {
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        asks.texts.push(ask);
+    }
+
+    /// What binding asks; `None`: nothing.
+    pub(crate) fn asked(&self) -> Option<Questions> {
+        let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        (!asks.is_empty()).then(|| asks.clone())
     }
 
     /// What opens sources outside the tables.

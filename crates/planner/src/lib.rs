@@ -17,6 +17,7 @@ mod binder;
 mod bound;
 mod context;
 mod parameter_type;
+mod questions;
 mod visibility;
 
 pub use access::Access;
@@ -31,6 +32,7 @@ pub use bound::{
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
     BoundViewChange, InsertSource, MaintenanceAction,
 };
-pub use context::{BindContext, ExternalSources, ExternalTable};
+pub use context::{BindContext, ExternalSources, ExternalTable, TextRequest, TextRows};
 pub use parameter_type::ParameterType;
+pub use questions::Questions;
 pub use visibility::{Lists, Visibility};

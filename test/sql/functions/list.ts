@@ -60,6 +60,8 @@ async function prepare(server: TestServer): Promise<void> {
   const folder = join(server.root, 'import');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'demo.parquet'), body);
+  await writeFile(join(folder, 'demo.csv'), 'k,v\na,1.5\nb,2.5\n');
+  await writeFile(join(folder, 'demo.json'), '{"k":"a","v":1.5}\n{"k":"b","v":2.5}\n');
 }
 
 async function run(url: string, example: string): Promise<string> {

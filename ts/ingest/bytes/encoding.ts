@@ -15,6 +15,16 @@ const MARKS: readonly (readonly [encoding: string, mark: readonly number[]])[] =
 ];
 const LONGEST_MARK = 3;
 
+/** What a text's first bytes say of it. */
+function encodingOf(head: Buffer): string {
+  return MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte))?.[0] ?? 'utf-8';
+}
+
+/** Whether a text with these first bytes is UTF-8, by its mark or as it is named. */
+export function isUtf8(head: Buffer, named: string | null): boolean {
+  return decoder(named ?? encodingOf(head)).encoding === 'utf-8';
+}
+
 /** The text in UTF-8. UTF-8 itself is left as it is: the reader tells which value is not. */
 export async function* asUtf8(
   content: AsyncIterable<Buffer>,
@@ -24,8 +34,7 @@ export async function* asUtf8(
   // Before anything is read, so that a wrong name is reported first.
   const given = named === null ? null : decoder(named);
   const { head, all } = await peek(content, LONGEST_MARK);
-  const marked = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte))?.[0];
-  const found = given ?? decoder(marked ?? 'utf-8');
+  const found = given ?? decoder(encodingOf(head));
   yield* found.encoding === 'utf-8' ? all : decoded(all, found, isWhole);
 }
 

@@ -9,14 +9,18 @@ import { peek } from './peek.js';
 const MAGIC: readonly number[] = [0x1f, 0x8b];
 const CHUNK_BYTES = 256 * 1024;
 
+/** Whether bytes begin as gzip does. */
+export function isGzip(head: Buffer): boolean {
+  return MAGIC.every((byte, at) => head[at] === byte);
+}
+
 /** `isWhole`: a text that ends within is damaged. */
 export async function* inflated(
   content: AsyncIterable<Buffer>,
   isWhole: boolean,
 ): AsyncGenerator<Buffer> {
   const { head, all } = await peek(content, MAGIC.length);
-  const isGzip = MAGIC.every((byte, at) => head[at] === byte);
-  yield* isGzip ? inflate(all, isWhole) : all;
+  yield* isGzip(head) ? inflate(all, isWhole) : all;
 }
 
 async function* inflate(content: AsyncIterable<Buffer>, isWhole: boolean): AsyncGenerator<Buffer> {

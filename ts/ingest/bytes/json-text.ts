@@ -16,6 +16,8 @@ export interface JsonText {
   readonly texts: readonly boolean[];
   /** What its sender should know, once it was read. */
   readonly notes: () => readonly string[];
+  /** Some of the keys that were left out, once it was read. */
+  readonly unknownKeys: () => readonly string[];
 }
 
 /** The most columns: each row has a cell for each of them. */
@@ -64,6 +66,7 @@ async function convert(items: Items, itemsMax: number): Promise<JsonText> {
     header: columns.names !== null,
     texts: columns.texts,
     notes: () => columns.notes(),
+    unknownKeys: () => columns.unknownKeys(),
   };
 }
 
@@ -124,8 +127,14 @@ class Columns {
     return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
   }
 
+  unknownKeys(): readonly string[] {
+    return [...this.#unknown];
+  }
+
   notes(): readonly string[] {
-    const keys = [...this.#unknown].map((key) => `'${key}'`).join(', ');
+    const keys = this.unknownKeys()
+      .map((key) => `'${key}'`)
+      .join(', ');
     return keys === '' ? [] : [`left out, because the first objects have no such keys: ${keys}`];
   }
 }

@@ -7,6 +7,7 @@ import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { addStar } from './add-star.js';
+import { atNamedArgument, namedArgument } from './named-argument.js';
 import { parseOrderItems } from './order-items.js';
 import { parseType } from './type-name.js';
 import { isFromTheTop, negative, parseWithinGroup } from './within-group.js';
@@ -167,6 +168,9 @@ function callArgument(p: Parser, name: string, open: number): NodeId {
     }
     p.advance();
     return addStar(p, p.start(-1), p.end(-1));
+  }
+  if (atNamedArgument(p, name)) {
+    return namedArgument(p);
   }
   if ((name === 'ROLLUP' || name === 'CUBE') && atRow(p)) {
     return rowArgument(p);

@@ -46,8 +46,8 @@ pub(crate) struct ParquetTable {
     /// How many of `columns` the files have.
     in_files: usize,
     schema: SchemaRef,
-    /// The column that the rows are a series of, and whether they ascend by it.
-    time: Option<(usize, bool)>,
+    /// The time by which the rows ascend, if the files say so.
+    sorted_by: Option<usize>,
 }
 
 impl ParquetTable {
@@ -73,13 +73,13 @@ impl ParquetTable {
         columns.extend(more);
         let field = |field: &Field| ArrowField::new(&field.name, field.sql_type.arrow_type(), true);
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-        let time = order::time_of(&files, &columns[..in_files]);
-        Ok(Self { files, paths, columns, in_files, schema, time })
+        let sorted_by = order::sorted_by(&files, &columns[..in_files]);
+        Ok(Self { files, paths, columns, in_files, schema, sorted_by })
     }
 
-    /// The column that the rows are a series of, and whether they ascend by it.
-    pub(crate) fn time(&self) -> Option<(usize, bool)> {
-        self.time
+    /// The time by which the rows ascend, if the files say so.
+    pub(crate) fn sorted_by(&self) -> Option<usize> {
+        self.sorted_by
     }
 
     /// Names and SQL types.
@@ -185,8 +185,7 @@ impl TableProvider for ParquetTable {
         let pieces = (0..files).filter_map(|file| self.piece(file, &wanted, filters)).collect();
         let groups = self.files.iter().map(|file| file.metadata.metadata().num_row_groups());
         let all = (files, groups.sum());
-        let ascending = self.time.filter(|(_, ascends)| *ascends).map(|(time, _)| time);
-        let ascending = ascending.and_then(|time| wanted.iter().position(|at| *at == time));
+        let ascending = self.sorted_by.and_then(|time| wanted.iter().position(|at| *at == time));
         Ok(Arc::new(ParquetScanExec::new(pieces, types, schema, limit, all, ascending)))
     }
 }

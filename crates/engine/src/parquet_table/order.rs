@@ -7,15 +7,11 @@ use tidemark_types::Field;
 use super::file::ParquetFile;
 use super::prune::Value;
 
-/// The column that the rows are a series of, and whether they ascend by it: the one that every
-/// file says it is sorted by, where each row group begins no earlier than the one before it ends;
-/// else the only timestamp there is.
-pub(super) fn time_of(files: &[Arc<ParquetFile>], columns: &[Field]) -> Option<(usize, bool)> {
+/// The time by which every file says it is sorted, where each row group begins no earlier than the
+/// one before it ends.
+pub(super) fn sorted_by(files: &[Arc<ParquetFile>], columns: &[Field]) -> Option<usize> {
     let is_time = |at: &usize| columns[*at].sql_type.is_timestamp();
-    let mut times = (0..columns.len()).filter(is_time);
-    let sorted = times.clone().find(|at| is_sorted(files, &columns[*at].name));
-    let only = times.next().filter(|_| times.next().is_none());
-    sorted.map(|at| (at, true)).or(only.map(|at| (at, false)))
+    (0..columns.len()).filter(is_time).find(|at| is_sorted(files, &columns[*at].name))
 }
 
 fn is_sorted(files: &[Arc<ParquetFile>], column: &str) -> bool {

@@ -16,7 +16,7 @@ use tidemark_ingest::ParameterRows;
 use tidemark_optimizer::PlanSize;
 use tidemark_planner::{
     Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
-    Visibility,
+    Questions, Visibility,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::account::Account;
@@ -80,8 +80,8 @@ struct Shape {
     parameters: Vec<ParameterType>,
     accesses: Vec<Access>,
     notice: Option<String>,
-    /// What must be known to be granted before it can be bound.
-    asks: Vec<Access>,
+    /// What must be known before it can be bound.
+    asks: Questions,
 }
 
 impl Shape {
@@ -96,7 +96,7 @@ impl Shape {
             notice: bound.notice().map(str::to_owned),
             asks: match bound {
                 BoundStatement::Asking(asks) => asks.clone(),
-                _ => Vec::new(),
+                _ => Questions::default(),
             },
         }
     }
@@ -230,7 +230,8 @@ impl Statement {
                 .map(|access| described(access, self.designated(access)))
                 .collect(),
             notice: shape.notice.clone(),
-            asks: shape.asks.iter().map(|access| self.ask(access)).collect(),
+            asks: shape.asks.accesses.iter().map(|access| self.ask(access)).collect(),
+            texts: shape.asks.texts.clone(),
         }
     }
 
@@ -408,6 +409,7 @@ fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult
     context.visibility = setting.visibility.clone().map(Visibility);
     context.lists = setting.lists.clone();
     context.answers.clone_from(&setting.answers);
+    context.texts = setting.texts.clone();
     Ok(context)
 }
 

@@ -40,8 +40,7 @@ impl Planner {
         let binder = Binder::new(tree, snapshot, context, &Clauses);
         let accesses = binder.accesses.clone();
         let statement = binder.statement(tree.root);
-        let asked = context.asked();
-        if !asked.is_empty() {
+        if let Some(asked) = context.asked() {
             return Ok(BoundStatement::Asking(asked));
         }
         let statement =

@@ -1,4 +1,4 @@
-//! Functions in FROM: generators, catalog functions, `read_parquet`.
+//! Functions in FROM: generators, catalog functions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
-use tidemark_border::Permission;
+use tidemark_border::TextFormat;
 use tidemark_functions::CastMode;
 use tidemark_types::calendar::{MICROS_PER_DAY, add_months};
 use tidemark_types::period::Period;
@@ -65,6 +65,10 @@ impl Binder<'_> {
             "keywords" => self.keywords_rows()?,
             "pg_get_keywords" | "pg_catalog.pg_get_keywords" => self.pg_keywords_rows()?,
             "read_parquet" | "parquet_scan" => self.read_parquet(call)?,
+            "read_csv" | "read_csv_auto" => self.read_text(call, TextFormat::Csv)?,
+            "read_json" | "read_json_auto" | "read_ndjson" => {
+                self.read_text(call, TextFormat::Json)?
+            }
             "all_permissions" => match self.listed_rows("all_permissions")? {
                 Some(rows) => rows,
                 None => return Err(error::not_supported("access control is", call.name.span)),
@@ -341,49 +345,6 @@ impl Binder<'_> {
         let table = self.readable_table(&name)?;
         self.note_read(&table.schema().name, Vec::new());
         Ok(table)
-    }
-
-    /// `read_parquet('a', 'b')` and `read_parquet(ARRAY['a', 'b'])`.
-    fn read_parquet(&mut self, call: &CallNode) -> EngineResult<Relation> {
-        let mut arguments = call.arguments.clone();
-        if let [only] = call.arguments.as_slice()
-            && let Node::Array { items } = self.node(*only)?
-        {
-            arguments.clone_from(items);
-        }
-        let at = arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
-        let missing = |at| error::at(ErrorCode::InvalidValue, "file name expected", at);
-        let mut paths = Vec::with_capacity(arguments.len());
-        for id in arguments {
-            let at = self.tree.span(id);
-            let value = self.expression(id, &Scope::empty())?;
-            let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
-            let path = value.constant.as_ref().and_then(constant::as_text);
-            paths.push(path.map(str::to_owned).ok_or_else(|| missing(at))?);
-        }
-        if paths.is_empty() {
-            return Err(missing(at));
-        }
-        self.note_change("", Permission::ReadFiles);
-        let sees_files = self.visibility().is_none_or(|visibility| visibility.files);
-        if !sees_files && !self.beneath_view {
-            // The error does not reveal which files there are.
-            return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
-        }
-        let Some(external) = self.context.external() else {
-            return Err(error::not_supported("read_parquet is", call.name.span));
-        };
-        let table = external
-            .read_parquet(&paths)
-            .map_err(|failure| failure.at_if_missing(error::span(at)))?;
-        let columns: Vec<(String, SqlType)> =
-            table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
-        let mut rows = self.provider_rows(table.provider, &columns)?;
-        if let Some((column, ascends)) = table.time {
-            rows.timestamp = Some(column);
-            rows.order = if ascends { TimeOrder::Ascending } else { TimeOrder::Unknown };
-        }
-        Ok(rows)
     }
 }
 

@@ -1,7 +1,7 @@
-/** Room on the disk: what an export leaves to the database. */
+/** Room on the disk: what files beside the database leave to it. */
 import { statfs } from 'node:fs/promises';
 
-import { DatabaseError } from '../session/index.js';
+import { DatabaseError } from '../../session/index.js';
 
 /** Bytes written between two looks at the disk. */
 const LOOK_EVERY = 64 * 1024 * 1024;
@@ -10,13 +10,18 @@ const SHARE_KEPT = 0.05;
 
 export class Room {
   readonly #path: string;
+  readonly #what: string;
   readonly #kept: number;
   /** The first bytes look. */
   #unseen = LOOK_EVERY;
 
-  /** `kept`: bytes that stay free on the disk of `path`; 0 is 5 % of it, 1 GiB at most. */
-  constructor(path: string, kept: number) {
+  /**
+   * `kept`: bytes that stay free on the disk of `path`, the directory of `what`; 0 is 5 % of it,
+   * 1 GiB at most.
+   */
+  constructor(path: string, kept: number, what: string) {
     this.#path = path;
+    this.#what = what;
     this.#kept = kept;
   }
 
@@ -34,7 +39,7 @@ export class Room {
     if (free < kept) {
       throw new DatabaseError({
         code: 'DiskFull',
-        message: `the disk of the export directory is full [free=${free}, kept=${kept}]`,
+        message: `the disk of ${this.#what} is full [free=${free}, kept=${kept}]`,
         hint: 'make room on the disk',
       });
     }

@@ -1,0 +1,179 @@
+//! Files of the server in FROM: `read_parquet`, `read_csv`, `read_json`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use tidemark_ast::{BinaryOperator, CallNode, Name, Node, NodeId, Span};
+use tidemark_border::{Permission, TextFormat};
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::constant;
+use crate::binder::state::scope::{Relation, Scope, TimeOrder};
+use crate::binder::{Binder, error};
+use crate::{Access, ExternalSources, ExternalTable, TextRequest, TextRows};
+
+/// Options of `read_csv` under their names here and elsewhere.
+const CSV_OPTIONS: [(&str, &str); 10] = [
+    ("delimiter", "delimiter"),
+    ("delim", "delimiter"),
+    ("sep", "delimiter"),
+    ("header", "header"),
+    ("encoding", "encoding"),
+    ("decimal", "decimal"),
+    ("decimal_separator", "decimal"),
+    ("schema", "schema"),
+    ("ignore_errors", "ignore_errors"),
+    ("sample_size", "sample_size"),
+];
+/// Those that JSON has, too.
+const JSON_OPTIONS: [&str; 4] = ["encoding", "schema", "ignore_errors", "sample_size"];
+
+/// What a call says: paths, and options by their names.
+type Options = BTreeMap<&'static str, String>;
+
+impl Binder<'_> {
+    /// `read_parquet('a', 'b')` and `read_parquet(ARRAY['a', 'b'])`.
+    pub(crate) fn read_parquet(&mut self, call: &CallNode) -> EngineResult<Relation> {
+        let (paths, at) = self.paths(call, &call.arguments)?;
+        let external = self.files(call)?;
+        let table = external
+            .read_parquet(&paths)
+            .map_err(|failure| failure.at_if_missing(error::span(at)))?;
+        self.rows_of_files(table)
+    }
+
+    /// `read_csv('a', header = true)`, and the same of JSON.
+    pub(crate) fn read_text(
+        &mut self,
+        call: &CallNode,
+        format: TextFormat,
+    ) -> EngineResult<Relation> {
+        let mut places = Vec::new();
+        let mut options = Options::new();
+        for id in &call.arguments {
+            match self.option(*id)? {
+                Some((name, value)) => {
+                    let value = self.option_value(value)?;
+                    let span = name.span;
+                    if options.insert(option_name(&name, format)?, value).is_some() {
+                        let message = format!("option '{}' is there twice", name.text);
+                        return Err(error::at(ErrorCode::InvalidValue, message, span));
+                    }
+                }
+                None => places.push(*id),
+            }
+        }
+        let (paths, at) = self.paths(call, &places)?;
+        let external = self.files(call)?;
+        let request = TextRequest { format, paths, options };
+        let key = request.key();
+        let known = self.context.texts.get(&key);
+        let rows = external
+            .read_text(&request, known)
+            .map_err(|failure| failure.at_if_missing(error::span(at)))?;
+        match rows {
+            TextRows::Table(table) => self.rows_of_files(table),
+            TextRows::Unknown(ask) => {
+                self.context.ask_text(ask);
+                Err(error::not_supported("a text that nobody has looked at is", call.name.span))
+            }
+        }
+    }
+
+    /// `name = value`, which is an option and no condition here.
+    fn option(&self, id: NodeId) -> EngineResult<Option<(Name, NodeId)>> {
+        let Node::Binary { operator: BinaryOperator::Equal, left, right, .. } = self.node(id)?
+        else {
+            return Ok(None);
+        };
+        Ok(match self.node(*left)? {
+            Node::Column { path } => match path.as_slice() {
+                [name] => Some((name.clone(), *right)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn option_value(&mut self, id: NodeId) -> EngineResult<String> {
+        let at = self.tree.span(id);
+        if let Node::String { value } = self.node(id)? {
+            return Ok(value.clone());
+        }
+        let value = self.constant(id)?;
+        let text = match &value {
+            Some(ScalarValue::Boolean(Some(value))) => Some(value.to_string()),
+            Some(value) => constant::as_text(value)
+                .map(str::to_owned)
+                .or_else(|| constant::as_i64(value).map(|number| number.to_string())),
+            None => None,
+        };
+        text.ok_or_else(|| error::at(ErrorCode::InvalidValue, "constant value expected", at))
+    }
+
+    /// The paths that a call names, and where.
+    fn paths(&mut self, call: &CallNode, places: &[NodeId]) -> EngineResult<(Vec<String>, Span)> {
+        let mut arguments = places.to_vec();
+        if let [only] = places
+            && let Node::Array { items } = self.node(*only)?
+        {
+            arguments.clone_from(items);
+        }
+        let first = arguments.first().map_or(call.name.span, |id| self.tree.span(*id));
+        let missing = |at| error::at(ErrorCode::InvalidValue, "file name expected", at);
+        let mut paths = Vec::with_capacity(arguments.len());
+        for id in arguments {
+            let at = self.tree.span(id);
+            let value = self.expression(id, &Scope::empty())?;
+            let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?;
+            let path = value.constant.as_ref().and_then(constant::as_text);
+            paths.push(path.map(str::to_owned).ok_or_else(|| missing(at))?);
+        }
+        if paths.is_empty() { Err(missing(first)) } else { Ok((paths, first)) }
+    }
+
+    /// What opens files, for users who may read them.
+    fn files(&mut self, call: &CallNode) -> EngineResult<Arc<dyn ExternalSources>> {
+        self.accesses.note(Access::new("", Permission::ReadFiles));
+        let sees_files = self.visibility().is_none_or(|visibility| visibility.files);
+        if !sees_files && !self.beneath_view {
+            // The error does not reveal which files there are.
+            return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
+        }
+        let what = format!("{} is", call.name.text);
+        self.context.external().ok_or_else(|| error::not_supported(&what, call.name.span))
+    }
+
+    fn rows_of_files(&mut self, table: ExternalTable) -> EngineResult<Relation> {
+        let columns: Vec<(String, SqlType)> =
+            table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
+        let mut rows = self.provider_rows(table.provider, &columns)?;
+        let is_time = |at: &usize| table.columns[*at].sql_type.is_timestamp();
+        let mut times = (0..table.columns.len()).filter(is_time);
+        // Of files that say nothing of their order, the only timestamp there is.
+        let only = times.next().filter(|_| times.next().is_none());
+        rows.timestamp = table.sorted_by.or(only);
+        if table.sorted_by.is_some() {
+            rows.order = TimeOrder::Ascending;
+        }
+        Ok(rows)
+    }
+}
+
+fn option_name(name: &Name, format: TextFormat) -> EngineResult<&'static str> {
+    let is_known = |known: &str| format == TextFormat::Csv || JSON_OPTIONS.contains(&known);
+    let found = CSV_OPTIONS
+        .iter()
+        .find(|(written, known)| name.text.eq_ignore_ascii_case(written) && is_known(known));
+    found.map(|(_, known)| *known).ok_or_else(|| {
+        let names: Vec<&str> = CSV_OPTIONS
+            .iter()
+            .filter(|(written, known)| written == known && is_known(known))
+            .map(|(_, known)| *known)
+            .collect();
+        let message = format!("unknown option '{}', expected {}", name.text, names.join(", "));
+        error::at(ErrorCode::InvalidValue, message, name.span)
+    })
+}

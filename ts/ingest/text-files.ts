@@ -1,0 +1,249 @@
+/**
+ * Texts in files that queries read (`read_csv`, `read_json`): their shape is found as that of an
+ * import. The engine reads UTF-8 with lines of CSV by itself, wherever it lies; anything else is
+ * converted first, into a file beside the database that is kept for some minutes.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { LRUCache } from 'lru-cache';
+
+import { DatabaseError } from '../engine/error.js';
+import type { CsvTextSpec, TextAsk, TextFile, TextPlace, TextShape } from '../engine/types.js';
+import { isUtf8 } from './bytes/encoding.js';
+import { isGzip } from './bytes/gzip.js';
+import { inflatesTooFar } from './bytes/inflation.js';
+import { prepare } from './bytes/prepare.js';
+import { Room } from './bytes/room.js';
+import { withoutComments } from './comments.js';
+import { ImportError } from './import-error.js';
+import { ANALYSED_LINES } from './limits.js';
+import { readSample } from './sample.js';
+import { mapToNew } from './target.js';
+import { readTextOptions, type TextOptions } from './text-options.js';
+
+interface TextFilesOptions {
+  /** Where converted texts lie. */
+  readonly directory: string;
+  /** Lines that are looked at; 1000 by default. */
+  readonly linesMax?: number;
+  /** Bytes that stay free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
+  readonly diskKept?: number;
+}
+
+const CHUNK_BYTES = 256 * 1024;
+const HEAD_BYTES = 3;
+const NAME_BYTES = 16;
+const EDGE_BYTES = 64;
+/** More than one statement may name: a text that goes while it is read is converted again. */
+const MOST_CONVERTED = 4096;
+const KEPT_MS = 10 * 60 * 1000;
+
+const UNCHANGED_NAMES = {
+  timestamp: null,
+  partitionBy: 'NONE',
+  givenPartitionBy: null,
+  o3MaxLagMicros: null,
+  maxUncommittedRows: null,
+  widens: true,
+} as const;
+
+export class TextFiles {
+  readonly #options: Required<TextFilesOptions>;
+  readonly #converted = new LRUCache<string, TextFile>({
+    max: MOST_CONVERTED,
+    ttl: KEPT_MS,
+    ttlAutopurge: true,
+    updateAgeOnGet: true,
+    dispose: ({ converted }) => {
+      if (converted !== undefined) {
+        rm(converted, { force: true }).catch(() => undefined);
+      }
+    },
+  });
+
+  constructor(options: TextFilesOptions) {
+    this.#options = { linesMax: ANALYSED_LINES, diskKept: 0, ...options };
+  }
+
+  /** How the files of a question are read; rejects with a `DatabaseError`, or as `signal` says. */
+  async look(ask: TextAsk, signal: AbortSignal): Promise<TextShape> {
+    const files: TextFile[] = [];
+    let about = '';
+    try {
+      const options = readTextOptions(ask);
+      for (const file of ask.files) {
+        about = `cannot read '${file.name}': `;
+        files.push(await this.#lookAt(file, options, signal));
+      }
+    } catch (error) {
+      if (error instanceof ImportError) {
+        return { files: [], problem: about + error.message };
+      }
+      if (error instanceof Error && 'errno' in error && 'code' in error) {
+        return { files: [], problem: `${about}${error.code as string}` };
+      }
+      throw error;
+    }
+    return { files };
+  }
+
+  async #lookAt(place: TextPlace, options: TextOptions, signal: AbortSignal): Promise<TextFile> {
+    // A FIFO would hold the thread that opens it, a link would lead elsewhere.
+    const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+    const file = await open(place.path, flags);
+    try {
+      const { version, bytes } = await versionOf(file);
+      const key = JSON.stringify([place.path, place.name, version, options.key]);
+      const known = this.#converted.get(key);
+      if (known?.converted !== undefined && (await isThere(known.converted))) {
+        return { ...known, lookedAt: Date.now() };
+      }
+      const found = await this.#found({ file, bytes, signal }, place.name, options);
+      const now = await versionOf(file);
+      const edges = await edgesOf(file, bytes);
+      const looked = { name: place.name, version, lookedAt: Date.now(), edges, ...found };
+      if (now.version !== version && now.bytes <= bytes) {
+        await remove(looked);
+        throw new DatabaseError({
+          code: 'Replan',
+          message: `file '${place.name}' changed while it was looked at`,
+        });
+      }
+      if (looked.converted !== undefined) {
+        this.#converted.set(key, looked);
+      }
+      return looked;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #found(
+    source: Source,
+    name: string,
+    options: TextOptions,
+  ): Promise<Pick<TextFile, 'csv' | 'converted'>> {
+    const { linesMax } = this.#options;
+    const { encoding, isJson, decimal, schema, atomicity } = options;
+    const head = await read(source.file, 0, HEAD_BYTES);
+    const prepared = await prepare(bytesOf(source), { encoding, json: isJson, linesMax });
+    const { json } = prepared;
+    if (isJson && json === null) {
+      throw new ImportError('not a text of JSON: objects or arrays of objects are expected');
+    }
+    const sample = await readSample(prepared.content, linesMax);
+    const { delimiter, header } = json === null ? options : { delimiter: ',', ...json };
+    const hints = { source: `file=${name}`, delimiter, header, schema, linesMax, decimal };
+    const texts = json === null ? {} : { texts: json.texts };
+    const { structure, chunks, text } = withoutComments(sample, {
+      ...hints,
+      ...texts,
+      nullWord: true,
+    });
+    const { columns } = mapToNew(structure, { ...UNCHANGED_NAMES, decimal });
+    const csv: CsvTextSpec = {
+      delimiter: structure.delimiter,
+      header: structure.header,
+      columns,
+      atomicity,
+      skipExtraValues: false,
+    };
+    const isPlain = json === null && !isGzip(head) && isUtf8(head, encoding);
+    if (isPlain && text === sample.text) {
+      return { csv };
+    }
+    const converted = await this.#convert(chunks, source);
+    const [unknown] = json?.unknownKeys() ?? [];
+    if (unknown !== undefined && atomicity === 'abortLine') {
+      await remove({ converted });
+      throw new ImportError(
+        `the first ${linesMax} objects do not have the key '${unknown}' of a later one, ` +
+          'ignore_errors => true leaves it out',
+      );
+    }
+    return { csv, converted };
+  }
+
+  /** Writes a text to a file of its own. */
+  async #convert(chunks: AsyncIterable<Buffer>, { bytes, signal }: Source): Promise<string> {
+    const { directory, diskKept } = this.#options;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const room = new Room(directory, diskKept, 'converted texts');
+    const path = join(directory, `${randomBytes(NAME_BYTES).toString('hex')}.csv`);
+    const file = await open(path, 'wx', 0o600);
+    let written = 0;
+    try {
+      for await (const chunk of chunks) {
+        signal.throwIfAborted();
+        written += chunk.length;
+        if (inflatesTooFar(written, bytes)) {
+          throw new ImportError('the text is far larger than its file');
+        }
+        await room.take(chunk.length);
+        await file.writeFile(chunk);
+      }
+      return path;
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function remove({ converted }: Pick<TextFile, 'converted'>): Promise<void> {
+  if (converted !== undefined) {
+    await rm(converted, { force: true });
+  }
+}
+
+interface Source {
+  readonly file: FileHandle;
+  readonly bytes: number;
+  readonly signal: AbortSignal;
+}
+
+/** Which content a file has, as the engine writes it. */
+async function versionOf(file: FileHandle): Promise<{ version: string; bytes: number }> {
+  const found = await file.stat({ bigint: true });
+  if (!found.isFile()) {
+    throw new ImportError('not a plain file');
+  }
+  const { dev, ino, size, mtimeNs } = found;
+  return { version: `${dev}:${ino}:${size}:${mtimeNs}`, bytes: Number(size) };
+}
+
+async function* bytesOf({ file, bytes, signal }: Source): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes;) {
+    signal.throwIfAborted();
+    const chunk = await read(file, at, Math.min(CHUNK_BYTES, bytes - at));
+    if (chunk.length === 0) {
+      return;
+    }
+    at += chunk.length;
+    yield chunk;
+  }
+}
+
+/** The first bytes and the last, as the engine compares them. */
+async function edgesOf(file: FileHandle, bytes: number): Promise<string> {
+  const head = await read(file, 0, Math.min(EDGE_BYTES, bytes));
+  const tail = await read(file, Math.max(bytes - EDGE_BYTES, 0), Math.min(EDGE_BYTES, bytes));
+  return head.toString('hex') + tail.toString('hex');
+}
+
+async function read(file: FileHandle, at: number, bytes: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, at);
+  return buffer.subarray(0, bytesRead);
+}

@@ -1,0 +1,29 @@
+/** `name => value` and `name := value` of functions that take options: a comparison in the tree. */
+import type { NodeId } from '../ast.generated.js';
+import { TokenKind } from '../lexer/lexer.js';
+import type { Parser } from '../parser/parser.js';
+
+const OPTION_TAKERS: ReadonlySet<string> = new Set([
+  'READ_CSV',
+  'READ_CSV_AUTO',
+  'READ_JSON',
+  'READ_JSON_AUTO',
+  'READ_NDJSON',
+]);
+
+/** Whether an argument of the function `name` begins as an option does. */
+export function atNamedArgument(p: Parser, name: string): boolean {
+  const isName = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
+  return isName && (p.value(1) === '=>' || p.value(1) === ':=') && OPTION_TAKERS.has(name);
+}
+
+export function namedArgument(p: Parser): NodeId {
+  const start = p.start();
+  const path = [p.takeName(p.kind() === TokenKind.Quoted)];
+  const left = p.add({ kind: 'Column', path }, start, p.lastEnd());
+  const operator_span = { start: p.start(), end: p.end() };
+  p.advance();
+  const right = p.grammar.expression(p);
+  const node = { kind: 'Binary', operator: 'Equal', left, right, operator_span } as const;
+  return p.add(node, start, p.lastEnd(), left, right);
+}
