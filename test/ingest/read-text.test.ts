@@ -409,6 +409,13 @@ test('files that are made to hurt', async (t) => {
   t.regex(await refused("SELECT * FROM read_csv('cut.csv')"), /gzip text is damaged/);
   await put('twice.csv', 'a,A\n1,2\n3,4\n');
   t.regex(await refused("SELECT * FROM read_csv('twice.csv')"), /duplicate column name/);
+  for (const [name, text] of [
+    ['deep.json', `[{"a":${'['.repeat(500_000)}${']'.repeat(500_000)}}]`],
+    ['deep.ndjson', `{"a":1}\n{"a":${'{"b":'.repeat(200_000)}1${'}'.repeat(200_000)}}\n`],
+  ] as const) {
+    await put(name, text);
+    t.regex(await refused(`SELECT * FROM read_json('${name}')`), /nested in thousands of levels$/);
+  }
   await put('slow.csv', gzipSync(`a,b\n${'1,2\n'.repeat(3_000_000)}`));
   const reply = await fetch(
     `${server.url}/exec?query=${encodeURIComponent("SELECT sum(a) FROM read_csv('slow.csv')")}`,

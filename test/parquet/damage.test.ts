@@ -45,3 +45,49 @@ test('a flipped bit is no internal error', async (t) => {
     await server.stop();
   }
 });
+
+/** A file without rows whose columns are groups within each other, so many levels of them. */
+function nestedFile(levels: number): Buffer {
+  const count: number[] = [];
+  for (let left = levels + 2; left > 0; left = Math.floor(left / 128)) {
+    count.push((left % 128) | (left > 127 ? 128 : 0));
+  }
+  // Thrift's compact protocol: the version, the list of columns from the root down, no rows.
+  const group = Buffer.from('3502180161150200', 'hex');
+  const footer = Buffer.concat([
+    Buffer.from('150219fc', 'hex'),
+    Buffer.from(count),
+    Buffer.from('4806736368656d61150200', 'hex'),
+    ...Array.from({ length: levels }, () => group),
+    Buffer.from('15042502180161001600190c00', 'hex'),
+  ]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return Buffer.concat([Buffer.from('PAR1'), footer, length, Buffer.from('PAR1')]);
+}
+
+test('columns nested in a million levels are refused, those in hundreds opened', async (t) => {
+  const server = await startTestServer();
+  try {
+    const folder = join(server.root, 'import');
+    await mkdir(folder, { recursive: true });
+    for (const [levels, expected] of [
+      [50, undefined],
+      [900, undefined],
+      [1_000, /^cannot read 'deep\.parquet': columns nested in more than 1000 levels$/],
+      [50_000, /in more than 1000 levels$/],
+      [1_000_000, /in more than 1000 levels$/],
+    ] as const) {
+      await writeFile(join(folder, 'deep.parquet'), nestedFile(levels));
+      const { rows, error } = await ask(server, "select * from read_parquet('deep.parquet')");
+      if (expected === undefined) {
+        t.deepEqual(rows, [], `${levels} levels: ${error ?? ''}`);
+      } else {
+        t.regex(error ?? '', expected, `${levels} levels`);
+      }
+    }
+    t.deepEqual(await rowsOf(server, 'select 1'), [[1]]);
+  } finally {
+    await server.stop();
+  }
+});

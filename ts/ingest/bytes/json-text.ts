@@ -171,7 +171,19 @@ function cellOf(value: unknown): string {
 }
 
 function nestedText(value: object): string {
-  return JSON.stringify(value).replaceAll(/"\\u0000([\d.eE+-]+)"/g, '$1');
+  return written(value).replaceAll(/"\\u0000([\d.eE+-]+)"/g, '$1');
+}
+
+/** The text of a value; one of thousands of levels uses up the stack, which is no fault of ours. */
+function written(value: object): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) {
+      throw new ImportError('a value of the JSON text is nested in thousands of levels');
+    }
+    throw error;
+  }
 }
 
 function quoted(text: string): string {

@@ -11,6 +11,7 @@ use parquet::file::statistics::Statistics;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use super::columns;
+use super::footer::{check_depth, damaged};
 use super::prune::{Bounds, bounds_of};
 use crate::guard;
 
@@ -55,12 +56,16 @@ impl ParquetFile {
         let unreadable = |error: &dyn std::fmt::Display| {
             EngineError::new(ErrorCode::InvalidValue, format!("cannot read '{name}': {error}"))
         };
-        let file = File::open(&path).map_err(|error| unreadable(&error))?;
+        let mut file = File::open(&path).map_err(|error| unreadable(&error))?;
+        check_depth(&mut file, &name)?;
         let metadata = guard::catch_unreadable(
             "parquet",
             |_| damaged(&name),
             || {
+                // What Arrow's own schema adds is left out where it is nested too deep for it.
+                let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
                 ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
+                    .or_else(|_| ArrowReaderMetadata::load(&file, plain))
                     .map_err(|error| unreadable(&error))
             },
         )?;
@@ -120,12 +125,4 @@ impl ParquetFile {
         };
         bounds_of(group.column(leaf).statistics()?, self.columns[column].sql_type, scale)
     }
-}
-
-/// The error of a file that the reader could make no sense of.
-pub(super) fn damaged(name: &str) -> EngineError {
-    let message =
-        format!("cannot read '{name}': the file is damaged or not written as it should be");
-    EngineError::new(ErrorCode::InvalidValue, message)
-        .with_hint("write the file anew; the server's log says where its reader stopped")
 }

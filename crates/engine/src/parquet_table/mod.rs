@@ -7,6 +7,7 @@
 
 mod columns;
 mod file;
+mod footer;
 mod hive;
 mod nested;
 mod order;

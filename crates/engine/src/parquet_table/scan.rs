@@ -27,7 +27,8 @@ use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, account};
 
 use super::columns::{convert, widened};
-use super::file::{ParquetFile, damaged};
+use super::file::ParquetFile;
+use super::footer::damaged;
 use crate::guard;
 
 /// Rows of a batch.

@@ -1,0 +1,288 @@
+//! How deep the columns of a Parquet file are nested, found in its footer before the reader builds
+//! them: it descends level by level on the stack of its thread, which a small file could use up.
+//!
+//! The footer is a struct in Thrift's compact protocol. Its field 2 lists the columns from the
+//! root down, each with the number of its children.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
+
+/// Levels of groups within each other that are opened.
+const MOST_DEPTH: usize = 1_000;
+/// Structs and lists within each other, of those that have nothing to do with the columns.
+const MOST_NESTED: usize = 32;
+/// Bytes behind the footer: its length and the magic number.
+const TAIL_BYTES: u64 = 8;
+const MAGIC: &[u8; 4] = b"PAR1";
+
+/// The field of the footer that lists the columns, and the one of a column with its children.
+const COLUMNS: i64 = 2;
+const CHILDREN: i64 = 5;
+
+/// Types of the protocol.
+const STOP: u8 = 0;
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const BYTE: u8 = 3;
+const INTEGERS: std::ops::RangeInclusive<u8> = 4..=6;
+const DOUBLE: u8 = 7;
+const BYTES: u8 = 8;
+const LISTS: std::ops::RangeInclusive<u8> = 9..=10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+const UUID: u8 = 13;
+
+/// Refuses a file whose columns are nested in more than [`MOST_DEPTH`] levels, or whose footer does
+/// not say how deep they are. One without a footer is left to the reader, which has a word for it.
+pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
+    let Some(footer) = footer_of(file)? else { return Ok(()) };
+    match (Compact { rest: &footer }).depth() {
+        None => Err(damaged(name)),
+        Some(depth) if depth > MOST_DEPTH => {
+            let message =
+                format!("cannot read '{name}': columns nested in more than {MOST_DEPTH} levels");
+            Err(EngineError::new(ErrorCode::NotSupported, message))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The footer's bytes; `None` of what is no Parquet file.
+fn footer_of(file: &mut File) -> EngineResult<Option<Vec<u8>>> {
+    let read = |file: &mut File, from: u64, bytes: &mut [u8]| {
+        file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(bytes)).ok()
+    };
+    let Ok(size) = file.metadata().map(|metadata| metadata.len()) else { return Ok(None) };
+    let mut tail = [0; TAIL_BYTES as usize];
+    let Some(end) = size.checked_sub(TAIL_BYTES) else { return Ok(None) };
+    if read(file, end, &mut tail).is_none() {
+        return Ok(None);
+    }
+    let [a, b, c, d, magic @ ..] = tail;
+    if magic != *MAGIC {
+        return Ok(None);
+    }
+    let length = u32::from_le_bytes([a, b, c, d]);
+    let Some(start) = end.checked_sub(u64::from(length)) else { return Ok(None) };
+    account::room(length as usize)?;
+    let mut footer = vec![0; length as usize];
+    Ok(read(file, start, &mut footer).map(|()| footer))
+}
+
+/// The error of a file that the reader could make no sense of.
+pub(super) fn damaged(name: &str) -> EngineError {
+    let message =
+        format!("cannot read '{name}': the file is damaged or not written as it should be");
+    EngineError::new(ErrorCode::InvalidValue, message)
+        .with_hint("write the file anew; the server's log says where its reader stopped")
+}
+
+/// What is left of a footer. Every step is `None` where the bytes end or mean nothing.
+struct Compact<'a> {
+    rest: &'a [u8],
+}
+
+impl Compact<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn leave(&mut self, bytes: u64) -> Option<()> {
+        self.rest = self.rest.get(usize::try_from(bytes).ok()?..)?;
+        Some(())
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let value = self.unsigned()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// The next field of a struct whose last one was `before`: its number and type, which is
+    /// [`STOP`] at the end.
+    fn field(&mut self, before: i64) -> Option<(i64, u8)> {
+        let header = self.byte()?;
+        if header == STOP {
+            return Some((before, STOP));
+        }
+        let number = match i64::from(header >> 4) {
+            0 => self.signed()?,
+            step => before.checked_add(step)?,
+        };
+        Some((number, header & 0x0f))
+    }
+
+    /// The type and number of a list's elements.
+    fn list(&mut self) -> Option<(u8, u64)> {
+        let header = self.byte()?;
+        let count = match header >> 4 {
+            15 => self.unsigned()?,
+            few => u64::from(few),
+        };
+        Some((header & 0x0f, count))
+    }
+
+    /// Leaves out a value. `in_list`: a truth value is a byte of its own there.
+    fn skip(&mut self, kind: u8, in_list: bool, nested: usize) -> Option<()> {
+        let nested = nested.checked_sub(1)?;
+        match kind {
+            TRUE | FALSE if !in_list => {}
+            TRUE | FALSE | BYTE => self.leave(1)?,
+            kind if INTEGERS.contains(&kind) => {
+                self.unsigned()?;
+            }
+            DOUBLE => self.leave(8)?,
+            BYTES => {
+                let length = self.unsigned()?;
+                self.leave(length)?;
+            }
+            kind if LISTS.contains(&kind) => {
+                let (kind, count) = self.list()?;
+                for _ in 0..count {
+                    self.skip(kind, true, nested)?;
+                }
+            }
+            MAP => {
+                let count = self.unsigned()?;
+                let kinds = if count == 0 { 0 } else { self.byte()? };
+                for _ in 0..count {
+                    self.skip(kinds >> 4, true, nested)?;
+                    self.skip(kinds & 0x0f, true, nested)?;
+                }
+            }
+            STRUCT => {
+                let mut before = 0;
+                while let (number, kind @ 1..) = self.field(before)? {
+                    self.skip(kind, false, nested)?;
+                    before = number;
+                }
+            }
+            UUID => self.leave(16)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The children of a column.
+    fn children(&mut self) -> Option<u64> {
+        let (mut before, mut children) = (0, 0);
+        while let (number, kind @ 1..) = self.field(before)? {
+            if number == CHILDREN && INTEGERS.contains(&kind) {
+                children = u64::try_from(self.signed()?).ok()?;
+            } else {
+                self.skip(kind, false, MOST_NESTED)?;
+            }
+            before = number;
+        }
+        Some(children)
+    }
+
+    /// The levels that a list of columns has.
+    fn levels(&mut self) -> Option<usize> {
+        let (kind, count) = self.list()?;
+        if kind != STRUCT {
+            return None;
+        }
+        // Children that are still to come, of each group that is open.
+        let mut open: Vec<u64> = Vec::new();
+        let mut deepest = 0;
+        for _ in 0..count {
+            let children = self.children()?;
+            if let Some(left) = open.last_mut() {
+                *left = left.saturating_sub(1);
+            }
+            open.push(children);
+            deepest = deepest.max(open.len());
+            if deepest > MOST_DEPTH {
+                break;
+            }
+            while open.last() == Some(&0) {
+                open.pop();
+            }
+        }
+        Some(deepest)
+    }
+
+    /// The levels of the columns. Of several lists the reader takes the last: the deepest counts.
+    fn depth(mut self) -> Option<usize> {
+        let (mut before, mut deepest) = (0, 0);
+        while let (number, kind @ 1..) = self.field(before)? {
+            if number == COLUMNS && LISTS.contains(&kind) {
+                deepest = deepest.max(self.levels()?);
+                if deepest > MOST_DEPTH {
+                    break;
+                }
+            } else {
+                self.skip(kind, false, MOST_NESTED)?;
+            }
+            before = number;
+        }
+        Some(deepest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A footer whose columns are one group in the other, and the innermost a LONG.
+    pub(crate) fn nested(levels: usize) -> Vec<u8> {
+        let mut footer = b"\x15\x02\x19\xfc".to_vec();
+        let mut count = levels + 2;
+        while count > 0x7f {
+            footer.push((count & 0x7f) as u8 | 0x80);
+            count >>= 7;
+        }
+        footer.push(count as u8);
+        footer.extend(b"\x48\x06schema\x15\x02\x00");
+        for _ in 0..levels {
+            footer.extend(b"\x35\x02\x18\x01a\x15\x02\x00");
+        }
+        footer.extend(b"\x15\x04\x25\x02\x18\x01a\x00\x16\x00\x19\x0c\x00");
+        footer
+    }
+
+    #[test]
+    fn levels_are_counted_and_no_further_than_needed() {
+        let depth = |footer: &[u8]| Compact { rest: footer }.depth();
+        assert_eq!(depth(&nested(0)), None, "a count below 15 is in its header");
+        assert_eq!(depth(&nested(20)), Some(22));
+        assert_eq!(depth(&nested(998)), Some(1_000));
+        assert_eq!(depth(&nested(1_000_000)), Some(1_001));
+    }
+
+    #[test]
+    fn bytes_that_mean_nothing_are_none() {
+        let whole = nested(30);
+        for end in 0..whole.len() {
+            assert_eq!(Compact { rest: &whole[..end] }.depth(), None, "{end}");
+        }
+        for at in 0..whole.len() {
+            for byte in 0..=u8::MAX {
+                let mut changed = whole.clone();
+                changed[at] = byte;
+                // It ends, whatever it finds.
+                let _ = Compact { rest: &changed }.depth();
+            }
+        }
+        // Lists within lists, and a list of more values than there are bytes.
+        assert_eq!(Compact { rest: &[0x19].repeat(1_000_000) }.depth(), None);
+        let endless = b"\x19\xf1\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
+        assert_eq!(Compact { rest: endless }.depth(), None);
+    }
+}
