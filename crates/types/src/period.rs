@@ -12,6 +12,10 @@ use crate::timestamp::TimestampUnit;
 const MONTH_DAYS: i64 = 30;
 /// Most bytes of a period's text.
 const MOST_BYTES: usize = 256;
+/// Months, more than time has.
+const MOST_MONTHS: f64 = 1_200_000.0;
+/// Microseconds whose nanoseconds are an integer of 64 bits, about.
+const MOST_MICROS: f64 = 9.2e15;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const NANOS_PER_MICRO: i64 = 1_000;
 
@@ -128,6 +132,13 @@ impl Period {
         time.checked_add(TimestampUnit::Micros.convert(micros, unit)?)
     }
 
+    /// The value of a column; `None` where its nanoseconds are out of range.
+    #[must_use]
+    pub fn native(self) -> Option<IntervalMonthDayNano> {
+        let nanoseconds = self.micros.checked_mul(NANOS_PER_MICRO)?;
+        Some(IntervalMonthDayNano { months: self.months, days: self.days, nanoseconds })
+    }
+
     /// Whole hours of 24 become days.
     #[must_use]
     pub fn with_days(self) -> Option<Self> {
@@ -167,15 +178,6 @@ impl From<IntervalMonthDayNano> for Period {
     fn from(value: IntervalMonthDayNano) -> Self {
         let micros = value.nanoseconds / NANOS_PER_MICRO;
         Self { months: value.months, days: value.days, micros }
-    }
-}
-
-impl Period {
-    /// The value of a column; `None` where its nanoseconds are out of range.
-    #[must_use]
-    pub fn native(self) -> Option<IntervalMonthDayNano> {
-        let nanoseconds = self.micros.checked_mul(NANOS_PER_MICRO)?;
-        Some(IntervalMonthDayNano { months: self.months, days: self.days, nanoseconds })
     }
 }
 
@@ -247,9 +249,9 @@ impl Parts {
     fn whole(self) -> Option<Period> {
         let days = self.days + self.months.fract() * MONTH_DAYS as f64;
         let micros = (days.fract() * MICROS_PER_DAY as f64 + self.micros).round();
-        let fits = self.months.abs() <= 1_200_000.0
-            && days.abs() < 3_650_000_000.0_f64.min(f64::from(i32::MAX))
-            && micros.abs() < 9.2e15;
+        let fits = self.months.abs() <= MOST_MONTHS
+            && days.abs() < f64::from(i32::MAX)
+            && micros.abs() < MOST_MICROS;
         fits.then_some(Period {
             months: self.months.trunc() as i32,
             days: days.trunc() as i32,

@@ -1,5 +1,5 @@
-//! Columns that have no type of their own here, as texts: structs, maps and lists of other than
-//! numbers as JSON, intervals as words.
+//! Columns that have no type of their own here, as JSON: structs, maps and lists of other than
+//! numbers.
 
 use std::sync::Arc;
 
@@ -17,10 +17,7 @@ const SCALAR_BYTES: usize = 32;
 
 /// Each cell as JSON; null stays null.
 pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
-    let Some(written) = with_text_keys(array.data_type(), MOST_LEVELS) else {
-        let message = format!("it is nested in more than {MOST_LEVELS} levels");
-        return Err(EngineError::new(ErrorCode::NotSupported, message));
-    };
+    let written = with_text_keys(array.data_type(), MOST_LEVELS)?;
     let array = if written == *array.data_type() {
         Arc::clone(array)
     } else {
@@ -44,25 +41,37 @@ pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(Arc::new(texts.finish()))
 }
 
-/// The type with keys of maps as texts, which JSON wants; `None` for one of too many levels.
-fn with_text_keys(data_type: &DataType, levels: usize) -> Option<DataType> {
-    let levels = levels.checked_sub(1)?;
-    let inner = |field: &FieldRef| {
+/// The error of an interval: the library's reader gives either its months or its days and time.
+pub(super) fn no_interval() -> EngineError {
+    let message = "intervals are not read, because their months would be lost";
+    EngineError::new(ErrorCode::NotSupported, message)
+}
+
+/// The type with keys of maps as texts, which JSON wants. Too many levels are an error, and an
+/// interval in any of them.
+fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType> {
+    let levels = levels.checked_sub(1).ok_or_else(|| {
+        let message = format!("it is nested in more than {MOST_LEVELS} levels");
+        EngineError::new(ErrorCode::NotSupported, message)
+    })?;
+    let inner = |field: &FieldRef| -> EngineResult<FieldRef> {
         let inside = with_text_keys(field.data_type(), levels)?;
-        Some(Arc::new(field.as_ref().clone().with_data_type(inside)))
+        Ok(Arc::new(field.as_ref().clone().with_data_type(inside)))
     };
-    Some(match data_type {
+    Ok(match data_type {
+        DataType::Interval(_) => return Err(no_interval()),
         DataType::Struct(fields) => {
-            DataType::Struct(fields.iter().map(inner).collect::<Option<Vec<_>>>()?.into())
+            DataType::Struct(fields.iter().map(inner).collect::<EngineResult<Vec<_>>>()?.into())
         }
         DataType::List(item) => DataType::List(inner(item)?),
         DataType::LargeList(item) => DataType::LargeList(inner(item)?),
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item)?, *size),
         DataType::Map(entries, sorted) => {
             let DataType::Struct(parts) = entries.data_type() else {
-                return Some(data_type.clone());
+                return Ok(data_type.clone());
             };
-            let [key, value] = parts.as_ref() else { return Some(data_type.clone()) };
+            let [key, value] = parts.as_ref() else { return Ok(data_type.clone()) };
+            inner(key)?;
             let key = Arc::new(key.as_ref().clone().with_data_type(DataType::Utf8));
             let parts = DataType::Struct(vec![key, inner(value)?].into());
             DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(parts)), *sorted)
@@ -95,4 +104,34 @@ fn json_bytes(array: &dyn Array) -> usize {
 
 fn unreadable(error: impl std::fmt::Display) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::IntervalUnit;
+
+    use super::*;
+
+    #[test]
+    fn an_interval_is_refused_wherever_it_is() {
+        let interval = || DataType::Interval(IntervalUnit::DayTime);
+        let field = |name: &str, data_type| Arc::new(ArrowField::new(name, data_type, true));
+        let list = DataType::List(field("item", interval()));
+        let entry = |key, value| {
+            let parts = DataType::Struct(vec![field("key", key), field("value", value)].into());
+            DataType::Map(field("entries", parts), false)
+        };
+        for nested in [
+            DataType::Struct(vec![field("a", DataType::Int32), field("b", list.clone())].into()),
+            entry(interval(), DataType::Int32),
+            entry(DataType::Utf8, list.clone()),
+            list,
+        ] {
+            let error = with_text_keys(&nested, MOST_LEVELS).unwrap_err();
+            assert_eq!(error.message, no_interval().message, "{nested}");
+        }
+        let known = entry(DataType::Int32, DataType::Boolean);
+        let expected = entry(DataType::Utf8, DataType::Boolean);
+        assert_eq!(with_text_keys(&known, MOST_LEVELS).unwrap(), expected);
+    }
 }

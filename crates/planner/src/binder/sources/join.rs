@@ -372,7 +372,8 @@ fn merged_by(
         let known = merged.iter_mut().find(|group| group.contains(&first));
         match (join, known) {
             (JoinKind::Full, _) => {}
-            (JoinKind::Right, _) => merged.push(vec![second, first]),
+            (JoinKind::Right, Some(group)) => group.insert(0, second),
+            (JoinKind::Right, None) => merged.push(vec![second, first]),
             (_, Some(group)) => group.push(second),
             (_, None) => merged.push(vec![first, second]),
         }
