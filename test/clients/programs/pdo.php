@@ -238,7 +238,7 @@ check('errors', function (PDO $db) {
 check('quote', fn(PDO $db) => [$db->quote("it's \\"), one($db, 'SELECT ' . $db->quote("it's \\"))]);
 
 check('copy_from_array', function (PDO $db) {
-    $lines = array_map(fn($n) => "2024-01-03\t1\t$n\t0.5\tcopied", range(1000, 1999));
+    $lines = array_map(fn($n) => "2024-01-03 00:00:00.000007\t1\t$n\t0.5\tcopied", range(1000, 1999));
     $done = $db->pgsqlCopyFromArray('pdo_kinds', $lines);
     return [$done, one($db, "SELECT count(*) FROM pdo_kinds WHERE v = 'copied'")];
 });

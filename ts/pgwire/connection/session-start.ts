@@ -1,5 +1,5 @@
 /** What a session begins with: what its client asked for, and what it receives. */
-import { timeoutOf } from '../conversation/statement-timeout.js';
+import { timeoutOf } from '../conversation/setting-values.js';
 import type { Entered } from '../login/login.js';
 
 type StartupParameters = ReadonlyMap<string, string>;

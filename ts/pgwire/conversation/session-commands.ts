@@ -11,7 +11,7 @@ import type { Block } from '../statements/block.js';
 import type { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
-import { timeoutOf } from './statement-timeout.js';
+import { showsNotices, timeoutOf } from './setting-values.js';
 import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
 
@@ -43,6 +43,8 @@ type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | Co
 export class SessionCommands {
   /** Of the statements to come; undefined: the server's own. */
   timeoutMs: number | undefined;
+  /** Whether notices are sent: `client_min_messages`. */
+  showsNotices = true;
   private readonly setting: CommandSetting;
 
   constructor(setting: CommandSetting) {
@@ -84,8 +86,10 @@ export class SessionCommands {
       case 'Discard':
         return await this.discard(statement.what);
       case 'Reset':
+        this.reset(statement.name);
+        return 'RESET';
       case 'Unlisten':
-        return statement.kind.toUpperCase();
+        return 'UNLISTEN';
       case 'Set':
         this.set(statement.name, statement.value);
         return 'SET';
@@ -128,8 +132,8 @@ export class SessionCommands {
     }
     this.setting.portals.closeAll();
     this.setting.statements.closeAll();
-    this.timeoutMs = this.setting.limits.timeoutMs;
     if (what === 'ALL') {
+      this.reset(null);
       // The next user of a pooled connection is the one who logged in.
       this.setting.session.become(null);
     }
@@ -140,12 +144,25 @@ export class SessionCommands {
     if (name === 'application_name' && value !== null) {
       this.setting.outlet.queue(reply.parameterStatus('application_name', value));
     }
-    if (name !== 'statement_timeout' || value === null) {
-      return;
+    if (value === null || value.toUpperCase() === 'DEFAULT') {
+      this.reset(name);
+    } else if (name === 'statement_timeout') {
+      const timeout = timeoutOf(value);
+      // Zero switches it off for PostgreSQL; here the server's own limit stays.
+      this.timeoutMs = timeout === 0 ? this.setting.limits.timeoutMs : timeout;
+    } else if (name === 'client_min_messages') {
+      this.showsNotices = showsNotices(value);
     }
-    const timeout = timeoutOf(value);
-    // Zero switches it off for PostgreSQL; here the server's own limit stays.
-    this.timeoutMs = timeout === 0 ? this.setting.limits.timeoutMs : timeout;
+  }
+
+  /** Null: all of them. */
+  private reset(name: string | null): void {
+    if (name === null || name === 'statement_timeout') {
+      this.timeoutMs = this.setting.limits.timeoutMs;
+    }
+    if (name === null || name === 'client_min_messages') {
+      this.showsNotices = true;
+    }
   }
 
   /** A service account is what comes nearest to a role. */

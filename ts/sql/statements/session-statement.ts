@@ -19,7 +19,9 @@ export type SessionStatement =
   | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
   /** `name`: null for NONE and DEFAULT. */
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
-  | { readonly kind: 'Reset' | 'ResetRole' | 'Listen' | 'Notify' | 'Unlisten' }
+  /** `name`: null for ALL. */
+  | { readonly kind: 'Reset'; readonly name: string | null }
+  | { readonly kind: 'ResetRole' | 'Listen' | 'Notify' | 'Unlisten' }
   /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
   | { readonly kind: 'TwoPhase' }
   /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */
@@ -263,8 +265,11 @@ function discard(p: Parser): SessionStatement {
 // ---- settings ----
 
 function reset(p: Parser): SessionStatement {
-  const isRole = p.at('ROLE') || p.at('SESSION', 'AUTHORIZATION');
-  return skipping(p, { kind: isRole ? 'ResetRole' : 'Reset' });
+  if (p.at('ROLE') || p.at('SESSION', 'AUTHORIZATION')) {
+    return skipping(p, { kind: 'ResetRole' });
+  }
+  const name = p.at('ALL') || !isWord(p) ? null : foldedName(p, 'name of a setting');
+  return skipping(p, { kind: 'Reset', name });
 }
 
 function set(p: Parser): SessionStatement {
