@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 
 import test from 'ava';
 
-import { answerOf, has, portFor, program, skip, SOURCES } from './harness.js';
+import { answerOf, has, ODBC_PROBE, portFor, program, skip, SOURCES } from './harness.js';
 
 const expected = JSON.parse(readFileSync(new URL('expected.json', SOURCES), 'utf8')) as Record<
   string,
@@ -22,20 +22,13 @@ interface Client {
   readonly probe: readonly string[];
 }
 
-const ODBC_PROBE = [
-  'import os',
-  'os.environ.setdefault("ODBCSYSINI", "/etc")',
-  'import pyodbc',
-  'assert "PostgreSQL Unicode" in pyodbc.drivers()',
-];
-
 const CLIENTS: readonly Client[] = [
   {
     tool: 'odbc',
     title: 'ODBC: values, parameters, arrays of rows, what there is, blocks',
     command: 'python3',
     file: 'odbc.py',
-    probe: ['-c', ODBC_PROBE.join('\n')],
+    probe: ['-c', ODBC_PROBE],
   },
   {
     tool: 'dbdpg',

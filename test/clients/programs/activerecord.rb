@@ -1,5 +1,5 @@
-# Active Record, the mapper of Rails: `ruby activerecord.rb PORT`. Prints one line of JSON: what each
-# check saw, or the error that it ended with.
+# Active Record, the mapper of Rails: `ruby activerecord.rb PORT`. Prints one line of JSON: what
+# each check saw, or the error that it ended with.
 require 'json'
 require 'logger'
 require 'active_record'
@@ -54,7 +54,8 @@ class ChangeArReadings < ActiveRecord::Migration[6.1]
   end
 end
 
-MIGRATIONS = [CreateArPlaces, CreateArReadings, ChangeArReadings].each_with_index.map do |migration, n|
+CHANGES = [CreateArPlaces, CreateArReadings, ChangeArReadings].freeze
+MIGRATIONS = CHANGES.each_with_index.map do |migration, n|
   ActiveRecord::MigrationProxy.new(migration.name, n + 1, nil, nil).tap do |proxy|
     proxy.define_singleton_method(:migration) { migration.new(name, version) }
   end
@@ -86,10 +87,12 @@ end
 
 check('environment') { ActiveRecord::InternalMetadata[:environment] || 'none' }
 
-check('tables') { (connection.tables & %w[ar_places ar_readings schema_migrations ar_internal_metadata]).sort }
+TABLES = %w[ar_internal_metadata ar_places ar_readings schema_migrations].freeze
+check('tables') { TABLES & connection.tables }
 
 check 'columns' do
-  connection.columns('ar_places').map { |column| "#{column.name} #{column.sql_type} #{column.null}" }
+  columns = connection.columns('ar_places')
+  columns.map { |column| "#{column.name} #{column.sql_type} #{column.null}" }
 end
 
 check('primary_key') { connection.primary_key('ar_places') }
@@ -110,8 +113,10 @@ check('validates') { ArPlace.new.valid? }
 
 check 'create_without_key' do
   place = ArPlace.first
-  rows = 4.times.map { |n| { at: NOON + n * 1800, sensor: %w[a b][n % 2], celsius: n + 0.5, ar_place_id: place.id } }
-  rows.each { |row| ArReading.create!(**row) }
+  4.times do |n|
+    row = { at: NOON + n * 1800, sensor: %w[a b][n % 2], celsius: n + 0.5 }
+    ArReading.create!(**row, ar_place_id: place.id)
+  end
   ArReading.count
 end
 
@@ -124,7 +129,8 @@ check 'where' do
 end
 
 check 'group' do
-  ArReading.group("date_trunc('hour', at)").order(Arel.sql('1')).average(:celsius).map { |hour, mean| [hour.to_s, mean] }
+  hours = ArReading.group("date_trunc('hour', at)").order(Arel.sql('1')).average(:celsius)
+  hours.map { |hour, mean| [hour.to_s, mean] }
 end
 
 check 'joins' do
@@ -191,13 +197,20 @@ end
 
 check('explain') { ArPlace.where(name: 'north').explain.include?('EXPLAIN') }
 
-check('delete') { [ArReading.where(sensor: 'b').delete_all, ArPlace.find_by(name: 'kept').destroy.destroyed?] }
+check 'delete' do
+  gone = ArPlace.find_by(name: 'kept').destroy
+  [ArReading.where(sensor: 'b').delete_all, gone.destroyed?]
+end
 
 check 'rollback' do
   migrator(:down, 0).migrate
   [ActiveRecord::SchemaMigration.all_versions, connection.tables.grep(/\Aar_(?!internal)/)]
 end
 
-check('drop') { %w[schema_migrations ar_internal_metadata].each { |table| connection.drop_table(table, if_exists: true) } }
+check 'drop' do
+  %w[schema_migrations ar_internal_metadata].each do |table|
+    connection.drop_table(table, if_exists: true)
+  end
+end
 
 puts JSON.generate(SEEN)

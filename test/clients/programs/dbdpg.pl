@@ -48,7 +48,10 @@ check create => sub {
             . 'f REAL, d DOUBLE PRECISION, v VARCHAR(40), u UUID, n NUMERIC(18,3), '
             . 'PRIMARY KEY (at, i))'
     );
-    $db->do('CREATE TABLE dbd_rows (id SERIAL PRIMARY KEY, name VARCHAR(20), value DOUBLE PRECISION)');
+    $db->do(
+        'CREATE TABLE dbd_rows '
+            . '(id SERIAL PRIMARY KEY, name VARCHAR(20), value DOUBLE PRECISION)'
+    );
     $db->do('CREATE VIEW dbd_view AS SELECT id, name FROM dbd_rows');
     return $db->ping > 0 ? JSON::PP::true : JSON::PP::false;
 };
@@ -79,10 +82,8 @@ check described => sub {
 
 check parameters_of_every_type => sub {
     my @names = qw(at b h i l f d v u n);
-    return [
-        map { "$names[$_] " . one("SELECT count(*) FROM dbd_all WHERE $names[$_] = ?", {}, $values[$_]) }
-            0 .. $#names
-    ];
+    my $count = 'SELECT count(*) FROM dbd_all WHERE';
+    return [map { "$names[$_] " . one("$count $names[$_] = ?", {}, $values[$_]) } 0 .. $#names];
 };
 
 check bound_types => sub {
@@ -110,7 +111,8 @@ check named_placeholders => sub {
 };
 
 check prepares_of_the_driver => sub {
-    my $select = $db->prepare('SELECT v FROM dbd_all WHERE v = ? AND i = ?', { pg_server_prepare => 0 });
+    my $query = 'SELECT v FROM dbd_all WHERE v = ? AND i = ?';
+    my $select = $db->prepare($query, { pg_server_prepare => 0 });
     $select->execute($values[7], 123456);
     return $select->fetchrow_array;
 };
@@ -149,7 +151,8 @@ check any_of_an_array => sub {
 };
 
 check table_info => sub {
-    return rows_of($db->table_info('', 'public', 'dbd%', ''), qw(table_schem table_name table_type));
+    my @names = qw(table_schem table_name table_type);
+    return rows_of($db->table_info('', 'public', 'dbd%', ''), @names);
 };
 
 check table_info_of_a_type => sub {
@@ -197,7 +200,8 @@ check copy_in => sub {
 };
 
 check copy_out => sub {
-    $db->do("COPY (SELECT name, value FROM dbd_rows WHERE value IN (0.5, 1.5) ORDER BY value, name) TO STDOUT CSV");
+    my $query = 'SELECT name, value FROM dbd_rows WHERE value IN (0.5, 1.5) ORDER BY value, name';
+    $db->do("COPY ($query) TO STDOUT CSV");
     my ($line, @lines) = ('');
     push @lines, $line while $db->pg_getcopydata(\$line) >= 0;
     return \@lines;

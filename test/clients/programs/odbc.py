@@ -5,12 +5,8 @@ Prints one line of JSON: what each check saw, or the error that it ended with.
 import datetime
 import decimal
 import json
-import os
 import sys
 import uuid
-
-# Where Debian registers drivers: a driver manager that came with a package looks elsewhere.
-os.environ.setdefault('ODBCSYSINI', '/etc')
 
 import pyodbc
 

@@ -2,7 +2,10 @@
 // PDO of PHP: `php pdo.php PORT`. Prints one line of JSON: what each check saw, or the error that
 // it ended with.
 $source = "pgsql:host=127.0.0.1;port=$argv[1];dbname=qdb";
-$options = [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION, PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_ASSOC];
+$options = [
+    PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
+    PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_ASSOC,
+];
 $db = new PDO($source, 'admin', 'quest', $options);
 $seen = [];
 
@@ -39,10 +42,12 @@ $values = [
 check('create', function (PDO $db) {
     $types = 'at TIMESTAMP NOT NULL, b BOOLEAN, h SMALLINT, i INTEGER, l BIGINT, f REAL, '
         . 'd DOUBLE PRECISION, v VARCHAR(40), u UUID, n NUMERIC(18,3)';
+    $rows = 'id SERIAL PRIMARY KEY, name VARCHAR(20), value DOUBLE PRECISION';
+    $kinds = 'at TIMESTAMP, b BOOLEAN, i INTEGER, d DOUBLE PRECISION, v VARCHAR';
     return [
         $db->exec("CREATE TABLE pdo_all ($types, PRIMARY KEY (at, i))"),
-        $db->exec('CREATE TABLE pdo_rows (id SERIAL PRIMARY KEY, name VARCHAR(20), value DOUBLE PRECISION)'),
-        $db->exec('CREATE TABLE pdo_kinds (at TIMESTAMP, b BOOLEAN, i INTEGER, d DOUBLE PRECISION, v VARCHAR)'),
+        $db->exec("CREATE TABLE pdo_rows ($rows)"),
+        $db->exec("CREATE TABLE pdo_kinds ($kinds)"),
     ];
 });
 
@@ -84,12 +89,16 @@ check('column_meta', function (PDO $db) {
 });
 
 check('parameters_of_every_type', fn(PDO $db) => array_map(
-    fn($name) => "$name " . one($db, "SELECT count(*) FROM pdo_all WHERE $name = ?", [$values[$name]]),
+    function ($name) use ($db, $values) {
+        $count = one($db, "SELECT count(*) FROM pdo_all WHERE $name = ?", [$values[$name]]);
+        return "$name $count";
+    },
     array_keys($values),
 ));
 
 check('parameters_that_decide', function (PDO $db) {
-    $select = $db->prepare('SELECT ? + 1, CAST(? AS VARCHAR), CAST(? AS TIMESTAMP), coalesce(?, 7)');
+    $items = '? + 1, CAST(? AS VARCHAR), CAST(? AS TIMESTAMP), coalesce(?, 7)';
+    $select = $db->prepare("SELECT $items");
     $select->execute([2, 'a', '2024-01-01 00:00:00.000007', null]);
     return $select->fetch(PDO::FETCH_NUM);
 });
@@ -181,7 +190,9 @@ check('scroll_cursor', function (PDO $db) {
     return $last;
 });
 
-check('returning', fn(PDO $db) => one($db, "INSERT INTO pdo_rows (name) VALUES ('r') RETURNING id") > 500);
+check('returning', function (PDO $db) {
+    return one($db, "INSERT INTO pdo_rows (name) VALUES ('r') RETURNING id") > 500;
+});
 
 check('last_insert_id', function (PDO $db) {
     $db->exec("INSERT INTO pdo_rows (name) VALUES ('last')");
@@ -190,14 +201,16 @@ check('last_insert_id', function (PDO $db) {
 
 check('last_insert_id_of_a_sequence', function (PDO $db) {
     $db->exec("INSERT INTO pdo_rows (name) VALUES ('named')");
-    return one($db, 'SELECT name FROM pdo_rows WHERE id = ?', [$db->lastInsertId('pdo_rows_id_seq')]);
+    $id = $db->lastInsertId('pdo_rows_id_seq');
+    return one($db, 'SELECT name FROM pdo_rows WHERE id = ?', [$id]);
 });
 
 check('committed', function (PDO $db) {
     $db->beginTransaction();
     $db->exec("INSERT INTO pdo_rows (name) VALUES ('kept')");
     $db->commit();
-    return [$db->inTransaction(), one($db, 'SELECT count(*) FROM pdo_rows WHERE name = ?', ['kept'])];
+    $count = one($db, 'SELECT count(*) FROM pdo_rows WHERE name = ?', ['kept']);
+    return [$db->inTransaction(), $count];
 });
 
 check('rolled_back', function (PDO $db) {
@@ -225,7 +238,8 @@ check('error_in_a_block', function (PDO $db) {
 
 check('errors', function (PDO $db) {
     $states = [];
-    foreach (['SELECT nope FROM pdo_rows', 'SELECT * FROM nowhere', "SELECT 'a'::int", 'SELECT 1 1 1'] as $text) {
+    $column = 'SELECT nope FROM pdo_rows';
+    foreach ([$column, 'SELECT * FROM nowhere', "SELECT 'a'::int", 'SELECT 1 1 1'] as $text) {
         try {
             $db->query($text);
         } catch (PDOException $error) {
@@ -238,7 +252,8 @@ check('errors', function (PDO $db) {
 check('quote', fn(PDO $db) => [$db->quote("it's \\"), one($db, 'SELECT ' . $db->quote("it's \\"))]);
 
 check('copy_from_array', function (PDO $db) {
-    $lines = array_map(fn($n) => "2024-01-03 00:00:00.000007\t1\t$n\t0.5\tcopied", range(1000, 1999));
+    $at = '2024-01-03 00:00:00.000007';
+    $lines = array_map(fn($n) => "$at\t1\t$n\t0.5\tcopied", range(1000, 1999));
     $done = $db->pgsqlCopyFromArray('pdo_kinds', $lines);
     return [$done, one($db, "SELECT count(*) FROM pdo_kinds WHERE v = 'copied'")];
 });

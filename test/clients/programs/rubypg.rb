@@ -17,7 +17,7 @@ DB.set_notice_processor {}
 def check(name)
   SEEN[name] = yield
 rescue StandardError => error
-  SEEN[name] = "#{error.class.name.split('::').last}Error: #{error.message}".sub('ErrorError', 'Error')
+  SEEN[name] = "Error: #{error.class} #{error.message}"
   DB.exec('ROLLBACK') if DB.transaction_status != PG::PQTRANS_IDLE
 end
 
@@ -50,12 +50,15 @@ check 'every_type' do
 end
 
 check 'every_null' do
-  DB.exec('SELECT l, f, d, v, u, n FROM rb_all WHERE i = 3').first.select { |_, cell| cell.nil? }.keys
+  row = DB.exec('SELECT l, f, d, v, u, n FROM rb_all WHERE i = 3').first
+  row.select { |_, cell| cell.nil? }.keys
 end
 
 check 'described' do
   result = DB.exec('SELECT * FROM rb_all')
-  (0...result.nfields).map { |n| [result.fname(n), result.ftype(n), result.fmod(n), result.fformat(n)].join(' ') }
+  (0...result.nfields).map do |n|
+    [result.fname(n), result.ftype(n), result.fmod(n), result.fformat(n)].join(' ')
+  end
 end
 
 check 'format_type' do
@@ -71,9 +74,15 @@ check 'parameters_of_every_type' do
   end
 end
 
+# The driver writes it as `2024-01-02 00:00:00 UTC`.
+check 'time_as_a_parameter' do
+  one('SELECT count(*) FROM rb_all WHERE at = $1', [Time.utc(2024, 1, 2)])
+end
+
 check 'parameters_with_types' do
   values = [
-    { value: '2', type: 23 }, { value: 'a', type: 25 }, { value: [7].pack('q>'), type: 20, format: 1 },
+    { value: '2', type: 23 }, { value: 'a', type: 25 },
+    { value: [7].pack('q>'), type: 20, format: 1 },
     { value: [1.25].pack('G'), type: 701, format: 1 }
   ]
   DB.exec_params('SELECT $1 + 1, $2, $3 + 1, $4 * 2', values).values.first
@@ -81,7 +90,8 @@ end
 
 check 'binary_results' do
   result = DB.exec_params('SELECT i, d, b FROM rb_all WHERE i = $1', [123_456], 1)
-  [result.getvalue(0, 0).unpack1('l>'), result.getvalue(0, 1).unpack1('G'), result.getvalue(0, 2).bytes]
+  number, float, flag = result.values.first
+  [number.unpack1('l>'), float.unpack1('G'), flag.bytes]
 end
 
 check 'prepared' do
@@ -117,19 +127,20 @@ ensure
 end
 
 check 'type_map_based_on_result' do
-  map = PG::BasicTypeMapBasedOnResult.new(DB).build_column_map(DB.exec('SELECT * FROM rb_rows LIMIT 0'))
+  columns = DB.exec('SELECT * FROM rb_rows LIMIT 0')
+  map = PG::BasicTypeMapBasedOnResult.new(DB).build_column_map(columns)
   DB.exec_params('INSERT INTO rb_rows VALUES ($1, $2, $3)', [-5, 'mapped', 2.5], 0, map).cmd_tuples
 end
 
 check 'arrays' do
-  encoder = PG::TextEncoder::Array.new
-  found = DB.exec_params('SELECT count(*) FROM rb_all WHERE i = ANY($1)', [encoder.encode([3, 123_456, 9])])
-  found.getvalue(0, 0)
+  numbers = PG::TextEncoder::Array.new.encode([3, 123_456, 9])
+  one('SELECT count(*) FROM rb_all WHERE i = ANY($1)', [numbers])
 end
 
 check 'column_map' do
   result = DB.exec('SELECT i, d, at FROM rb_all WHERE i = 123456')
-  decoders = [PG::TextDecoder::Integer.new, PG::TextDecoder::Float.new, PG::TextDecoder::TimestampUtc.new]
+  kinds = [PG::TextDecoder::Integer, PG::TextDecoder::Float, PG::TextDecoder::TimestampUtc]
+  decoders = kinds.map(&:new)
   result.map_types!(PG::TypeMapByColumn.new(decoders)).values.first.map(&:to_s)
 end
 
@@ -175,7 +186,8 @@ end
 
 check 'cursor' do
   DB.transaction do
-    DB.exec('DECLARE rb_cursor CURSOR FOR SELECT id FROM rb_rows WHERE id BETWEEN 1 AND 25 ORDER BY id')
+    query = 'SELECT id FROM rb_rows WHERE id BETWEEN 1 AND 25 ORDER BY id'
+    DB.exec("DECLARE rb_cursor CURSOR FOR #{query}")
     [10, 10, 10].map { |n| DB.exec("FETCH #{n} FROM rb_cursor").ntuples }
   end
 end
@@ -223,7 +235,10 @@ check 'savepoint' do
 end
 
 check 'errors' do
-  ['SELECT nope FROM rb_rows', 'SELECT * FROM nowhere', "SELECT 'a'::int", 'SELECT 1 1 1'].map do |text|
+  texts = [
+    'SELECT nope FROM rb_rows', 'SELECT * FROM nowhere', "SELECT 'a'::int", 'SELECT 1 1 1'
+  ]
+  texts.map do |text|
     DB.exec(text)
   rescue PG::Error => error
     place = error.result.error_field(PG::PG_DIAG_STATEMENT_POSITION)
