@@ -18,7 +18,7 @@ process.env['PATH'] = [
   process.env['PATH'] ?? '',
 ].join(delimiter);
 
-// Where Debian registers drivers of ODBC: a driver manager that came with a package looks elsewhere.
+// Where Debian registers drivers of ODBC: a manager that came with a package looks elsewhere.
 process.env['ODBCSYSINI'] ??= '/etc';
 
 /** In Python: fails where ODBC or its PostgreSQL driver is missing. */

@@ -283,6 +283,18 @@ test('after AS a keyword is a name where nothing follows that it would begin', a
   }
 });
 
+test('maintenance and storage parameters as pgbench and vacuumdb write them', async (t) => {
+  const made = 'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
+  t.is((await ask(server, made)).error, undefined);
+  for (const options of ['', 'table', 'analyze', 'full verbose', '(analyze, verbose false)']) {
+    t.is((await ask(server, `vacuum ${options} mt`)).error, undefined, options);
+  }
+  for (const text of ['vacuum', 'vacuum (', 'vacuum ()', 'vacuum (full', 'vacuum analyze']) {
+    t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
+  }
+  t.throws(() => parse('create table x (a int) with (fillfactor='), { instanceOf: SyntaxError_ });
+});
+
 test('DDL that migrations write', async (t) => {
   const ddl = async (text: string): Promise<unknown> => {
     const body = new URLSearchParams({ query: text });
