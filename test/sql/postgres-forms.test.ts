@@ -396,6 +396,33 @@ test('tables in parenthesised joins keep their names', async (t) => {
   t.is(await count('(p x where x.id = 1) q'), 1);
 });
 
+test('after AS a keyword is a name where nothing follows that it would begin', async (t) => {
+  // drizzle-kit asks for policies so.
+  const body = new URLSearchParams({ query: 'select 1 as using, 2 as for, 3 as where' });
+  const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
+  const { columns } = (await response.json()) as { columns: { name: string }[] };
+  t.deepEqual(
+    columns.map(({ name }) => name),
+    ['using', 'for', 'where'],
+  );
+  t.notThrows(() => parse('select (select 1 as order) as with'));
+  for (const text of ['select 1 as from t', 'select 1 as select from t', 'select 1 as where x']) {
+    t.throws(() => parse(text), { message: /have to be enclosed in double quotes/ }, text);
+  }
+});
+
+test('maintenance and storage parameters as pgbench and vacuumdb write them', async (t) => {
+  const made = 'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
+  t.is((await ask(server, made)).error, undefined);
+  for (const options of ['', 'table', 'analyze', 'full verbose', '(analyze, verbose false)']) {
+    t.is((await ask(server, `vacuum ${options} mt`)).error, undefined, options);
+  }
+  for (const text of ['vacuum', 'vacuum (', 'vacuum ()', 'vacuum (full', 'vacuum analyze']) {
+    t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
+  }
+  t.throws(() => parse('create table x (a int) with (fillfactor='), { instanceOf: SyntaxError_ });
+});
+
 test('DDL that migrations write', async (t) => {
   const ddl = async (text: string): Promise<unknown> => {
     const body = new URLSearchParams({ query: text });

@@ -339,7 +339,10 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at('DEDUP')) {
     dedupKeys(p, table);
   }
-  if (p.take('WITH')) {
+  if (p.at('WITH', '(')) {
+    p.advance();
+    storageParameters(p);
+  } else if (p.take('WITH')) {
     table.options.push(...parameters(p));
   }
   // SHOW CREATE TABLE prints the keys last.
@@ -387,6 +390,19 @@ function storagePolicy(p: Parser): OptionValue {
   p.advance(2);
   const span = { start, end: p.lastEnd() };
   return { name: { text: 'STORAGE POLICY', quoted: false, span }, value: policyStages(p) };
+}
+
+/** `(fillfactor = 70)`: how PostgreSQL lays out its pages means nothing here. */
+function storageParameters(p: Parser): void {
+  p.parenthesised(() => {
+    p.name('parameter name expected');
+    while (p.take('.')) {
+      p.name('parameter name expected');
+    }
+    if (p.take('=')) {
+      p.advance();
+    }
+  });
 }
 
 /** `maxUncommittedRows = 1000, o3MaxLag = 10s`. */
