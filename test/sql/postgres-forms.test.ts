@@ -295,6 +295,17 @@ test('maintenance and storage parameters as pgbench and vacuumdb write them', as
   t.throws(() => parse('create table x (a int) with (fillfactor='), { instanceOf: SyntaxError_ });
 });
 
+test('the schema that there is can be asked for', async (t) => {
+  for (const text of ['public', '"public" authorization admin']) {
+    const made = await ask(server, `create schema if not exists ${text}`);
+    t.is(made.error, undefined, text);
+  }
+  const other = { message: "schema 'x' cannot be made, tables are in public" };
+  t.throws(() => parse('create schema if not exists x'), other);
+  t.throws(() => parse('create schema public'), { message: /already exists/ });
+  t.throws(() => parse('create schema if not exists'), { message: 'schema name expected' });
+});
+
 test('DDL that migrations write', async (t) => {
   const ddl = async (text: string): Promise<unknown> => {
     const body = new URLSearchParams({ query: text });
