@@ -277,7 +277,7 @@ test('after AS a keyword is a name where nothing follows that it would begin', a
     columns.map(({ name }) => name),
     ['using', 'for', 'where'],
   );
-  t.notThrows(() => parse('select (select 1 as order) as with'));
+  t.notThrows(() => parse('select (select 1 as order) as with, 2 as select, 3'));
   for (const text of ['select 1 as from t', 'select 1 as select from t', 'select 1 as where x']) {
     t.throws(() => parse(text), { message: /have to be enclosed in double quotes/ }, text);
   }
