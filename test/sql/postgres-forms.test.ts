@@ -405,7 +405,7 @@ test('after AS a keyword is a name where nothing follows that it would begin', a
     columns.map(({ name }) => name),
     ['using', 'for', 'where'],
   );
-  t.notThrows(() => parse('select (select 1 as order) as with'));
+  t.notThrows(() => parse('select (select 1 as order) as with, 2 as select, 3'));
   for (const text of ['select 1 as from t', 'select 1 as select from t', 'select 1 as where x']) {
     t.throws(() => parse(text), { message: /have to be enclosed in double quotes/ }, text);
   }
@@ -421,6 +421,17 @@ test('maintenance and storage parameters as pgbench and vacuumdb write them', as
     t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
   }
   t.throws(() => parse('create table x (a int) with (fillfactor='), { instanceOf: SyntaxError_ });
+});
+
+test('the schema that there is can be asked for', async (t) => {
+  for (const text of ['public', '"public" authorization admin']) {
+    const made = await ask(server, `create schema if not exists ${text}`);
+    t.is(made.error, undefined, text);
+  }
+  const other = { message: "schema 'x' cannot be made, tables are in public" };
+  t.throws(() => parse('create schema if not exists x'), other);
+  t.throws(() => parse('create schema public'), { message: /already exists/ });
+  t.throws(() => parse('create schema if not exists'), { message: 'schema name expected' });
 });
 
 test('DDL that migrations write', async (t) => {

@@ -522,9 +522,10 @@ async function drizzle() {
     for (const name of ['dr_places', 'dr_readings', 'dr_notes', '__drizzle_migrations']) {
       await db.execute(`DROP TABLE IF EXISTS ${name}`);
     }
-    await db.execute('DROP SCHEMA IF EXISTS drizzle CASCADE');
     return true;
   });
+  // PostgreSQL has it now.
+  await db.execute('DROP SCHEMA IF EXISTS drizzle CASCADE').catch(() => null);
   await pool.end();
   rmSync(folder, { recursive: true });
 }

@@ -343,7 +343,7 @@ function selectStar(p: Parser): NodeId | null {
 
 /** A reserved word after AS with nothing behind it that it could begin: `roles AS using`. */
 function atKeywordAlias(p: Parser): boolean {
-  const isName = p.atReserved() && !p.at('SELECT') && !p.at('FROM');
+  const isName = p.atReserved() && !p.at('SELECT', 'FROM') && !p.at('FROM');
   return isName && (p.kind(1) === TokenKind.End || [',', ')', ';', 'FROM'].includes(p.value(1)));
 }
 

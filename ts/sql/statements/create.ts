@@ -57,6 +57,9 @@ export function parseCreate(p: Parser): NodeId {
   if (p.sees('INDEX') || p.sees('UNIQUE', 'INDEX')) {
     return parseIndex(p, start);
   }
+  if (p.at('SCHEMA')) {
+    return parseSchema(p, start);
+  }
   if (p.take('MATERIALIZED')) {
     if (!p.at('VIEW')) {
       p.fail("'view' expected");
@@ -84,6 +87,24 @@ export function parseCreate(p: Parser): NodeId {
     p.fail("'atomic' or 'table' or 'batch' expected");
   }
   return parseTable(p, start, options);
+}
+
+/** `CREATE SCHEMA IF NOT EXISTS public`, with which migrations begin: there is no other. */
+function parseSchema(p: Parser, start: number): NodeId {
+  p.advance();
+  const conditional = ifNotExists(p);
+  const { text, span } = p.name('schema name expected');
+  if (text.toLowerCase() !== 'public') {
+    p.failAt(`schema '${text}' cannot be made, tables are in public`, span.start, span.end);
+  }
+  if (!conditional) {
+    p.failAt("schema 'public' already exists", span.start, span.end);
+  }
+  if (p.take('AUTHORIZATION')) {
+    p.name('name of the owner expected');
+  }
+  const words = ['CREATE', 'SCHEMA', 'IF', 'NOT', 'EXISTS', 'public'];
+  return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
 /** `[GLOBAL | LOCAL] TEMPORARY`; null where it does not stand. */
