@@ -202,9 +202,12 @@ test('what has no type of its own is a text, and hides no other column', async (
     error,
     "cannot read 'nested/deep.parquet', column 'deep': it is nested in more than 64 levels",
   );
-  const interval = await read("SELECT * FROM read_parquet('types/interval.parquet')");
-  t.is(interval.columns[0]?.type, 'VARCHAR');
-  t.deepEqual(interval.dataset, [['1 mons 1 days 0.001000000 secs'], [null]]);
+  const interval = "read_parquet('types/interval.parquet')";
+  t.deepEqual(await rows(server, `SELECT count() FROM ${interval}`), [[2]]);
+  t.regex(
+    (await read(`SELECT * FROM ${interval}`)).error ?? '',
+    /'interval': intervals are not read/,
+  );
 });
 
 test('files sorted by a time are series of it, others where there is one alone', async (t) => {

@@ -224,6 +224,7 @@ test('every type keeps its values on every way in and out', async (t) => {
     });
     await client.connect();
     try {
+      await client.query("SET timestamp_precision = 'ns'");
       const rows = await client.query({ text: 'SELECT * FROM every', rowMode: 'array' });
       const first = rows.rows[0] as readonly unknown[];
       const missing = rows.rows[1] as readonly unknown[];

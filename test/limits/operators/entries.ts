@@ -152,6 +152,11 @@ const SCANS: Readonly<Record<string, Entry>> = {
     ),
     terms: (n) => `select * from read_parquet(${list(n, () => `'${SMALL}.parquet'`)})`,
   },
+  TextScanExec: {
+    of: one(({ table }) => `select n p, n v from read_csv('${table}.csv')`, asTheyAre),
+    terms: (n) => `select ${list(n, () => 'n')} from read_csv('${SMALL}.csv')`,
+    without: ['long_array', 'long_text', 'no_rows'],
+  },
   LazyMemoryExec: {
     of: () => [
       {

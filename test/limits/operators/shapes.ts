@@ -109,7 +109,7 @@ export function shapesOf(count: number): readonly Shape[] {
   ];
 }
 
-/** Makes their tables, and a Parquet file of each. */
+/** Makes their tables, and of each a Parquet file, and a CSV file of its numbers. */
 export async function makeTables(server: TestServer, shapes: readonly Shape[]): Promise<void> {
   await mkdir(join(server.root, 'import'), { recursive: true });
   for (const { table, source, partitionBy } of shapes) {
@@ -119,12 +119,17 @@ export async function makeTables(server: TestServer, shapes: readonly Shape[]): 
         timestamp(ts) partition by ${partitionBy}`,
     );
     await rowsOf(server, `insert into ${table} ${source}`);
-    const query = new URLSearchParams({ query: table, fmt: 'parquet' });
-    const file = await fetch(`${server.url}/exp?${query.toString()}`);
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    if (!file.ok) {
-      throw new Error(`${table}: ${Buffer.from(bytes).toString()}`);
+    for (const [fmt, query] of [
+      ['parquet', table],
+      ['csv', `select n from ${table}`],
+    ] as const) {
+      const asked = new URLSearchParams({ query, fmt });
+      const file = await fetch(`${server.url}/exp?${asked.toString()}`);
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      if (!file.ok) {
+        throw new Error(`${table}: ${Buffer.from(bytes).toString()}`);
+      }
+      await writeFile(join(server.root, 'import', `${table}.${fmt}`), bytes);
     }
-    await writeFile(join(server.root, 'import', `${table}.parquet`), bytes);
   }
 }

@@ -237,6 +237,11 @@ pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
             let naive = cast(array, &DataType::Timestamp(*unit, None)).map_err(unreadable)?;
             cast(&naive, &to.arrow_type()).map_err(unreadable)?
         }
+        (DataType::Interval(_), _) => {
+            // The reader gives either the months or the days and the time.
+            let message = "intervals are not read, because their months would be lost";
+            return Err(EngineError::new(ErrorCode::NotSupported, message));
+        }
         (nested, SqlType::Varchar) if nested.is_nested() => nested::json_texts(array)?,
         (found, _) if *found == to.arrow_type() => Arc::clone(array),
         _ => cast(array, &to.arrow_type()).map_err(unreadable)?,

@@ -351,7 +351,8 @@ fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r Gon
 }
 
 /// The columns that USING, NATURAL and `ON (a, b)` make one of, of both sides. Those of a row are
-/// equal, or one side has none; of FULL JOIN either side may have none. `None`: nothing changes.
+/// equal, or one side has none; of FULL JOIN either side may have none. Joins by time make none of
+/// theirs one, as the peer has it. `None`: nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,
     join: &JoinKind,
@@ -359,6 +360,9 @@ fn merged_by(
     right: &Relation,
 ) -> Option<Vec<Vec<usize>>> {
     let JoinOn::Columns { columns } = on? else { return None };
+    if join.is_by_time() {
+        return None;
+    }
     let names = if columns.is_empty() { common_names(left, right) } else { columns.clone() };
     let mut merged = combined(left, right).merged;
     for name in names {
