@@ -21,6 +21,7 @@ const PYTHON_PACKAGES = {
   django: 'Django',
   peewee: 'peewee',
   alembic: 'alembic==1.20.1',
+  pyodbc: 'pyodbc',
 };
 /** In an environment of its own: it wants other versions of what it shares. */
 const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
@@ -34,6 +35,8 @@ const NODE_PACKAGES = {
   typeorm: '1.1.1',
   sequelize: '6.37.8',
   kysely: '0.28.18',
+  'drizzle-orm': '0.45.4',
+  'drizzle-kit': '0.31.11',
 };
 const JDBC = 'org.postgresql:postgresql:42.7.4';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
@@ -42,10 +45,11 @@ function skipped(what, why) {
   console.log(`   SKIPPED ${what}: ${why}`);
 }
 
+/** Packages, each with the command that tells whether it is there, and its arguments. */
 async function aptPackages(packages) {
   const missing = [];
-  for (const [name, command] of packages) {
-    if (!(await answers(command))) {
+  for (const [name, command, args] of packages) {
+    if (!(await answers(command, args))) {
       missing.push(name);
     }
   }
@@ -199,6 +203,14 @@ export async function setupTests() {
     ['postgresql-client', 'psql'],
     ['strace', 'strace'],
     ['faketime', 'faketime'],
+    ['unixodbc', 'isql'],
+    ['odbc-postgresql', 'grep', ['-q', 'PostgreSQL Unicode', '/etc/odbcinst.ini']],
+    ['libdbd-pg-perl', 'perl', ['-MDBD::Pg', '-e', '1']],
+    ['php-cli', 'php'],
+    ['php-pgsql', 'php', ['-r', 'exit(extension_loaded("pdo_pgsql") ? 0 : 1);']],
+    ['ruby', 'ruby'],
+    ['ruby-pg', 'ruby', ['-e', 'require "pg"']],
+    ['ruby-activerecord', 'ruby', ['-e', 'require "active_record"']],
   ]);
   await pythonPackages();
   await dbt();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import test from 'ava';
 
-import { has, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from './harness.js';
+import { has, ODBC_PROBE, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from './harness.js';
 
 const PAGES = new URL('../../docs/connect/', SOURCES);
 
@@ -68,3 +68,54 @@ test.serial('psql', async (t) => {
     await t.notThrowsAsync(run('sh', ['-e', '-c', code], { env, cwd: tmpdir() }), code);
   }
 });
+
+/** Pages with one example in each of their languages, and how its text is run. */
+const OTHERS: readonly {
+  readonly page: string;
+  readonly language: string;
+  readonly command: string;
+  readonly flag: string;
+  /** What tells that the driver is installed. */
+  readonly probe: string;
+}[] = [
+  {
+    page: 'ruby-php-perl',
+    language: 'ruby',
+    command: 'ruby',
+    flag: '-e',
+    probe: 'require "pg"',
+  },
+  {
+    page: 'ruby-php-perl',
+    language: 'php',
+    command: 'php',
+    flag: '-r',
+    probe: 'exit(extension_loaded("pdo_pgsql") ? 0 : 1);',
+  },
+  { page: 'ruby-php-perl', language: 'perl', command: 'perl', flag: '-e', probe: 'use DBD::Pg' },
+  {
+    page: 'dotnet-odbc-bi',
+    language: 'python',
+    command: 'python3',
+    flag: '-c',
+    probe: ODBC_PROBE,
+  },
+];
+
+for (const { page, language, command, flag, probe } of OTHERS) {
+  test.serial(`${page}: ${language}`, async (t) => {
+    const port = await portFor(t);
+    if (port === null) {
+      return;
+    }
+    if (!(await has(command, flag, probe))) {
+      skip(t, `the driver of ${language} is not installed: node scripts/setup-tests.mjs`);
+      return;
+    }
+    const codes = await examples(page, language, port);
+    t.is(codes.length, 1);
+    for (const code of codes) {
+      await t.notThrowsAsync(run(command, [flag, code]), code);
+    }
+  });
+}

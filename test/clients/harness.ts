@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { has, run, skip, SOURCES } from './tools.js';
 
-export { has, run, skip, SOURCES, TOOLS } from './tools.js';
+export { has, ODBC_PROBE, run, skip, SOURCES, TOOLS } from './tools.js';
 export const PASSWORD = 'quest';
 const WAIT_MS = 120_000;
 

@@ -33,14 +33,14 @@ for (const tool of ['sqlalchemy', 'alembic', 'django']) {
   });
 }
 
-for (const tool of ['knex', 'typeorm', 'sequelize', 'kysely']) {
+for (const tool of ['knex', 'typeorm', 'sequelize', 'kysely', 'drizzle']) {
   test.serial(`${tool}: makes tables, changes them, reads and writes rows`, async (t) => {
     const port = await portFor(t);
     if (port === null) {
       return;
     }
     const modules = join(TOOLS, 'node', 'node_modules');
-    if (!existsSync(join(modules, tool))) {
+    if (!existsSync(join(modules, tool === 'drizzle' ? 'drizzle-kit' : tool))) {
       skip(t, `${tool} is not installed: node scripts/setup-tests.mjs`);
       return;
     }

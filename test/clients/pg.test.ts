@@ -143,6 +143,18 @@ test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
     await client.query('CREATE TABLE tagged (ts TIMESTAMP, n INT DEFAULT 7) TIMESTAMP(ts)');
     await client.query('VACUUM TABLE tagged');
     t.deepEqual(notices, ['files that nobody reads are removed by themselves']);
+    // Active Record asks for this at once.
+    await client.query("SET client_min_messages TO 'warning'");
+    await client.query('VACUUM TABLE tagged');
+    t.is(notices.length, 1);
+    for (const back of ['RESET ALL', 'SET client_min_messages TO DEFAULT', 'DISCARD ALL']) {
+      await client.query('SET client_min_messages = ERROR');
+      await client.query(back);
+      await client.query('VACUUM TABLE tagged');
+    }
+    t.is(notices.length, 4);
+    const wrong = client.query("SET client_min_messages = 'loud'");
+    await t.throwsAsync(wrong, { message: /client_min_messages/ });
     const insert = 'INSERT INTO tagged (ts) VALUES ($1), ($2) RETURNING n, ts';
     const answer = await client.query(insert, ['2024-01-01', '2024-01-02']);
     t.is(answer.command, 'INSERT');

@@ -97,22 +97,13 @@ test('psql: the commands that describe what there is', async (t) => {
   }
 });
 
-/** As `pgbench -i` makes them, but for what has no meaning here. */
-const PGBENCH_TABLES = [
-  'CREATE TABLE pgbench_branches (bid INT, bbalance INT, filler VARCHAR)',
-  'CREATE TABLE pgbench_tellers (tid INT, bid INT, tbalance INT, filler VARCHAR)',
-  'CREATE TABLE pgbench_accounts (aid INT, bid INT, abalance INT, filler VARCHAR)',
-  'CREATE TABLE pgbench_history (tid INT, bid INT, aid INT, delta INT, mtime TIMESTAMP)',
-];
-
-test('pgbench: rows by COPY in a block, then each of its query modes', async (t) => {
+test('pgbench: its tables, rows, keys and vacuum, then each of its query modes', async (t) => {
   const psql = await programFor(t, 'psql');
   const pgbench = await programFor(t, 'pgbench');
   if (psql === null || pgbench === null) {
     return;
   }
-  await psql('-X', '-q', ...PGBENCH_TABLES.flatMap((text) => ['-c', text]));
-  await pgbench('-i', '-I', 'g', '-q');
+  await pgbench('-i', '-q');
   const { stdout } = await psql('-XAt', '-c', 'SELECT count() FROM pgbench_accounts');
   t.is(stdout, '100000\n');
   for (const mode of ['simple', 'extended', 'prepared']) {
@@ -121,3 +112,27 @@ test('pgbench: rows by COPY in a block, then each of its query modes', async (t)
     t.regex(report.stdout, /failed transactions: 0 /, mode);
   }
 });
+
+test('vacuumdb: every table, with its options', async (t) => {
+  const psql = await programFor(t, 'psql');
+  const vacuumdb = await programFor(t, 'vacuumdb');
+  if (psql === null || vacuumdb === null) {
+    return;
+  }
+  await psql('-Xqc', 'CREATE TABLE vacuumed (a INT)');
+  for (const options of [['-t', 'vacuumed'], ['-z', '-v', '-t', 'vacuumed'], ['-f']]) {
+    const { stderr } = await vacuumdb(...options);
+    t.notRegex(stderr, /ERROR/, options.join(' '));
+  }
+});
+
+for (const name of ['pg_dump', 'pg_dumpall']) {
+  test(`${name}: the refusal names what to use instead`, async (t) => {
+    const dump = await programFor(t, name);
+    if (dump === null) {
+      return;
+    }
+    const refused = await t.throwsAsync<Error & { stderr: string }>(dump());
+    t.regex(refused.stderr, /cannot dump .* BACKUP DATABASE, COPY … TO or \/exp/);
+  });
+}

@@ -18,6 +18,12 @@ process.env['PATH'] = [
   process.env['PATH'] ?? '',
 ].join(delimiter);
 
+// Where Debian registers drivers of ODBC: a manager that came with a package looks elsewhere.
+process.env['ODBCSYSINI'] ??= '/etc';
+
+/** In Python: fails where ODBC or its PostgreSQL driver is missing. */
+export const ODBC_PROBE = 'import pyodbc; assert "PostgreSQL Unicode" in pyodbc.drivers()';
+
 /** The sources of this folder, seen from where they are built to. */
 export const SOURCES = new URL('../../../test/clients/', import.meta.url);
 

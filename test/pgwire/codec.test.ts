@@ -135,6 +135,10 @@ test('server messages are these bytes', (t) => {
   const expected =
     '540000001a0001' + '6300' + '00000000' + '0001' + '00000412' + 'ffff' + '00000005';
   t.is(hex(reply.rowDescription([field])), `${expected}0000`);
+  const modifiers = ['DECIMAL(18,3)', 'DECIMAL(76,38)', 'VARCHAR', 'DECIMAL'].map(
+    (type) => describeField({ name: 'n', type, dimensions: 0 }, 0).modifier,
+  );
+  t.deepEqual(modifiers, [1_179_655, 4_980_778, -1, -1]);
   const error = { severity: 'ERROR', sqlState: '42P01', message: 'no', position: 3 } as const;
   t.is(
     hex(reply.errorResponse(error)),

@@ -93,6 +93,12 @@ test('the words of COPY, new and old', (t) => {
     options: { forceQuote: ['*'] },
   });
   t.like(parsed('COPY BINARY t FROM STDIN'), { options: { format: 'binary' } });
+  // PDO of PHP writes the other word.
+  t.like(parsed("COPY t TO STDIN WITH DELIMITER E'\\t' NULL AS E'\\\\N'"), {
+    kind: 'CopyOut',
+    options: { delimiter: '\t', nullText: '\\N' },
+  });
+  t.like(parsed('COPY t FROM STDOUT'), { kind: 'CopyIn' });
   t.is(parsed("COPY t FROM 'stdin'"), null);
   t.is(parsed("COPY t TO 'file' WITH FORMAT PARQUET"), null);
   t.is(parsed('select stdin'), null);

@@ -396,6 +396,44 @@ test('tables in parenthesised joins keep their names', async (t) => {
   t.is(await count('(p x where x.id = 1) q'), 1);
 });
 
+test('after AS a keyword is a name where nothing follows that it would begin', async (t) => {
+  // drizzle-kit asks for policies so.
+  const body = new URLSearchParams({ query: 'select 1 as using, 2 as for, 3 as where' });
+  const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
+  const { columns } = (await response.json()) as { columns: { name: string }[] };
+  t.deepEqual(
+    columns.map(({ name }) => name),
+    ['using', 'for', 'where'],
+  );
+  t.notThrows(() => parse('select (select 1 as order) as with, 2 as select, 3'));
+  for (const text of ['select 1 as from t', 'select 1 as select from t', 'select 1 as where x']) {
+    t.throws(() => parse(text), { message: /have to be enclosed in double quotes/ }, text);
+  }
+});
+
+test('maintenance and storage parameters as pgbench and vacuumdb write them', async (t) => {
+  const made = 'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
+  t.is((await ask(server, made)).error, undefined);
+  for (const options of ['', 'table', 'analyze', 'full verbose', '(analyze, verbose false)']) {
+    t.is((await ask(server, `vacuum ${options} mt`)).error, undefined, options);
+  }
+  for (const text of ['vacuum', 'vacuum (', 'vacuum ()', 'vacuum (full', 'vacuum analyze']) {
+    t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
+  }
+  t.throws(() => parse('create table x (a int) with (fillfactor='), { instanceOf: SyntaxError_ });
+});
+
+test('the schema that there is can be asked for', async (t) => {
+  for (const text of ['public', '"public" authorization admin']) {
+    const made = await ask(server, `create schema if not exists ${text}`);
+    t.is(made.error, undefined, text);
+  }
+  const other = { message: "schema 'x' cannot be made, tables are in public" };
+  t.throws(() => parse('create schema if not exists x'), other);
+  t.throws(() => parse('create schema public'), { message: /already exists/ });
+  t.throws(() => parse('create schema if not exists'), { message: 'schema name expected' });
+});
+
 test('DDL that migrations write', async (t) => {
   const ddl = async (text: string): Promise<unknown> => {
     const body = new URLSearchParams({ query: text });

@@ -172,6 +172,12 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
+/// 1 for each array that has a last place.
+fn first_places(last: ArrayRef) -> Result<ArrayRef> {
+    let last = last.as_primitive::<Int32Type>();
+    Ok(build::<Int32Type>(last.len(), |row| last.is_valid(row).then_some(1)))
+}
+
 fn lengths(call: &Call<'_>) -> Result<ArrayRef> {
     let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -301,8 +307,19 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "array_upper",
-        &[direct(&[Text, Is(Int)], Int, last_place)],
-        "last place of an array of the catalog",
+        &[
+            direct(&[Param::Array, Is(Int)], Int, lengths),
+            direct(&[Text, Is(Int)], Int, last_place),
+        ],
+        "last place of an array's dimension; null where there is none",
+    ),
+    pure(
+        "array_lower",
+        &[
+            direct(&[Param::Array, Is(Int)], Int, |call| first_places(lengths(call)?)),
+            direct(&[Text, Is(Int)], Int, |call| first_places(last_place(call)?)),
+        ],
+        "first place of an array's dimension, which is 1; null where there is none",
     ),
     pure(
         "array_length",

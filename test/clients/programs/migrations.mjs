@@ -1,9 +1,11 @@
 // Tools of Node that make and change tables: `migrations.mjs PORT MODULES TOOL`, where MODULES is
 // the folder they are installed in. Prints one line of JSON: what each check saw, or its error.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 // Drivers write and read times without a zone as local ones.
 process.env.TZ = 'UTC';
@@ -19,7 +21,8 @@ async function check(name, work) {
   try {
     seen[name] = await work();
   } catch (error) {
-    seen[name] = `${error.name}: ${error.message}`;
+    // Drizzle tells the statement, and has the server's message beside it.
+    seen[name] = `${error.name}: ${(error.cause ?? error).message}`;
   }
 }
 
@@ -356,6 +359,177 @@ async function kysely() {
   await db.destroy();
 }
 
-await { knex, typeorm, sequelize, kysely }[tool]();
+/** The schema that Drizzle reads from a file, and that is used here. */
+const DRIZZLE_SCHEMA = `const pg = require('drizzle-orm/pg-core');
+exports.places = pg.pgTable('dr_places', {
+  id: pg.serial('id').primaryKey(),
+  name: pg.varchar('name', { length: 40 }).notNull(),
+  height: pg.numeric('height', { precision: 10, scale: 2 }).default('1.5'),
+  open: pg.boolean('open').default(true),
+});
+exports.readings = pg.pgTable(
+  'dr_readings',
+  {
+    at: pg.timestamp('at', { precision: 6 }).notNull(),
+    sensor: pg.text('sensor').notNull(),
+    value: pg.doublePrecision('value'),
+  },
+  (table) => [pg.primaryKey({ columns: [table.at, table.sensor] })],
+);
+`;
+
+const DRIZZLE_MIGRATIONS = [
+  `CREATE TABLE "dr_notes" ("id" serial PRIMARY KEY NOT NULL, "text" text NOT NULL);`,
+  `ALTER TABLE "dr_notes" ADD COLUMN "at" timestamp DEFAULT now() NOT NULL;
+--> statement-breakpoint
+CREATE INDEX "dr_notes_at" ON "dr_notes" USING btree ("at");`,
+];
+
+/** A folder as `drizzle-kit generate` writes it, with the schema and the settings beside it. */
+function writeDrizzle(folder) {
+  writeFileSync(join(folder, 'schema.cjs'), DRIZZLE_SCHEMA);
+  mkdirSync(join(folder, 'meta'));
+  const entries = DRIZZLE_MIGRATIONS.map((text, idx) => {
+    const tag = `000${idx}_notes`;
+    writeFileSync(join(folder, `${tag}.sql`), text);
+    return { idx, version: '7', when: 1_767_268_800_000 + idx, tag, breakpoints: true };
+  });
+  const journal = { version: '7', dialect: 'postgresql', entries };
+  writeFileSync(join(folder, 'meta', '_journal.json'), JSON.stringify(journal));
+  const { database, host, password, user } = connection;
+  const dbCredentials = { host, port: connection.port, user, password, database, ssl: false };
+  const settings = { dialect: 'postgresql', schema: './schema.cjs', dbCredentials };
+  const tablesFilter = ['dr_*'];
+  const text = JSON.stringify({ ...settings, out: './pulled', tablesFilter });
+  writeFileSync(join(folder, 'drizzle.config.json'), text);
+}
+
+async function drizzleKit(folder, ...args) {
+  const program = join(modules, 'drizzle-kit', 'bin.cjs');
+  const words = [program, ...args, '--config', 'drizzle.config.json'];
+  const ran = promisify(execFile)(process.execPath, words, { cwd: folder });
+  const { stdout } = await ran.catch(({ stderr }) => {
+    throw new Error(stderr.match(/^.*error: .*$/im)?.[0] ?? `drizzle-kit ${args[0]} failed`);
+  });
+  return stdout;
+}
+
+async function drizzleRows(db, { places, readings }) {
+  const { asc, avg, eq, gt, sql } = installed('drizzle-orm');
+  await check('insert_with_defaults', () =>
+    db.insert(places).values({ name: 'north' }).returning({ height: places.height }),
+  );
+  await check('insert_many', async () => {
+    const rows = ['a', 'b', 'c'].map((sensor, value) => ({ at: NOON, sensor, value }));
+    return (await db.insert(readings).values(rows)).rowCount;
+  });
+  await check('select', () =>
+    db.select().from(readings).where(gt(readings.value, 0)).orderBy(asc(readings.sensor)),
+  );
+  await check('upsert', async () => {
+    const row = { at: NOON, sensor: 'a', value: 9 };
+    const target = [readings.at, readings.sensor];
+    const set = { value: sql`excluded.value` };
+    await db.insert(readings).values(row).onConflictDoUpdate({ target, set });
+    await db.insert(readings).values({ at: NOON, sensor: 'b' }).onConflictDoNothing();
+    return db.select({ value: readings.value }).from(readings).orderBy(asc(readings.sensor));
+  });
+  await check('group', () => {
+    const hour = sql`to_char(${readings.at}, 'HH24:MI')`.as('hour');
+    return db
+      .select({ hour, mean: avg(readings.value) })
+      .from(readings)
+      .groupBy(hour);
+  });
+  await check('join', () =>
+    db
+      .select({ name: places.name, sensor: readings.sensor })
+      .from(places)
+      .innerJoin(readings, eq(readings.value, places.id))
+      .limit(1),
+  );
+  await check('query_api', () =>
+    db.query.places.findMany({ columns: { name: true, open: true }, limit: 1 }),
+  );
+  await check('prepared', async () => {
+    const byName = db
+      .select()
+      .from(places)
+      .where(eq(places.name, sql.placeholder('name')));
+    const prepared = byName.prepare('dr_by_name');
+    return [await prepared.execute({ name: 'north' }), await prepared.execute({ name: 'x' })].map(
+      ({ length }) => length,
+    );
+  });
+  await check('transaction', async () => {
+    const undone = db.transaction(async (block) => {
+      await block.insert(readings).values({ at: NOON, sensor: 'gone' });
+      await block.transaction((inner) => inner.insert(readings).values({ at: NOON, sensor: 'in' }));
+      block.rollback();
+    });
+    await undone.catch(() => null);
+    return db.$count(readings);
+  });
+  await check('update', async () => {
+    const changed = await db.update(places).set({ open: false }).where(eq(places.name, 'north'));
+    const [place] = await db.select().from(places);
+    return [changed.rowCount, place.open, place.height];
+  });
+  await check('delete', () =>
+    db.delete(readings).where(eq(readings.sensor, 'c')).returning({ sensor: readings.sensor }),
+  );
+}
+
+async function drizzle() {
+  // Beside the packages: the schema's own `require` finds them.
+  const folder = mkdtempSync(join(modules, '..', 'drizzle-'));
+  writeDrizzle(folder);
+  const schema = createRequire(join(folder, 'x.js'))('./schema.cjs');
+  const pool = new (installed('pg').Pool)(connection);
+  const db = installed('drizzle-orm/node-postgres').drizzle(pool, { schema });
+  const { migrate } = installed('drizzle-orm/node-postgres/migrator');
+  await check('push', async () =>
+    (await drizzleKit(folder, 'push', '--force')).includes('applied'),
+  );
+  await check('push_again', async () =>
+    (await drizzleKit(folder, 'push', '--force')).includes('No changes detected'),
+  );
+  await check('export', async () => {
+    for (const table of ['dr_places', 'dr_readings']) {
+      await db.execute(`DROP TABLE IF EXISTS ${table}`);
+    }
+    const text = await drizzleKit(folder, 'export');
+    const statements = text.slice(text.indexOf('CREATE')).split(/(?<=;)\n/);
+    for (const statement of statements.filter((one) => one.trim() !== '')) {
+      await db.execute(statement);
+    }
+    return true;
+  });
+  await drizzleRows(db, schema);
+  await check('pull', async () => /2.* tables/.test(await drizzleKit(folder, 'pull')));
+  await check('migrate', async () => {
+    await migrate(db, { migrationsFolder: folder });
+    return (await db.execute('SELECT count(*) AS n FROM drizzle.__drizzle_migrations')).rows;
+  });
+  await check('migrate_in_public', async () => {
+    await db.execute('DROP TABLE IF EXISTS dr_notes');
+    const settings = { migrationsFolder: folder, migrationsSchema: 'public' };
+    await migrate(db, settings);
+    await migrate(db, settings);
+    return (await db.execute('SELECT count(*) AS n FROM __drizzle_migrations')).rows;
+  });
+  await check('drop', async () => {
+    for (const name of ['dr_places', 'dr_readings', 'dr_notes', '__drizzle_migrations']) {
+      await db.execute(`DROP TABLE IF EXISTS ${name}`);
+    }
+    return true;
+  });
+  // PostgreSQL has it now.
+  await db.execute('DROP SCHEMA IF EXISTS drizzle CASCADE').catch(() => null);
+  await pool.end();
+  rmSync(folder, { recursive: true });
+}
+
+await { knex, typeorm, sequelize, kysely, drizzle }[tool]();
 process.stdout.write(`${JSON.stringify(seen)}\n`);
 process.exit();

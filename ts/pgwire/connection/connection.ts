@@ -26,7 +26,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import { ProvidedLogin, Visitor } from '../login/provided-login.js';
 import type { RefusalLog } from '../login/refusal-log.js';
 import * as reply from '../protocol/server-messages.js';
-import { statusParameters } from './session-start.js';
+import { refuseDumps, statusParameters } from './session-start.js';
 
 const LOGIN_LATE = 'login took too long';
 /** Bytes a client may send ahead of the message that is worked on. */
@@ -346,6 +346,7 @@ export class Connection implements Drained {
     }
     this.refusePlainText();
     this.parameters = message.parameters;
+    refuseDumps(message.parameters);
     const user = message.parameters.get('user') ?? '';
     const { authenticator } = this.services;
     const isElsewhere = authenticator?.needsPlainPassword(user) === true;

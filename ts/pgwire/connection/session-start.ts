@@ -1,5 +1,6 @@
 /** What a session begins with: what its client asked for, and what it receives. */
 import type { Entered } from '../login/login.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
 
 type StartupParameters = ReadonlyMap<string, string>;
 
@@ -21,4 +22,16 @@ export function statusParameters(
     ['session_authorization', user],
     ['application_name', asked.get('application_name') ?? ''],
   ];
+}
+
+/**
+ * Ends a connection that could only fail later, in a query of the catalog that says nothing to who
+ * asked for it.
+ */
+export function refuseDumps(asked: StartupParameters): void {
+  const name = asked.get('application_name') ?? '';
+  if (name === 'pg_dump' || name === 'pg_dumpall') {
+    const message = `${name} cannot dump this database: use BACKUP DATABASE, COPY … TO or /exp`;
+    throw new ProtocolError('0A000', message, true);
+  }
 }

@@ -570,6 +570,9 @@ export class Conversation {
   }
 
   private notify(message: string): void {
+    if (!this.commands.settings.notices) {
+      return;
+    }
     this.outlet.queue(reply.noticeResponse({ severity: 'NOTICE', sqlState: '00000', message }));
   }
 

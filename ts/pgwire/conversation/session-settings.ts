@@ -7,12 +7,14 @@ interface Values {
   /** Whether the texts of TIMESTAMP_NS have nine digits of a second: most drivers fail at more
    * than six. */
   readonly nanoseconds: boolean;
+  /** Whether notices are sent. */
+  readonly notices: boolean;
 }
 
 /** `-c name=value` and `--name=value` in the options of a client that connects. */
 const OPTION = /(?:^|\s)(?:-c\s*|--)(\w+)=(\S+)/g;
 
-const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false };
+const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false, notices: true };
 
 interface Setting {
   readonly key: keyof Values;
@@ -23,6 +25,7 @@ interface Setting {
 const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   ['statement_timeout', { key: 'timeoutMs', read: timeout }],
   ['timestamp_precision', { key: 'nanoseconds', read: isNanoseconds }],
+  ['client_min_messages', { key: 'notices', read: showsNotices }],
 ]);
 
 export class SessionSettings {
@@ -43,6 +46,10 @@ export class SessionSettings {
 
   get nanoseconds(): boolean {
     return this.values.nanoseconds;
+  }
+
+  get notices(): boolean {
+    return this.values.notices;
   }
 
   set(name: string, value: string): void {
@@ -85,6 +92,20 @@ function isNanoseconds(value: string): boolean {
     throw invalid('timestamp_precision', value, 'it is us or ns');
   }
   return value === 'ns';
+}
+
+/** From the most talkative on; a client that asks for one of the first sees notices. */
+const SHOWING: ReadonlySet<string> = new Set(
+  'debug5 debug4 debug3 debug2 debug1 debug log info notice'.split(' '),
+);
+const SILENT: ReadonlySet<string> = new Set(['warning', 'error', 'fatal', 'panic']);
+
+function showsNotices(value: string): boolean {
+  const level = value.trim().toLowerCase();
+  if (!SHOWING.has(level) && !SILENT.has(level)) {
+    throw invalid('client_min_messages', value);
+  }
+  return SHOWING.has(level);
 }
 
 function invalid(name: string, value: string, hint?: string): ProtocolError {

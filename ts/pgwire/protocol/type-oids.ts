@@ -84,8 +84,10 @@ const ARRAYS: Readonly<Record<string, number>> = {
   'UUID[]': Oid.UuidArray,
 };
 
-/** CHAR is `character(1)`: a length of one plus the header's four. */
-const CHAR_MODIFIER = 5;
+/** Bytes of the header that modifiers of types count too. */
+const HEADER = 4;
+/** CHAR is `character(1)`. */
+const CHAR_MODIFIER = 1 + HEADER;
 
 function shapeOf(type: string): Shape {
   const bare = /^[A-Z0-9_]+/i.exec(type)?.[0].toUpperCase() ?? '';
@@ -100,9 +102,18 @@ export function oidOf(type: string): number {
   return shapeOf(type)[0];
 }
 
+/** Digits of a DECIMAL above 16 bits, those after its point below, and the header's four. */
+function modifierOf(type: string, oid: number): number {
+  if (oid === Oid.Bpchar) {
+    return CHAR_MODIFIER;
+  }
+  const [, precision, scale] = /^DECIMAL\((\d+),\s*(\d+)\)$/i.exec(type) ?? [];
+  return precision === undefined ? -1 : ((Number(precision) << 16) | Number(scale)) + HEADER;
+}
+
 export function describeField(column: ResultColumn, format: number): FieldDescription {
   const [oid, size] = shapeOf(column.type);
-  const modifier = oid === Oid.Bpchar ? CHAR_MODIFIER : -1;
+  const modifier = modifierOf(column.type, oid);
   // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
   return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };
 }

@@ -341,10 +341,21 @@ function selectStar(p: Parser): NodeId | null {
   return parseStar(p, start, qualifier);
 }
 
+/** A reserved word after AS with nothing behind it that it could begin: `roles AS using`. */
+function atKeywordAlias(p: Parser): boolean {
+  const isName = p.atReserved() && !p.at('SELECT', 'FROM') && !p.at('FROM');
+  return isName && (p.kind(1) === TokenKind.End || [',', ')', ';', 'FROM'].includes(p.value(1)));
+}
+
 /** `[AS] alias`, or null. */
 export function columnAlias(p: Parser): SelectItem['alias'] {
   if (p.take('AS')) {
-    return p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column alias expected');
+    if (p.kind() === TokenKind.String) {
+      return p.takeName(true);
+    }
+    return atKeywordAlias(p)
+      ? { ...p.takeName(false), quoted: true }
+      : p.columnName('column alias expected');
   }
   const kind = p.kind();
   if (kind === TokenKind.Quoted || kind === TokenKind.String) {

@@ -45,6 +45,9 @@ const ALL = '*';
 const TRUE: ReadonlySet<string> = new Set(['TRUE', 'ON', '1']);
 const FALSE: ReadonlySet<string> = new Set(['FALSE', 'OFF', '0']);
 
+/** Either word is the connection, whichever way the rows go. */
+const STREAMS = ['STDIN', 'STDOUT'] as const;
+
 /** After COPY; null where it is not over the connection. */
 export function parseCopyStream(p: Parser): CopyStream | null {
   const options: Draft = {};
@@ -53,8 +56,8 @@ export function parseCopyStream(p: Parser): CopyStream | null {
     options.format = 'binary';
   }
   const source = copied(p);
-  const isIn = p.take('FROM', 'STDIN');
-  if (source === null || (!isIn && !p.take('TO', 'STDOUT'))) {
+  const isIn = STREAMS.some((stream) => p.take('FROM', stream));
+  if (source === null || (!isIn && !STREAMS.some((stream) => p.take('TO', stream)))) {
     return null;
   }
   readOptions(p, options);

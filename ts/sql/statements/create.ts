@@ -57,6 +57,9 @@ export function parseCreate(p: Parser): NodeId {
   if (p.sees('INDEX') || p.sees('UNIQUE', 'INDEX')) {
     return parseIndex(p, start);
   }
+  if (p.at('SCHEMA')) {
+    return parseSchema(p, start);
+  }
   if (p.take('MATERIALIZED')) {
     if (!p.at('VIEW')) {
       p.fail("'view' expected");
@@ -84,6 +87,24 @@ export function parseCreate(p: Parser): NodeId {
     p.fail("'atomic' or 'table' or 'batch' expected");
   }
   return parseTable(p, start, options);
+}
+
+/** `CREATE SCHEMA IF NOT EXISTS public`, with which migrations begin: there is no other. */
+function parseSchema(p: Parser, start: number): NodeId {
+  p.advance();
+  const conditional = ifNotExists(p);
+  const { text, span } = p.name('schema name expected');
+  if (text.toLowerCase() !== 'public') {
+    p.failAt(`schema '${text}' cannot be made, tables are in public`, span.start, span.end);
+  }
+  if (!conditional) {
+    p.failAt("schema 'public' already exists", span.start, span.end);
+  }
+  if (p.take('AUTHORIZATION')) {
+    p.name('name of the owner expected');
+  }
+  const words = ['CREATE', 'SCHEMA', 'IF', 'NOT', 'EXISTS', 'public'];
+  return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
 /** `[GLOBAL | LOCAL] TEMPORARY`; null where it does not stand. */
@@ -339,7 +360,10 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at('DEDUP')) {
     dedupKeys(p, table);
   }
-  if (p.take('WITH')) {
+  if (p.at('WITH', '(')) {
+    p.advance();
+    storageParameters(p);
+  } else if (p.take('WITH')) {
     table.options.push(...parameters(p));
   }
   // SHOW CREATE TABLE prints the keys last.
@@ -387,6 +411,19 @@ function storagePolicy(p: Parser): OptionValue {
   p.advance(2);
   const span = { start, end: p.lastEnd() };
   return { name: { text: 'STORAGE POLICY', quoted: false, span }, value: policyStages(p) };
+}
+
+/** `(fillfactor = 70)`: how PostgreSQL lays out its pages means nothing here. */
+function storageParameters(p: Parser): void {
+  p.parenthesised(() => {
+    p.name('parameter name expected');
+    while (p.take('.')) {
+      p.name('parameter name expected');
+    }
+    if (p.take('=')) {
+      p.advance();
+    }
+  });
 }
 
 /** `maxUncommittedRows = 1000, o3MaxLag = 10s`. */

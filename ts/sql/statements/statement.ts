@@ -234,10 +234,10 @@ function parseMaintenance(p: Parser, word: string): NodeId {
   const start = p.start();
   const end = p.end();
   p.advance();
-  if (!p.take('TABLE') && !(word === 'VACUUM' && p.take('PARTITIONS'))) {
-    if (word === 'VACUUM') {
-      p.fail("'table' expected");
-    }
+  const isNamed = p.take('TABLE') || (word === 'VACUUM' && p.take('PARTITIONS'));
+  if (!isNamed && word === 'VACUUM') {
+    vacuumOptions(p);
+  } else if (!isNamed) {
     p.failAt('TABLE expected', start, end);
   }
   const table = p.tableName('table name expected');
@@ -248,6 +248,25 @@ function parseMaintenance(p: Parser, word: string): NodeId {
   }
   const action: AlterAction = { action: 'Other', words: [word, ...words(p)], span: { start, end } };
   return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
+}
+
+const VACUUM_WORDS = ['FULL', 'FREEZE', 'VERBOSE', 'ANALYZE'] as const;
+
+/** `(ANALYZE, VERBOSE false)` or `FULL VERBOSE ANALYZE`, which PostgreSQL has before a table. */
+function vacuumOptions(p: Parser): void {
+  if (p.at('(')) {
+    p.parenthesised(() => {
+      do {
+        p.advance();
+      } while (!p.atEnd() && !p.at(',') && !p.at(')'));
+    });
+  }
+  while (VACUUM_WORDS.some((option) => p.take(option))) {
+    // They ask for nothing that is done here.
+  }
+  if (p.atEnd()) {
+    p.fail("'table' expected");
+  }
 }
 
 /** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */

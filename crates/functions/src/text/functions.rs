@@ -346,6 +346,11 @@ fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut B
 /// Matches between two looks whether the query may go on.
 const LOOK_MATCHES: usize = 1024;
 
+fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
+}
+
 fn length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -496,6 +501,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(T1, Int, length), direct(&[Is(Binary)], Long, binary_length)],
         "characters of a text, bytes of a binary; -1 for null",
     ),
+    pure("char_length", &[direct(T1, Int, char_length)], "characters of a text; null for null"),
+    pure("character_length", &[direct(T1, Int, char_length)], "the same as char_length"),
     pure(
         "length_bytes",
         &[direct(T1, Int, |call| {

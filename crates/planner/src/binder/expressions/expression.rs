@@ -108,8 +108,10 @@ impl Binder<'_> {
         };
         // The catalog names its functions without their schema.
         let operand = match operand.constant.as_ref().and_then(constant::as_text) {
-            Some(name) if type_name.name.eq_ignore_ascii_case("regproc") => {
-                literal::text(name.strip_prefix("pg_catalog.").unwrap_or(name))
+            Some(name) if is_function_type(type_name) => {
+                let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+                // A function's arguments tell it apart from others of its name.
+                literal::text(name.split('(').next().unwrap_or(name))
             }
             _ => operand,
         };
@@ -260,7 +262,7 @@ impl Binder<'_> {
             "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
             // Types of the catalog: numbers and names of objects.
             "oid" if plain => return Ok(SqlType::Int),
-            "name" | "regproc" if plain => return Ok(SqlType::String),
+            "name" | "regproc" | "regprocedure" if plain => return Ok(SqlType::String),
             _ => {}
         }
         Self::type_name(type_name).map_err(|failure| {
@@ -284,6 +286,11 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// Whether values of a type are functions of the catalog.
+fn is_function_type(type_name: &TypeName) -> bool {
+    ["regproc", "regprocedure"].iter().any(|name| type_name.name.eq_ignore_ascii_case(name))
 }
 
 /// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.

@@ -215,7 +215,9 @@ impl Binder<'_> {
         let schemas = ["pg_catalog.", "public.", "qdb.public."];
         let plain = schemas.iter().find_map(|schema| bare.strip_prefix(schema)).unwrap_or(&bare);
         if matches!(kind, Registered::Type) {
-            return types::by_name(plain).map(|one| one.oid);
+            let named = types::by_name(plain).map(|one| one.oid);
+            // `int`, `decimal(10,2)`: as a cast names types.
+            return named.or_else(|| SqlType::parse_text(plain).map(|of| types::of(of).oid));
         }
         let names = self.names_of(kind);
         names.into_iter().find(|(_, name)| identifier::same(name, plain)).map(|(oid, _)| oid)

@@ -1,0 +1,75 @@
+/**
+ * Drivers of Perl, PHP and Ruby, ODBC, and the mapper of Rails, each a program of `programs`: what
+ * each of their checks saw is in `expected.json`. `docs/clients.md` counts them.
+ */
+import { readFileSync } from 'node:fs';
+
+import test from 'ava';
+
+import { answerOf, has, ODBC_PROBE, portFor, program, skip, SOURCES } from './harness.js';
+
+const expected = JSON.parse(readFileSync(new URL('expected.json', SOURCES), 'utf8')) as Record<
+  string,
+  unknown
+>;
+
+interface Client {
+  readonly tool: string;
+  readonly title: string;
+  readonly command: string;
+  readonly file: string;
+  /** Arguments with which the command tells that all is installed. */
+  readonly probe: readonly string[];
+}
+
+const CLIENTS: readonly Client[] = [
+  {
+    tool: 'odbc',
+    title: 'ODBC: values, parameters, arrays of rows, what there is, blocks',
+    command: 'python3',
+    file: 'odbc.py',
+    probe: ['-c', ODBC_PROBE],
+  },
+  {
+    tool: 'dbdpg',
+    title: 'DBD::Pg: values, placeholders, what there is, COPY, blocks',
+    command: 'perl',
+    file: 'dbdpg.pl',
+    probe: ['-MDBD::Pg', '-e', '1'],
+  },
+  {
+    tool: 'pdo',
+    title: 'PDO: values, real and emulated prepares, COPY, blocks',
+    command: 'php',
+    file: 'pdo.php',
+    probe: ['-r', 'exit(extension_loaded("pdo_pgsql") ? 0 : 1);'],
+  },
+  {
+    tool: 'rubypg',
+    title: 'ruby-pg: values, type maps, COPY, pipelines, cursors, cancelling',
+    command: 'ruby',
+    file: 'rubypg.rb',
+    probe: ['-e', 'require "pg"'],
+  },
+  {
+    tool: 'activerecord',
+    title: 'Active Record: migrations, models, what it reads of the catalog',
+    command: 'ruby',
+    file: 'activerecord.rb',
+    probe: ['-e', 'require "pg"; require "active_record"'],
+  },
+];
+
+for (const { tool, title, command, file, probe } of CLIENTS) {
+  test.serial(title, async (t) => {
+    const port = await portFor(t);
+    if (port === null) {
+      return;
+    }
+    if (!(await has(command, ...probe))) {
+      skip(t, `${tool} is not installed: node scripts/setup-tests.mjs`);
+      return;
+    }
+    t.deepEqual(await answerOf(command, [program(file), String(port)]), expected[tool]);
+  });
+}
