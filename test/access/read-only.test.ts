@@ -92,6 +92,7 @@ const STATEMENTS: Kinds<Exclude<Node['kind'], Part | 'Backup'>> = {
   Delete: { writes: ['DELETE FROM t', 'DELETE FROM t WHERE x = 1'] },
   Drop: { writes: ['DROP TABLE t', 'DROP TABLE IF EXISTS n', 'DROP VIEW v'] },
   DropAllTables: { writes: ['DROP ALL TABLES'] },
+  DropIndex: { writes: ['DROP INDEX i'] },
   Truncate: { writes: ['TRUNCATE TABLE t'] },
   Rename: { writes: ['RENAME TABLE t TO u'] },
   AlterTable: {

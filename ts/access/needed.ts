@@ -74,6 +74,10 @@ function neededBy(table: string, action: AlterAction): readonly Access[] {
       return on('SET TABLE PARAM');
     case 'SetWal':
       return on('SET TABLE TYPE');
+    case 'AddConstraint':
+      return on(CONSTRAINT_PERMISSIONS[action.constraint.constraint]);
+    case 'DropConstraint':
+      return on('SET TABLE PARAM');
     case 'Dedup':
       return on(action.keys.length === 0 ? 'DEDUP DISABLE' : 'DEDUP ENABLE');
     case 'Other':
@@ -81,6 +85,15 @@ function neededBy(table: string, action: AlterAction): readonly Access[] {
       return [];
   }
 }
+
+const CONSTRAINT_PERMISSIONS = {
+  PrimaryKey: 'DEDUP ENABLE',
+  Unique: 'SET TABLE PARAM',
+  ForeignKey: 'SET TABLE PARAM',
+  Check: 'SET TABLE PARAM',
+  Index: 'ADD INDEX',
+  UniqueIndex: 'ADD INDEX',
+} as const;
 
 const PARTITION_PERMISSIONS = {
   Drop: 'DROP PARTITION',

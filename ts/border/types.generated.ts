@@ -303,6 +303,11 @@ export type ResultColumn = {
    * Dimensions of an array, else 0.
    */
   readonly dimensions: number;
+  /**
+   * Of a column of PostgreSQL's catalog: the number of its type there, where `type` does not
+   * say.
+   */
+  readonly oid?: number;
 };
 
 export type Ask = {

@@ -40,6 +40,7 @@ const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
   Derived: null,
   Drop: 'engine',
   DropAllTables: 'engine',
+  DropIndex: 'engine',
   Duration: null,
   Empty: 'engine',
   Exists: null,

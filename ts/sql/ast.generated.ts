@@ -107,6 +107,7 @@ export type Node =
   | ({ kind: 'Delete' } & DeleteNode)
   | { kind: 'Drop'; what: ViewKind; names: Array<Name>; if_exists: boolean }
   | { kind: 'DropAllTables' }
+  | { kind: 'DropIndex'; names: Array<Name>; if_exists: boolean }
   | { kind: 'Truncate'; tables: Array<Name>; if_exists: boolean; keep_symbols: boolean }
   | { kind: 'Rename'; table: Name; to: Name }
   | { kind: 'AlterTable'; table: Name; actions: Array<AlterAction> }
@@ -608,6 +609,10 @@ export type CreateTableNode = {
    */
   dedup_keys: Array<Name>;
   /**
+   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of the table and of its columns.
+   */
+  constraints: Array<ConstraintNode>;
+  /**
    * TTL as written, `30d` or `4 WEEKS`, and its place in the text.
    */
   ttl: Name | null;
@@ -652,6 +657,57 @@ export type ColumnDefinition = {
    */
   options: Array<OptionValue>;
 };
+
+export type ConstraintNode = {
+  /**
+   * CONSTRAINT name, CREATE INDEX name.
+   */
+  name: Name | null;
+  /**
+   * What it is.
+   */
+  constraint: ConstraintKind;
+  /**
+   * The columns it is over; none for CHECK, and for an index over expressions.
+   */
+  columns: Array<Name>;
+  /**
+   * REFERENCES of a foreign key.
+   */
+  references: ReferenceNode | null;
+  /**
+   * CREATE INDEX IF NOT EXISTS.
+   */
+  if_not_exists: boolean;
+  /**
+   * Where it is written.
+   */
+  span: Span;
+};
+
+export type ConstraintKind =
+  'PrimaryKey' | 'Unique' | 'ForeignKey' | 'Check' | 'Index' | 'UniqueIndex';
+
+export type ReferenceNode = {
+  /**
+   * The table.
+   */
+  table: Name;
+  /**
+   * Its columns; none for those of its primary key.
+   */
+  columns: Array<Name>;
+  /**
+   * ON UPDATE
+   */
+  on_update: ReferenceAction;
+  /**
+   * ON DELETE
+   */
+  on_delete: ReferenceAction;
+};
+
+export type ReferenceAction = 'NoAction' | 'Restrict' | 'Cascade' | 'SetNull' | 'SetDefault';
 
 export type OptionValue = {
   /**
@@ -842,6 +898,8 @@ export type AlterAction =
   | { action: 'SetTtl'; ttl: Name }
   | { action: 'SetWal'; wal: boolean }
   | { action: 'Dedup'; keys: Array<Name> }
+  | { action: 'AddConstraint'; constraint: ConstraintNode }
+  | { action: 'DropConstraint'; name: Name; if_exists: boolean }
   | { action: 'Other'; words: Array<string>; span: Span };
 
 export type PartitionChange = 'Drop' | 'Detach' | 'Attach' | 'ToParquet' | 'ToNative';

@@ -40,8 +40,9 @@ pub use query::{
     PivotNode, SampleAlign, SampleBy, SelectItem, SelectNode,
 };
 pub use statement::{
-    AccessList, AlterAction, ColumnDefinition, Conflict, CreateTableNode, DeleteNode, ExplainStage,
-    InsertNode, OptionValue, PartitionChange, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
+    AccessList, AlterAction, ColumnDefinition, Conflict, ConstraintKind, ConstraintNode,
+    CreateTableNode, DeleteNode, ExplainStage, InsertNode, OptionValue, PartitionChange,
+    ReferenceAction, ReferenceNode, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
 };
 
 /// Index of a node in [`Tree::nodes`].
@@ -245,6 +246,8 @@ pub enum Node {
     Drop { what: ViewKind, names: Vec<Name>, if_exists: bool },
     /// DROP ALL TABLES.
     DropAllTables,
+    /// DROP INDEX a, b
+    DropIndex { names: Vec<Name>, if_exists: bool },
     /// TRUNCATE TABLE a, b [KEEP SYMBOL MAPS].
     Truncate { tables: Vec<Name>, if_exists: bool, keep_symbols: bool },
     /// RENAME TABLE a TO b.

@@ -28,10 +28,78 @@ pub struct CreateTableNode {
     pub wal: Option<bool>,
     /// DEDUP UPSERT KEYS (…).
     pub dedup_keys: Vec<Name>,
+    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of the table and of its columns.
+    pub constraints: Vec<ConstraintNode>,
     /// TTL as written, `30d` or `4 WEEKS`, and its place in the text.
     pub ttl: Option<Name>,
     /// WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
     pub options: Vec<OptionValue>,
+}
+
+/// A key, an index or a condition of a table as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ConstraintNode {
+    /// CONSTRAINT name, CREATE INDEX name.
+    pub name: Option<Name>,
+    /// What it is.
+    pub constraint: ConstraintKind,
+    /// The columns it is over; none for CHECK, and for an index over expressions.
+    pub columns: Vec<Name>,
+    /// REFERENCES of a foreign key.
+    pub references: Option<ReferenceNode>,
+    /// CREATE INDEX IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// Kinds of [`ConstraintNode`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ConstraintKind {
+    /// PRIMARY KEY
+    PrimaryKey,
+    /// UNIQUE
+    Unique,
+    /// FOREIGN KEY, REFERENCES
+    ForeignKey,
+    /// CHECK
+    Check,
+    /// CREATE INDEX
+    Index,
+    /// CREATE UNIQUE INDEX
+    UniqueIndex,
+}
+
+/// `REFERENCES table (columns) ON UPDATE … ON DELETE …`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ReferenceNode {
+    /// The table.
+    pub table: Name,
+    /// Its columns; none for those of its primary key.
+    pub columns: Vec<Name>,
+    /// ON UPDATE
+    pub on_update: ReferenceAction,
+    /// ON DELETE
+    pub on_delete: ReferenceAction,
+}
+
+/// What follows a change of the row that a foreign key refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ReferenceAction {
+    /// NO ACTION
+    NoAction,
+    /// RESTRICT
+    Restrict,
+    /// CASCADE
+    Cascade,
+    /// SET NULL
+    SetNull,
+    /// SET DEFAULT
+    SetDefault,
 }
 
 /// `name type [CAPACITY n] [CACHE | NOCACHE] [INDEX [CAPACITY n]]`.
@@ -216,6 +284,10 @@ pub enum AlterAction {
     SetWal { wal: bool },
     /// DEDUP ENABLE UPSERT KEYS (…); no key for DEDUP DISABLE
     Dedup { keys: Vec<Name> },
+    /// ADD [CONSTRAINT name] PRIMARY KEY and its kin; CREATE INDEX
+    AddConstraint { constraint: ConstraintNode },
+    /// DROP CONSTRAINT [IF EXISTS] name
+    DropConstraint { name: Name, if_exists: bool },
     /// Every other form: its words as written, for the issue that gives them a meaning.
     Other { words: Vec<String>, span: Span },
 }

@@ -9,14 +9,15 @@ use ts_rs::TS;
 
 use crate::{
     AccessList, AccessStatement, AlterAction, AsofTolerance, BackupStatement, BinaryOperator,
-    CallNode, CaseBranch, ColumnDefinition, Conflict, CopyStatement, CreateTableNode, Cte,
-    Declaration, DeleteNode, ExpireRows, ExpireRule, ExplainStage, Fill, Frame, FrameBound,
-    FrameMode, GrantTable, GrantTarget, IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn,
-    Limit, LogicalOperator, MaterialClauses, Name, NamedWindow, Node, NullsOrder, OptionValue,
-    OrderItem, PartitionChange, Password, Permission, PivotNode, PlainRows, PrincipalChange,
-    PrincipalKind, RefreshMode, RefreshPeriod, RefreshPolicy, RefreshTrigger, SampleAlign,
-    SampleBy, SelectItem, SelectNode, SetOperator, ShowSubject, Span, TokenType, Tree, TypeName,
-    UnaryOperator, UpdateNode, ValuesBlock, ViewAction, ViewKind, WindowSpec,
+    CallNode, CaseBranch, ColumnDefinition, Conflict, ConstraintKind, ConstraintNode,
+    CopyStatement, CreateTableNode, Cte, Declaration, DeleteNode, ExpireRows, ExpireRule,
+    ExplainStage, Fill, Frame, FrameBound, FrameMode, GrantTable, GrantTarget, IndexSelector,
+    InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator, MaterialClauses, Name,
+    NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PartitionChange, Password, Permission,
+    PivotNode, PlainRows, PrincipalChange, PrincipalKind, ReferenceAction, ReferenceNode,
+    RefreshMode, RefreshPeriod, RefreshPolicy, RefreshTrigger, SampleAlign, SampleBy, SelectItem,
+    SelectNode, SetOperator, ShowSubject, Span, TokenType, Tree, TypeName, UnaryOperator,
+    UpdateNode, ValuesBlock, ViewAction, ViewKind, WindowSpec,
 };
 
 const HEADER: &str = "/**
@@ -83,6 +84,10 @@ fn declare_statements(text: &mut String) {
         text,
         CreateTableNode,
         ColumnDefinition,
+        ConstraintNode,
+        ConstraintKind,
+        ReferenceNode,
+        ReferenceAction,
         OptionValue,
         InsertNode,
         Conflict,

@@ -175,7 +175,7 @@ pub struct Ask {
 
 /// One column of a result.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ResultColumn {
     /// Name as shown.
     pub name: String,
@@ -184,6 +184,10 @@ pub struct ResultColumn {
     pub type_name: String,
     /// Dimensions of an array, else 0.
     pub dimensions: u8,
+    /// Of a column of PostgreSQL's catalog: the number of its type there, where `type` does not
+    /// say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oid: Option<i32>,
 }
 
 /// A table or columns that a statement reads or writes; checked before it runs.

@@ -363,11 +363,8 @@ fn csv_spec(
     schema: &TableSchema,
     most_line_bytes: usize,
 ) -> EngineResult<CsvSpec> {
-    let target: Vec<Field> = schema
-        .columns
-        .iter()
-        .map(|column| Field { name: column.name.clone(), sql_type: column.sql_type })
-        .collect();
+    let target: Vec<Field> =
+        schema.columns.iter().map(|column| Field::new(&column.name, column.sql_type)).collect();
     let column = |column: &CsvColumnSpec| {
         let found = target.iter().position(|field| identifier::same(&field.name, &column.name));
         let target = found.ok_or_else(|| {

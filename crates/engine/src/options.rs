@@ -3,7 +3,9 @@
 use tidemark_border::{ParquetOptions, ResultColumn, RowFormat};
 use tidemark_catalog::Owner;
 use tidemark_planner::Access;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType};
+use tidemark_types::{
+    CatalogType, EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType,
+};
 use tidemark_wire::Codec;
 
 /// The encoder's own description of how rows are encoded.
@@ -71,12 +73,13 @@ fn parse_codec(name: &str) -> EngineResult<Codec> {
     })
 }
 
-pub(crate) fn result_column(name: &str, sql_type: SqlType) -> ResultColumn {
-    let (type_name, dimensions) = match sql_type {
+pub(crate) fn result_column(field: &Field) -> ResultColumn {
+    let (type_name, dimensions) = match field.sql_type {
         SqlType::DoubleArray(dimensions) => ("ARRAY".to_owned(), dimensions),
         other => (other.name(), 0),
     };
-    ResultColumn { name: name.to_owned(), type_name, dimensions }
+    let oid = field.catalog_type.map(CatalogType::oid);
+    ResultColumn { name: field.name.clone(), type_name, dimensions, oid }
 }
 
 /// `timestamp`: the table's designated one, for those who do not see everything.

@@ -15,11 +15,7 @@ use crate::external::{EngineSources, memory_table};
 use crate::resident::{process_bytes, resident_bytes};
 
 fn fields(columns: &[(&str, SqlType)]) -> Vec<Field> {
-    let field = |(name, sql_type): &(&str, SqlType)| Field {
-        name: (*name).to_owned(),
-        sql_type: *sql_type,
-    };
-    columns.iter().map(field).collect()
+    columns.iter().map(|(name, sql_type)| Field::new(*name, *sql_type)).collect()
 }
 
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {

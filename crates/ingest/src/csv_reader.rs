@@ -566,10 +566,7 @@ mod tests {
             skip_extra_values: false,
             line_fields: columns.len(),
             most_line_bytes: crate::MOST_LINE_BYTES,
-            target: columns
-                .iter()
-                .map(|(name, sql_type)| Field { name: (*name).into(), sql_type: *sql_type })
-                .collect(),
+            target: columns.iter().map(|(name, sql_type)| Field::new(*name, *sql_type)).collect(),
             timestamp: None,
         }
     }

@@ -99,7 +99,7 @@ impl Input {
                 SqlType::Timestamp if !self.has_pattern => SqlType::TimestampNs,
                 _ => SqlType::Varchar,
             };
-            let field = Field { name: String::new(), sql_type: self.sql_type };
+            let field = Field::new("", self.sql_type);
             self.builder = ColumnBuilder::new(&field, None)?;
             let shown = String::from_utf8_lossy(text).chars().take(SHOWN_CHARACTERS).collect();
             widened = Some(Widened { sql_type: self.sql_type, line, text: shown });

@@ -358,7 +358,7 @@ impl BoundStatement {
         match self {
             Self::Query(query) => query.columns.clone(),
             Self::Explain(_) => {
-                vec![Field { name: "QUERY PLAN".into(), sql_type: SqlType::String }]
+                vec![Field::new("QUERY PLAN", SqlType::String)]
             }
             Self::Insert(BoundInsert { returning: Some(returning), .. }) => {
                 returning.columns.clone()

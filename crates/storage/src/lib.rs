@@ -52,6 +52,9 @@ pub use storage::Storage;
 pub use storage::hold::WriteHold;
 pub use table::damage::Damage;
 pub use table::pending::PendingRows;
-pub use table::schema::{ColumnDefault, ColumnSchema, TableDefaults, TableId, TableSchema};
+pub use table::schema::{
+    ColumnDefault, ColumnSchema, Constraint, ConstraintKind, Reference, TableDefaults, TableId,
+    TableSchema,
+};
 pub use table::symbols::SymbolDictionary;
 pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange, TransactionInfo};

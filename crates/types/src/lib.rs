@@ -9,6 +9,7 @@
 pub mod account;
 pub mod bounded;
 pub mod calendar;
+mod catalog_type;
 pub mod double_array;
 pub mod duration;
 mod error;
@@ -24,6 +25,7 @@ pub mod timestamp;
 pub mod timestamp_pattern;
 pub mod zone;
 
+pub use catalog_type::CatalogType;
 pub use error::{EngineError, EngineResult, ErrorCode, Span};
 pub use parameter::ParameterValue;
 pub use partition::PartitionBy;

@@ -3,6 +3,8 @@
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use crate::CatalogType;
+
 /// A type of the dialect.
 ///
 /// | type | Arrow | stored width, bytes |
@@ -83,6 +85,16 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub sql_type: SqlType,
+    /// What clients of `PostgreSQL` are told that it is, where its type does not say.
+    #[serde(skip)]
+    pub catalog_type: Option<CatalogType>,
+}
+
+impl Field {
+    /// A column that is what its type says.
+    pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
+        Self { name: name.into(), sql_type, catalog_type: None }
+    }
 }
 
 impl SqlType {

@@ -3,7 +3,7 @@
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::{DoubleArray, PG_ARRAY};
 use tidemark_types::period::Period;
-use tidemark_types::{EngineError, EngineResult, Field, SqlType};
+use tidemark_types::{CatalogType, EngineError, EngineResult, Field, SqlType};
 
 use crate::cells;
 use crate::columns::{Column, columns_of, geohash_bits};
@@ -14,7 +14,7 @@ use crate::growth::Growth;
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// The length of a null.
 const NULL_LENGTH: i32 = -1;
-/// The type OID of float8, the element of every array here.
+/// The type OID of float8, the element of every array that is not of the catalog.
 const FLOAT8_OID: i32 = 701;
 /// Bytes of a cell, for the first guess of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
@@ -63,6 +63,8 @@ impl PgRows {
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         let columns = columns_of(&self.fields, batch)?;
+        let catalog: Vec<Option<CatalogType>> =
+            self.fields.iter().map(|field| field.catalog_type).collect();
         let count = u16::try_from(columns.len()).map_err(|_| {
             EngineError::new(
                 tidemark_types::ErrorCode::NotSupported,
@@ -79,11 +81,16 @@ impl PgRows {
             for (position, column) in columns.iter().enumerate() {
                 let at = out.len();
                 out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
-                let written = if self.binary[position] {
-                    push_binary(out, column, row)
-                } else {
-                    push_text(out, column, &mut self.instants[position], row)
-                };
+                let written =
+                    if let (Column::Doubles(lists), Some(of)) = (column, catalog[position]) {
+                        put(out, lists.get(row), |out, list| {
+                            push_list(out, list.values, of, self.binary[position]);
+                        })
+                    } else if self.binary[position] {
+                        push_binary(out, column, row)
+                    } else {
+                        push_text(out, column, &mut self.instants[position], row)
+                    };
                 if written {
                     put_length(out, at, 4)?;
                 }
@@ -268,6 +275,26 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(fraction.len() as i16).to_be_bytes());
     for group in significant {
         out.extend_from_slice(&group.to_be_bytes());
+    }
+}
+
+/// Numbers of the catalog: `{1,2}`, or `1 2` for a vector; in binary as arrays are, with the number
+/// of the first element.
+fn push_list(out: &mut Vec<u8>, numbers: &[f64], of: CatalogType, binary: bool) {
+    if !binary {
+        let [open, separator, close] = if of.is_vector() { ["", " ", ""] } else { ["{", ",", "}"] };
+        let texts: Vec<String> = numbers.iter().map(|number| format!("{number:.0}")).collect();
+        out.extend_from_slice(format!("{open}{}{close}", texts.join(separator)).as_bytes());
+        return;
+    }
+    let (element, width) = of.element().unwrap_or((FLOAT8_OID, 8));
+    let dimensions = i32::from(of.is_vector() || !numbers.is_empty());
+    let header = [dimensions, 0, element, numbers.len() as i32, i32::from(!of.is_vector())];
+    let used = if dimensions == 0 { 3 } else { header.len() };
+    header[..used].iter().for_each(|value| out.extend_from_slice(&value.to_be_bytes()));
+    for number in numbers {
+        out.extend_from_slice(&(width as i32).to_be_bytes());
+        out.extend_from_slice(&(*number as i64).to_be_bytes()[8 - width..]);
     }
 }
 

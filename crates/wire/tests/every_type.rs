@@ -117,7 +117,7 @@ fn fields_and_batch() -> (Vec<Field>, RecordBatch) {
     let mut arrow_fields = Vec::new();
     let mut arrays = Vec::new();
     for (name, sql_type, array) in numbers_and_instants().into_iter().chain(texts_and_others()) {
-        fields.push(Field { name: name.into(), sql_type });
+        fields.push(Field::new(name, sql_type));
         let nullable = sql_type.is_nullable();
         arrow_fields.push(arrow::datatypes::Field::new(name, array.data_type().clone(), nullable));
         arrays.push(array);
@@ -166,7 +166,7 @@ fn json_column_choice_and_quoted_longs() {
 
 #[test]
 fn json_commas_run_through_all_batches() {
-    let fields = [Field { name: "x".into(), sql_type: SqlType::Varchar }];
+    let fields = [Field::new("x", SqlType::Varchar)];
     let format = RowFormat::Json { quote_large_numbers: false, columns: None };
     let mut encoder = RowEncoder::new(&fields, None, format).unwrap();
     let mut out = Vec::new();
@@ -183,7 +183,7 @@ fn json_commas_run_through_all_batches() {
 fn parquet_spends_no_dictionary_on_values_that_come_once() {
     const ROWS: i64 = 50_000;
     let names = [("ts", SqlType::Timestamp), ("once", SqlType::Double), ("often", SqlType::Double)];
-    let fields = names.map(|(name, sql_type)| Field { name: name.into(), sql_type });
+    let fields = names.map(|(name, sql_type)| Field::new(name, sql_type));
     let times = TimestampMicrosecondArray::from_iter_values((0..ROWS).map(|row| row * 1_000));
     let once = Float64Array::from_iter_values((0..ROWS).map(|row| row as f64));
     let often = Float64Array::from_iter_values((0..ROWS).map(|row| (row % 100) as f64));
@@ -226,7 +226,7 @@ fn csv_rows() {
 
 #[test]
 fn csv_of_no_rows_has_its_header() {
-    let fields = [Field { name: "say \"hi\"".into(), sql_type: SqlType::Int }];
+    let fields = [Field::new("say \"hi\"", SqlType::Int)];
     let mut out = Vec::new();
     let format = RowFormat::Csv { delimiter: b';', header: true };
     RowEncoder::new(&fields, None, format).unwrap().finish(&mut out).unwrap();
@@ -430,7 +430,7 @@ fn arenas_of_slices_hold_only_the_slice() {
 
 #[test]
 fn another_type_than_announced_is_a_defect() {
-    let fields = [Field { name: "x".into(), sql_type: SqlType::Long }];
+    let fields = [Field::new("x", SqlType::Long)];
     let array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let batch = RecordBatch::try_from_iter([("x", array)]).unwrap();
     let format = RowFormat::Csv { delimiter: b',', header: false };
@@ -448,7 +448,7 @@ fn nulls_that_a_join_leaves_in_never_null_columns_are_false_and_zero() {
         ("y", SqlType::Byte, Arc::new(Int8Array::from(vec![None, Some(1)]))),
         ("s", SqlType::Short, Arc::new(Int16Array::from(vec![None, Some(2)]))),
     ];
-    let fields = arrays.clone().map(|(name, sql_type, _)| Field { name: name.into(), sql_type });
+    let fields = arrays.clone().map(|(name, sql_type, _)| Field::new(name, sql_type));
     let columns = arrays.map(|(name, _, array)| (name, array));
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let encode = |format| {

@@ -5,12 +5,14 @@ import { noData, rowDescription } from './server-messages.js';
 const Oid = {
   Bool: 16,
   Bytea: 17,
+  Char: 18,
   Name: 19,
   Int8: 20,
   Int2: 21,
   Int4: 23,
   Text: 25,
   Oid: 26,
+  Xid: 28,
   Json: 114,
   Float4: 700,
   Float8: 701,
@@ -98,6 +100,18 @@ function shapeOf(type: string): Shape {
   return SHAPES[bare] ?? [Oid.Varchar, -1];
 }
 
+/** Bytes of the types that only the catalog has. */
+const CATALOG_SIZES: Readonly<Record<number, number>> = {
+  [Oid.Char]: 1,
+  [Oid.Name]: 64,
+  [Oid.Oid]: 4,
+  [Oid.Xid]: 4,
+};
+
+function catalogShape(oid: number): Shape {
+  return [oid, CATALOG_SIZES[oid] ?? -1];
+}
+
 export function oidOf(type: string): number {
   return shapeOf(type)[0];
 }
@@ -112,7 +126,7 @@ function modifierOf(type: string, oid: number): number {
 }
 
 export function describeField(column: ResultColumn, format: number): FieldDescription {
-  const [oid, size] = shapeOf(column.type);
+  const [oid, size] = column.oid === undefined ? shapeOf(column.type) : catalogShape(column.oid);
   const modifier = modifierOf(column.type, oid);
   // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
   return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };

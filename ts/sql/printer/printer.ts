@@ -3,6 +3,7 @@ import type {
   AlterAction,
   ColumnDefinition,
   Conflict,
+  ConstraintNode,
   CreateTableNode,
   DeleteNode,
   InsertNode,
@@ -11,6 +12,8 @@ import type {
   NodeId,
   OptionValue,
   PartitionChange,
+  ReferenceAction,
+  ReferenceNode,
   Tree,
   UpdateNode,
 } from '../ast.generated.js';
@@ -88,6 +91,10 @@ function printSmall(printer: Printer, id: NodeId, node: Node): string {
         ...(node.if_exists ? ['IF EXISTS'] : []),
         list(node.names),
       ].join(' ');
+    case 'DropIndex': {
+      const names = list(node.names);
+      return `DROP INDEX ${node.if_exists ? 'IF EXISTS ' : ''}${names}`;
+    }
     case 'DropAllTables':
       return 'DROP ALL TABLES';
     case 'Truncate':
@@ -310,7 +317,65 @@ function tableShape(printer: Printer, node: CreateTableNode): string {
   if (node.like !== null) {
     return `(LIKE ${printName(node.like)})`;
   }
-  return `(${node.columns.map((column) => printColumn(printer, column)).join(', ')})`;
+  const columns = node.columns.map((column) => printColumn(printer, column));
+  return `(${[...columns, ...node.constraints.map(printConstraint)].join(', ')})`;
+}
+
+/** As a constraint of a table; of a CHECK its condition is not kept. */
+function printConstraint(constraint: ConstraintNode): string {
+  const { name, columns, references } = constraint;
+  const named = name === null ? '' : `CONSTRAINT ${printName(name)} `;
+  const keys = `(${list(columns)})`;
+  switch (constraint.constraint) {
+    case 'PrimaryKey':
+      return `${named}PRIMARY KEY ${keys}`;
+    case 'Unique':
+      return `${named}UNIQUE ${keys}`;
+    case 'ForeignKey':
+      return `${named}FOREIGN KEY ${keys}${references === null ? '' : printReferences(references)}`;
+    case 'Check':
+      return `${named}CHECK (true)`;
+    case 'Index':
+    case 'UniqueIndex':
+      return '';
+    default:
+      return assertNever(constraint.constraint);
+  }
+}
+
+const REFERENCE_ACTIONS: Readonly<Record<ReferenceAction, string>> = {
+  NoAction: 'NO ACTION',
+  Restrict: 'RESTRICT',
+  Cascade: 'CASCADE',
+  SetNull: 'SET NULL',
+  SetDefault: 'SET DEFAULT',
+};
+
+function printReferences({ table, columns, on_update, on_delete }: ReferenceNode): string {
+  const keys = columns.length > 0 ? ` (${list(columns)})` : '';
+  const says = (event: string, action: ReferenceAction): string =>
+    action === 'NoAction' ? '' : ` ON ${event} ${REFERENCE_ACTIONS[action]}`;
+  const actions = says('UPDATE', on_update) + says('DELETE', on_delete);
+  return ` REFERENCES ${printName(table)}${keys}${actions}`;
+}
+
+/** `CREATE INDEX`, which is a statement of its own. */
+function printIndex(table: Name, constraint: ConstraintNode): string {
+  const { name, columns, if_not_exists } = constraint;
+  const parts = ['CREATE'];
+  if (constraint.constraint === 'UniqueIndex') {
+    parts.push('UNIQUE');
+  }
+  parts.push('INDEX');
+  if (if_not_exists) {
+    parts.push('IF NOT EXISTS');
+  }
+  if (name !== null) {
+    parts.push(printName(name));
+  }
+  // Expressions are not kept.
+  const keys = columns.length > 0 ? list(columns) : '1';
+  return [...parts, `ON ${printName(table)} (${keys})`].join(' ');
 }
 
 function printColumn(printer: Printer, column: ColumnDefinition): string {
@@ -340,6 +405,9 @@ function printAlter(printer: Printer, table: Name, actions: readonly AlterAction
   if (first?.action === 'Other') {
     return printOther(table, first.words);
   }
+  if (first?.action === 'AddConstraint' && /Index$/.test(first.constraint.constraint)) {
+    return printIndex(table, first.constraint);
+  }
   const parts = actions.map((action, index) =>
     printAction(printer, action, action.action !== actions[index - 1]?.action),
   );
@@ -361,6 +429,10 @@ function printAction(printer: Printer, action: AlterAction, first: boolean): str
       const words = action.if_not_exists ? 'ADD COLUMN IF NOT EXISTS' : 'ADD COLUMN';
       return lead(words) + printColumn(printer, action.column);
     }
+    case 'AddConstraint':
+      return `ADD ${printConstraint(action.constraint)}`;
+    case 'DropConstraint':
+      return `DROP CONSTRAINT ${action.if_exists ? 'IF EXISTS ' : ''}${printName(action.name)}`;
     case 'DropColumn':
       return lead('DROP COLUMN') + printName(action.column);
     case 'RenameColumn':
@@ -425,6 +497,8 @@ function printSetting(printer: Printer, action: AlterAction): string {
     case 'Other':
       return action.words.join(' ');
     case 'AddColumn':
+    case 'AddConstraint':
+    case 'DropConstraint':
     case 'DropColumn':
     case 'RenameColumn':
     case 'ChangeType':

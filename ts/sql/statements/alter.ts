@@ -194,11 +194,10 @@ function dropColumns(p: Parser): AlterAction[] | null {
     return null;
   }
   if (p.take('CONSTRAINT')) {
-    p.take('IF', 'EXISTS');
-    p.name('constraint name expected');
+    const if_exists = p.take('IF', 'EXISTS');
+    const name = p.name('constraint name expected');
     dependants(p);
-    const span = { start: p.lastEnd(), end: p.lastEnd() };
-    return [{ action: 'Other', words: ['DROP', 'CONSTRAINT'], span }];
+    return [{ action: 'DropConstraint', name, if_exists }];
   }
   p.expect('COLUMN', "'column' or 'partition' expected");
   return listed(p, (): AlterAction => {

@@ -1,123 +1,146 @@
 /**
- * Constraints of CREATE TABLE and ALTER TABLE, and CREATE INDEX, as other databases have them. Keys
- * cross as options of the table, what has no effect crosses as a word with a notice.
+ * Keys, indexes and conditions as other databases have them: in CREATE TABLE, ALTER TABLE and CREATE
+ * INDEX. The engine keeps them for the catalog.
  */
-import type { AlterAction, Name, NodeId, OptionValue, TypeName } from '../ast.generated.js';
+import type {
+  AlterAction,
+  ConstraintKind,
+  ConstraintNode,
+  Name,
+  NodeId,
+  ReferenceAction,
+  ReferenceNode,
+  TypeName,
+} from '../ast.generated.js';
 import { addCall } from '../expressions/add-call.js';
 import type { Parser } from '../parser/parser.js';
+import { TokenKind } from '../lexer/lexer.js';
 import { enclosedText, ifNotExists } from './table-clauses.js';
 
-/** A key that a table is to have: its columns. */
-interface Key {
-  readonly isPrimary: boolean;
-  readonly columns: readonly Name[];
-}
-
-/** What a table's constraints say together. */
+/** The constraints of a table, in the order in which they are written. */
 export class Constraints {
-  readonly #keys: Key[] = [];
-  #isUnenforced = false;
-  #span = { start: 0, end: 0 };
+  readonly all: ConstraintNode[] = [];
 
   /** A constraint among the columns; false where none begins. */
   takeOfTable(p: Parser): boolean {
     const start = p.start();
     const isNamed = p.at('CONSTRAINT') && CONSTRAINT_WORDS.has(p.value(2));
+    let name: Name | null = null;
     if (isNamed) {
-      p.advance(2);
+      p.advance();
+      name = p.name('constraint name expected');
     }
     if (p.take('PRIMARY', 'KEY')) {
-      this.#keys.push({ isPrimary: true, columns: keyColumns(p) });
-    } else if (p.at('UNIQUE') && (isNamed || p.value(1) === '(')) {
-      p.advance();
-      this.#keys.push({ isPrimary: false, columns: keyColumns(p) });
-    } else if (p.take('FOREIGN', 'KEY')) {
-      keyColumns(p);
-      p.expect('REFERENCES');
-      this.#references(p);
-    } else if (!this.#takeCheck(p)) {
-      return false;
+      return this.#add(p, start, name, 'PrimaryKey', keyColumns(p));
     }
-    return this.#noted(p, start);
+    if (p.at('UNIQUE') && (isNamed || p.value(1) === '(')) {
+      p.advance();
+      return this.#add(p, start, name, 'Unique', keyColumns(p));
+    }
+    if (p.take('FOREIGN', 'KEY')) {
+      const columns = keyColumns(p);
+      p.expect('REFERENCES');
+      return this.#add(p, start, name, 'ForeignKey', columns, references(p));
+    }
+    return takeCheck(p) && this.#add(p, start, name, 'Check', []);
   }
 
   /** A constraint of one column; false where none begins. */
   takeOfColumn(p: Parser, column: Name): boolean {
     const start = p.start();
-    if (p.at('CONSTRAINT')) {
-      p.advance();
-      p.name('constraint name expected');
+    let name: Name | null = null;
+    if (p.take('CONSTRAINT')) {
+      name = p.name('constraint name expected');
     }
     if (p.take('PRIMARY', 'KEY')) {
-      this.#keys.push({ isPrimary: true, columns: [column] });
-    } else if (p.take('UNIQUE')) {
-      this.#keys.push({ isPrimary: false, columns: [column] });
-    } else if (p.take('REFERENCES')) {
-      this.#references(p);
-    } else if (!this.#takeCheck(p)) {
-      return false;
+      return this.#add(p, start, name, 'PrimaryKey', [column]);
     }
-    return this.#noted(p, start);
+    if (p.take('UNIQUE')) {
+      return this.#add(p, start, name, 'Unique', [column]);
+    }
+    if (p.take('REFERENCES')) {
+      return this.#add(p, start, name, 'ForeignKey', [column], references(p));
+    }
+    return takeCheck(p) && this.#add(p, start, name, 'Check', []);
   }
 
-  #takeCheck(p: Parser): boolean {
-    if (!p.at('CHECK', '(')) {
-      return false;
-    }
-    p.advance();
-    enclosedText(p);
-    this.#isUnenforced = true;
-    return true;
-  }
-
-  #noted(p: Parser, start: number): true {
-    this.#span = { start, end: p.lastEnd() };
+  #add(
+    p: Parser,
+    start: number,
+    name: Name | null,
+    constraint: ConstraintKind,
+    columns: Name[],
+    references: ReferenceNode | null = null,
+  ): true {
+    p.countTerm(this.all.length, start);
+    const span = { start, end: p.lastEnd() };
+    const if_not_exists = false;
+    this.all.push({ name, constraint, columns, references, if_not_exists, span });
     deferral(p);
     return true;
   }
 
-  /** The options of the table: the columns of its key, and that other constraints are idle. */
-  options(): OptionValue[] {
-    const primary = this.#keys.find(({ isPrimary }) => isPrimary);
-    const key = primary ?? (this.#keys.length === 1 ? this.#keys[0] : undefined);
-    const option = (text: string, value: Name | null): OptionValue => {
-      return { name: { text, quoted: false, span: this.#span }, value };
-    };
-    const columns = key?.columns.map((column) => option('PRIMARY KEY', column)) ?? [];
-    const isIdle = this.#isUnenforced || this.#keys.some((one) => one !== key);
-    return isIdle ? [...columns, option('CONSTRAINT', null)] : columns;
-  }
-
-  /** For ALTER TABLE: that they have no effect; nothing where there are none. */
+  /** For ALTER TABLE. */
   actions(): AlterAction[] {
-    if (this.#keys.length === 0 && !this.#isUnenforced) {
-      return [];
-    }
-    const words = ['ADD', this.primaryColumns.length > 0 ? 'PRIMARY' : 'CONSTRAINT'];
-    return [{ action: 'Other', words, span: this.#span }];
+    return this.all.map((constraint) => ({ action: 'AddConstraint', constraint }));
   }
 
   /** The columns of the primary key. */
   get primaryColumns(): readonly string[] {
-    return this.#keys.flatMap(({ isPrimary, columns }) =>
-      isPrimary ? columns.map(({ text }) => text.toLowerCase()) : [],
+    return this.all.flatMap(({ constraint, columns }) =>
+      constraint === 'PrimaryKey' ? columns.map(({ text }) => text.toLowerCase()) : [],
     );
   }
+}
 
-  /** After REFERENCES: a table, its columns, and what follows a change of them. */
-  #references(p: Parser): void {
-    p.tableName('table name expected');
-    if (p.at('(')) {
-      keyColumns(p);
-    }
-    while (p.at('ON') && (p.value(1) === 'DELETE' || p.value(1) === 'UPDATE')) {
-      p.advance(2);
-      if (!p.take('NO', 'ACTION') && !p.take('SET', 'NULL') && !p.take('SET', 'DEFAULT')) {
-        p.name("'cascade', 'restrict', 'no action' or 'set null' expected");
-      }
-    }
-    this.#isUnenforced = true;
+function takeCheck(p: Parser): boolean {
+  if (!p.at('CHECK', '(')) {
+    return false;
   }
+  p.advance();
+  enclosedText(p);
+  return true;
+}
+
+/** After REFERENCES: a table, its columns, and what follows a change of them. */
+function references(p: Parser): ReferenceNode {
+  const table = p.tableName('table name expected');
+  const columns = p.at('(') ? keyColumns(p) : [];
+  let on_update: ReferenceAction = 'NoAction';
+  let on_delete: ReferenceAction = 'NoAction';
+  if (p.take('MATCH')) {
+    p.name("'simple' or 'full' expected");
+  }
+  while (p.at('ON') && (p.value(1) === 'DELETE' || p.value(1) === 'UPDATE')) {
+    const isDelete = p.value(1) === 'DELETE';
+    p.advance(2);
+    const action = referenceAction(p);
+    if (isDelete) {
+      on_delete = action;
+    } else {
+      on_update = action;
+    }
+  }
+  return { table, columns, on_update, on_delete };
+}
+
+function referenceAction(p: Parser): ReferenceAction {
+  if (p.take('SET', 'NULL')) {
+    return 'SetNull';
+  }
+  if (p.take('SET', 'DEFAULT')) {
+    return 'SetDefault';
+  }
+  if (p.take('CASCADE')) {
+    return 'Cascade';
+  }
+  if (p.take('RESTRICT')) {
+    return 'Restrict';
+  }
+  if (p.take('NO', 'ACTION')) {
+    return 'NoAction';
+  }
+  return p.fail("'cascade', 'restrict', 'no action', 'set null' or 'set default' expected");
 }
 
 const CONSTRAINT_WORDS: ReadonlySet<string> = new Set(['PRIMARY', 'UNIQUE', 'FOREIGN', 'CHECK']);
@@ -178,7 +201,7 @@ export function nextNumber(p: Parser, start: number): NodeId {
   return addCall(p, name, start, []);
 }
 
-/** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and the like: an action without effect, or null. */
+/** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and the like, or null. */
 export function addedConstraint(p: Parser): AlterAction[] | null {
   const constraints = new Constraints();
   return constraints.takeOfTable(p) ? constraints.actions() : null;
@@ -186,26 +209,62 @@ export function addedConstraint(p: Parser): AlterAction[] | null {
 
 /** `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON t [USING m] (…) …`. */
 export function parseIndex(p: Parser, start: number): NodeId {
-  p.take('UNIQUE');
+  const kind: ConstraintKind = p.take('UNIQUE') ? 'UniqueIndex' : 'Index';
   p.expect('INDEX');
   p.take('CONCURRENTLY');
-  ifNotExists(p);
-  if (!p.at('ON')) {
-    p.name("index name or 'on' expected");
-  }
+  const if_not_exists = ifNotExists(p);
+  const name = p.at('ON') ? null : p.name("index name or 'on' expected");
   p.expect('ON');
   p.take('ONLY');
   const table = p.tableName('table name expected');
   if (p.take('USING')) {
     p.name('index method expected');
   }
-  enclosedText(p);
+  const columns = indexedColumns(p);
   while (p.at('INCLUDE', '(') || p.at('WITH', '(')) {
     p.advance();
     enclosedText(p);
   }
   const filter = p.take('WHERE') ? p.grammar.expression(p) : null;
   const span = { start, end: p.lastEnd() };
-  const actions: AlterAction[] = [{ action: 'Other', words: ['CREATE', 'INDEX'], span }];
+  const constraint = { name, constraint: kind, columns, references: null, if_not_exists, span };
+  const actions: AlterAction[] = [{ action: 'AddConstraint', constraint }];
   return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), filter);
+}
+
+/** `(a, b DESC NULLS LAST)`: the columns; none where one of them is an expression. */
+function indexedColumns(p: Parser): Name[] {
+  const start = p.start();
+  const columns: Name[] = [];
+  let isPlain = true;
+  p.expect('(');
+  do {
+    const isName = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
+    isPlain &&= isName && p.value(1) !== '(';
+    if (isPlain) {
+      p.countTerm(columns.length, start);
+      columns.push(p.columnName('column name expected'));
+    }
+    isPlain = restOfColumn(p) && isPlain;
+  } while (p.take(','));
+  p.expect(')');
+  return isPlain ? columns : [];
+}
+
+/** What follows a column of an index: its order and operators. False where it is no plain word. */
+function restOfColumn(p: Parser): boolean {
+  let isPlain = true;
+  while (!p.at(',') && !p.at(')')) {
+    if (p.at('(')) {
+      enclosedText(p);
+      isPlain = false;
+    } else {
+      isPlain &&= p.kind() === TokenKind.Word;
+      if (p.atEnd()) {
+        p.fail("')' expected");
+      }
+      p.advance();
+    }
+  }
+  return isPlain;
 }

@@ -146,6 +146,7 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
     partition_by: null,
     wal: null,
     dedup_keys: [],
+    constraints: [],
     ttl: null,
     options,
   };
@@ -229,7 +230,7 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
     }
   } while (p.take(','));
   p.advance();
-  table.options.push(...constraints.options());
+  table.constraints = constraints.all;
   const keys = new Set(constraints.primaryColumns);
   table.columns = table.columns.map((column) =>
     keys.has(column.name.text.toLowerCase()) ? { ...column, not_null: true } : column,

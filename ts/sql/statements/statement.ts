@@ -217,16 +217,15 @@ function parseComment(p: Parser): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
-/** `DROP INDEX [CONCURRENTLY] [IF EXISTS] i, …`: indexes of tables are none of ours. */
+/** `DROP INDEX [CONCURRENTLY] [IF EXISTS] i, …`. */
 function droppedIndex(p: Parser, start: number): NodeId {
   p.take('CONCURRENTLY');
-  ifExists(p);
-  const names = p.list(() => p.dottedName('index name expected'));
+  const if_exists = ifExists(p);
+  const names = p.list(() => p.tableName('index name expected'));
   if (!p.take('CASCADE')) {
     p.take('RESTRICT');
   }
-  const words = ['DROP', 'INDEX', ...names.map(({ text }) => text)];
-  return p.add({ kind: 'Session', words }, start, p.lastEnd());
+  return p.add({ kind: 'DropIndex', names, if_exists }, start, p.lastEnd());
 }
 
 /** VACUUM and REINDEX name a table, so that a missing one is an error; there is nothing to do. */

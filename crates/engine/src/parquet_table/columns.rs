@@ -89,12 +89,12 @@ struct StoredColumn {
 fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>, is_enumeration: bool) -> Field {
     let name = field.name().clone();
     if is_enumeration {
-        return Field { name, sql_type: SqlType::Varchar };
+        return Field::new(name, SqlType::Varchar);
     }
     let same = stored.filter(|stored| stored.name == *field.name());
     let known = same.and_then(|stored| SqlType::parse_text(&stored.type_name));
     let known = known.filter(|sql_type| holds(field.data_type(), *sql_type));
-    Field { name, sql_type: known.unwrap_or_else(|| nearest_type(field.data_type())) }
+    Field::new(name, known.unwrap_or_else(|| nearest_type(field.data_type())))
 }
 
 /// Whether a file's column can be what its footer says.

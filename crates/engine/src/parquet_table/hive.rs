@@ -28,7 +28,7 @@ pub(super) fn columns_of(
         }
         let texts: Vec<Option<&str>> = pairs.iter().map(|of| of[at].1.as_deref()).collect();
         let sql_type = type_of(&texts);
-        fields.push(Field { name: (*key).to_owned(), sql_type });
+        fields.push(Field::new(*key, sql_type));
         for (row, text) in rows.iter_mut().zip(texts) {
             row.push(value_of(text, sql_type));
         }

@@ -217,11 +217,7 @@ impl Statement {
         StatementDescription {
             kind: shape.kind,
             command: shape.command.clone(),
-            columns: shape
-                .columns
-                .iter()
-                .map(|field| result_column(&field.name, field.sql_type))
-                .collect(),
+            columns: shape.columns.iter().map(result_column).collect(),
             timestamp: shape.timestamp.map_or(-1, |index| index as i64),
             parameters: shape.parameters.iter().map(|of| of.name()).collect(),
             accesses: shape

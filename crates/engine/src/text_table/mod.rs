@@ -73,7 +73,7 @@ fn common_columns(texts: &[Text]) -> Vec<Field> {
     let mut seen = std::collections::HashSet::new();
     let all = texts.iter().flat_map(|text| &text.columns);
     all.filter(|column| seen.insert(identifier::fold(&column.name)))
-        .map(|column| Field { name: column.name.clone(), sql_type: column.sql_type })
+        .map(|column| Field::new(&column.name, column.sql_type))
         .collect()
 }
 

@@ -58,8 +58,7 @@ fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
 /// Reads a file for the types it needs.
 fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     let target = text.columns.iter();
-    let target = target
-        .map(|TextColumn { name, sql_type, .. }| Field { name: name.clone(), sql_type: *sql_type });
+    let target = target.map(|TextColumn { name, sql_type, .. }| Field::new(name, *sql_type));
     let mut spec = text.spec(target.collect());
     // What cannot be read is the scan's to tell, when it gets there.
     spec.atomicity = Atomicity::SkipColumn;

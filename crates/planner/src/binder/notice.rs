@@ -17,24 +17,16 @@ const PARQUET: &str =
     "encodings of Parquet partitions are chosen by type: PARQUET(…) has no effect";
 const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
 
-/// The option of a table that names a column of its key.
-pub(crate) const PRIMARY_KEY: &str = "primary key";
 pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that hold the \
      designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";
-const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
-const NO_CONSTRAINT: &str =
-    "keys are changed by DEDUP ENABLE and DISABLE; nothing else is enforced that could be dropped";
+pub(crate) const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
 const TEMPORARY: &str =
     "a temporary table is seen by all sessions and dropped at the end of the one that made it";
-const TABLE_INDEX: &str =
-    "symbols are found by their keys and times by their order: CREATE INDEX has no effect";
+pub(crate) const TABLE_INDEX: &str = "symbols are found by their keys and times by their order: \
+     the index is listed in the catalog, and has no effect";
 
 /// Words of ALTER TABLE (and VACUUM, REINDEX), the permission they take, and the notice.
 const ACTIONS: &[(&[&str], Permission, &str)] = &[
-    (&["CREATE", "INDEX"], Permission::AddIndex, TABLE_INDEX),
-    (&["ADD", "PRIMARY"], Permission::DedupEnable, KEY_NOT_ENFORCED),
-    (&["ADD", "CONSTRAINT"], Permission::SetTableParam, CONSTRAINT),
-    (&["DROP", "CONSTRAINT"], Permission::SetTableParam, NO_CONSTRAINT),
     (&["VACUUM"], Permission::VacuumTable, "files that nobody reads are removed by themselves"),
     (&["REINDEX"], Permission::Reindex, "there is no index to build again"),
     (
@@ -62,7 +54,6 @@ const OPTIONS: &[(&str, &str)] = &[
     ("volume", VOLUME),
     ("type", INDEX),
     ("include", INDEX),
-    ("constraint", CONSTRAINT),
     ("temp", TEMPORARY),
     ("temporary", TEMPORARY),
 ];
@@ -70,8 +61,7 @@ const OPTIONS: &[(&str, &str)] = &[
 const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];
 
 /// Options that say how rows were to come in: one way serves all.
-const SILENT_OPTIONS: [&str; 6] =
-    ["batch", "batch o3maxlag", "atomic", "owned", "ttl", PRIMARY_KEY];
+const SILENT_OPTIONS: [&str; 5] = ["batch", "batch o3maxlag", "atomic", "owned", "ttl"];
 
 /// Whether an option of a table is known, though without effect.
 pub(crate) fn is_option(name: &str) -> bool {

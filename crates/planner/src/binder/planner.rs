@@ -144,6 +144,7 @@ impl Binder<'_> {
             Node::CreateTable(create) => self.create_table(create),
             Node::Drop { .. }
             | Node::DropAllTables
+            | Node::DropIndex { .. }
             | Node::Truncate { .. }
             | Node::Rename { .. }
             | Node::AlterTable { .. } => self.schema_change(node),

@@ -105,11 +105,56 @@ pub struct TableSchema {
     /// Identifiers of the DEDUP UPSERT key columns, the designated timestamp among them: a row
     /// replaces those with the same keys that arrived before. None: no row is replaced.
     pub dedup_keys: Vec<u32>,
+    /// Keys and indexes as declared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<Constraint>,
     /// Time to live: hours when positive, months when negative, none when 0.
     pub ttl_hours_or_months: i64,
     /// The table whose place this one took when an import overwrote it; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_place_of: TableId,
+}
+
+/// A key or an index as declared, which tools read in the catalog. Rows are not looked at for it:
+/// [`TableSchema::dedup_keys`] are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// Its name, in the letter case it was given.
+    pub name: String,
+    /// What it is.
+    pub kind: ConstraintKind,
+    /// Names of the columns, in the order of the key.
+    pub columns: Vec<String>,
+    /// Of a foreign key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub references: Option<Reference>,
+}
+
+/// Kinds of [`Constraint`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConstraintKind {
+    /// The one key that tells rows apart.
+    PrimaryKey,
+    /// Another such key.
+    Unique,
+    /// The key of rows of another table.
+    ForeignKey,
+    /// An index, which allows equal keys.
+    Index,
+    /// An index that does not.
+    UniqueIndex,
+}
+
+/// What a foreign key refers to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// The table, by [`TableSchema::identity`]; 0 for the key's own.
+    pub table: TableId,
+    /// Names of its columns, in the order of those of the key.
+    pub columns: Vec<String>,
+    /// What ON UPDATE and ON DELETE say, by the letters of `PostgreSQL`: `a` no action, `r`
+    /// restrict, `c` cascade, `n` set null, `d` set default.
+    pub actions: (char, char),
 }
 
 /// What a new table gets where its definition does not say.
@@ -141,6 +186,7 @@ impl TableSchema {
             max_uncommitted_rows: TableDefaults::default().max_uncommitted_rows,
             o3_max_lag_micros: TableDefaults::default().o3_max_lag_micros,
             dedup_keys: Vec::new(),
+            constraints: Vec::new(),
             ttl_hours_or_months: 0,
             in_place_of: 0,
         }

@@ -105,14 +105,25 @@ impl Binder<'_> {
         &mut self,
         columns: Vec<LiteralColumn<'_>>,
     ) -> EngineResult<Relation> {
-        let fields: Vec<Field> = columns
-            .iter()
-            .map(|(name, sql_type, _)| Field::new(*name, sql_type.arrow_type(), true))
-            .collect();
+        let field = |(name, sql_type, array)| {
+            let field = Field::new(name, SqlType::arrow_type(sql_type), true);
+            (field, sql_type, array)
+        };
+        self.described_rows(columns.into_iter().map(field))
+    }
+
+    /// Rows made while binding; their fields say more of a column than its type.
+    pub(crate) fn described_rows(
+        &mut self,
+        columns: impl Iterator<Item = (Field, SqlType, ArrayRef)>,
+    ) -> EngineResult<Relation> {
+        let (mut fields, mut types, mut arrays) = (Vec::new(), Vec::new(), Vec::new());
+        for (field, sql_type, array) in columns {
+            types.push((field.name().clone(), sql_type));
+            fields.push(field);
+            arrays.push(array);
+        }
         let schema = Arc::new(Schema::new(fields));
-        let types: Vec<(String, SqlType)> =
-            columns.iter().map(|(name, sql_type, _)| ((*name).to_owned(), *sql_type)).collect();
-        let arrays = columns.into_iter().map(|(_, _, array)| array).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
         let table = MemTable::try_new(schema, vec![vec![batch]]).map_err(error::plan)?;

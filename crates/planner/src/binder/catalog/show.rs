@@ -1,15 +1,17 @@
 //! SHOW, and the tree's own lines for EXPLAIN (AST).
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use arrow_array::Int32Array;
 use tidemark_ast::{ShowSubject, Tree};
 use tidemark_border::{ListedCell, ListedType, Setting};
 use tidemark_functions::SETTINGS;
-use tidemark_storage::TableSchema;
+use tidemark_storage::{Constraint, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
+use crate::binder::catalog::pg_catalog::keys::definition;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
@@ -31,7 +33,7 @@ impl Binder<'_> {
             ShowSubject::CreateTable { table } => {
                 let table = self.readable_table(table)?;
                 self.note_whole(&table.schema().name);
-                let ddl = create_table_text(table.schema());
+                let ddl = create_table_text(table.schema(), &self.sorted_tables());
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
             }
             ShowSubject::CreateView { what, view } => self.show_create_view(*what, view),
@@ -55,7 +57,7 @@ impl Binder<'_> {
         let text = |of: fn(&Setting) -> &str| texts(settings.iter().map(|one| Some(of(one))));
         let flag = |of: fn(&Setting) -> bool| -> arrow_array::ArrayRef {
             let flags = settings.iter().map(|one| Some(of(one)));
-            std::sync::Arc::new(flags.collect::<arrow_array::BooleanArray>())
+            Arc::new(flags.collect::<arrow_array::BooleanArray>())
         };
         self.literal_rows(vec![
             ("property_path", SqlType::String, text(|one| &one.key)),
@@ -81,7 +83,7 @@ impl Binder<'_> {
                     let values: arrow_array::BooleanArray = cells
                         .map(|cell| Some(matches!(cell, Some(ListedCell::Boolean(true)))))
                         .collect();
-                    (name, SqlType::Boolean, std::sync::Arc::new(values))
+                    (name, SqlType::Boolean, Arc::new(values))
                 }
             };
             columns.push(column);
@@ -111,7 +113,7 @@ impl Binder<'_> {
             ));
         };
         if let ("max_identifier_length", Ok(length)) = (name, value.parse::<i32>()) {
-            let cell = std::sync::Arc::new(Int32Array::from(vec![length]));
+            let cell = Arc::new(Int32Array::from(vec![length]));
             return self.literal_rows(vec![(name, SqlType::Int, cell)]);
         }
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
@@ -125,11 +127,25 @@ fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
     }
 }
 
-/// The statement that makes the table again; defaults are left out.
-pub(crate) fn create_table_text(schema: &TableSchema) -> String {
+/// The statement that makes the table again; defaults are left out, and so are indexes, which have
+/// statements of their own. `tables` are those that foreign keys may refer to.
+pub(crate) fn create_table_text(schema: &TableSchema, tables: &[Arc<TableSnapshot>]) -> String {
     let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
+    let declared = |one: &Constraint| {
+        let other = one.references.as_ref().and_then(|to| match to.table {
+            0 => Some(schema.name.clone()),
+            id => tables
+                .iter()
+                .find(|table| table.schema().identity() == id)
+                .map(|table| table.schema().name.clone()),
+        });
+        let definition = definition(one, other.as_deref())?;
+        Some(format!("CONSTRAINT {} {definition}", quoted(&one.name)))
+    };
+    let declared: Vec<String> = schema.constraints.iter().filter_map(declared).collect();
     for (index, column) in schema.columns.iter().enumerate() {
-        let comma = if index + 1 < schema.columns.len() { "," } else { "" };
+        let is_last = index + 1 == schema.columns.len() && declared.is_empty();
+        let comma = if is_last { "" } else { "," };
         let _ = write!(text, "\t{} {}", quoted(&column.name), column.sql_type.name());
         if column.sql_type == SqlType::Symbol {
             if column.symbol_capacity != 256 {
@@ -152,6 +168,9 @@ pub(crate) fn create_table_text(schema: &TableSchema) -> String {
             let _ = write!(text, " DEFAULT {}", default.text);
         }
         let _ = writeln!(text, "{comma}");
+    }
+    if !declared.is_empty() {
+        let _ = writeln!(text, "\t{}", declared.join(",\n\t"));
     }
     text.push(')');
     if let Some(timestamp) = schema.timestamp {
@@ -179,7 +198,7 @@ pub(crate) fn create_table_text(schema: &TableSchema) -> String {
     text
 }
 
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
     if plain { name.to_owned() } else { format!("\"{name}\"") }

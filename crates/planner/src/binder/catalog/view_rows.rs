@@ -116,7 +116,7 @@ impl Binder<'_> {
                     continue;
                 }
                 self.note_whole(name);
-                statements.push(create_table_text(table.schema()));
+                statements.push(create_table_text(table.schema(), &self.sorted_tables()));
             }
         }
         if wanted("VIEWS") {

@@ -1,9 +1,9 @@
 //! `ARRAY[…]` and `array[…]`.
 
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{IndexSelector, Node, NodeId, Span};
-use tidemark_functions::{Argument, Selector, resolve_array, resolve_index};
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_functions::{Argument, CastMode, Selector, resolve_array, resolve_index};
+use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::typing::located_call;
 use crate::binder::state::scope::Scope;
@@ -64,7 +64,7 @@ impl Binder<'_> {
                 }
             }
         }
-        let arguments = self.expressions(&nodes, scope)?;
+        let mut arguments = self.expressions(&nodes, scope)?;
         let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
         // Arrays of the catalog are text; a column of text is none.
         let [array, ..] = arguments.as_slice() else {
@@ -74,6 +74,12 @@ impl Binder<'_> {
         if of_catalog && kinds == [Selector::Item] {
             return self.scalar_call("pg_array_item", arguments, position, &spans);
         }
+        let of = catalog_type(array, scope).filter(|_| kinds == [Selector::Item]);
+        if of.is_some_and(CatalogType::is_vector) {
+            let index = arguments[1].clone();
+            let index = self.cast(index, SqlType::Long, CastMode::Explicit, spans[1])?;
+            arguments[1] = Typed::computed(index.expr + lit(1_i64), SqlType::Long);
+        }
         let described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
         if let Some(at) = described.iter().skip(1).position(|index| index.integer() == Some(0)) {
             let message = "array index must be at least 1 [index=0]";
@@ -81,6 +87,17 @@ impl Binder<'_> {
         }
         let resolved = resolve_index(&kinds, &described)
             .map_err(|error| located_call(error, position, &spans))?;
-        self.resolved_call(resolved, arguments, position)
+        let element = self.resolved_call(resolved, arguments, position)?;
+        match of {
+            // Numbers of columns and objects are whole.
+            Some(_) => self.cast(element, SqlType::Int, CastMode::Explicit, position),
+            None => Ok(element),
+        }
     }
+}
+
+/// What a column of the catalog is there; `None` for everything else.
+pub(crate) fn catalog_type(value: &Typed, scope: &Scope<'_>) -> Option<CatalogType> {
+    let Expr::Column(column) = &value.expr else { return None };
+    scope.relation?.catalog_type(column)
 }

@@ -2,13 +2,14 @@
 //! of the sources comes once for each element; several functions go side by side.
 
 use datafusion::common::Column;
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::CallNode;
 use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog;
+use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::literal;
 use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::scope::Scope;
@@ -35,12 +36,14 @@ impl Binder<'_> {
         // Arrays of numbers in the catalog are arrays of integers.
         let whole = array.sql_type == SqlType::DoubleArray(1)
             && scope.relation.is_some_and(pg_catalog::is_catalog);
+        let first = i64::from(!catalog_type(&array, scope).is_some_and(CatalogType::is_vector));
         let mut element = self.element_of(array, call)?;
         if whole {
             element = self.cast(element, SqlType::Long, CastMode::Explicit, at)?;
         }
         let number = self.list_rows.as_ref().map(ListRows::number).unwrap_or_default();
         let number = Expr::Column(Column::new_unqualified(number));
+        let number = if first == 1 { number } else { number - lit(1_i64) };
         let number = Typed::computed(number, SqlType::Long);
         Ok(Some(match plain {
             "unnest" => element,

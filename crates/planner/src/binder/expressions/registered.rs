@@ -7,13 +7,14 @@ use tidemark_ast::{CallNode, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
-use crate::binder::catalog::pg_catalog::information::INFORMATION_SCHEMA;
-use crate::binder::catalog::pg_catalog::layout::PG_CATALOG;
+use crate::binder::catalog::pg_catalog::keys::{Key, keys};
+use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
 use crate::binder::catalog::pg_catalog::{
     INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, SCHEMAS, of_kind, table_oid, view_oid,
 };
+use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::{constant, literal};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
@@ -119,7 +120,9 @@ impl Binder<'_> {
             }
             "pg_typeof" => {
                 let argument = self.expression(*first, scope)?;
-                return Ok(Some(literal::text(types::of(argument.sql_type).title)));
+                let of = catalog_type(&argument, scope).and_then(|of| types::by_name(of.name()));
+                let of = of.unwrap_or_else(|| types::of(argument.sql_type));
+                return Ok(Some(literal::text(of.title)));
             }
             "pg_table_is_visible" => {
                 let argument = self.expression(*first, scope)?;
@@ -135,6 +138,12 @@ impl Binder<'_> {
                 let views = of_kind(&objects, "v");
                 views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
             }
+            "pg_get_constraintdef" => {
+                let objects = self.objects()?;
+                let all = keys(&objects).into_iter();
+                all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
+            }
+            "pg_get_indexdef" => return self.index_definition(call, scope).map(Some),
             "pg_database_size" => {
                 let objects = self.objects()?;
                 let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
@@ -164,6 +173,32 @@ impl Binder<'_> {
         Ok(Some(found))
     }
 
+    /// `pg_get_indexdef(oid)`, and with the number of a column that column's name.
+    fn index_definition(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let objects = self.objects()?;
+        let indexes: Vec<Key<'_>> = keys(&objects).into_iter().filter(Key::has_index).collect();
+        let mut argument = self.expression(call.arguments[0], scope)?;
+        if let Some(text) = argument.constant.as_ref().and_then(text_of) {
+            argument = number(self.number_of(Registered::Class, &text));
+        }
+        let whole = indexes.iter().map(|key| (key.index_oid(), key.index_definition())).collect();
+        let whole = self.lookup(argument.clone(), whole, false, at)?;
+        let Some(column) = call.arguments.get(1) else { return Ok(whole) };
+        let column = self.expression(*column, scope)?;
+        let column = self.cast(column, SqlType::Int, CastMode::Explicit, at)?;
+        let widest = (1..).take_while(|&at| indexes.iter().any(|key| key.column(at).is_some()));
+        let mut cases = vec![(lit(0), whole.expr)];
+        for place in widest {
+            let name = |key: &Key<'_>| Some((key.index_oid(), key.column(place)?.to_owned()));
+            let names = indexes.iter().filter_map(name).collect();
+            let name = self.lookup(argument.clone(), names, false, at)?;
+            cases.push((lit(place as i32), name.expr));
+        }
+        let none = lit(ScalarValue::Utf8View(None));
+        Ok(Typed::computed(cases_of(column.expr, cases.into_iter(), none)?, SqlType::String))
+    }
+
     /// The text listed for a number; else the number as text, or null.
     fn lookup(
         &mut self,
@@ -189,13 +224,22 @@ impl Binder<'_> {
                 let tables = tables
                     .iter()
                     .map(|table| (table_oid(table.schema()), table.schema().name.clone()));
+                let indexes = self.index_names();
                 let views = self.sorted_views();
                 let views = views.iter().map(|view| (view_oid(view), view.name.clone()));
                 let system = PG_CATALOG.iter().map(|one| (one.oid, one.name.to_owned()));
                 let standard = INFORMATION_SCHEMA
                     .iter()
                     .map(|one| (one.oid, format!("information_schema.{}", one.name)));
-                tables.chain(views).chain(system).chain(standard).collect()
+                // As `PostgreSQL` writes the number of nothing.
+                let nothing = std::iter::once((0, "-".to_owned()));
+                tables
+                    .chain(views)
+                    .chain(indexes)
+                    .chain(nothing)
+                    .chain(system)
+                    .chain(standard)
+                    .collect()
             }
             Registered::Type => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
             Registered::Namespace => {

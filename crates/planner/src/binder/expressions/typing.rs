@@ -66,6 +66,8 @@ impl Binder<'_> {
         let right = self.settled_beside(right, &left, operator)?;
         let left = self.letter_of_truth(left, &right, operator, position)?;
         let right = self.letter_of_truth(right, &left, operator, position)?;
+        let left = self.array_in_text(left, &right, position)?;
+        let right = self.array_in_text(right, &left, position)?;
         let (left, right) = if is_comparison(operator) {
             (left.unwrapped(), right.unwrapped())
         } else {
@@ -104,6 +106,20 @@ impl Binder<'_> {
             self.operator(BinaryOperator::Equal, typed.clone(), literal::text(letter), position)
         });
         Ok(predicate::any(vec![small?, capital?]))
+    }
+
+    /// A constant text beside an array is one: `conkey = '{1,2}'`.
+    fn array_in_text(
+        &mut self,
+        typed: Typed,
+        other: &Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let is_text = typed.constant.as_ref().and_then(constant::as_text).is_some();
+        if !is_text || !matches!(other.sql_type, SqlType::DoubleArray(_)) {
+            return Ok(typed);
+        }
+        self.cast(typed, other.sql_type, CastMode::Constant, position)
     }
 
     /// Bits of an array's element: arrays hold DOUBLEs, numbers without a fraction among them.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::{Column, DFSchema, ExprSchema};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{
@@ -13,7 +13,7 @@ use tidemark_operators::SnapshotTable;
 use tidemark_optimizer::check_lookups;
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::bounded::check_stop;
-use tidemark_types::{EngineError, EngineResult, SqlType};
+use tidemark_types::{CatalogType, EngineError, EngineResult, SqlType};
 
 use crate::binder::error;
 use crate::binder::state::accesses::{Accesses, Origin};
@@ -155,6 +155,12 @@ impl Relation {
             base: None,
             gone: Vec::new(),
         }
+    }
+
+    /// What a column of `PostgreSQL`'s catalog is there, however many plans it passed on its way.
+    pub(crate) fn catalog_type(&self, column: &Column) -> Option<CatalogType> {
+        let field = self.plan.schema().field_from_column(column).ok()?;
+        CatalogType::of_name(field.metadata().get(CatalogType::METADATA)?)
     }
 
     /// Takes over the designated timestamp of `left`, whose columns are the first of these.

@@ -14,6 +14,9 @@ use crate::binder::notice;
 use crate::binder::notice::idle_action;
 use crate::binder::state::relation;
 use crate::binder::state::scope::ScopeColumn;
+use crate::binder::statements::constraints::{
+    drop_constraint, permission_of, with_renamed, without_column,
+};
 use crate::binder::statements::create_table::{
     apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
     symbol_capacity, text_length,
@@ -75,6 +78,12 @@ impl Binder<'_> {
                     let partitions = (*what, names.as_slice(), *filter);
                     change.partitions.extend(self.partitions(&snapshot, table, partitions)?);
                 }
+                AlterAction::AddConstraint { constraint } => {
+                    self.add_constraint(&mut schema, constraint)?;
+                }
+                AlterAction::DropConstraint { name, if_exists } => {
+                    drop_constraint(&mut schema, name, *if_exists)?;
+                }
                 AlterAction::SquashPartitions => {
                     change.squash = true;
                 }
@@ -84,6 +93,11 @@ impl Binder<'_> {
                 }
                 other => self.alter_setting(&mut schema, table, other)?,
             }
+        }
+        if let [AlterAction::AddConstraint { constraint }] = actions
+            && permission_of(constraint) == Permission::AddIndex
+        {
+            change.command = "CREATE INDEX";
         }
         change.notice = self.notice();
         if schema != **snapshot.schema() {
@@ -333,6 +347,7 @@ fn drop_column(schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
     }
     let dropped = schema.columns.remove(index);
     schema.dedup_keys.retain(|id| *id != dropped.id);
+    without_column(schema, &dropped.name);
     schema.timestamp = schema.timestamp.map(|at| if at > index { at - 1 } else { at });
     Ok(())
 }
@@ -343,7 +358,8 @@ fn rename_column(schema: &mut TableSchema, column: &Name, to: &Name) -> EngineRe
     if schema.column_index(&to.text).is_some_and(|other| other != index) {
         return Err(error::at(ErrorCode::DuplicateColumn, " column already exists", to.span));
     }
-    schema.columns[index].name.clone_from(&to.text);
+    let from = std::mem::replace(&mut schema.columns[index].name, to.text.clone());
+    with_renamed(schema, &from, &to.text);
     Ok(())
 }
 
@@ -363,6 +379,8 @@ fn alter_dedup(schema: &mut TableSchema, table: &Name, keys: &[Name]) -> EngineR
 fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
     match action {
         AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
+        AlterAction::AddConstraint { constraint } => (permission_of(constraint), None),
+        AlterAction::DropConstraint { .. } => (Permission::SetTableParam, None),
         AlterAction::DropColumn { column } => (Permission::DropColumn, Some(column)),
         AlterAction::RenameColumn { column, .. } => (Permission::RenameColumn, Some(column)),
         AlterAction::ChangeType { column, .. }

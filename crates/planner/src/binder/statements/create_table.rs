@@ -10,9 +10,10 @@ use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::ttl_fits;
-use crate::binder::notice::{KEY_NOT_ENFORCED, PRIMARY_KEY};
+use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED};
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
+use crate::binder::statements::constraints::row_key;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 
@@ -42,6 +43,7 @@ impl Binder<'_> {
             schema.id = 0;
             schema.version = 0;
             schema.name.clone_from(&node.name.text);
+            schema.constraints.clear();
             return Ok(self.bound_create(Some(schema), None));
         }
         let query = match node.query {
@@ -76,24 +78,24 @@ impl Binder<'_> {
         schema: &mut TableSchema,
         node: &CreateTableNode,
     ) -> EngineResult<()> {
-        let options = &node.options;
-        let is_key = |option: &&OptionValue| option.name.text.eq_ignore_ascii_case(PRIMARY_KEY);
-        let keys: Vec<Name> =
-            options.iter().filter(is_key).filter_map(|option| option.value.clone()).collect();
-        timed_by_key(schema, node, &keys);
+        let keys = row_key(&node.constraints);
+        timed_by_key(schema, node, keys);
         let mut includes_time = false;
-        for key in &keys {
+        for key in keys {
             let index = schema
                 .column_index(&key.text)
                 .ok_or_else(|| error::invalid_column(&key.text, key.span))?;
             includes_time |= schema.timestamp == Some(index);
         }
         if includes_time && schema.wal && schema.dedup_keys.is_empty() {
-            apply_dedup(schema, &keys)?;
+            apply_dedup(schema, keys)?;
         } else if !keys.is_empty() && schema.dedup_keys.is_empty() {
             self.notices.push(KEY_NOT_ENFORCED);
         }
-        Ok(())
+        if node.constraints.len() > usize::from(!keys.is_empty()) {
+            self.notices.push(CONSTRAINT);
+        }
+        self.declare(schema, &node.constraints)
     }
 
     fn bound_create(

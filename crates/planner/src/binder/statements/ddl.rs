@@ -67,6 +67,10 @@ impl Binder<'_> {
                     change.replace.push(self.renamed_table(table, to)?);
                 }
             }
+            Node::DropIndex { names, if_exists } => {
+                change.command = "DROP INDEX";
+                self.drop_indexes(names, *if_exists, &mut change)?;
+            }
             Node::AlterTable { table, actions } => {
                 change.command = "ALTER TABLE";
                 self.alter_table(table, actions, &mut change)?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod alter;
 pub(crate) mod conflict;
+pub(crate) mod constraints;
 pub(crate) mod conversion;
 pub(crate) mod create_table;
 pub(crate) mod ddl;

@@ -70,7 +70,7 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::NotSupported, message, at));
             }
             let name = names::reported(&item.name);
-            columns.push(Field { name, sql_type: item.value.sql_type });
+            columns.push(Field::new(name, item.value.sql_type));
             exprs.push(item.value.expr);
         }
         Ok(Some(Returning { schema: Arc::clone(rows.plan.schema()), exprs, columns }))

@@ -2,8 +2,9 @@
 //!
 //! A row is a query, not a session: its `pid` is the query's number, as `query_activity()` has it.
 
+use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::{Expr, cast, lit};
 use tidemark_types::{EngineResult, SqlType};
 
 use crate::binder::catalog::pg_catalog::layout::Layout;
@@ -23,14 +24,17 @@ impl Binder<'_> {
         let rows = self.provider_rows(table.provider, &columns)?;
         let own = |name: &str| rows.columns.iter().find(|column| column.name == name);
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
-        for (name, letter) in layout.fields() {
-            let (sql_type, _) = column_of(letter, std::iter::empty());
+        for (name, of) in layout.fields() {
+            let (sql_type, _) = column_of(of, std::iter::empty())?;
             let value = match name {
                 "datid" => Some(lit(DATABASE_OID)),
                 "datname" => Some(text(DATABASE)),
                 "application_name" => Some(text("")),
                 "backend_type" => Some(text("client backend")),
-                "pid" => own("query_id").map(ScopeColumn::expr),
+                "pid" => {
+                    let number = own("query_id").map(ScopeColumn::expr);
+                    number.map(|number| cast(number, DataType::Int32))
+                }
                 "usename" => own("username").map(ScopeColumn::expr),
                 "backend_start" | "xact_start" => own("query_start").map(ScopeColumn::expr),
                 other => own(other).map(ScopeColumn::expr),

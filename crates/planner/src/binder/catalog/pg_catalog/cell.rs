@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Int16Array, Int32Array, Int64Array,
-    StringViewArray, TimestampMicrosecondArray, new_null_array,
+    ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int16Array, Int32Array,
+    Int64Array, StringViewArray, TimestampMicrosecondArray,
 };
-use tidemark_types::SqlType;
+use tidemark_types::double_array::DoubleArrayBuilder;
+use tidemark_types::{EngineResult, SqlType};
 
 /// A value in a catalog table.
 #[derive(Debug, Clone)]
@@ -17,6 +18,13 @@ pub(crate) enum Cell {
     Boolean(bool),
     Number(i64),
     Text(Cow<'static, str>),
+    Numbers(Vec<i32>),
+}
+
+impl From<Vec<i32>> for Cell {
+    fn from(value: Vec<i32>) -> Self {
+        Self::Numbers(value)
+    }
 }
 
 impl From<bool> for Cell {
@@ -58,54 +66,65 @@ impl From<String> for Cell {
 /// A row by the names of its columns; those not named are null.
 pub(crate) type Row = Vec<(&'static str, Cell)>;
 
-/// The column of a letter of `layout.rs`.
+/// The column of a type of `layout.rs`.
 pub(crate) fn column_of<'a>(
-    letter: &str,
+    of: &str,
     cells: impl Iterator<Item = &'a Cell>,
-) -> (SqlType, ArrayRef) {
+) -> EngineResult<(SqlType, ArrayRef)> {
     let number = |cell: &Cell| match cell {
         Cell::Number(number) => Some(*number),
         _ => None,
     };
-    match letter {
-        "o" | "i" => {
+    let text = |cell: &'a Cell| match cell {
+        Cell::Text(text) => Some(text.as_ref()),
+        _ => None,
+    };
+    Ok(match of {
+        "oid" | "xid" | "int4" => {
             let values = cells.map(|cell| number(cell).map(|number| number as i32));
             (SqlType::Int, Arc::new(values.collect::<Int32Array>()))
         }
-        "s" => {
+        "int2" => {
             let values = cells.map(|cell| Some(number(cell).unwrap_or(0) as i16));
             (SqlType::Short, Arc::new(values.collect::<Int16Array>()))
         }
-        "l" => (SqlType::Long, Arc::new(cells.map(number).collect::<Int64Array>())),
-        "f" => {
+        "int8" => (SqlType::Long, Arc::new(cells.map(number).collect::<Int64Array>())),
+        "float4" => {
             let values = cells.map(|cell| number(cell).map(|number| number as f32));
             (SqlType::Float, Arc::new(values.collect::<Float32Array>()))
         }
-        "b" => {
+        "float8" | "numeric" => {
+            let values = cells.map(|cell| number(cell).map(|number| number as f64));
+            (SqlType::Double, Arc::new(values.collect::<Float64Array>()))
+        }
+        "bool" => {
             let values = cells.map(|cell| Some(matches!(cell, Cell::Boolean(true))));
             (SqlType::Boolean, Arc::new(values.collect::<BooleanArray>()))
         }
-        "p" => {
+        "timestamp" => {
             let values = cells.map(number).collect::<TimestampMicrosecondArray>();
             (SqlType::Timestamp, Arc::new(values))
         }
-        "v" => {
-            let sql_type = SqlType::DoubleArray(1);
-            (sql_type, new_null_array(&sql_type.arrow_type(), cells.count()))
+        "int2vector" | "oidvector" | "_int2" | "_oid" | "_float4" | "_float8" => {
+            (SqlType::DoubleArray(1), lists(cells)?)
         }
-        "r" => {
-            let names = cells.map(|cell| match cell {
-                Cell::Text(text) => Some(text.as_ref()),
-                _ => None,
-            });
-            (SqlType::Symbol, Arc::new(names.collect::<DictionaryArray<Int32Type>>()))
+        // A function's name, which clients also compare with the number 0.
+        "regproc" => {
+            (SqlType::Symbol, Arc::new(cells.map(text).collect::<DictionaryArray<Int32Type>>()))
         }
-        _ => {
-            let text = |cell: &'a Cell| match cell {
-                Cell::Text(text) => Some(text.as_ref()),
-                _ => None,
-            };
-            (SqlType::String, Arc::new(cells.map(text).collect::<StringViewArray>()))
+        _ => (SqlType::String, Arc::new(cells.map(text).collect::<StringViewArray>())),
+    })
+}
+
+fn lists<'a>(cells: impl Iterator<Item = &'a Cell>) -> EngineResult<ArrayRef> {
+    let mut lists = DoubleArrayBuilder::new(1);
+    for cell in cells {
+        match cell {
+            Cell::Numbers(numbers) => {
+                lists.push(&[numbers.len() as i32], numbers.iter().map(|&number| number.into()))?;
+            }
+            _ => lists.push_null(),
         }
     }
+    lists.finish()
 }

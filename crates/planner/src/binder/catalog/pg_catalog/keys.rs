@@ -1,73 +1,333 @@
-//! DEDUP UPSERT KEYS as constraints of `information_schema`: rows with the same keys replace each
-//! other, so the keys are unique; where none of them may be null they are a primary key.
+//! Keys and indexes, as the catalog shows them: those that were declared, and DEDUP UPSERT KEYS.
+//! Rows with the same such keys replace each other, so they are unique; where none of them may be
+//! null they are a primary key.
+
+use tidemark_storage::{ColumnSchema, Constraint, ConstraintKind, TableSchema};
+use tidemark_types::identifier;
 
 use super::cell::{Cell, Row};
 use super::object::{DATABASE, Object};
+use super::{INDEX_METHOD_OID, OWNER_OID, PUBLIC_OID, attribute, hash_of, types};
+use crate::binder::catalog::show::quoted;
 
-/// The key of a table.
-struct Key<'a> {
+/// The class of operators of every indexed column.
+pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
+
+/// The keys and indexes of a table: what was declared, and its DEDUP UPSERT KEYS where no such key
+/// was declared. Of `seen`, the columns that the user may read, a key is shown whole or not at all.
+pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec<Constraint> {
+    let sees = |name: &String| seen.iter().any(|column| identifier::same(&column.name, name));
+    let mut constraints = schema.constraints.clone();
+    let of = |id: &u32| schema.columns.iter().find(|column| column.id == *id);
+    let keys: Vec<&ColumnSchema> = schema.dedup_keys.iter().filter_map(of).collect();
+    let same = |one: &Constraint| {
+        let names = |name: &String| keys.iter().any(|key| identifier::same(&key.name, name));
+        !matches!(one.kind, ConstraintKind::ForeignKey | ConstraintKind::Index)
+            && one.columns.len() == keys.len()
+            && one.columns.iter().all(names)
+    };
+    if !keys.is_empty() && !constraints.iter().any(same) {
+        let time = schema.timestamp_column().map(|column| column.id);
+        let has_value = |key: &&ColumnSchema| key.not_null || Some(key.id) == time;
+        let has_primary = constraints.iter().any(|one| one.kind == ConstraintKind::PrimaryKey);
+        let (kind, suffix) = match keys.iter().all(has_value) && !has_primary {
+            true => (ConstraintKind::PrimaryKey, "pkey"),
+            false => (ConstraintKind::Unique, "key"),
+        };
+        constraints.push(Constraint {
+            name: format!("{}_{suffix}", schema.name),
+            kind,
+            columns: keys.iter().map(|key| key.name.clone()).collect(),
+            references: None,
+        });
+    }
+    // An index over expressions has no columns that could be listed.
+    constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
+    constraints
+}
+
+/// Whether there is an index of it.
+pub(super) fn has_index(constraint: &Constraint) -> bool {
+    constraint.kind != ConstraintKind::ForeignKey
+}
+
+/// The number of an index, made from its name: an even one.
+pub(super) fn index_oid(table: i32, name: &str) -> i32 {
+    (1 << 29) | ((hash_of(&format!("{table}.{name}")) >> 4) << 1) as i32
+}
+
+/// A key or an index and its table.
+#[derive(Clone, Copy)]
+pub(crate) struct Key<'a> {
     table: &'a Object,
-    name: String,
-    is_primary: bool,
-    columns: Vec<&'a str>,
+    constraint: &'a Constraint,
+    /// The table that a foreign key refers to.
+    other: Option<&'a Object>,
 }
 
-/// The keys of all tables.
-fn keys(objects: &[Object]) -> Vec<Key<'_>> {
-    let keyed = objects.iter().filter(|object| !object.keys.is_empty());
-    keyed
-        .map(|table| {
-            let columns = table.keys.iter().map(|&index| &table.columns[index]);
-            let is_primary = columns.clone().enumerate().all(|(place, column)| {
-                column.not_null || table.timestamp == Some(table.keys[place])
-            });
-            let suffix = if is_primary { "pkey" } else { "key" };
-            Key {
-                table,
-                name: format!("{}_{suffix}", table.name),
-                is_primary,
-                columns: columns.map(|column| column.name.as_str()).collect(),
+/// Those of all tables. A foreign key is one as long as what it refers to is there.
+pub(crate) fn keys(objects: &[Object]) -> Vec<Key<'_>> {
+    let of = |table| move |constraint| Key::new(objects, table, constraint);
+    objects.iter().flat_map(|table| table.constraints.iter().filter_map(of(table))).collect()
+}
+
+impl<'a> Key<'a> {
+    fn new(objects: &'a [Object], table: &'a Object, constraint: &'a Constraint) -> Option<Self> {
+        let other = match &constraint.references {
+            Some(to) => {
+                let is_it = |one: &&Object| one.kind == "r" && one.identity == to.table;
+                let other = match to.table {
+                    0 => table,
+                    _ => objects.iter().find(is_it)?,
+                };
+                to.columns.iter().all(|name| other.place(name).is_some()).then_some(other)
             }
-        })
-        .collect()
-}
+            None => None,
+        };
+        let is_whole = constraint.references.is_none() || other.is_some();
+        is_whole.then_some(Self { table, constraint, other })
+    }
 
-impl Key<'_> {
-    fn word(&self) -> &'static str {
-        if self.is_primary { "PRIMARY KEY" } else { "UNIQUE" }
+    fn kind(&self) -> ConstraintKind {
+        self.constraint.kind
+    }
+
+    fn is_unique(&self) -> bool {
+        !matches!(self.kind(), ConstraintKind::ForeignKey | ConstraintKind::Index)
+    }
+
+    /// Whether it is more than an index.
+    fn is_constraint(&self) -> bool {
+        !matches!(self.kind(), ConstraintKind::Index | ConstraintKind::UniqueIndex)
+    }
+
+    pub(crate) fn has_index(&self) -> bool {
+        has_index(self.constraint)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.constraint.name
+    }
+
+    pub(crate) fn index_oid(&self) -> i32 {
+        index_oid(self.table.oid, self.name())
+    }
+
+    /// As a constraint.
+    pub(crate) fn oid(&self) -> i32 {
+        self.index_oid() | 1
+    }
+
+    /// Numbers of columns of a table, from 1.
+    fn places(table: &Object, columns: &[String]) -> Vec<i32> {
+        let place = |name: &String| table.place(name).map_or(0, |place| place as i32 + 1);
+        columns.iter().map(place).collect()
+    }
+
+    fn columns(&self) -> Vec<i32> {
+        Self::places(self.table, &self.constraint.columns)
+    }
+
+    fn other_columns(&self) -> Option<(&'a Object, &'a [String])> {
+        Some((self.other?, &self.constraint.references.as_ref()?.columns))
+    }
+
+    /// What makes the index again.
+    pub(crate) fn index_definition(&self) -> String {
+        let unique = if self.is_unique() { "UNIQUE " } else { "" };
+        let (name, table) = (quoted(self.name()), quoted(&self.table.name));
+        let columns = list(&self.constraint.columns);
+        format!("CREATE {unique}INDEX {name} ON public.{table} USING btree ({columns})")
+    }
+
+    /// The name of one of its columns, counted from 1.
+    pub(crate) fn column(&self, number: usize) -> Option<&str> {
+        self.constraint.columns.get(number.checked_sub(1)?).map(String::as_str)
+    }
+
+    /// `PRIMARY KEY (a, b)`; nothing for an index.
+    pub(crate) fn definition(&self) -> Option<String> {
+        definition(self.constraint, self.other.map(|other| other.name.as_str()))
+    }
+
+    /// Its row of `pg_class`.
+    pub(super) fn class(&self) -> Row {
+        row!(
+            oid: self.index_oid(), relname: self.name().to_owned(), relnamespace: PUBLIC_OID,
+            reltype: 0, reloftype: 0, relowner: OWNER_OID, relam: INDEX_METHOD_OID,
+            relfilenode: self.index_oid(), reltablespace: 0, relpages: 0, reltuples: 0,
+            relallvisible: 0, reltoastrelid: 0, relpersistence: "p", relkind: "i",
+            relnatts: self.constraint.columns.len() as i16, relispopulated: true,
+            relreplident: "n", relrewrite: 0,
+        )
+    }
+
+    /// Its rows of `pg_attribute`.
+    pub(super) fn attributes(&self) -> Vec<Row> {
+        let places = self.constraint.columns.iter().filter_map(|name| self.table.place(name));
+        let row = |(index, place): (usize, usize)| {
+            let column = &self.table.columns[place];
+            let name = column.name.clone().into();
+            let mut row = attribute(self.index_oid(), index, name, types::of(column.sql_type));
+            row.extend(row!(atttypmod: -1, attnotnull: false, atthasdef: false));
+            row
+        };
+        places.enumerate().map(row).collect()
+    }
+
+    fn index(&self) -> Row {
+        let count = self.constraint.columns.len();
+        let each = |value: i32| vec![value; count];
+        row!(
+            indexrelid: self.index_oid(), indrelid: self.table.oid, indnatts: count as i16,
+            indnkeyatts: count as i16, indisunique: self.is_unique(),
+            indisprimary: self.kind() == ConstraintKind::PrimaryKey, indisexclusion: false,
+            indimmediate: true, indisclustered: false, indisvalid: true, indcheckxmin: false,
+            indisready: true, indislive: true, indisreplident: false,
+            indnullsnotdistinct: false, indkey: self.columns(), indcollation: each(0),
+            indclass: each(OPERATOR_CLASS_OID), indoption: each(0),
+        )
+    }
+
+    fn constraint(&self) -> Row {
+        let kind = match self.kind() {
+            ConstraintKind::PrimaryKey => "p",
+            ConstraintKind::ForeignKey => "f",
+            _ => "u",
+        };
+        let mut row = row!(
+            oid: self.oid(), conname: self.name().to_owned(), connamespace: PUBLIC_OID,
+            contype: kind, condeferrable: false, condeferred: false, convalidated: true,
+            conrelid: self.table.oid, contypid: 0,
+            conindid: if self.has_index() { self.index_oid() } else { 0 }, conparentid: 0,
+            confrelid: self.other.map_or(0, |other| other.oid), conislocal: true, coninhcount: 0,
+            connoinherit: true, conkey: self.columns(),
+        );
+        if let (Some((other, names)), Some(to)) =
+            (self.other_columns(), &self.constraint.references)
+        {
+            row.extend(row!(
+                confupdtype: to.actions.0.to_string(), confdeltype: to.actions.1.to_string(),
+                confmatchtype: "s", confkey: Self::places(other, names),
+            ));
+        } else {
+            row.extend(row!(confupdtype: " ", confdeltype: " ", confmatchtype: " "));
+        }
+        row
+    }
+
+    fn listed_index(&self) -> Row {
+        row!(
+            schemaname: "public", tablename: self.table.name.clone(),
+            indexname: self.name().to_owned(), indexdef: self.index_definition(),
+        )
     }
 
     fn declared(&self) -> Row {
+        let kind = match self.kind() {
+            ConstraintKind::PrimaryKey => "PRIMARY KEY",
+            ConstraintKind::ForeignKey => "FOREIGN KEY",
+            _ => "UNIQUE",
+        };
         row!(
             constraint_catalog: DATABASE, constraint_schema: "public",
-            constraint_name: self.name.clone(), table_catalog: DATABASE,
+            constraint_name: self.name().to_owned(), table_catalog: DATABASE,
             table_schema: "public", table_name: self.table.name.clone(),
-            constraint_type: self.word(), is_deferrable: "NO", initially_deferred: "NO",
+            constraint_type: kind, is_deferrable: "NO", initially_deferred: "NO",
             enforced: "YES", nulls_distinct: "NO",
         )
     }
 
     fn used(&self) -> Vec<Row> {
-        let columns = self.columns.iter().enumerate();
-        columns
-            .map(|(index, column)| {
-                row!(
-                    constraint_catalog: DATABASE, constraint_schema: "public",
-                    constraint_name: self.name.clone(), table_catalog: DATABASE,
-                    table_schema: "public", table_name: self.table.name.clone(),
-                    column_name: (*column).to_owned(), ordinal_position: index as i32 + 1,
-                )
-            })
-            .collect()
+        self.rows_of_columns(self.table, &self.constraint.columns)
+    }
+
+    /// The columns that a foreign key refers to, else those of the key.
+    fn meant(&self) -> Vec<Row> {
+        let (table, columns) =
+            self.other_columns().unwrap_or((self.table, &self.constraint.columns));
+        self.rows_of_columns(table, columns)
+    }
+
+    fn rows_of_columns(&self, table: &Object, columns: &[String]) -> Vec<Row> {
+        let row = |(index, column): (usize, &String)| {
+            let position = index as i32 + 1;
+            row!(
+                constraint_catalog: DATABASE, constraint_schema: "public",
+                constraint_name: self.name().to_owned(), table_catalog: DATABASE,
+                table_schema: "public", table_name: table.name.clone(),
+                column_name: column.clone(), ordinal_position: position,
+                position_in_unique_constraint: self.other.map_or(Cell::Null, |_| position.into()),
+            )
+        };
+        columns.iter().enumerate().map(row).collect()
+    }
+
+    fn referential(&self) -> Option<Row> {
+        let to = self.constraint.references.as_ref()?;
+        let other = self.other?;
+        let same = |one: &&Constraint| one.columns == to.columns && one.references.is_none();
+        let unique = other.constraints.iter().find(same);
+        Some(row!(
+            constraint_catalog: DATABASE, constraint_schema: "public",
+            constraint_name: self.name().to_owned(), unique_constraint_catalog: DATABASE,
+            unique_constraint_schema: "public",
+            unique_constraint_name: unique.map_or(Cell::Null, |one| one.name.clone().into()),
+            match_option: "NONE", update_rule: action(to.actions.0),
+            delete_rule: action(to.actions.1),
+        ))
+    }
+}
+
+/// `a, b`, quoted where needed.
+fn list(columns: &[String]) -> String {
+    columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+}
+
+/// `PRIMARY KEY (a, b)`, as CREATE TABLE has it; nothing for an index, and for a foreign key without
+/// the table that it refers to.
+pub(crate) fn definition(constraint: &Constraint, other: Option<&str>) -> Option<String> {
+    let columns = list(&constraint.columns);
+    Some(match constraint.kind {
+        ConstraintKind::PrimaryKey => format!("PRIMARY KEY ({columns})"),
+        ConstraintKind::Unique => format!("UNIQUE ({columns})"),
+        ConstraintKind::ForeignKey => {
+            let to = constraint.references.as_ref()?;
+            let (table, names) = (quoted(other?), list(&to.columns));
+            let says = |event: &str, letter| match action(letter) {
+                "NO ACTION" => String::new(),
+                word => format!(" ON {event} {word}"),
+            };
+            let (update, delete) = (says("UPDATE", to.actions.0), says("DELETE", to.actions.1));
+            format!("FOREIGN KEY ({columns}) REFERENCES {table}({names}){update}{delete}")
+        }
+        ConstraintKind::Index | ConstraintKind::UniqueIndex => return None,
+    })
+}
+
+fn action(letter: char) -> &'static str {
+    match letter {
+        'r' => "RESTRICT",
+        'c' => "CASCADE",
+        'n' => "SET NULL",
+        'd' => "SET DEFAULT",
+        _ => "NO ACTION",
     }
 }
 
 /// The rows of a table of the catalog about keys; `None` for every other.
 pub(crate) fn key_rows(table: &str, objects: &[Object]) -> Option<Vec<Row>> {
-    let row: fn(&Key<'_>) -> Vec<Row> = match table {
-        "table_constraints" => |key| vec![key.declared()],
-        "key_column_usage" | "constraint_column_usage" => |key| key.used(),
+    let keys = keys(objects).into_iter();
+    let indexes = |key: &Key<'_>| key.has_index();
+    let constraints = |key: &Key<'_>| key.is_constraint();
+    Some(match table {
+        "pg_index" => keys.filter(indexes).map(|key| key.index()).collect(),
+        "pg_indexes" => keys.filter(indexes).map(|key| key.listed_index()).collect(),
+        "pg_constraint" => keys.filter(constraints).map(|key| key.constraint()).collect(),
+        "table_constraints" => keys.filter(constraints).map(|key| key.declared()).collect(),
+        "key_column_usage" => keys.filter(constraints).flat_map(|key| key.used()).collect(),
+        "constraint_column_usage" => keys.filter(constraints).flat_map(|key| key.meant()).collect(),
+        "referential_constraints" => keys.filter_map(|key| key.referential()).collect(),
         _ => return None,
-    };
-    Some(keys(objects).iter().flat_map(row).collect())
+    })
 }

@@ -20,19 +20,22 @@ pub(crate) mod types;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use arrow_schema::Field;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use tidemark_catalog::View;
 use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
-use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
-use tidemark_types::{EngineResult, SqlType, identifier};
+use tidemark_storage::{ColumnSchema, Constraint, TableSchema, TableSnapshot};
+use tidemark_types::{CatalogType, EngineResult, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::{part_of, read_columns};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
-use crate::binder::catalog::pg_catalog::information::{INFORMATION_SCHEMA, information_columns};
-use crate::binder::catalog::pg_catalog::keys::key_rows;
-use crate::binder::catalog::pg_catalog::layout::{Layout, PG_CATALOG};
+use crate::binder::catalog::pg_catalog::information::information_columns;
+use crate::binder::catalog::pg_catalog::keys::{
+    Key, OPERATOR_CLASS_OID, constraints_of, has_index, index_oid, key_rows, keys,
+};
+use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 pub(crate) use crate::binder::catalog::pg_catalog::object::Object;
 use crate::binder::catalog::pg_catalog::object::{DATABASE, shown_default};
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
@@ -54,6 +57,8 @@ pub(crate) const OWNER_OID: i32 = 10;
 pub(crate) const OWNER: &str = "admin";
 /// The only way tables are stored.
 const ACCESS_METHOD_OID: i32 = 2;
+/// How indexes are said to be stored.
+const INDEX_METHOD_OID: i32 = 403;
 const TABLESPACE_OID: i32 = 1_663;
 /// Numbers of functions go on from here.
 const FUNCTIONS_OID: i32 = 20_000;
@@ -73,10 +78,13 @@ pub(crate) fn table_oid(schema: &TableSchema) -> i32 {
 
 /// The number of a view: views have names alone.
 pub(crate) fn view_oid(view: &View) -> i32 {
-    let hash = identifier::fold(&view.name)
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    (1 << 30) | (hash >> 3) as i32
+    (1 << 30) | (hash_of(&identifier::fold(&view.name)) >> 3) as i32
+}
+
+/// A number made from a name.
+fn hash_of(name: &str) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    name.bytes().fold(0x811c_9dc5_u32, step)
 }
 
 /// Whether all rows come from the catalog: from tables that were made while binding.
@@ -103,7 +111,7 @@ impl Binder<'_> {
         }
         let rows =
             if is_pg { self.pg_rows(layout.name)? } else { self.information_rows(layout.name)? };
-        let columns = layout.fields().map(|(name, letter)| {
+        let columns = layout.fields().map(|(name, of)| {
             // Rows of one table mostly have their cells in one order.
             let mut place = 0;
             let cells = rows.iter().map(|row| {
@@ -112,11 +120,14 @@ impl Binder<'_> {
                 }
                 row.get(place).map_or(&Cell::Null, |(_, cell)| cell)
             });
-            let (sql_type, array) = column_of(letter, cells);
-            (name, sql_type, array)
+            let (sql_type, array) = column_of(of, cells)?;
+            let field = Field::new(name, sql_type.arrow_type(), true);
+            let catalog_type = CatalogType::of_name(of).map(CatalogType::name);
+            let told = catalog_type.map(|of| (CatalogType::METADATA.to_owned(), of.to_owned()));
+            Ok((field.with_metadata(told.into_iter().collect()), sql_type, array))
         });
-        let columns = columns.collect();
-        self.literal_rows(columns).map(Some)
+        let columns: Vec<_> = columns.collect::<EngineResult<_>>()?;
+        self.described_rows(columns.into_iter()).map(Some)
     }
 
     fn pg_rows(&mut self, table: &str) -> EngineResult<Vec<Row>> {
@@ -130,13 +141,17 @@ impl Binder<'_> {
                 let system = PG_CATALOG.iter().map(|one| (one, PG_CATALOG_OID));
                 let standard = INFORMATION_SCHEMA.iter().map(|one| (one, INFORMATION_SCHEMA_OID));
                 let system = system.chain(standard).map(|(one, schema)| system_class(one, schema));
-                objects.iter().map(class).chain(system).collect()
+                let keys = keys(&objects);
+                let indexes = keys.iter().filter(|key| key.has_index()).map(Key::class);
+                objects.iter().map(class).chain(indexes).chain(system).collect()
             }
             "pg_attribute" => {
                 let objects = self.objects()?;
                 let system =
-                    PG_CATALOG.iter().chain(INFORMATION_SCHEMA).flat_map(system_attributes);
-                objects.iter().flat_map(attributes).chain(system).collect()
+                    PG_CATALOG.iter().chain(INFORMATION_SCHEMA.iter()).flat_map(system_attributes);
+                let keys = keys(&objects);
+                let indexes = keys.iter().filter(|key| key.has_index()).flat_map(Key::attributes);
+                objects.iter().flat_map(attributes).chain(indexes).chain(system).collect()
             }
             "pg_attrdef" => self.objects()?.iter().flat_map(defaults).collect(),
             "pg_type" => TYPES.iter().map(type_row).collect(),
@@ -145,7 +160,7 @@ impl Binder<'_> {
                 .map(|object| {
                     row!(
                         schemaname: "public", tablename: object.name.clone(), tableowner: OWNER,
-                        hasindexes: false, hasrules: false, hastriggers: false,
+                        hasindexes: object.has_index(), hasrules: false, hastriggers: false,
                         rowsecurity: false,
                     )
                 })
@@ -170,6 +185,9 @@ impl Binder<'_> {
                 })
                 .collect(),
             "pg_roles" | "pg_user" => self.roles(),
+            "pg_index" | "pg_indexes" | "pg_constraint" => {
+                key_rows(table, &self.objects()?).unwrap_or_default()
+            }
             other => fixed(other),
         })
     }
@@ -257,8 +275,9 @@ impl Binder<'_> {
                 name: view.name.clone(),
                 kind: "v",
                 columns: fields.into_iter().map(column).collect(),
-                keys: Vec::new(),
                 timestamp: None,
+                identity: 0,
+                constraints: Vec::new(),
                 query: is_read.then_some(view.query),
                 rows: 0,
                 bytes: 0,
@@ -267,23 +286,39 @@ impl Binder<'_> {
         Ok(objects)
     }
 
+    /// The numbers and names of all indexes.
+    pub(crate) fn index_names(&self) -> Vec<(i32, String)> {
+        let mut names = Vec::new();
+        for table in self.sorted_tables() {
+            let schema = table.schema();
+            let seen = self.seen_part(schema);
+            let indexes = constraints_of(schema, &seen.columns).into_iter().filter(has_index);
+            let named = |one: Constraint| (index_oid(table_oid(schema), &one.name), one.name);
+            names.extend(indexes.map(named));
+        }
+        names
+    }
+
+    /// The columns of a table that the user may read.
+    fn seen_part(&self, schema: &TableSchema) -> TableSchema {
+        match self.visibility() {
+            Some(visibility) => part_of(schema, &read_columns(visibility, schema)),
+            None => schema.clone(),
+        }
+    }
+
     fn table_object(&self, table: &TableSnapshot) -> Object {
         let schema = table.schema();
         let is_read = self.reads_some(&schema.name);
         let partitions = if is_read { table.partition_list() } else { Vec::new() };
-        let seen = match self.visibility() {
-            Some(visibility) => part_of(schema, &read_columns(visibility, schema)),
-            None => schema.as_ref().clone(),
-        };
-        let place = |id: &u32| seen.columns.iter().position(|column| column.id == *id);
-        let keys: Option<Vec<usize>> = schema.dedup_keys.iter().map(place).collect();
+        let seen = self.seen_part(schema);
         Object {
             oid: table_oid(schema),
             name: schema.name.clone(),
             kind: "r",
-            // A key is shown whole or not at all.
-            keys: keys.unwrap_or_default(),
             timestamp: seen.timestamp,
+            identity: schema.identity(),
+            constraints: constraints_of(schema, &seen.columns),
             columns: seen.columns,
             query: None,
             rows: if is_read { table.row_count().unwrap_or(0) } else { 0 },
@@ -322,7 +357,8 @@ fn class(object: &Object) -> Row {
         reloftype: 0, relowner: OWNER_OID, relam: if is_table { ACCESS_METHOD_OID } else { 0 },
         relfilenode: if is_table { object.oid } else { 0 }, reltablespace: 0,
         relpages: (object.bytes / 8192) as i32, reltuples: object.rows, relallvisible: 0,
-        reltoastrelid: 0, relpersistence: "p", relkind: object.kind,
+        reltoastrelid: 0, relhasindex: object.has_index(), relpersistence: "p",
+        relkind: object.kind,
         relnatts: object.columns.len() as i16, relhasrules: !is_table, relispopulated: true,
         relreplident: if is_table { "d" } else { "n" }, relrewrite: 0,
     )
@@ -365,8 +401,9 @@ fn column_modifier(column: &ColumnSchema) -> i32 {
 
 /// The columns of a table of the catalog.
 fn system_attributes(layout: &Layout) -> Vec<Row> {
-    let of_column = |(index, (name, letter)): (usize, (&'static str, &str))| {
-        let mut row = attribute(layout.oid, index, name.into(), types::of_letter(letter));
+    let of_column = |(index, (name, of)): (usize, (&'static str, &str))| {
+        let of = types::by_name(of).unwrap_or(&TYPES[0]);
+        let mut row = attribute(layout.oid, index, name.into(), of);
         row.extend(row!(atttypmod: -1, attnotnull: false, atthasdef: false));
         row
     };
@@ -503,10 +540,19 @@ fn fixed(table: &str) -> Vec<Row> {
         "pg_database" => vec![row!(
             oid: DATABASE_OID, datname: DATABASE, datdba: OWNER_OID, encoding: UTF8,
             datcollate: "C", datctype: "C", datistemplate: false, datallowconn: true,
-            datconnlimit: -1, datlastsysoid: 0, dattablespace: TABLESPACE_OID,
+            datconnlimit: -1, dattablespace: TABLESPACE_OID,
         )],
-        "pg_am" => vec![row!(
-            oid: ACCESS_METHOD_OID, amname: "column", amhandler: "column_handler", amtype: "t",
+        "pg_am" => vec![
+            row!(
+                oid: ACCESS_METHOD_OID, amname: "column", amhandler: "column_handler",
+                amtype: "t",
+            ),
+            row!(oid: INDEX_METHOD_OID, amname: "btree", amhandler: "bthandler", amtype: "i"),
+        ],
+        "pg_opclass" => vec![row!(
+            oid: OPERATOR_CLASS_OID, opcmethod: INDEX_METHOD_OID, opcname: "column_ops",
+            opcnamespace: PG_CATALOG_OID, opcowner: OWNER_OID, opcfamily: 0, opcintype: 2283,
+            opcdefault: true, opckeytype: 0,
         )],
         "pg_tablespace" => vec![row!(
             oid: TABLESPACE_OID, spcname: "pg_default", spcowner: OWNER_OID,

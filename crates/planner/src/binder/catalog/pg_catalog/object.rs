@@ -1,6 +1,9 @@
 //! What the tables of the catalog are about: tables, views and their columns.
 
-use tidemark_storage::ColumnSchema;
+use tidemark_storage::{ColumnSchema, Constraint, TableId};
+use tidemark_types::identifier;
+
+use super::keys::has_index;
 
 pub(crate) const DATABASE: &str = "qdb";
 /// The default of a column that numbers its rows.
@@ -13,13 +16,28 @@ pub(crate) struct Object {
     /// `r` for a table, `v` for a view.
     pub(crate) kind: &'static str,
     pub(crate) columns: Vec<ColumnSchema>,
-    /// Places of the columns of its key, and of its designated timestamp.
-    pub(crate) keys: Vec<usize>,
+    /// Place of its designated timestamp.
     pub(crate) timestamp: Option<usize>,
+    /// By which keys of other tables refer to it.
+    pub(crate) identity: TableId,
+    /// Its keys and indexes, as far as their columns are seen.
+    pub(crate) constraints: Vec<Constraint>,
     /// A view's query.
     pub(crate) query: Option<String>,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+}
+
+impl Object {
+    /// Whether it has an index.
+    pub(crate) fn has_index(&self) -> bool {
+        self.constraints.iter().any(has_index)
+    }
+
+    /// The place of a column.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| identifier::same(&column.name, name))
+    }
 }
 
 /// A column's default as clients see it: of one that numbers its rows as `PostgreSQL` has it, by

@@ -45,10 +45,14 @@ pub(crate) const TYPES: &[PgType] = &[
     base((19, 1003), ("name", "name"), 64, "S", "name"),
     base((20, 1016), ("int8", "bigint"), 8, "N", "int8"),
     base((21, 1005), ("int2", "smallint"), 2, "N", "int2"),
+    base((22, 1006), ("int2vector", "int2vector"), -1, "A", "int2vector"),
     base((23, 1007), ("int4", "integer"), 4, "N", "int4"),
     base((24, 1008), ("regproc", "regproc"), 4, "N", "regproc"),
     base((25, 1009), ("text", "text"), -1, "S", "text"),
     base((26, 1028), ("oid", "oid"), 4, "N", "oid"),
+    base((28, 1011), ("xid", "xid"), 4, "U", "xid"),
+    base((30, 1013), ("oidvector", "oidvector"), -1, "A", "oidvector"),
+    base((194, 0), ("pg_node_tree", "pg_node_tree"), -1, "Z", "pg_node_tree_"),
     base((114, 199), ("json", "json"), -1, "U", "json_"),
     base((700, 1021), ("float4", "real"), 4, "N", "float4"),
     base((701, 1022), ("float8", "double precision"), 8, "N", "float8"),
@@ -61,6 +65,8 @@ pub(crate) const TYPES: &[PgType] = &[
     array(791, "_money", "money[]", 790),
     base((829, 1040), ("macaddr", "macaddr"), 6, "U", "macaddr_"),
     base((869, 1041), ("inet", "inet"), -1, "I", "inet_"),
+    base((1033, 1034), ("aclitem", "aclitem"), 12, "U", "aclitem"),
+    array(1034, "_aclitem", "aclitem[]", 1033),
     array(1005, "_int2", "smallint[]", 21),
     array(1007, "_int4", "integer[]", 23),
     array(1009, "_text", "text[]", 25),
@@ -127,23 +133,6 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
         SqlType::DoubleArray(_) => 1022,
         SqlType::Period => 1186,
         _ => 1043,
-    };
-    by_oid(oid).unwrap_or(&TYPES[0])
-}
-
-/// What a column of the catalog is, by its letter.
-pub(crate) fn of_letter(letter: &str) -> &'static PgType {
-    let oid = match letter {
-        "o" => 26,
-        "i" => 23,
-        "s" => 21,
-        "l" => 20,
-        "f" => 700,
-        "b" => 16,
-        "p" => 1114,
-        "r" => 24,
-        "v" => 1022,
-        _ => 25,
     };
     by_oid(oid).unwrap_or(&TYPES[0])
 }

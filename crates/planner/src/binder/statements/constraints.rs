@@ -1,0 +1,268 @@
+//! Keys and indexes: what CREATE TABLE, ALTER TABLE and CREATE INDEX declare is kept with the
+//! definition, for the tools that read the catalog. What is enforced of it is DEDUP.
+
+use std::collections::HashSet;
+
+use tidemark_ast::{ConstraintKind as Written, ConstraintNode, Name, ReferenceAction};
+use tidemark_border::Permission;
+use tidemark_storage::{Constraint, ConstraintKind, Reference, TableSchema};
+use tidemark_types::{EngineResult, ErrorCode, identifier};
+
+use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED, TABLE_INDEX};
+use crate::binder::{Binder, error};
+use crate::{Access, BoundSchemaChange};
+
+/// Columns of a key or an index, as many as the catalog of `PostgreSQL` has room for.
+const MAX_KEY_COLUMNS: usize = 32;
+/// Keys and indexes of a table.
+const MAX_CONSTRAINTS: usize = 1_000;
+
+/// The permission that declaring one takes.
+pub(crate) fn permission_of(constraint: &ConstraintNode) -> Permission {
+    match constraint.constraint {
+        Written::PrimaryKey => Permission::DedupEnable,
+        Written::Index | Written::UniqueIndex => Permission::AddIndex,
+        Written::Unique | Written::ForeignKey | Written::Check => Permission::SetTableParam,
+    }
+}
+
+/// The columns of the key that tells rows apart: the primary key, or the only UNIQUE constraint.
+pub(crate) fn row_key(constraints: &[ConstraintNode]) -> &[Name] {
+    let of = |kind: Written| constraints.iter().filter(move |one| one.constraint == kind);
+    let mut unique = of(Written::Unique);
+    let only = match (unique.next(), unique.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    };
+    of(Written::PrimaryKey).next().or(only).map_or(&[], |key| &key.columns)
+}
+
+fn kind_of(written: Written) -> Option<ConstraintKind> {
+    match written {
+        Written::PrimaryKey => Some(ConstraintKind::PrimaryKey),
+        Written::Unique => Some(ConstraintKind::Unique),
+        Written::ForeignKey => Some(ConstraintKind::ForeignKey),
+        Written::Index => Some(ConstraintKind::Index),
+        Written::UniqueIndex => Some(ConstraintKind::UniqueIndex),
+        Written::Check => None,
+    }
+}
+
+fn letter(action: ReferenceAction) -> char {
+    match action {
+        ReferenceAction::NoAction => 'a',
+        ReferenceAction::Restrict => 'r',
+        ReferenceAction::Cascade => 'c',
+        ReferenceAction::SetNull => 'n',
+        ReferenceAction::SetDefault => 'd',
+    }
+}
+
+impl Binder<'_> {
+    /// Adds what the text declares to a definition, one after the other.
+    pub(crate) fn declare(
+        &mut self,
+        schema: &mut TableSchema,
+        constraints: &[ConstraintNode],
+    ) -> EngineResult<()> {
+        for written in constraints {
+            self.declare_one(schema, written)?;
+        }
+        Ok(())
+    }
+
+    fn declare_one(
+        &mut self,
+        schema: &mut TableSchema,
+        written: &ConstraintNode,
+    ) -> EngineResult<()> {
+        let Some(kind) = kind_of(written.constraint) else { return Ok(()) };
+        if written.columns.len() > MAX_KEY_COLUMNS || schema.constraints.len() >= MAX_CONSTRAINTS {
+            let message = format!(
+                "a table has at most {MAX_CONSTRAINTS} keys and indexes, of at most \
+                 {MAX_KEY_COLUMNS} columns each"
+            );
+            return Err(error::at(ErrorCode::ResourceLimit, message, written.span));
+        }
+        let is_second = |one: &Constraint| one.kind == ConstraintKind::PrimaryKey;
+        if kind == ConstraintKind::PrimaryKey && schema.constraints.iter().any(is_second) {
+            let message =
+                format!("multiple primary keys for table '{}' are not allowed", schema.name);
+            return Err(error::at(ErrorCode::InvalidValue, message, written.span));
+        }
+        let column = |name: &Name| {
+            let index = schema.column_index(&name.text);
+            let found = index.map(|index| schema.columns[index].name.clone());
+            found.ok_or_else(|| error::invalid_column(&name.text, name.span))
+        };
+        let columns = written.columns.iter().map(column).collect::<EngineResult<Vec<_>>>()?;
+        let references = self.reference(schema, written)?;
+        if kind == ConstraintKind::ForeignKey && references.is_none() {
+            return Ok(());
+        }
+        if let Some(name) = self.constraint_name(schema, written, kind, &columns)? {
+            schema.constraints.push(Constraint { name, kind, columns, references });
+        }
+        Ok(())
+    }
+
+    /// What a foreign key refers to; `None` where that is not there.
+    fn reference(
+        &self,
+        schema: &TableSchema,
+        written: &ConstraintNode,
+    ) -> EngineResult<Option<Reference>> {
+        let Some(references) = &written.references else { return Ok(None) };
+        let found = self.snapshot.table(&references.table.text);
+        let is_own = identifier::same(&references.table.text, &schema.name);
+        let other = match &found {
+            _ if is_own => schema,
+            Some(table) => table.schema().as_ref(),
+            None => return Ok(None),
+        };
+        let key = || other.constraints.iter().find(|one| one.kind == ConstraintKind::PrimaryKey);
+        let columns = if references.columns.is_empty() {
+            key().map(|key| key.columns.clone()).unwrap_or_default()
+        } else {
+            let column = |name: &Name| {
+                let index = other.column_index(&name.text);
+                let found = index.map(|index| other.columns[index].name.clone());
+                found.ok_or_else(|| error::invalid_column(&name.text, name.span))
+            };
+            references.columns.iter().map(column).collect::<EngineResult<_>>()?
+        };
+        if columns.len() != written.columns.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(error::at(ErrorCode::InvalidValue, message, written.span));
+        }
+        let actions = (letter(references.on_update), letter(references.on_delete));
+        let table = if is_own { 0 } else { other.identity() };
+        Ok(Some(Reference { table, columns, actions }))
+    }
+
+    /// The name that was given, or the first free one of those that `PostgreSQL` gives; `None`
+    /// where IF NOT EXISTS finds the name taken.
+    fn constraint_name(
+        &self,
+        schema: &TableSchema,
+        written: &ConstraintNode,
+        kind: ConstraintKind,
+        columns: &[String],
+    ) -> EngineResult<Option<String>> {
+        let mut taken: HashSet<String> =
+            schema.constraints.iter().map(|one| identifier::fold(&one.name)).collect();
+        // Indexes share the names of tables; foreign keys have those of their table.
+        if kind != ConstraintKind::ForeignKey {
+            let tables: Vec<_> = self.snapshot.tables().collect();
+            let others = tables.iter().filter(|table| table.schema().id != schema.id);
+            let named = others.flat_map(|table| &table.schema().constraints);
+            taken.extend(named.map(|one| identifier::fold(&one.name)));
+            taken.extend(tables.iter().map(|table| identifier::fold(&table.schema().name)));
+        }
+        if let Some(name) = &written.name {
+            return match taken.contains(&identifier::fold(&name.text)) {
+                false => Ok(Some(name.text.clone())),
+                true if written.if_not_exists => Ok(None),
+                true => {
+                    let message = format!("'{}' already exists: choose another name", name.text);
+                    Err(error::at(ErrorCode::TableExists, message, name.span))
+                }
+            };
+        }
+        let columns = if columns.is_empty() { "expr".to_owned() } else { columns.join("_") };
+        let table = &schema.name;
+        let base = match kind {
+            ConstraintKind::PrimaryKey => format!("{table}_pkey"),
+            ConstraintKind::Unique => format!("{table}_{columns}_key"),
+            ConstraintKind::ForeignKey => format!("{table}_{columns}_fkey"),
+            ConstraintKind::Index | ConstraintKind::UniqueIndex => {
+                format!("{table}_{columns}_idx")
+            }
+        };
+        let numbered = (1..).map(|number: usize| format!("{base}{number}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        Ok(names.find(|name| !taken.contains(&identifier::fold(name))))
+    }
+
+    /// `ADD CONSTRAINT`, `CREATE INDEX`.
+    pub(crate) fn add_constraint(
+        &mut self,
+        schema: &mut TableSchema,
+        written: &ConstraintNode,
+    ) -> EngineResult<()> {
+        self.notices.push(match written.constraint {
+            Written::PrimaryKey => KEY_NOT_ENFORCED,
+            Written::Index | Written::UniqueIndex => TABLE_INDEX,
+            Written::Unique | Written::ForeignKey | Written::Check => CONSTRAINT,
+        });
+        self.declare_one(schema, written)
+    }
+
+    /// `DROP INDEX a, b`: of whatever tables they are.
+    pub(crate) fn drop_indexes(
+        &mut self,
+        names: &[Name],
+        if_exists: bool,
+        change: &mut BoundSchemaChange,
+    ) -> EngineResult<()> {
+        for name in names {
+            let has =
+                |schema: &TableSchema| schema.constraints.iter().any(|one| is_index(one, name));
+            let tables = self.sorted_tables();
+            let Some(table) = tables.iter().find(|table| has(table.schema())) else {
+                if if_exists {
+                    continue;
+                }
+                let message = format!("index does not exist [index={}]", name.text);
+                return Err(error::at(ErrorCode::TableNotFound, message, name.span));
+            };
+            let schema = table.schema();
+            self.accesses.note(Access::new(&schema.name, Permission::DropIndex));
+            let known = change.replace.iter().position(|other| other.id == schema.id);
+            let place = known.unwrap_or_else(|| {
+                change.replace.push(schema.as_ref().clone());
+                change.replace.len() - 1
+            });
+            change.replace[place].constraints.retain(|one| !is_index(one, name));
+        }
+        Ok(())
+    }
+}
+
+fn is_index(constraint: &Constraint, name: &Name) -> bool {
+    let kind = constraint.kind;
+    matches!(kind, ConstraintKind::Index | ConstraintKind::UniqueIndex)
+        && identifier::same(&constraint.name, &name.text)
+}
+
+/// `DROP CONSTRAINT name`.
+pub(crate) fn drop_constraint(
+    schema: &mut TableSchema,
+    name: &Name,
+    if_exists: bool,
+) -> EngineResult<()> {
+    let before = schema.constraints.len();
+    let is_it = |one: &Constraint| {
+        identifier::same(&one.name, &name.text)
+            && !matches!(one.kind, ConstraintKind::Index | ConstraintKind::UniqueIndex)
+    };
+    schema.constraints.retain(|one| !is_it(one));
+    if schema.constraints.len() == before && !if_exists {
+        let (table, name_text) = (&schema.name, &name.text);
+        let message = format!("constraint '{name_text}' of table '{table}' does not exist");
+        return Err(error::at(ErrorCode::ColumnNotFound, message, name.span));
+    }
+    Ok(())
+}
+
+/// What names a column that goes goes with it.
+pub(crate) fn without_column(schema: &mut TableSchema, column: &str) {
+    let names = |one: &Constraint| one.columns.iter().any(|name| identifier::same(name, column));
+    schema.constraints.retain(|one| !names(one));
+}
+
+/// A column has another name.
+pub(crate) fn with_renamed(schema: &mut TableSchema, from: &str, to: &str) {
+    let columns = schema.constraints.iter_mut().flat_map(|one| &mut one.columns);
+    columns.filter(|name| identifier::same(name, from)).for_each(|name| to.clone_into(name));
+}
