@@ -58,8 +58,9 @@ test.before(async () => {
       server,
       ...(is === 'table'
         ? [
-            `CREATE TABLE ${name(index)} (ts TIMESTAMP, ${first} INT, ${second} SYMBOL)
-              TIMESTAMP(ts) PARTITION BY YEAR`,
+            `CREATE TABLE ${name(index)} (ts TIMESTAMP, ${first} INT, ${second} SYMBOL,
+              UNIQUE (${second})) TIMESTAMP(ts) PARTITION BY YEAR`,
+            `CREATE INDEX ON ${name(index)} (${first})`,
             `INSERT INTO ${name(index)} VALUES ('${year(index)}-01-01', 1, 'x')`,
           ]
         : [

@@ -66,7 +66,7 @@ const CATALOG_COMMANDS: readonly (readonly [string, RegExp])[] = [
   ['\\d+ cat', /^sym\|character varying\|/m],
   ['\\d cat_view', /^n\|bigint\|/m],
   ['\\sv cat_view', /SELECT sym/i],
-  ['\\d pg_class', /^relname\|text\|/m],
+  ['\\d pg_class', /^relname\|name\|/m],
   ['\\dn', /^public\|admin$/m],
   ['\\du', /^admin\|/m],
   ['\\dx', /^questdb\|/m],

@@ -32,7 +32,7 @@ mod signature;
 mod tests;
 mod text;
 
-pub use aggregate::{is_aggregate, is_aggregate_call, reads_time};
+pub use aggregate::{is_aggregate, is_aggregate_call, reads_time, without_schema};
 pub use array::array_select::{Selector, resolve_index};
 pub use array::arrays::resolve_array;
 pub use cast::{CastMode, cast, cast_value, from_texts};
@@ -53,4 +53,3 @@ pub use registry::{all_functions, is_scalar, resolve_aggregate, resolve_scalar};
 pub use resolve::{
     Argument, BuildOperator, ResolveError, ResolvedAggregate, ResolvedOperator, ResolvedScalar,
 };
-pub use text::text_array::text_array;

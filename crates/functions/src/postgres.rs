@@ -6,13 +6,13 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::common::Result;
 use tidemark_types::SqlType::{Boolean, Int, Long, String};
+use tidemark_types::text_array::text_array;
 
 use crate::array::arrays::Arrays;
 use crate::column::{Call, build, build_flags, build_text};
 use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
 use crate::signature::{Function, Overload, Param, direct, pure};
-use crate::text::text_array::text_array;
 
 /// Settings of `PostgreSQL` that clients ask for, and what holds here. By the version drivers
 /// choose their catalog queries.

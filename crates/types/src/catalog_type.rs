@@ -16,14 +16,24 @@ pub enum CatalogType {
     Int2Vector,
     /// Numbers of objects, counted from 0; stored as DOUBLE[].
     OidVector,
-    /// Stored as DOUBLE[].
+    /// Stored as DOUBLE[], or as its text.
     Int2Array,
-    /// Stored as DOUBLE[].
+    /// Stored as its text, and so are the others.
+    Int4Array,
+    /// `bigint[]`.
+    Int8Array,
+    /// `oid[]`; stored as DOUBLE[], or as its text.
     OidArray,
+    /// `boolean[]`.
+    BoolArray,
+    /// `name[]`.
+    NameArray,
+    /// `text[]`.
+    TextArray,
 }
 
 /// Every one of them.
-const ALL: [CatalogType; 8] = [
+const ALL: [CatalogType; 13] = [
     CatalogType::Oid,
     CatalogType::Xid,
     CatalogType::Name,
@@ -31,7 +41,12 @@ const ALL: [CatalogType; 8] = [
     CatalogType::Int2Vector,
     CatalogType::OidVector,
     CatalogType::Int2Array,
+    CatalogType::Int4Array,
+    CatalogType::Int8Array,
     CatalogType::OidArray,
+    CatalogType::BoolArray,
+    CatalogType::NameArray,
+    CatalogType::TextArray,
 ];
 
 impl CatalogType {
@@ -49,7 +64,12 @@ impl CatalogType {
             Self::Int2Vector => "int2vector",
             Self::OidVector => "oidvector",
             Self::Int2Array => "_int2",
+            Self::Int4Array => "_int4",
+            Self::Int8Array => "_int8",
             Self::OidArray => "_oid",
+            Self::BoolArray => "_bool",
+            Self::NameArray => "_name",
+            Self::TextArray => "_text",
         }
     }
 
@@ -69,18 +89,28 @@ impl CatalogType {
             Self::Char => 18,
             Self::Int2Vector => 22,
             Self::OidVector => 30,
+            Self::BoolArray => 1000,
+            Self::NameArray => 1003,
             Self::Int2Array => 1005,
+            Self::Int4Array => 1007,
+            Self::TextArray => 1009,
+            Self::Int8Array => 1016,
             Self::OidArray => 1028,
         }
     }
 
-    /// Of a list of numbers: the number of the elements' type and their bytes.
+    /// Of an array: the number of its elements' type.
     #[must_use]
-    pub fn element(self) -> Option<(i32, usize)> {
+    pub fn element(self) -> Option<i32> {
         match self {
-            Self::Int2Vector | Self::Int2Array => Some((21, 2)),
-            Self::OidVector | Self::OidArray => Some((26, 4)),
-            _ => None,
+            Self::BoolArray => Some(16),
+            Self::NameArray => Some(19),
+            Self::Int8Array => Some(20),
+            Self::Int2Vector | Self::Int2Array => Some(21),
+            Self::Int4Array => Some(23),
+            Self::TextArray => Some(25),
+            Self::OidVector | Self::OidArray => Some(26),
+            Self::Oid | Self::Xid | Self::Name | Self::Char => None,
         }
     }
 

@@ -21,6 +21,7 @@ mod parameter;
 mod partition;
 pub mod period;
 mod sql_type;
+pub mod text_array;
 pub mod timestamp;
 pub mod timestamp_pattern;
 pub mod zone;

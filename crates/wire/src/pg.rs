@@ -3,6 +3,7 @@
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::{DoubleArray, PG_ARRAY};
 use tidemark_types::period::Period;
+use tidemark_types::text_array::text_array;
 use tidemark_types::{CatalogType, EngineError, EngineResult, Field, SqlType};
 
 use crate::cells;
@@ -81,16 +82,15 @@ impl PgRows {
             for (position, column) in columns.iter().enumerate() {
                 let at = out.len();
                 out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
-                let written =
-                    if let (Column::Doubles(lists), Some(of)) = (column, catalog[position]) {
-                        put(out, lists.get(row), |out, list| {
-                            push_list(out, list.values, of, self.binary[position]);
-                        })
-                    } else if self.binary[position] {
-                        push_binary(out, column, row)
-                    } else {
-                        push_text(out, column, &mut self.instants[position], row)
-                    };
+                let written = if let Some(of) = catalog[position]
+                    && let Some(written) = push_catalog(out, column, row, of, self.binary[position])
+                {
+                    written
+                } else if self.binary[position] {
+                    push_binary(out, column, row)
+                } else {
+                    push_text(out, column, &mut self.instants[position], row)
+                };
                 if written {
                     put_length(out, at, 4)?;
                 }
@@ -278,23 +278,61 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Numbers of the catalog: `{1,2}`, or `1 2` for a vector; in binary as arrays are, with the number
-/// of the first element.
-fn push_list(out: &mut Vec<u8>, numbers: &[f64], of: CatalogType, binary: bool) {
-    if !binary {
-        let [open, separator, close] = if of.is_vector() { ["", " ", ""] } else { ["{", ",", "}"] };
-        let texts: Vec<String> = numbers.iter().map(|number| format!("{number:.0}")).collect();
-        out.extend_from_slice(format!("{open}{}{close}", texts.join(separator)).as_bytes());
-        return;
+/// Appends an array of the catalog; `None` for a column that is none, or is text as it stands.
+fn push_catalog(
+    out: &mut Vec<u8>,
+    column: &Column<'_>,
+    row: usize,
+    of: CatalogType,
+    binary: bool,
+) -> Option<bool> {
+    let element = of.element()?;
+    match column {
+        Column::Doubles(lists) => Some(put(out, lists.get(row), |out, list| {
+            let number = |number: &f64| Some(format!("{number:.0}"));
+            let items: Vec<Option<String>> = list.values.iter().map(number).collect();
+            if binary {
+                push_items(out, &items, of, element);
+                return;
+            }
+            let items: Vec<String> = items.into_iter().flatten().collect();
+            let (ends, between) = if of.is_vector() { (["", ""], " ") } else { (["{", "}"], ",") };
+            out.extend_from_slice(ends[0].as_bytes());
+            out.extend_from_slice(items.join(between).as_bytes());
+            out.extend_from_slice(ends[1].as_bytes());
+        })),
+        Column::Text(values) if binary => Some(put(out, values.get(row), |out, text| {
+            let items: Vec<Option<String>> = text_array(text).collect();
+            push_items(out, &items, of, element);
+        })),
+        _ => None,
     }
-    let (element, width) = of.element().unwrap_or((FLOAT8_OID, 8));
-    let dimensions = i32::from(of.is_vector() || !numbers.is_empty());
-    let header = [dimensions, 0, element, numbers.len() as i32, i32::from(!of.is_vector())];
+}
+
+/// The layout of arrays, with the number that the first element has.
+fn push_items(out: &mut Vec<u8>, items: &[Option<String>], of: CatalogType, element: i32) {
+    let is_vector = of.is_vector();
+    let has_null = items.contains(&None);
+    let dimensions = i32::from(is_vector || !items.is_empty());
+    let header =
+        [dimensions, i32::from(has_null), element, items.len() as i32, i32::from(!is_vector)];
     let used = if dimensions == 0 { 3 } else { header.len() };
     header[..used].iter().for_each(|value| out.extend_from_slice(&value.to_be_bytes()));
-    for number in numbers {
-        out.extend_from_slice(&(width as i32).to_be_bytes());
-        out.extend_from_slice(&(*number as i64).to_be_bytes()[8 - width..]);
+    for item in items {
+        let Some(item) = item else {
+            out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
+            continue;
+        };
+        let number = item.parse::<i64>().unwrap_or_default().to_be_bytes();
+        let bytes: &[u8] = match element {
+            16 => &[u8::from(matches!(item.as_str(), "t" | "true"))],
+            20 => &number,
+            21 => &number[6..],
+            23 | 26 => &number[4..],
+            _ => item.as_bytes(),
+        };
+        out.extend_from_slice(&(bytes.len() as i32).to_be_bytes());
+        out.extend_from_slice(bytes);
     }
 }
 

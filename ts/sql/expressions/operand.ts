@@ -251,11 +251,15 @@ function arrayOfQuery(p: Parser): NodeId {
   const text = (value: string): NodeId => p.add({ kind: 'String', value }, start, end);
   const call = (name: string, args: readonly NodeId[]): NodeId =>
     addCall(p, { text: name, quoted: false, span }, start, args);
-  const joined = call('string_agg', [item.expression, text(',')]);
+  const type_name = { name: 'STRING', arguments: [], dimensions: 0, span };
+  const value = item.expression;
+  const cast = { kind: 'Cast', operand: value, type_name, double_colon: false } as const;
+  const joined = call('string_agg', [p.add(cast, start, end, value), text(',')]);
   const operands = [text('{'), joined, text('}')];
   const listed = p.add({ kind: 'Concat', operands, operator_span: span }, start, end, ...operands);
-  const items = [{ expression: call('coalesce', [listed, text('{}')]), alias: null }];
-  const select = p.add({ ...block, items }, start, end, listed, block.from, block.filter);
+  const list = call('pg_text_array', [call('coalesce', [listed, text('{}')])]);
+  const items = [{ expression: list, alias: null }];
+  const select = p.add({ ...block, items }, start, end, list, block.from, block.filter);
   const whole = p.add({ ...inner, body: select, order_by: [] }, start, end, select);
   return p.add({ kind: 'Subquery', query: whole }, start, end, whole);
 }

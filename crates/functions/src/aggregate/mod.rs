@@ -163,9 +163,20 @@ pub fn is_aggregate(name: &str) -> bool {
 /// `array_elem_sum(a, b)` adds columns.
 #[must_use]
 pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
+    let name = without_schema(name);
     let by_position = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("array_elem_"));
     (!by_position || arguments == 1)
         && AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
+}
+
+/// The name of a function without `pg_catalog.` in front.
+#[must_use]
+pub fn without_schema(name: &str) -> &str {
+    const SCHEMA: &str = "pg_catalog.";
+    match name.split_at_checked(SCHEMA.len()) {
+        Some((schema, bare)) if schema.eq_ignore_ascii_case(SCHEMA) => bare,
+        _ => name,
+    }
 }
 
 /// Whether an aggregate reads, beside a value, the time of its row: its signature says so.

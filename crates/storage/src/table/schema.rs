@@ -125,7 +125,7 @@ pub struct Constraint {
     pub kind: ConstraintKind,
     /// Names of the columns, in the order of the key.
     pub columns: Vec<String>,
-    /// Of a foreign key.
+    /// Of a foreign key; absent where the other table was not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub references: Option<Reference>,
 }
@@ -143,6 +143,8 @@ pub enum ConstraintKind {
     Index,
     /// An index that does not.
     UniqueIndex,
+    /// A condition, of which the name alone is kept.
+    Check,
 }
 
 /// What a foreign key refers to.

@@ -260,7 +260,9 @@ impl Domain {
         };
         let mut fields: Vec<FieldRef> = table.schema().fields().iter().cloned().collect();
         for (field, name) in self.plan.schema().fields().iter().zip(self.names()) {
-            fields.push(Arc::new(Field::new(name, field.data_type().clone(), true)));
+            let field = Field::new(name, field.data_type().clone(), true)
+                .with_metadata(field.metadata().clone());
+            fields.push(Arc::new(field));
         }
         let wider = CteWorkTable::new(table.name(), Arc::new(Schema::new(fields)));
         let source = provider_as_source(Arc::new(wider));

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
     WindowFrameUnits, WindowFunctionDefinition, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
+use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
@@ -75,6 +76,13 @@ impl Binder<'_> {
         let value = self.expression(id, &Scope::empty())?;
         let open = value.parameter.is_some();
         let value = self.settled(value, SqlType::Long)?;
+        // Clients that put values into the text quote numbers as well.
+        let value = match value.constant {
+            Some(_) if value.sql_type == SqlType::Char || value.sql_type.is_text() => {
+                self.cast(value, SqlType::Long, CastMode::Constant, position)?
+            }
+            _ => value,
+        };
         let found = value.constant.as_ref().and_then(constant::as_i64);
         match value.sql_type {
             SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Long => match found {

@@ -11,12 +11,14 @@ use datafusion::logical_expr::{Expr, SortExpr, lit};
 use tidemark_ast::{CallNode, Node, NodeId, Span};
 use tidemark_functions::{
     CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_order, reads_time,
-    resolve_aggregate, resolve_json,
+    resolve_aggregate, resolve_json, without_schema,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog;
+use crate::binder::catalog::pg_catalog::told::told;
+use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::literal;
 use crate::binder::expressions::sort_key::SortKey;
@@ -51,7 +53,7 @@ impl Binder<'_> {
             return self.grouping_call(call, scope);
         }
         if is_aggregate_call(&name, call.arguments.len()) {
-            return self.aggregate_call(call, &name, position, scope);
+            return self.aggregate_call(call, without_schema(&name), position, scope);
         }
         if let [only] = call.arguments.as_slice()
             && let Node::Star { .. } = self.node(*only)?
@@ -210,7 +212,9 @@ impl Binder<'_> {
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let mut arguments = Self::with_time(name, arguments, &inner);
         let name = of_lengths(name, &mut arguments);
-        if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
+        let is_list = name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog);
+        let list = arguments.first().filter(|_| is_list).map(|item| list_of(item, &inner));
+        if is_list {
             arguments = self.catalog_items(arguments, position)?;
         }
         if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
@@ -249,7 +253,9 @@ impl Binder<'_> {
             order,
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
-        Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+        let found = Expr::AggregateFunction(function);
+        let found = if list.is_some() { told(found, list) } else { found };
+        Ok(Typed::computed(found, resolved.return_type))
     }
 
     /// ORDER BY inside an aggregate, of one whose result depends on the order of rows.
@@ -263,10 +269,6 @@ impl Binder<'_> {
             return Ok(Vec::new());
         }
         self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
-        // The rows of the catalog come in an order of their own.
-        if scope.relation.is_some_and(pg_catalog::is_catalog) {
-            return Ok(Vec::new());
-        }
         let rows = Scope { aggregates: false, windows: false, ..*scope };
         let mut keys = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
@@ -380,5 +382,18 @@ fn aggregate_over(
     match resolve(&unwrapped) {
         Ok(wide) if wide.return_type == resolved.return_type => Ok((wide, unwrapped)),
         _ => Ok((resolved, arguments)),
+    }
+}
+
+/// The array of the catalog that has such items.
+fn list_of(item: &Typed, scope: &Scope<'_>) -> CatalogType {
+    match (catalog_type(item, scope), item.sql_type) {
+        (Some(CatalogType::Oid), _) => CatalogType::OidArray,
+        (Some(CatalogType::Name), _) => CatalogType::NameArray,
+        (_, SqlType::Boolean) => CatalogType::BoolArray,
+        (_, SqlType::Byte | SqlType::Short) => CatalogType::Int2Array,
+        (_, SqlType::Int) => CatalogType::Int4Array,
+        (_, SqlType::Long) => CatalogType::Int8Array,
+        _ => CatalogType::TextArray,
     }
 }

@@ -5,9 +5,11 @@ use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
 use tidemark_functions::{CastMode, UnaryOp};
 use tidemark_types::bounded::grown;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog::is_catalog;
+use crate::binder::catalog::pg_catalog::told::told;
+use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::registered::Registered;
 use crate::binder::expressions::{constant, literal, parameter, predicate};
 use crate::binder::state::scope::{Scope, is_unknown};
@@ -119,11 +121,18 @@ impl Binder<'_> {
             Some(_) => CastMode::Constant,
             None => CastMode::Explicit,
         };
+        let was_told = catalog_type(&operand, scope).is_some();
         // The error of a constant that does not convert is where it is written.
-        self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
-            ErrorCode::InvalidValue => failure.at(error::span(at)),
-            _ => failure,
-        })
+        let mut value =
+            self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
+                ErrorCode::InvalidValue => failure.at(error::span(at)),
+                _ => failure,
+            })?;
+        if was_told {
+            let of = CatalogType::of_name(&type_name.name.to_ascii_lowercase());
+            value.expr = told(value.expr, of.filter(|_| type_name.dimensions == 0));
+        }
+        Ok(value)
     }
 
     /// Binds several expressions in one scope.
@@ -290,7 +299,9 @@ impl Binder<'_> {
 
 /// Whether values of a type are functions of the catalog.
 fn is_function_type(type_name: &TypeName) -> bool {
-    ["regproc", "regprocedure"].iter().any(|name| type_name.name.eq_ignore_ascii_case(name))
+    ["regproc", "regprocedure", "regoper", "regoperator"]
+        .iter()
+        .any(|name| type_name.name.eq_ignore_ascii_case(name))
 }
 
 /// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.

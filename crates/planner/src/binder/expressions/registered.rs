@@ -5,10 +5,11 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, case, lit};
 use tidemark_ast::{CallNode, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::keys::{Key, keys};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::binder::catalog::pg_catalog::told::told;
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
 use crate::binder::catalog::pg_catalog::{
@@ -142,6 +143,13 @@ impl Binder<'_> {
                 let objects = self.objects()?;
                 let all = keys(&objects).into_iter();
                 all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
+            }
+            // `ARRAY(SELECT …)`
+            "pg_text_array" => {
+                let list = self.expression(*first, scope)?;
+                let list = self.cast(list, SqlType::String, CastMode::Explicit, at)?;
+                let list = told(list.expr, Some(CatalogType::TextArray));
+                return Ok(Some(Typed::computed(list, SqlType::String)));
             }
             "pg_get_indexdef" => return self.index_definition(call, scope).map(Some),
             "pg_database_size" => {

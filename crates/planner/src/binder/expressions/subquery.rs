@@ -8,8 +8,9 @@ use datafusion::functions_aggregate::expr_fn::sum;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery, ident};
 use tidemark_ast::{BinaryOperator, Name, Node, NodeId, Span};
-use tidemark_functions::{CastMode, text_array};
+use tidemark_functions::CastMode;
 use tidemark_optimizer::uncorrelated_clause;
+use tidemark_types::text_array::text_array;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::{constant, literal, predicate};

@@ -2,10 +2,11 @@
 //! definition, for the tools that read the catalog. What is enforced of it is DEDUP.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tidemark_ast::{ConstraintKind as Written, ConstraintNode, Name, ReferenceAction};
 use tidemark_border::Permission;
-use tidemark_storage::{Constraint, ConstraintKind, Reference, TableSchema};
+use tidemark_storage::{Constraint, ConstraintKind, Reference, TableSchema, TableSnapshot};
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED, TABLE_INDEX};
@@ -37,14 +38,14 @@ pub(crate) fn row_key(constraints: &[ConstraintNode]) -> &[Name] {
     of(Written::PrimaryKey).next().or(only).map_or(&[], |key| &key.columns)
 }
 
-fn kind_of(written: Written) -> Option<ConstraintKind> {
+fn kind_of(written: Written) -> ConstraintKind {
     match written {
-        Written::PrimaryKey => Some(ConstraintKind::PrimaryKey),
-        Written::Unique => Some(ConstraintKind::Unique),
-        Written::ForeignKey => Some(ConstraintKind::ForeignKey),
-        Written::Index => Some(ConstraintKind::Index),
-        Written::UniqueIndex => Some(ConstraintKind::UniqueIndex),
-        Written::Check => None,
+        Written::PrimaryKey => ConstraintKind::PrimaryKey,
+        Written::Unique => ConstraintKind::Unique,
+        Written::ForeignKey => ConstraintKind::ForeignKey,
+        Written::Index => ConstraintKind::Index,
+        Written::UniqueIndex => ConstraintKind::UniqueIndex,
+        Written::Check => ConstraintKind::Check,
     }
 }
 
@@ -76,7 +77,7 @@ impl Binder<'_> {
         schema: &mut TableSchema,
         written: &ConstraintNode,
     ) -> EngineResult<()> {
-        let Some(kind) = kind_of(written.constraint) else { return Ok(()) };
+        let kind = kind_of(written.constraint);
         if written.columns.len() > MAX_KEY_COLUMNS || schema.constraints.len() >= MAX_CONSTRAINTS {
             let message = format!(
                 "a table has at most {MAX_CONSTRAINTS} keys and indexes, of at most \
@@ -97,9 +98,6 @@ impl Binder<'_> {
         };
         let columns = written.columns.iter().map(column).collect::<EngineResult<Vec<_>>>()?;
         let references = self.reference(schema, written)?;
-        if kind == ConstraintKind::ForeignKey && references.is_none() {
-            return Ok(());
-        }
         if let Some(name) = self.constraint_name(schema, written, kind, &columns)? {
             schema.constraints.push(Constraint { name, kind, columns, references });
         }
@@ -113,11 +111,14 @@ impl Binder<'_> {
         written: &ConstraintNode,
     ) -> EngineResult<Option<Reference>> {
         let Some(references) = &written.references else { return Ok(None) };
-        let found = self.snapshot.table(&references.table.text);
         let is_own = identifier::same(&references.table.text, &schema.name);
-        let other = match &found {
-            _ if is_own => schema,
-            Some(table) => table.schema().as_ref(),
+        // What the user may not see is not there.
+        let named = |table: &Arc<TableSnapshot>| {
+            identifier::same(&table.schema().name, &references.table.text)
+        };
+        let other = match self.sorted_tables().into_iter().find(named) {
+            _ if is_own => schema.clone(),
+            Some(table) => self.seen_part(table.schema()),
             None => return Ok(None),
         };
         let key = || other.constraints.iter().find(|one| one.kind == ConstraintKind::PrimaryKey);
@@ -152,8 +153,8 @@ impl Binder<'_> {
         let mut taken: HashSet<String> =
             schema.constraints.iter().map(|one| identifier::fold(&one.name)).collect();
         // Indexes share the names of tables; foreign keys have those of their table.
-        if kind != ConstraintKind::ForeignKey {
-            let tables: Vec<_> = self.snapshot.tables().collect();
+        if !matches!(kind, ConstraintKind::ForeignKey | ConstraintKind::Check) {
+            let tables = self.sorted_tables();
             let others = tables.iter().filter(|table| table.schema().id != schema.id);
             let named = others.flat_map(|table| &table.schema().constraints);
             taken.extend(named.map(|one| identifier::fold(&one.name)));
@@ -175,6 +176,7 @@ impl Binder<'_> {
             ConstraintKind::PrimaryKey => format!("{table}_pkey"),
             ConstraintKind::Unique => format!("{table}_{columns}_key"),
             ConstraintKind::ForeignKey => format!("{table}_{columns}_fkey"),
+            ConstraintKind::Check => format!("{table}_check"),
             ConstraintKind::Index | ConstraintKind::UniqueIndex => {
                 format!("{table}_{columns}_idx")
             }

@@ -41,7 +41,7 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
             references: None,
         });
     }
-    // An index over expressions has no columns that could be listed.
+    // Indexes over expressions and conditions have no columns that could be listed.
     constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
     constraints
 }
@@ -84,12 +84,18 @@ impl<'a> Key<'a> {
             }
             None => None,
         };
-        let is_whole = constraint.references.is_none() || other.is_some();
+        let is_whole = constraint.kind != ConstraintKind::ForeignKey || other.is_some();
         is_whole.then_some(Self { table, constraint, other })
     }
 
     fn kind(&self) -> ConstraintKind {
         self.constraint.kind
+    }
+
+    /// Of a foreign key: the numbers of its table and of the other one.
+    pub(super) fn bound_tables(&self) -> impl Iterator<Item = i32> + use<> {
+        let other = self.other.map(|other| other.oid);
+        other.map(|other| [self.table.oid, other]).into_iter().flatten()
     }
 
     fn is_unique(&self) -> bool {
@@ -301,7 +307,7 @@ pub(crate) fn definition(constraint: &Constraint, other: Option<&str>) -> Option
             let (update, delete) = (says("UPDATE", to.actions.0), says("DELETE", to.actions.1));
             format!("FOREIGN KEY ({columns}) REFERENCES {table}({names}){update}{delete}")
         }
-        ConstraintKind::Index | ConstraintKind::UniqueIndex => return None,
+        ConstraintKind::Index | ConstraintKind::UniqueIndex | ConstraintKind::Check => return None,
     })
 }
 

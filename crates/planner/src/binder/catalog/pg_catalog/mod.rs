@@ -15,9 +15,10 @@ pub(crate) mod information;
 pub(crate) mod keys;
 pub(crate) mod layout;
 pub(crate) mod object;
+pub(crate) mod told;
 pub(crate) mod types;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use arrow_schema::Field;
@@ -26,7 +27,7 @@ use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use tidemark_catalog::View;
 use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
-use tidemark_storage::{ColumnSchema, Constraint, TableSchema, TableSnapshot};
+use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{CatalogType, EngineResult, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::{part_of, read_columns};
@@ -37,7 +38,10 @@ use crate::binder::catalog::pg_catalog::keys::{
 };
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
 pub(crate) use crate::binder::catalog::pg_catalog::object::Object;
-use crate::binder::catalog::pg_catalog::object::{DATABASE, shown_default};
+use crate::binder::catalog::pg_catalog::object::{
+    DATABASE, is_numbered, sequence_name, shown_default,
+};
+use crate::binder::catalog::pg_catalog::told::with_catalog_type;
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed};
@@ -67,6 +71,8 @@ const TYPE_FUNCTIONS_OID: i32 = 19_000;
 /// The collation of everything, whose name is `default`.
 const COLLATION_OID: i32 = 100;
 const UTF8: i32 = 6;
+/// The number of `pg_class` itself.
+const CLASS_OID: i32 = 1_259;
 
 /// Numbers of the users' own objects go on from here.
 pub(crate) const OBJECTS_OID: i32 = 16_384;
@@ -123,8 +129,7 @@ impl Binder<'_> {
             let (sql_type, array) = column_of(of, cells)?;
             let field = Field::new(name, sql_type.arrow_type(), true);
             let catalog_type = CatalogType::of_name(of).map(CatalogType::name);
-            let told = catalog_type.map(|of| (CatalogType::METADATA.to_owned(), of.to_owned()));
-            Ok((field.with_metadata(told.into_iter().collect()), sql_type, array))
+            Ok((with_catalog_type(field, catalog_type), sql_type, array))
         });
         let columns: Vec<_> = columns.collect::<EngineResult<_>>()?;
         self.described_rows(columns.into_iter()).map(Some)
@@ -143,7 +148,10 @@ impl Binder<'_> {
                 let system = system.chain(standard).map(|(one, schema)| system_class(one, schema));
                 let keys = keys(&objects);
                 let indexes = keys.iter().filter(|key| key.has_index()).map(Key::class);
-                objects.iter().map(class).chain(indexes).chain(system).collect()
+                let bound: HashSet<i32> = keys.iter().flat_map(Key::bound_tables).collect();
+                let class = |object| class(object, bound.contains(&object.oid));
+                let sequences = objects.iter().flat_map(Object::sequences).map(sequence);
+                objects.iter().map(class).chain(sequences).chain(indexes).chain(system).collect()
             }
             "pg_attribute" => {
                 let objects = self.objects()?;
@@ -185,6 +193,7 @@ impl Binder<'_> {
                 })
                 .collect(),
             "pg_roles" | "pg_user" => self.roles(),
+            "pg_depend" => self.objects()?.iter().flat_map(dependence).collect(),
             "pg_index" | "pg_indexes" | "pg_constraint" => {
                 key_rows(table, &self.objects()?).unwrap_or_default()
             }
@@ -286,21 +295,24 @@ impl Binder<'_> {
         Ok(objects)
     }
 
-    /// The numbers and names of all indexes.
+    /// The numbers and names of all indexes, and of what numbers rows.
     pub(crate) fn index_names(&self) -> Vec<(i32, String)> {
         let mut names = Vec::new();
         for table in self.sorted_tables() {
             let schema = table.schema();
             let seen = self.seen_part(schema);
             let indexes = constraints_of(schema, &seen.columns).into_iter().filter(has_index);
-            let named = |one: Constraint| (index_oid(table_oid(schema), &one.name), one.name);
-            names.extend(indexes.map(named));
+            let oid = table_oid(schema);
+            let numbered = seen.columns.iter().filter(|column| is_numbered(column));
+            let sequences = numbered.map(|column| sequence_name(&schema.name, &column.name));
+            let named = indexes.map(|one| one.name).chain(sequences);
+            names.extend(named.map(|name| (index_oid(oid, &name), name)));
         }
         names
     }
 
     /// The columns of a table that the user may read.
-    fn seen_part(&self, schema: &TableSchema) -> TableSchema {
+    pub(crate) fn seen_part(&self, schema: &TableSchema) -> TableSchema {
         match self.visibility() {
             Some(visibility) => part_of(schema, &read_columns(visibility, schema)),
             None => schema.clone(),
@@ -349,8 +361,9 @@ pub(crate) fn of_kind<'a>(
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// A row of `pg_class` for a table or view of the user's.
-fn class(object: &Object) -> Row {
+/// A row of `pg_class` for a table or view of the user's, and whether foreign keys bind it: those are
+/// triggers elsewhere, and clients look for them where there are some.
+fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
     row!(
         oid: object.oid, relname: object.name.clone(), relnamespace: PUBLIC_OID, reltype: 0,
@@ -359,9 +372,30 @@ fn class(object: &Object) -> Row {
         relpages: (object.bytes / 8192) as i32, reltuples: object.rows, relallvisible: 0,
         reltoastrelid: 0, relhasindex: object.has_index(), relpersistence: "p",
         relkind: object.kind,
-        relnatts: object.columns.len() as i16, relhasrules: !is_table, relispopulated: true,
+        relnatts: object.columns.len() as i16, relhasrules: !is_table,
+        relhastriggers: is_bound, relispopulated: true,
         relreplident: if is_table { "d" } else { "n" }, relrewrite: 0,
     )
+}
+
+/// A row of `pg_class` for what numbers the rows of a column.
+fn sequence((oid, name, _): (i32, String, i32)) -> Row {
+    row!(
+        oid: oid, relname: name, relnamespace: PUBLIC_OID, reltype: 0, reloftype: 0,
+        relowner: OWNER_OID, relam: 0, relfilenode: oid, reltablespace: 0, relpages: 0,
+        reltuples: 1, relallvisible: 0, reltoastrelid: 0, relpersistence: "p", relkind: "S",
+        relnatts: 3_i16, relispopulated: true, relreplident: "n", relrewrite: 0,
+    )
+}
+
+/// That a sequence goes with its column.
+fn dependence(object: &Object) -> impl Iterator<Item = Row> {
+    object.sequences().map(|(oid, _, place)| {
+        row!(
+            classid: CLASS_OID, objid: oid, objsubid: 0, refclassid: CLASS_OID,
+            refobjid: object.oid, refobjsubid: place, deptype: "a",
+        )
+    })
 }
 
 /// A row of `pg_class` for a table of the catalog.

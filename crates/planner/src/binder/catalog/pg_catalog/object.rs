@@ -3,7 +3,7 @@
 use tidemark_storage::{ColumnSchema, Constraint, TableId};
 use tidemark_types::identifier;
 
-use super::keys::has_index;
+use super::keys::{has_index, index_oid};
 
 pub(crate) const DATABASE: &str = "qdb";
 /// The default of a column that numbers its rows.
@@ -29,6 +29,16 @@ pub(crate) struct Object {
 }
 
 impl Object {
+    /// The numbers and names that the sequences of its columns have elsewhere, and the columns'
+    /// places from 1.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = (i32, String, i32)> {
+        let columns = self.columns.iter().zip(1..);
+        columns.filter(|(column, _)| is_numbered(column)).map(|(column, place)| {
+            let name = sequence_name(&self.name, &column.name);
+            (index_oid(self.oid, &name), name, place)
+        })
+    }
+
     /// Whether it has an index.
     pub(crate) fn has_index(&self) -> bool {
         self.constraints.iter().any(has_index)
@@ -40,6 +50,16 @@ impl Object {
     }
 }
 
+/// Whether a column numbers its rows.
+pub(crate) fn is_numbered(column: &ColumnSchema) -> bool {
+    column.default.as_ref().is_some_and(|default| default.text == NEXT_NUMBER)
+}
+
+/// What `PostgreSQL` calls the sequence of such a column.
+pub(crate) fn sequence_name(table: &str, column: &str) -> String {
+    format!("{table}_{column}_seq")
+}
+
 /// A column's default as clients see it: of one that numbers its rows as `PostgreSQL` has it, by
 /// which they know such a column.
 pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String> {
@@ -47,7 +67,7 @@ pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String
     if text != NEXT_NUMBER {
         return Some(text.clone());
     }
-    let name = format!("{table}_{}_seq", column.name);
+    let name = sequence_name(table, &column.name);
     let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let name = if is_plain { name } else { format!("\"{name}\"") };
     Some(format!("nextval('{name}'::regclass)"))

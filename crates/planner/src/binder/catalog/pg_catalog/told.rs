@@ -1,0 +1,54 @@
+//! What clients are told that a value is, beside its type: it stands in the metadata of its field, as
+//! that of a column of the catalog does.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use tidemark_types::CatalogType;
+
+/// The value, told to be of a type of the catalog, or of none.
+pub(crate) fn told(value: Expr, of: Option<CatalogType>) -> Expr {
+    let signature = Signature::any(1, Volatility::Immutable);
+    ScalarUDF::from(Told { of: of.map(CatalogType::name), signature }).call(vec![value])
+}
+
+/// A field with what it tells.
+pub(super) fn with_catalog_type(field: Field, of: Option<&'static str>) -> Field {
+    let of = of.map(|name| (CatalogType::METADATA.to_owned(), name.to_owned()));
+    field.with_metadata(of.into_iter().collect())
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Told {
+    of: Option<&'static str>,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Told {
+    fn name(&self) -> &'static str {
+        "told"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        Ok(arguments[0].clone())
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let value = &arguments.arg_fields[0];
+        let field = Field::new(self.name(), value.data_type().clone(), value.is_nullable());
+        Ok(Arc::new(with_catalog_type(field, self.of)))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(arguments.args[0].clone())
+    }
+}

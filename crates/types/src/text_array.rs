@@ -1,0 +1,99 @@
+//! Arrays of the catalog of `PostgreSQL` are text here: `{a,"b c",NULL}`, or, of numbers, `1 2`.
+
+use std::str::{Chars, SplitWhitespace};
+
+use crate::account;
+
+/// Items between two looks at whether the query may go on.
+const ITEMS_BETWEEN_CHECKS: usize = 16 * 1024;
+
+/// The items; `None` for NULL. They end where the query may not go on.
+#[must_use]
+pub fn text_array(text: &str) -> TextArray<'_> {
+    let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let rest = match inner {
+        None => Rest::Words(text.split_whitespace()),
+        Some("") => Rest::Nothing,
+        Some(inner) => Rest::Letters(inner.chars()),
+    };
+    TextArray { rest, yielded: 0 }
+}
+
+/// What is left of an array.
+#[derive(Debug)]
+pub struct TextArray<'a> {
+    rest: Rest<'a>,
+    yielded: usize,
+}
+
+#[derive(Debug)]
+enum Rest<'a> {
+    Words(SplitWhitespace<'a>),
+    Letters(Chars<'a>),
+    Nothing,
+}
+
+impl Iterator for TextArray<'_> {
+    type Item = Option<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.yielded += 1;
+        if self.yielded.is_multiple_of(ITEMS_BETWEEN_CHECKS) && account::check().is_err() {
+            return None;
+        }
+        match &mut self.rest {
+            Rest::Words(words) => words.next().map(|word| Some(word.to_owned())),
+            Rest::Nothing => None,
+            Rest::Letters(letters) => {
+                let (item, ends) = next_item(letters);
+                if ends {
+                    self.rest = Rest::Nothing;
+                }
+                Some(item)
+            }
+        }
+    }
+}
+
+/// The item up to the next comma, and whether it is the last one.
+fn next_item(letters: &mut Chars<'_>) -> (Option<String>, bool) {
+    let mut item = String::new();
+    let (mut quoted, mut was_quoted) = (false, false);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => item.extend(letters.next()),
+            '"' => {
+                quoted = !quoted;
+                was_quoted = true;
+            }
+            ',' if !quoted => return (finished(item, was_quoted), false),
+            other => item.push(other),
+        }
+    }
+    (finished(item, was_quoted), true)
+}
+
+fn finished(item: String, was_quoted: bool) -> Option<String> {
+    if was_quoted {
+        return Some(item);
+    }
+    let plain = item.trim();
+    (!plain.eq_ignore_ascii_case("null")).then(|| plain.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_what_stands_between_the_commas() {
+        let items = |text: &str| text_array(text).collect::<Vec<_>>();
+        assert_eq!(items("{}"), Vec::new());
+        let empty = Some(String::new());
+        assert_eq!(items("{,}"), vec![empty.clone(), empty]);
+        assert_eq!(items("{ 1, 2 }"), vec![Some("1".to_owned()), Some("2".to_owned())]);
+        assert_eq!(items("1 2"), vec![Some("1".to_owned()), Some("2".to_owned())]);
+        assert_eq!(items("{NULL,\"NULL\"}"), vec![None, Some("NULL".to_owned())]);
+        assert_eq!(items(r#"{"x\"y\\z",é}"#), vec![Some(r#"x"y\z"#.into()), Some("é".into())]);
+    }
+}

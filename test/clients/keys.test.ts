@@ -1,0 +1,247 @@
+/**
+ * Keys and indexes as they are declared, changed and read back through the catalog, and what its
+ * columns are said to be. The answers are those of PostgreSQL 15, but for what a comment says.
+ */
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+
+import { PASSWORD, portFor } from './harness.js';
+
+interface Connected {
+  /** Rows, their cells joined by `,`; or SQLSTATE and message. */
+  readonly ask: (text: string, values?: readonly unknown[]) => Promise<readonly string[] | string>;
+  /** The number of each column's type. */
+  readonly types: (text: string) => Promise<readonly number[]>;
+  /** The first cell, asked for in binary form, in hexadecimal. */
+  readonly binary: (text: string) => Promise<string>;
+}
+
+async function connected(t: ExecutionContext): Promise<Connected | null> {
+  const port = await portFor(t);
+  if (port === null) {
+    return null;
+  }
+  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
+  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  // As they come: arrays are told from texts by the number of their type.
+  const raw = { getTypeParser: () => (value: string | Buffer) => value };
+  const rows = async (query: object): Promise<pg.QueryArrayResult<unknown[]>> =>
+    await client.query<unknown[]>({ rowMode: 'array', types: raw, ...query } as never);
+  await client.connect();
+  t.teardown(() => client.end());
+  return {
+    ask: async (text, values = []) => {
+      try {
+        return (await rows({ text, values })).rows.map((row) => row.join(','));
+      } catch (error) {
+        const { code, message } = error as pg.DatabaseError;
+        return `${code} ${message}`;
+      }
+    },
+    types: async (text) => (await rows({ text })).fields.map(({ dataTypeID }) => dataTypeID),
+    binary: async (text) => {
+      const result = await rows({ text, binary: true, queryMode: 'extended' });
+      return (result.rows[0]?.[0] as Buffer).toString('hex');
+    },
+  };
+}
+
+const DEFINITIONS =
+  'SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint ' +
+  'WHERE conrelid = $1::regclass ORDER BY conname';
+const INDEXES =
+  'SELECT indexname, indexdef FROM pg_indexes WHERE tablename = $1 ORDER BY indexname';
+
+test('what is declared is listed, under the names that PostgreSQL gives', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask('CREATE TABLE kp (id BIGSERIAL PRIMARY KEY, name VARCHAR(20) NOT NULL UNIQUE)');
+  await ask(
+    'CREATE TABLE kk (b INT, a INT, kp_id BIGINT REFERENCES kp(id) ON DELETE CASCADE ON UPDATE SET NULL, ' +
+      'up INT, PRIMARY KEY (a, b), CONSTRAINT kk_two UNIQUE (b, kp_id), CHECK (a > 0), ' +
+      'FOREIGN KEY (up, b) REFERENCES kk)',
+  );
+  await ask('CREATE INDEX ON kk (up DESC NULLS LAST)');
+  await ask('CREATE UNIQUE INDEX IF NOT EXISTS "Kk Up" ON kk USING btree (up, b)');
+  t.deepEqual(await ask(DEFINITIONS, ['kk']), [
+    'kk_kp_id_fkey,f,FOREIGN KEY (kp_id) REFERENCES kp(id) ON UPDATE SET NULL ON DELETE CASCADE',
+    'kk_pkey,p,PRIMARY KEY (a, b)',
+    'kk_two,u,UNIQUE (b, kp_id)',
+    'kk_up_b_fkey,f,FOREIGN KEY (up, b) REFERENCES kk(a, b)',
+  ]);
+  t.deepEqual(await ask(INDEXES, ['kk']), [
+    // PostgreSQL tells the order of a column as well.
+    'Kk Up,CREATE UNIQUE INDEX "Kk Up" ON public.kk USING btree (up, b)',
+    'kk_pkey,CREATE UNIQUE INDEX kk_pkey ON public.kk USING btree (a, b)',
+    'kk_two,CREATE UNIQUE INDEX kk_two ON public.kk USING btree (b, kp_id)',
+    'kk_up_idx,CREATE INDEX kk_up_idx ON public.kk USING btree (up)',
+  ]);
+  const used =
+    'SELECT constraint_name, column_name, ordinal_position FROM information_schema.key_column_usage ' +
+    "WHERE table_name = 'kk' ORDER BY 1, 3";
+  t.deepEqual(await ask(used), [
+    'kk_kp_id_fkey,kp_id,1',
+    'kk_pkey,a,1',
+    'kk_pkey,b,2',
+    'kk_two,b,1',
+    'kk_two,kp_id,2',
+    'kk_up_b_fkey,up,1',
+    'kk_up_b_fkey,b,2',
+  ]);
+  const referential =
+    'SELECT constraint_name, unique_constraint_name, update_rule, delete_rule ' +
+    'FROM information_schema.referential_constraints ORDER BY 1';
+  t.deepEqual(await ask(referential), [
+    'kk_kp_id_fkey,kp_pkey,SET NULL,CASCADE',
+    'kk_up_b_fkey,kk_pkey,NO ACTION,NO ACTION',
+  ]);
+  // The statement that makes it again has them all.
+  const [again] = await ask('SHOW CREATE TABLE kk');
+  t.truthy(again);
+  await ask('DROP TABLE kk');
+  await ask(again ?? '');
+  t.is((await ask(DEFINITIONS, ['kk'])).length, 4);
+  await ask('DROP TABLE kk; DROP TABLE kp');
+});
+
+test('they go with their columns, and by their names', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask('CREATE TABLE kc (a INT PRIMARY KEY, b INT, c INT, d VARCHAR)');
+  await ask('ALTER TABLE kc ADD CONSTRAINT kc_positive CHECK (a > 0)');
+  await ask('CREATE INDEX kc_b ON kc (b); CREATE INDEX kc_lower ON kc (lower(d))');
+  await ask('ALTER TABLE kc ADD CONSTRAINT kc_u UNIQUE (b, c)');
+  t.is(
+    await ask('CREATE INDEX kc_b ON kc (c)'),
+    "42P07 'kc_b' already exists: choose another name",
+  );
+  t.deepEqual(await ask('CREATE INDEX IF NOT EXISTS kc_b ON kc (c)'), []);
+  t.is(await ask('CREATE INDEX ON kc (missing)'), '42703 Invalid column: missing');
+  t.is(
+    await ask('ALTER TABLE kc ADD PRIMARY KEY (b)'),
+    "22P02 multiple primary keys for table 'kc' are not allowed",
+  );
+  await ask('ALTER TABLE kc RENAME COLUMN b TO bb');
+  const columns =
+    "SELECT conname, conkey FROM pg_constraint WHERE conrelid = 'kc'::regclass ORDER BY 1";
+  t.deepEqual(await ask(columns), ['kc_pkey,{1}', 'kc_u,{2,3}']);
+  t.deepEqual(await ask(INDEXES, ['kc']), [
+    'kc_b,CREATE INDEX kc_b ON public.kc USING btree (bb)',
+    'kc_pkey,CREATE UNIQUE INDEX kc_pkey ON public.kc USING btree (a)',
+    'kc_u,CREATE UNIQUE INDEX kc_u ON public.kc USING btree (bb, c)',
+  ]);
+  await ask('ALTER TABLE kc DROP COLUMN c');
+  t.deepEqual(await ask(columns), ['kc_pkey,{1}']);
+  for (const change of [
+    'DROP INDEX kc_lower',
+    'DROP INDEX CONCURRENTLY kc_b',
+    'ALTER TABLE kc DROP CONSTRAINT kc_positive',
+    'ALTER TABLE kc DROP CONSTRAINT kc_pkey CASCADE',
+  ]) {
+    t.deepEqual(await ask(change), [], change);
+  }
+  t.deepEqual(await ask(columns), []);
+  t.is(await ask('DROP INDEX kc_b'), '42P01 index does not exist [index=kc_b]');
+  t.deepEqual(await ask('DROP INDEX IF EXISTS kc_b'), []);
+  t.is(
+    await ask('ALTER TABLE kc DROP CONSTRAINT kc_pkey'),
+    "42703 constraint 'kc_pkey' of table 'kc' does not exist",
+  );
+  t.deepEqual(await ask('ALTER TABLE kc DROP CONSTRAINT IF EXISTS kc_pkey'), []);
+  await ask('DROP TABLE kc');
+});
+
+test('DEDUP UPSERT KEYS are a key', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  const rest = 'TIMESTAMP(ts) PARTITION BY DAY WAL DEDUP UPSERT KEYS(ts, k)';
+  await ask(`CREATE TABLE kd (ts TIMESTAMP, k SYMBOL NOT NULL, v INT) ${rest}`);
+  await ask(`CREATE TABLE ke (ts TIMESTAMP, k SYMBOL, v INT) ${rest}`);
+  t.deepEqual(await ask(DEFINITIONS, ['kd']), ['kd_pkey,p,PRIMARY KEY (ts, k)']);
+  t.deepEqual(await ask(DEFINITIONS, ['ke']), ['ke_key,u,UNIQUE (ts, k)']);
+  await ask('ALTER TABLE kd DEDUP DISABLE');
+  t.deepEqual(await ask(DEFINITIONS, ['kd']), []);
+  await ask('DROP TABLE kd; DROP TABLE ke');
+});
+
+test('numbers of objects, names and arrays are what they are', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask, types, binary } = session;
+  await ask('CREATE TABLE ky (a INT, b INT, PRIMARY KEY (b, a))');
+  const here = "WHERE conrelid = 'ky'::regclass";
+  const [name, char, oid, int2s, names] = [19, 18, 26, 1005, 1003];
+  t.deepEqual(await types(`SELECT oid, conname, contype, conkey FROM pg_constraint ${here}`), [
+    oid,
+    name,
+    char,
+    int2s,
+  ]);
+  // Through sub-queries, joins, unions and grouping.
+  t.deepEqual(
+    await types(
+      'SELECT relname, o FROM (SELECT oid o, relname FROM pg_class) c JOIN pg_index ON true',
+    ),
+    [name, oid],
+  );
+  t.deepEqual(
+    await types('SELECT relname FROM pg_class UNION ALL SELECT attname FROM pg_attribute'),
+    [name],
+  );
+  t.deepEqual(await types('SELECT relkind, count(*) FROM pg_class GROUP BY relkind'), [char, 20]);
+  t.deepEqual(await types('SELECT relname::text, relkind::varchar FROM pg_class'), [1043, 1043]);
+  t.deepEqual(await types('SELECT array_agg(attname) FROM pg_attribute'), [names]);
+  t.deepEqual(await types('SELECT ARRAY(SELECT attname::text FROM pg_attribute)'), [1009]);
+  const vector = "FROM pg_index WHERE indrelid = 'ky'::regclass";
+  t.deepEqual(await types(`SELECT indkey, indclass ${vector}`), [22, 30]);
+  // A vector counts from 0.
+  t.deepEqual(await ask(`SELECT indkey, indkey[0], indkey[1], indkey[2] ${vector}`), ['2 1,2,1,']);
+  t.deepEqual(await ask(`SELECT generate_subscripts(indkey, 1) AS n ${vector} ORDER BY n`), [
+    '0',
+    '1',
+  ]);
+  t.deepEqual(await ask(`SELECT conkey, conkey[1], pg_typeof(conkey) FROM pg_constraint ${here}`), [
+    '{2,1},2,smallint[]',
+  ]);
+  t.deepEqual(await ask(`SELECT conname FROM pg_constraint ${here} AND conkey = '{2,1}'`), [
+    'ky_pkey',
+  ]);
+  t.is(
+    await binary(`SELECT conkey FROM pg_constraint ${here}`),
+    '00000001' +
+      '00000000' +
+      '00000015' +
+      '00000002' +
+      '00000001' +
+      '000000020002' +
+      '000000020001',
+  );
+  t.is(
+    await binary(`SELECT indkey ${vector}`),
+    '00000001' +
+      '00000000' +
+      '00000015' +
+      '00000002' +
+      '00000000' +
+      '000000020002' +
+      '000000020001',
+  );
+  const attributes = "FROM pg_attribute WHERE attrelid = 'ky'::regclass";
+  t.is(
+    await binary(`SELECT array_agg(attname ORDER BY attnum DESC) ${attributes}`),
+    '00000001' + '00000000' + '00000013' + '00000002' + '00000001' + '0000000162' + '0000000161',
+  );
+  t.is(await binary("SELECT array_agg(attname) FROM pg_attribute WHERE attname = 'none'"), '');
+  await ask('DROP TABLE ky');
+});
