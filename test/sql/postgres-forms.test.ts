@@ -604,6 +604,24 @@ test('changes with time take the time of their rows', async (t) => {
   }
 });
 
+test('EXISTS asks for rows, whatever their columns', async (t) => {
+  const from = 'from (values (1), (2)) t(x)';
+  for (const [query, rows] of [
+    [
+      `select exists (select ${from} where x > 1), exists(select ${from} where x > 2)`,
+      [[true, false]],
+    ],
+    [`select x ${from} where exists (select from long_sequence(1) s where s.x = t.x)`, [[1]]],
+    [`select x ${from} where not exists (select from long_sequence(1) s where s.x = t.x)`, [[2]]],
+    [`select count() ${from} where exists (select from long_sequence(3) union select 1)`, [[2]]],
+  ] as const) {
+    t.deepEqual((await ask(server, query)).rows, rows as unknown as unknown[][], query);
+  }
+  for (const text of ['select from t', 'select exists (select)', 'select (select from t)']) {
+    t.throws(() => parse(text), { message: /column( expression)? expected/ }, text);
+  }
+});
+
 test('a mistyped first word is named', (t) => {
   for (const [text, meant] of [
     ['selct 1', /did you mean 'select' for 'selct'\?$/],

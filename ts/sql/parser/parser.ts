@@ -49,6 +49,8 @@ export class Parser {
   index = 0;
   /** Rows of values, `(a, b)`, that nothing compares yet. */
   readonly rows = new Set<NodeId>();
+  /** The FROM before which a list of columns may be missing. */
+  bareFrom = -1;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
   private readonly spans: Span[] = [];
