@@ -872,6 +872,7 @@ export const ERROR_CODES = [
   'InvalidEncoding',
   'InvalidBinary',
   'InvalidName',
+  'InvalidState',
   'NotSupported',
   'Replan',
   'Cancelled',

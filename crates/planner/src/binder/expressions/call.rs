@@ -8,10 +8,10 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, SortExpr, lit};
-use tidemark_ast::{CallNode, Node, NodeId, Span};
+use tidemark_ast::{BinaryOperator, CallNode, Node, NodeId, Span};
 use tidemark_functions::{
-    CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_order, reads_time,
-    resolve_aggregate, resolve_json,
+    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_of_parts,
+    period_order, period_parts, reads_time, resolve_aggregate, resolve_json,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
@@ -224,6 +224,11 @@ impl Binder<'_> {
         if arguments.iter().any(|argument| has_window(&argument.expr)) {
             return Err(window::refused(call.name.span));
         }
+        if let ("sum" | "avg", [length]) = (name, arguments.as_slice())
+            && length.sql_type == SqlType::Period
+        {
+            return self.total_of_lengths(call, name, &length.expr, filter.as_deref());
+        }
         let spans = self.argument_spans(call);
         let mut arguments = arguments;
         self.settle_constants(&mut arguments, |described| {
@@ -250,6 +255,39 @@ impl Binder<'_> {
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
         Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+    }
+
+    /// The sum of lengths of time, which is that of their parts, or its part for each of them.
+    fn total_of_lengths(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        length: &Expr,
+        filter: Option<&Expr>,
+    ) -> EngineResult<Typed> {
+        let at = call.name.span;
+        if call.distinct {
+            let message = format!("DISTINCT of {name} of PERIOD is not supported");
+            return Err(error::at(ErrorCode::NotSupported, message, at));
+        }
+        let aggregate = |name: &str, of: Expr| {
+            let argument = Argument { sql_type: SqlType::Long, constant: None };
+            let resolved = resolve_aggregate(name, false, &[argument]);
+            let resolved = resolved.map_err(|failure| located_call(failure, at, &[]))?;
+            let filter = filter.cloned().map(Box::new);
+            let function =
+                AggregateFunction::new_udf(resolved.udaf, vec![of], false, filter, vec![], None);
+            EngineResult::Ok(Expr::AggregateFunction(function))
+        };
+        let [months, days, micros] = period_parts(length);
+        let count = aggregate("count", months.clone())?;
+        let sums = [months, days, micros].map(|part| aggregate("sum", part));
+        let [months, days, micros] = sums;
+        let total = Typed::computed(period_of_parts([months?, days?, micros?]), SqlType::Period);
+        if name == "sum" {
+            return Ok(total);
+        }
+        self.operator(BinaryOperator::Divide, total, Typed::computed(count, SqlType::Long), at)
     }
 
     /// ORDER BY inside an aggregate, of one whose result depends on the order of rows.

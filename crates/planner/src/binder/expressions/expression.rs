@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
-use tidemark_functions::{CastMode, UnaryOp};
+use tidemark_functions::{CastMode, UnaryOp, rounded_time};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -32,7 +32,8 @@ impl Binder<'_> {
             Node::NamedParameter { .. } => Err(parameter::not_provided()),
             Node::TypedString { type_name, value } => {
                 let to = Self::type_name(type_name)?;
-                self.cast(literal::text(value), to, CastMode::Explicit, position)
+                let typed = self.cast(literal::text(value), to, CastMode::Explicit, position)?;
+                Ok(rounded(typed, type_name))
             }
             Node::Unary { operator: UnaryOperator::Not, .. }
             | Node::Logical { .. }
@@ -82,7 +83,11 @@ impl Binder<'_> {
         let at = self.tree.span(operand);
         if let Some(kind) = Registered::of(type_name) {
             let operand = self.expression(operand, scope)?;
-            return self.registered_cast(operand, kind, at);
+            return if type_name.dimensions > 0 {
+                self.registered_array(operand, kind, at)
+            } else {
+                self.registered_cast(operand, kind, at)
+            };
         }
         if let Some(array) = text_array_type(type_name) {
             let operand = self.expression(operand, scope)?;
@@ -120,10 +125,12 @@ impl Binder<'_> {
             None => CastMode::Explicit,
         };
         // The error of a constant that does not convert is where it is written.
-        self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
+        let typed = self.cast_at(operand, to?, mode, (position, at));
+        let typed = typed.map_err(|failure| match failure.code {
             ErrorCode::InvalidValue => failure.at(error::span(at)),
             _ => failure,
-        })
+        })?;
+        Ok(rounded(typed, type_name))
     }
 
     /// Binds several expressions in one scope.
@@ -286,6 +293,15 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// A time in the digits of a second that `timestamp(n)` keeps.
+fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
+    let digits = type_name.arguments.first().and_then(|digits| digits.parse().ok());
+    let (Some(digits), true) = (digits, typed.sql_type.is_timestamp()) else { return typed };
+    let is_known = typed.constant.is_some();
+    let rounded = Typed::computed(rounded_time(typed.expr, typed.sql_type, digits), typed.sql_type);
+    if is_known { rounded.folded() } else { rounded }
 }
 
 /// Whether values of a type are functions of the catalog.

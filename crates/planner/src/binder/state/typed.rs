@@ -48,6 +48,12 @@ impl Typed {
         self.constant.as_ref().is_some_and(ScalarValue::is_null)
     }
 
+    /// Whether the value is a text that is known.
+    pub(crate) fn is_constant_text(&self) -> bool {
+        let is_text = matches!(self.sql_type, SqlType::String | SqlType::Varchar | SqlType::Char);
+        is_text && self.constant.is_some()
+    }
+
     /// The constant truth value it has, if it has one.
     pub(crate) fn as_truth(&self) -> Option<bool> {
         match self.constant {
