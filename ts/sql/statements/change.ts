@@ -157,7 +157,8 @@ export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
   const assignments = p.list(() => assignment(p));
   const from = p.take('FROM') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = whereClause(p);
-  const node = { table, alias, assignments, from, filter, with: preamble.with };
+  const returning = p.take('RETURNING') ? returningList(p) : [];
+  const node = { table, alias, assignments, from, filter, with: preamble.with, returning };
   const children = [...assignments.map(([, value]) => value), from, filter];
   return p.add({ kind: 'Update', ...node }, preamble.start, p.lastEnd(), ...children);
 }
@@ -171,7 +172,10 @@ function assignment(p: Parser): [Name, NodeId] {
   return [column, p.grammar.expression(p)];
 }
 
-/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …]`. */
+/** What follows the table of a DELETE, unless it is an alias. */
+const AFTER_TARGET: ReadonlySet<string> = new Set(['USING', 'WHERE', 'RETURNING']);
+
+/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …] [RETURNING …]`. */
 export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   if (preamble.declarations.length > 0) {
     p.fail("'select' expected");
@@ -179,10 +183,11 @@ export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   p.advance();
   p.expect('FROM');
   const table = p.tableName('table name expected');
-  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.at('USING') && !p.at('WHERE'));
+  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_TARGET));
   const alias = named ? p.name('table alias expected') : null;
   const using = p.take('USING') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = whereClause(p);
-  const node = { table, alias, using, filter, with: preamble.with };
+  const returning = p.take('RETURNING') ? returningList(p) : [];
+  const node = { table, alias, using, filter, with: preamble.with, returning };
   return p.add({ kind: 'Delete', ...node }, preamble.start, p.lastEnd(), using, filter);
 }
