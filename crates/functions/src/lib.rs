@@ -39,6 +39,7 @@ pub use cast::{CastMode, cast, cast_value, failing_cast, from_texts};
 pub use datetime::in_nanoseconds;
 pub use datetime::periods::{period_of_parts, period_order, period_parts};
 pub use datetime::times::rounded_time;
+pub use json::json_build::is_json;
 pub use json::read::resolve_json;
 pub use listing::{FunctionDoc, FunctionKind};
 pub use meta::{number_of, pages_text, row_bytes};

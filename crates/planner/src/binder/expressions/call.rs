@@ -14,7 +14,7 @@ use tidemark_functions::{
     period_order, period_parts, reads_time, resolve_aggregate, resolve_json,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
@@ -23,7 +23,7 @@ use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -75,6 +75,10 @@ impl Binder<'_> {
             && let Some(query) = self.query_of(*only)?
         {
             return self.touch(query, scope);
+        }
+        if let Some(pairs) = self.row_arguments(call, scope)? {
+            let object = if name == "to_jsonb" { "jsonb_build_object" } else { "row_to_json" };
+            return self.scalar_call(object, pairs, call.name.span, &[]);
         }
         let arguments = self.expressions(&call.arguments, scope)?;
         if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
@@ -209,28 +213,22 @@ impl Binder<'_> {
         };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let mut arguments = Self::with_time(name, arguments, &inner);
-        let name = of_lengths(name, &mut arguments);
+        let is_json = matches!(name, "json_agg" | "jsonb_agg");
+        let name = if is_json { "string_agg" } else { of_lengths(name, &mut arguments) };
+        if is_json {
+            let item = self.scalar_call("json_item", arguments, call.name.span, &[])?;
+            arguments = vec![item, literal::text(", ")];
+        }
         if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
             arguments = self.catalog_items(arguments, position)?;
         }
-        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                "Aggregate function cannot be passed as an argument",
-                call.arguments.first().map_or(position, |id| self.tree.span(*id)),
-            ));
-        }
-        // By its alias, that is.
-        if arguments.iter().any(|argument| has_window(&argument.expr)) {
-            return Err(window::refused(call.name.span));
-        }
+        self.refuse_nested(call, &arguments, position)?;
         if let ("sum" | "avg", [length]) = (name, arguments.as_slice())
             && length.sql_type == SqlType::Period
         {
             return self.total_of_lengths(call, name, &length.expr, filter.as_deref());
         }
         let spans = self.argument_spans(call);
-        let mut arguments = arguments;
         self.settle_constants(&mut arguments, |described| {
             resolve_aggregate(name, call.distinct, described)
                 .map(|resolved| resolved.argument_types)
@@ -254,7 +252,31 @@ impl Binder<'_> {
             order,
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
-        Ok(Typed::computed(Expr::AggregateFunction(function), resolved.return_type))
+        let typed = Typed::computed(Expr::AggregateFunction(function), resolved.return_type);
+        if is_json {
+            return self.scalar_call("json_list", vec![typed], call.name.span, &[]);
+        }
+        Ok(typed)
+    }
+
+    /// An aggregate reads rows: no other aggregate, and no window function by its alias.
+    fn refuse_nested(
+        &self,
+        call: &CallNode,
+        arguments: &[Typed],
+        position: Span,
+    ) -> EngineResult<()> {
+        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "Aggregate function cannot be passed as an argument",
+                call.arguments.first().map_or(position, |id| self.tree.span(*id)),
+            ));
+        }
+        if arguments.iter().any(|argument| has_window(&argument.expr)) {
+            return Err(window::refused(call.name.span));
+        }
+        Ok(())
     }
 
     /// The sum of lengths of time, which is that of their parts, or its part for each of them.
@@ -271,8 +293,7 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         let aggregate = |name: &str, of: Expr| {
-            let argument = Argument { sql_type: SqlType::Long, constant: None };
-            let resolved = resolve_aggregate(name, false, &[argument]);
+            let resolved = resolve_aggregate(name, false, &[Argument::column(SqlType::Long)]);
             let resolved = resolved.map_err(|failure| located_call(failure, at, &[]))?;
             let filter = filter.cloned().map(Box::new);
             let function =
@@ -349,7 +370,42 @@ impl Binder<'_> {
                 self.tree.span(*only),
             ));
         }
-        self.expressions(&call.arguments, scope)
+        match self.row_arguments(call, scope)? {
+            Some(pairs) => {
+                self.scalar_call("row_to_json", pairs, call.name.span, &[]).map(|row| vec![row])
+            }
+            None => self.expressions(&call.arguments, scope),
+        }
+    }
+
+    /// The names and values of the row that the only argument of a function of JSON is: the alias
+    /// of a table, and no column.
+    fn row_arguments(
+        &mut self,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Vec<Typed>>> {
+        const OF_ROWS: [&str; 5] = ["row_to_json", "to_json", "to_jsonb", "json_agg", "jsonb_agg"];
+        let is_of_rows = OF_ROWS.iter().any(|name| name.eq_ignore_ascii_case(&call.name.text));
+        let ([only], true, Some(rows)) = (call.arguments.as_slice(), is_of_rows, scope.relation)
+        else {
+            return Ok(None);
+        };
+        let Node::Column { path } = self.node(*only)? else { return Ok(None) };
+        let [name] = path.as_slice() else { return Ok(None) };
+        if rows.resolve(path).is_ok() {
+            return Ok(None);
+        }
+        let of_table = |column: &&ScopeColumn| {
+            column.qualifier.as_ref().is_some_and(|table| identifier::same(table, &name.text))
+        };
+        let mut pairs = Vec::new();
+        for column in rows.columns.iter().filter(of_table) {
+            column.origin.note();
+            pairs.push(literal::text(&column.name));
+            pairs.push(Typed::computed(column.expr(), column.sql_type));
+        }
+        Ok((!pairs.is_empty()).then_some(pairs))
     }
 
     /// `grouping(key, …)`.
