@@ -26,7 +26,10 @@ test('UPDATE answers rows with their new cells, DELETE those that are gone', asy
         ],
       ],
       ["UPDATE t SET s = 'd' WHERE s = 'c' RETURNING s", [['d']]],
-      ['UPDATE t x SET i = k.w FROM k WHERE x.s = k.s RETURNING x.i, k.w, x.s', [[9, 9, 'b']]],
+      [
+        'UPDATE t x SET i = k.w FROM k WHERE x.s = k.s RETURNING x.i, k.*, x.s s1',
+        [[9, 'b', 9, 'b']],
+      ],
       ['UPDATE t SET i = 0 WHERE i = 77 RETURNING *', []],
       [
         "DELETE FROM t WHERE s = 'd' RETURNING *",

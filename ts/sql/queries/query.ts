@@ -333,7 +333,7 @@ function selectItem(p: Parser): SelectItem {
 }
 
 /** `*`, `t.*`, or null. */
-function selectStar(p: Parser): NodeId | null {
+export function selectStar(p: Parser): NodeId | null {
   const start = p.start();
   if (p.take('*')) {
     return parseStar(p, start, null);

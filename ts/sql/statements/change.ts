@@ -1,6 +1,5 @@
 /** INSERT, UPDATE, DELETE. */
 import type { Conflict, InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
-import { parseStar } from '../expressions/add-star.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
@@ -9,6 +8,7 @@ import {
   parsePreamble,
   type Preamble,
   queryAfter,
+  selectStar,
   whereClause,
 } from '../queries/query.js';
 import { parseSources } from '../queries/source.js';
@@ -127,9 +127,8 @@ function insertQuery(p: Parser, outer: Preamble): NodeId {
 
 function returningList(p: Parser): SelectItem[] {
   return p.list(() => {
-    const start = p.start();
-    if (p.take('*')) {
-      const star = parseStar(p, start, null);
+    const star = selectStar(p);
+    if (star !== null) {
       return { expression: star, alias: null };
     }
     if (!atOperand(p)) {
