@@ -689,6 +689,7 @@ test('values as JSON, and each of them once', async (t) => {
   for (const [query, message] of [
     [`select json_build_object('a') from ${from}`, /a value is missing/],
     [`select json_build_object(null, 1)`, /a name must not be null/],
+    [`select array_agg(distinct a order by a desc) from ${from}`, /^distinct values of array_agg/],
     [`select row_to_json(nope) from ${from}`, /Invalid column: nope/],
     [`select sum(distinct i) from (values (interval '1 day')) t(i)`, /^DISTINCT of sum of PERIOD/],
     [`select coalesce('x', interval '1 day')`, /^invalid interval: 'x'/],

@@ -217,7 +217,7 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// 1 for each array that has a last place.
-fn first_places(last: ArrayRef) -> Result<ArrayRef> {
+fn first_places(last: &ArrayRef) -> Result<ArrayRef> {
     let last = last.as_primitive::<Int32Type>();
     Ok(build::<Int32Type>(last.len(), |row| last.is_valid(row).then_some(1)))
 }
@@ -360,8 +360,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "array_lower",
         &[
-            direct(&[Param::Array, Is(Int)], Int, |call| first_places(lengths(call)?)),
-            direct(&[Text, Is(Int)], Int, |call| first_places(last_place(call)?)),
+            direct(&[Param::Array, Is(Int)], Int, |call| first_places(&lengths(call)?)),
+            direct(&[Text, Is(Int)], Int, |call| first_places(&last_place(call)?)),
         ],
         "first place of an array's dimension, which is 1; null where there is none",
     ),

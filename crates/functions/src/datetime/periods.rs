@@ -151,10 +151,13 @@ pub fn period_order(period: Expr) -> Expr {
     )
 }
 
+/// A part of a length, and its name.
+type LengthPart = (&'static str, fn(Period) -> i64);
+
 /// The months, days and microseconds of a length, each a LONG that sums add up.
 #[must_use]
 pub fn period_parts(period: &Expr) -> [Expr; 3] {
-    let parts: [(&str, fn(Period) -> i64); 3] = [
+    let parts: [LengthPart; 3] = [
         ("months", |length| length.months.into()),
         ("days", |length| length.days.into()),
         ("micros", |length| length.micros),
@@ -173,7 +176,7 @@ pub fn period_parts(period: &Expr) -> [Expr; 3] {
 
 /// The length that has these months, days and microseconds.
 #[must_use]
-pub fn period_of_parts(parts: [Expr; 3]) -> Expr {
+pub fn period_of_parts(parts: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let (months, days) = (call.primitive::<Int64Type>(0)?, call.primitive::<Int64Type>(1)?);
         let micros = call.primitive::<Int64Type>(2)?;
@@ -187,7 +190,7 @@ pub fn period_of_parts(parts: [Expr; 3]) -> Expr {
     let types = (vec![SqlType::Long; 3], SqlType::Period);
     let function =
         Native::udf("period_of_parts", String::new(), types, Volatility::Immutable, kernel);
-    call(&function, parts.to_vec())
+    call(&function, parts)
 }
 
 /// `make_interval(years, months, weeks, days, hours, minutes, seconds)`.

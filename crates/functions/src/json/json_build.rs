@@ -40,9 +40,8 @@ type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 /// The types values are read as, and which of them are JSON. Their calls are never folded: whether
 /// a text is JSON is seen by the call that made it.
 fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Vec<bool>) {
-    let own = |(index, argument): (usize, &Argument)| match is_name(index) {
-        true => SqlType::String,
-        false => read_as(argument.sql_type),
+    let own = |(index, argument): (usize, &Argument)| {
+        if is_name(index) { SqlType::String } else { read_as(argument.sql_type) }
     };
     let types = arguments.iter().enumerate().map(own).collect();
     (types, arguments.iter().map(|argument| argument.json).collect())

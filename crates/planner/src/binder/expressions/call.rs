@@ -303,8 +303,8 @@ impl Binder<'_> {
         let [months, days, micros] = period_parts(length);
         let count = aggregate("count", months.clone())?;
         let sums = [months, days, micros].map(|part| aggregate("sum", part));
-        let [months, days, micros] = sums;
-        let total = Typed::computed(period_of_parts([months?, days?, micros?]), SqlType::Period);
+        let sums = sums.into_iter().collect::<EngineResult<Vec<_>>>()?;
+        let total = Typed::computed(period_of_parts(sums), SqlType::Period);
         if name == "sum" {
             return Ok(total);
         }
@@ -320,6 +320,13 @@ impl Binder<'_> {
     ) -> EngineResult<Vec<SortExpr>> {
         if !resolved.order_sensitive {
             return Ok(Vec::new());
+        }
+        if let (true, "array_agg", Some(item)) =
+            (call.distinct, resolved.udaf.name(), call.order_by.iter().find(|item| item.descending))
+        {
+            let at = self.tree.span(item.expression);
+            let message = "distinct values of array_agg ascend";
+            return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
         // The rows of the catalog come in an order of their own.

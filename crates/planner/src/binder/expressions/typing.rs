@@ -317,14 +317,12 @@ impl Binder<'_> {
         }
         if let Some(value) = &typed.constant {
             let known = cast_value(value, typed.sql_type, to, mode);
-            return Ok(match known.map_err(|error| located(error, position))? {
-                Some(value) => Typed::literal(value, to),
-                None => {
-                    let types = (typed.sql_type, to);
-                    let failing = failing_cast(typed.expr, types, mode, error::span(own));
-                    Typed::computed(failing, to)
-                }
-            });
+            if let Some(value) = known.map_err(|error| located(error, position))? {
+                return Ok(Typed::literal(value, to));
+            }
+            let types = (typed.sql_type, to);
+            let failing = failing_cast(typed.expr, types, mode, error::span(own));
+            return Ok(Typed::computed(failing, to));
         }
         let expr =
             cast(typed.expr, typed.sql_type, to, mode).map_err(|error| located(error, position))?;
