@@ -217,3 +217,57 @@ test('psql: several statements, settings, a long result', async (t) => {
   });
   await t.throwsAsync(wrong, { message: /invalid username\/password/ });
 });
+
+test('node-postgres: times with the word of a zone, sequences, refusals', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const client = await connect(port);
+  const refused = async (text: string): Promise<Partial<pg.DatabaseError>> => {
+    const failed: unknown = await client.query(text).catch((error: unknown) => error);
+    return failed as Partial<pg.DatabaseError>;
+  };
+  await client.query('CREATE TABLE zoned (ts TIMESTAMP, i INT) TIMESTAMP(ts) PARTITION BY DAY');
+  await client.query(
+    `INSERT INTO zoned VALUES ('2026-01-01 10:00:00 UTC', 1), ('2026-01-01 10:00 Z', 2),
+      ('2026-01-01 10:00:00.5 Europe/Berlin', 3)`,
+  );
+  await client.query('INSERT INTO zoned VALUES ($1, $2)', ['2026-01-01 12:00:00.25 UTC', 4]);
+  const found = async (condition: string, values: unknown[] = []): Promise<unknown> => {
+    const { rows } = await client.query(
+      `SELECT i FROM zoned WHERE ${condition} ORDER BY i`,
+      values,
+    );
+    return rows.map((row: { i: number }) => row.i).join();
+  };
+  t.is(await found("ts >= '2026-01-01 11:00:00 Europe/Berlin'"), '1,2,4');
+  t.is(await found('ts = $1', ['2026-01-01 10:00:00 UTC']), '1,2');
+  t.is(await found('ts BETWEEN $1 AND $2', ['2026-01-01 UTC', '2026-01-01 09:30 UTC']), '3');
+  await t.throwsAsync(found('ts < $1', ['2026-01-01 10:00:00 Nowhere/City']), {
+    message: 'Invalid date',
+  });
+  t.like(await refused("INSERT INTO zoned VALUES ('2026-01-01 10:00 EST', 5)"), { code: '22P02' });
+  for (const [text, code, position] of [
+    ['SELECT lastval()', '55000', undefined],
+    ["SELECT currval('zoned_id_seq')", '55000', undefined],
+    ["SELECT nextval('zoned_id_seq')", '0A000', undefined],
+    ["SELECT 1, 'a'::int", '22P02', '11'],
+    ["SELECT CAST('x' AS long)", '22P02', '13'],
+    ["SELECT 'y' + 1", '22P02', '8'],
+    ["SELECT 1 FROM zoned WHERE i = 'abc'", '22P02', '31'],
+    ["SELECT '{int,nope}'::regtype[]", '42P01', '8'],
+    ["SELECT CASE WHEN i > 0 THEN 'x' ELSE interval '1 day' END FROM zoned", '22P02', '29'],
+    ['NOTIFY jobs', '0A000', undefined],
+  ] as const) {
+    t.like(await refused(text), position === undefined ? { code } : { code, position }, text);
+  }
+  t.deepEqual((await client.query('SHOW client_min_messages')).rows, [
+    { client_min_messages: 'notice' },
+  ]);
+  t.is((await client.query('LISTEN jobs')).command, 'LISTEN');
+  t.is(await found('EXISTS (SELECT FROM zoned z WHERE z.i > zoned.i)'), '1,2,3');
+  const both: unknown = await client.query('SELECT $$a $1; b$$ AS x; SELECT $q$;$q$ AS y');
+  t.like(both, [{ rows: [{ x: 'a $1; b' }] }, { rows: [{ y: ';' }] }]);
+  await client.end();
+});

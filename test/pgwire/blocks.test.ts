@@ -100,7 +100,9 @@ test('savepoints outside a block, and what has no meaning here', async (t) => {
   t.is(await run("COMMIT PREPARED 'a'"), '0A000 I');
   t.is(await run("PREPARE TRANSACTION 'a'"), '0A000 I');
   t.is(await run('ROLLBACK AND CHAIN'), '0A000 I');
-  t.is(await run('LISTEN a'), '0A000 I');
+  t.is(await run('LISTEN "a b"; UNLISTEN a'), 'LISTEN UNLISTEN I');
+  t.is(await run('LISTEN'), '42601 I');
+  t.is(await run("NOTIFY a, 'x'"), '0A000 I');
 });
 
 test('a cursor is read in steps, forward', async (t) => {

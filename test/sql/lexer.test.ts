@@ -1,8 +1,8 @@
 import test from 'ava';
 
-import { scan, SyntaxError_, TokenKind } from '../../ts/sql/index.js';
+import { parse, scan, SyntaxError_, TokenKind } from '../../ts/sql/index.js';
 import { splitStatements } from '../../ts/sql/lexer/split.js';
-import { tokenize } from '../../ts/sql/lexer/lexer.js';
+import { tokenize, unquote } from '../../ts/sql/lexer/lexer.js';
 
 const NAMES = Object.entries(TokenKind);
 
@@ -87,6 +87,31 @@ test('operators, the longest first', (t) => {
   ]);
 });
 
+test('a text within dollars is a string, and nothing in it is special', (t) => {
+  const written = `$$it's $1; --$$ $a$ $$ " $b$ $a$ $ä_1$x$ä_1$ $1 $1$$x$$ x$$y$$ $1$ $$$$`;
+  t.deepEqual(tokens(written), [
+    `String $$it's $1; --$$`,
+    'String $a$ $$ " $b$ $a$',
+    'String $ä_1$x$ä_1$',
+    'Parameter $1',
+    'Parameter $1',
+    'String $$x$$',
+    'Word x$$y$$',
+    'Parameter $1',
+    'Bad $',
+    'String $$$$',
+    'End',
+  ]);
+  t.deepEqual(['$$a$$', `$x$'a''$x$`, "'it''s'", '"a""b"'].map(unquote), [
+    'a',
+    "'a''",
+    "it's",
+    'a"b',
+  ]);
+  const insert = parse(`insert into t values ($$it's$$, $q$a$$b$q$)`);
+  t.regex(JSON.stringify(insert.nodes), /"texts":\["it's","a\$\$b"\]/);
+});
+
 test('comments vanish, hints stay', (t) => {
   t.deepEqual(tokens('select /*+ h(a) */ 1 -- end\n/* x */+ 2 /*+ no hint */'), [
     'Word select',
@@ -107,6 +132,9 @@ test('unreadable text is refused where it begins', (t) => {
   const cases: [string, number, string][] = [
     ["SELECT 'abc", 7, 'unclosed quoted string?'],
     ['select "abc', 7, 'unclosed quotation mark'],
+    ['select $a$ $$ $b$', 7, 'unclosed dollar-quoted string, $a$ expected'],
+    ['select $$', 7, 'unclosed dollar-quoted string, $$ expected'],
+    ['select $a, $1$', 7, "unexpected character '$'"],
     ['SELECT 1..2', 9, 'too many dots'],
     ['SELECT 0xZZ', 7, 'invalid constant: 0xZZ'],
     ['SELECT #', 7, 'invalid constant: #'],
@@ -125,5 +153,9 @@ test('a text is split at semicolons of its own level only', (t) => {
     { text: 'select 1', start: 0 },
     { text: "select ';'", start: 19 },
     { text: "insert into t values ('a;b')", start: 31 },
+  ]);
+  t.deepEqual(splitStatements(`select $$;'$$; select $x$;$$;$x$`), [
+    { text: `select $$;'$$`, start: 0 },
+    { text: 'select $x$;$$;$x$', start: 15 },
   ]);
 });

@@ -275,7 +275,6 @@ test('aggregates read rows in an order of their own, and distinct values', async
       `select string_agg(s, ',' order by count()) from ${rows}`,
       /aggregate functions are not allowed/,
     ],
-    [`select array_agg(distinct v) from ${rows}`, /^DISTINCT of array_agg is not supported/],
     [
       `select first(distinct s), mode(distinct s) from ${rows}`,
       /^DISTINCT of first is not supported/,
@@ -604,6 +603,24 @@ test('changes with time take the time of their rows', async (t) => {
   }
 });
 
+test('EXISTS asks for rows, whatever their columns', async (t) => {
+  const from = 'from (values (1), (2)) t(x)';
+  for (const [query, rows] of [
+    [
+      `select exists (select ${from} where x > 1), exists(select ${from} where x > 2)`,
+      [[true, false]],
+    ],
+    [`select x ${from} where exists (select from long_sequence(1) s where s.x = t.x)`, [[1]]],
+    [`select x ${from} where not exists (select from long_sequence(1) s where s.x = t.x)`, [[2]]],
+    [`select count() ${from} where exists (select from long_sequence(3) union select 1)`, [[2]]],
+  ] as const) {
+    t.deepEqual((await ask(server, query)).rows, rows as unknown as unknown[][], query);
+  }
+  for (const text of ['select from t', 'select exists (select)', 'select (select from t)']) {
+    t.throws(() => parse(text), { message: /column( expression)? expected/ }, text);
+  }
+});
+
 test('a mistyped first word is named', (t) => {
   for (const [text, meant] of [
     ['selct 1', /did you mean 'select' for 'selct'\?$/],
@@ -613,5 +630,70 @@ test('a mistyped first word is named', (t) => {
     ['select 1 1 1', /identifier should start/],
   ] as const) {
     t.regex(t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text).message, meant, text);
+  }
+});
+
+test('SIMILAR TO is an operator, similar a name', async (t) => {
+  for (const [query, expected] of [
+    ["select x similar from (values ('abc')) t(x) where x similar to 'a%'", [['abc']]],
+    [
+      "select x from (values ('abc'), ('b')) similar(x) where similar.x not similar to 'a%'",
+      [['b']],
+    ],
+    [
+      `select count() from (values ('a')) a(x) join (values ('b')) b(y)
+        on a.x similar to 'a' and y similar to '[b]'`,
+      [[1]],
+    ],
+  ] as const) {
+    t.deepEqual((await ask(server, query)).rows, expected as unknown as unknown[][], query);
+  }
+  for (const [query, message] of [
+    ["select 'a' similar to", /too few arguments for 'similar to'/],
+    ["select 'a' similar to 'a' escape 'ab'", /^ESCAPE must be empty or one character$/],
+    ["select 'a' similar to '(a'", /./],
+  ] as const) {
+    t.regex((await ask(server, query)).error ?? '', message, query);
+  }
+});
+
+test('values as JSON, and each of them once', async (t) => {
+  const from = `(values (1, 'x', timestamp '2026-01-01'), (2, 'it"s', null)) t(a, b, ts)`;
+  for (const [query, expected] of [
+    [
+      `select row_to_json(t) from ${from} order by a`,
+      [['{"a":1,"b":"x","ts":"2026-01-01T00:00:00.000000Z"}'], ['{"a":2,"b":"it\\"s","ts":null}']],
+    ],
+    [
+      `select json_agg(json_build_object(b, json_build_array(a, to_json(ts))) order by a desc)
+        from ${from}`,
+      [['[{"it\\"s" : [2, null]}, {"x" : [1, "2026-01-01T00:00:00.000000Z"]}]']],
+    ],
+    [
+      `select a, json_agg(t) from ${from} where a = 2 group by a`,
+      [[2, '[{"a":2,"b":"it\\"s","ts":null}]']],
+    ],
+    ['select array_agg(distinct x % 3) from long_sequence(9)', [[[0, 1, 2]]]],
+    [
+      `select k, array_agg(distinct v order by v) from (select x % 2 k, (x % 3)::string v
+        from long_sequence(9)) order by k`,
+      [
+        [0, '{0,1,2}'],
+        [1, '{0,1,2}'],
+      ],
+    ],
+  ] as const) {
+    const { rows, error } = await ask(server, query);
+    t.deepEqual(rows, expected as unknown as unknown[][], error ?? query);
+  }
+  for (const [query, message] of [
+    [`select json_build_object('a') from ${from}`, /a value is missing/],
+    [`select json_build_object(null, 1)`, /a name must not be null/],
+    [`select array_agg(distinct a order by a desc) from ${from}`, /^distinct values of array_agg/],
+    [`select row_to_json(nope) from ${from}`, /Invalid column: nope/],
+    [`select sum(distinct i) from (values (interval '1 day')) t(i)`, /^DISTINCT of sum of PERIOD/],
+    [`select coalesce('x', interval '1 day')`, /^invalid interval: 'x'/],
+  ] as const) {
+    t.regex((await ask(server, query)).error ?? '', message, query);
   }
 });

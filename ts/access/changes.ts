@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 
 import { identityKey } from '../auth/index.js';
 import type { CatalogChange, ImportTarget, Principal } from '../session/index.js';
-import { type AlterAction, parse, scan, type Tree } from '../sql/index.js';
+import { type AlterAction, parse, scan, type Tree, unquote } from '../sql/index.js';
 import { permissionsAt } from './catalogue.js';
 import {
   dropTable,
@@ -343,6 +343,5 @@ function ownerOfColumns(text: string): string | null {
     return null;
   }
   const written = text.slice(starts[at + 2], ends[at + 2]);
-  const quote = /^["'`]/.exec(written)?.[0];
-  return quote === undefined ? written : written.slice(1, -1).replaceAll(quote + quote, quote);
+  return /^["'`$]/.test(written) ? unquote(written) : written;
 }

@@ -877,6 +877,7 @@ export const ERROR_CODES = [
   'InvalidEncoding',
   'InvalidBinary',
   'InvalidName',
+  'InvalidState',
   'NotSupported',
   'Replan',
   'Cancelled',

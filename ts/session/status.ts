@@ -33,6 +33,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   InvalidEncoding: meaning(400, '22021'),
   InvalidBinary: meaning(400, '22P03'),
   InvalidName: meaning(400, '42602'),
+  InvalidState: meaning(400, '55000'),
   NotSupported: meaning(400, '0A000'),
   // The session repeats once; only a catalog that keeps moving shows this to a client.
   Replan: meaning(503, '40001', 'warn'),

@@ -855,6 +855,10 @@ export type UpdateNode = {
    * WITH before UPDATE.
    */
   with: Array<Cte>;
+  /**
+   * RETURNING list.
+   */
+  returning: Array<SelectItem>;
 };
 
 export type DeleteNode = {
@@ -878,6 +882,10 @@ export type DeleteNode = {
    * WITH before DELETE.
    */
   with: Array<Cte>;
+  /**
+   * RETURNING list.
+   */
+  returning: Array<SelectItem>;
 };
 
 export type ViewKind = 'Table' | 'View' | 'MaterializedView';

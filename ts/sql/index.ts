@@ -15,7 +15,7 @@ import { SyntaxError_ } from './lexer/syntax-error.js';
 
 export type * from './ast.generated.js';
 export type { CopyStream, CopyStreamOptions } from './statements/copy-stream.js';
-export { scan, TokenKind, type Tokens } from './lexer/lexer.js';
+export { scan, TokenKind, type Tokens, unquote } from './lexer/lexer.js';
 export { print } from './printer/printer.js';
 export { scopeAt, type Scope } from './lexer/scope.js';
 export type {

@@ -218,6 +218,9 @@ pub struct UpdateNode {
     /// WITH before UPDATE.
     #[serde(default)]
     pub with: Vec<Cte>,
+    /// RETURNING list.
+    #[serde(default)]
+    pub returning: Vec<SelectItem>,
 }
 
 /// DELETE.
@@ -235,6 +238,9 @@ pub struct DeleteNode {
     /// WITH before DELETE.
     #[serde(default)]
     pub with: Vec<Cte>,
+    /// RETURNING list.
+    #[serde(default)]
+    pub returning: Vec<SelectItem>,
 }
 
 /// What DROP or CREATE VIEW speaks of.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, UInt64Array};
 use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{Int64Type, Schema};
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::Column;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -70,6 +70,20 @@ fn no_change() -> EngineError {
     EngineError::internal("a statement that changes no rows")
 }
 
+/// What became of a statement.
+pub(crate) struct Rewritten {
+    /// How many rows it changed.
+    pub(crate) rows: u64,
+    /// What RETURNING says of them.
+    pub(crate) answer: Option<RecordBatch>,
+}
+
+impl Rewritten {
+    fn of(rows: u64) -> Self {
+        Self { rows, answer: None }
+    }
+}
+
 /// What is changed, as the commit receives it.
 struct Rewrite<'a> {
     database: &'a Arc<Database>,
@@ -78,21 +92,24 @@ struct Rewrite<'a> {
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
     columns: Vec<usize>,
+    /// How many columns behind the new cells RETURNING answers.
+    returned: usize,
     /// The definition that comes with the cells of a conversion.
     replace: Option<TableSchema>,
 }
 
-/// Runs the statement; answers the rows changed.
+/// Runs the statement.
 pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
     hold: &Arc<WriteHold>,
     query: &Registration,
-) -> EngineResult<u64> {
+) -> EngineResult<Rewritten> {
     if let BoundStatement::Delete(delete) = bound {
         return self::delete(database, delete, hold, query).await;
     }
     let plan = &plan(&bound)?.ok_or_else(no_change)?.clone();
+    let returned = bound.columns().len();
     let (base, columns, replace) = match bound {
         BoundStatement::Update(update) => (update.table, update.columns, None),
         BoundStatement::SchemaChange(change) => {
@@ -101,22 +118,28 @@ pub(crate) async fn apply(
         }
         _ => return Err(no_change()),
     };
-    Rewrite { database, hold, query, plan, base, columns, replace }.run().await
+    Rewrite { database, hold, query, plan, base, columns, returned, replace }.run().await
 }
 
-/// Removes the rows; answers how many.
+/// Removes the rows.
 async fn delete(
     database: &Arc<Database>,
     delete: BoundDelete,
     hold: &Arc<WriteHold>,
     query: &Registration,
-) -> EngineResult<u64> {
-    let BoundDelete { table: base, plan, .. } = delete;
+) -> EngineResult<Rewritten> {
+    let BoundDelete { table: base, plan, returning, .. } = delete;
     let Some(plan) = plan else {
         let (rows, table) = (base.row_count()?, base.schema().id);
         commit(hold, vec![Change::Truncate(table)], &query.token).await?;
-        return Ok(rows);
+        return Ok(Rewritten::of(rows));
     };
+    if !returning.is_empty() {
+        let columns = Vec::new();
+        let (plan, returned, replace) = (&plan, returning.len(), None);
+        let rewrite = Rewrite { database, hold, query, plan, base, columns, returned, replace };
+        return rewrite.run().await;
+    }
     let plan = physical_plan(database, &plan).await?;
     let pool: Arc<dyn MemoryPool> = Arc::clone(&query.memory) as _;
     // The identifiers, which the log gets as stretches.
@@ -141,7 +164,7 @@ async fn delete(
     if count > 0 {
         commit(hold, vec![Change::Delete(Delete { base, rows })], &query.token).await?;
     }
-    Ok(count)
+    Ok(Rewritten::of(count))
 }
 
 async fn commit(
@@ -166,25 +189,52 @@ enum Found {
 }
 
 impl Rewrite<'_> {
-    async fn run(self) -> EngineResult<u64> {
+    async fn run(self) -> EngineResult<Rewritten> {
         let faults = tidemark_vfs::faults();
         let plan = physical_plan(self.database, self.plan).await?;
         match self.find(&plan).await? {
-            Found::All(rows, values) => {
+            Found::All(rows, mut values) => {
                 check_faults(faults)?;
-                self.commit(rows, values).await
+                let answer = self.answer(&plan, rows.len(), &mut values)?;
+                let rows = self.commit(rows, values).await?;
+                Ok(Rewritten { rows, answer })
+            }
+            Found::More(..) if self.returned > 0 => {
+                let most = HELD_BYTES >> 20;
+                let message = format!("RETURNING holds at most {most} MiB of rows");
+                Err(EngineError::new(ErrorCode::ResourceLimit, message))
             }
             Found::More(held, source) => {
                 if let Some(count) = self.stream(held, source, faults).await? {
-                    return Ok(count);
+                    return Ok(Rewritten::of(count));
                 }
                 // They do not come in the order of the rows: a join. Sorting may spill.
                 let sorted = physical_plan(self.database, &by_row(self.plan)?).await?;
                 let source = self.start(&sorted)?;
                 let count = self.stream(Vec::new(), source, faults).await?;
-                count.ok_or_else(|| EngineError::internal("sorted rows out of order"))
+                let count = count.ok_or_else(|| EngineError::internal("sorted rows out of order"));
+                count.map(Rewritten::of)
             }
         }
+    }
+
+    /// Takes what RETURNING answers off the end of the columns.
+    fn answer(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        rows: usize,
+        values: &mut Vec<ArrayRef>,
+    ) -> EngineResult<Option<RecordBatch>> {
+        if self.returned == 0 {
+            return Ok(None);
+        }
+        let cells = values.len().saturating_sub(self.returned);
+        let fields = plan.schema().fields()[1 + cells..].to_vec();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let columns = values.split_off(cells);
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
+            .map(Some)
+            .map_err(|error| EngineError::internal(error.to_string()))
     }
 
     fn start(&self, plan: &Arc<dyn ExecutionPlan>) -> EngineResult<BatchSource> {
@@ -218,7 +268,11 @@ impl Rewrite<'_> {
             self.replace.into_iter().map(Change::ReplaceSchema).collect();
         if !rows.is_empty() {
             let (base, columns) = (self.base, self.columns);
-            changes.push(Change::Update(Update { base, schema_version, columns, rows, values }));
+            changes.push(if columns.is_empty() {
+                Change::Delete(Delete { base, rows })
+            } else {
+                Change::Update(Update { base, schema_version, columns, rows, values })
+            });
         }
         if !changes.is_empty() {
             commit(self.hold, changes, &self.query.token).await?;

@@ -32,7 +32,7 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
         return Err(ResolveError::NoArguments { name: name.into() });
     }
     // The first argument that cannot be null, a BYTE or SHORT, ends the search.
-    let returns = match value_type(&types_of(arguments))? {
+    let returns = match value_type(&beside_lengths(arguments))? {
         SqlType::Symbol => SqlType::String,
         other => other,
     };
@@ -53,6 +53,16 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     });
     let types = vec![returns; arguments.len()];
     Ok(resolved("coalesce", Volatility::Immutable, types, returns, arguments, kernel))
+}
+
+/// The types of values that become one: beside a length of time a constant text is one.
+fn beside_lengths(arguments: &[Argument]) -> Vec<SqlType> {
+    let has_length = arguments.iter().any(|argument| argument.sql_type == SqlType::Period);
+    let read = |argument: &Argument| match argument.text() {
+        Some(_) if has_length => SqlType::Period,
+        _ => argument.sql_type,
+    };
+    arguments.iter().map(read).collect()
 }
 
 fn null_if(name: &str, arguments: &[Argument]) -> Resolved {

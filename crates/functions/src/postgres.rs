@@ -5,11 +5,12 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::common::Result;
+use tidemark_types::ErrorCode;
 use tidemark_types::SqlType::{Boolean, Int, Long, String};
 use tidemark_types::text_array::text_array;
 
 use crate::array::arrays::Arrays;
-use crate::column::{Call, build, build_flags, build_text};
+use crate::column::{Call, build, build_flags, build_text, failure};
 use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
 use crate::signature::{Function, Overload, Param, direct, pure};
@@ -20,6 +21,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", ""),
     ("bytea_output", "hex"),
     ("client_encoding", "UTF8"),
+    ("client_min_messages", "notice"),
     ("DateStyle", "ISO,YMD"),
     ("default_transaction_isolation", "read committed"),
     ("default_transaction_read_only", "off"),
@@ -86,6 +88,48 @@ fn word(call: &Call<'_>, text: &str) -> Result<ArrayRef> {
 fn second_number(call: &Call<'_>) -> Result<ArrayRef> {
     let numbers = call.primitive::<Int64Type>(1)?;
     Ok(build::<Int64Type>(call.rows, |row| numbers.get(row)))
+}
+
+/// The refusal of a question about the last number of a sequence: no session has drawn one.
+fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
+    let names = if call.arguments.is_empty() { None } else { Some(call.texts(0)?) };
+    for row in 0..call.rows {
+        let what = match &names {
+            None => "lastval".to_owned(),
+            Some(names) => match names.get(row) {
+                Some(name) => format!("currval of sequence \"{name}\""),
+                None => continue,
+            },
+        };
+        let message = format!("{what} is not yet defined in this session");
+        return Err(failure(ErrorCode::InvalidState, message));
+    }
+    Ok(build::<Int64Type>(call.rows, |_| None))
+}
+
+/// The refusal of a number of a sequence.
+fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
+    let names = call.texts(0)?;
+    if let Some(name) = (0..call.rows).find_map(|row| names.get(row)) {
+        let message = format!(
+            "there is no sequence \"{name}\": columns of SERIAL and IDENTITY number their rows"
+        );
+        return Err(failure(ErrorCode::NotSupported, message));
+    }
+    Ok(build::<Int64Type>(call.rows, |_| None))
+}
+
+/// The number of `btree` among the access methods, and what it can do.
+const BTREE: i32 = 403;
+const BTREE_CAN: [&str; 5] =
+    ["can_order", "can_unique", "can_multi_col", "can_exclude", "can_include"];
+
+fn access_method_can(call: &Call<'_>) -> Result<ArrayRef> {
+    let (methods, properties) = (call.primitive::<Int32Type>(0)?, call.texts(1)?);
+    Ok(build_flags(call.rows, |row| {
+        let known = |name: &str| BTREE_CAN.iter().any(|can| can.eq_ignore_ascii_case(name));
+        methods.get(row) == Some(BTREE) && properties.get(row).is_some_and(known)
+    }))
 }
 
 /// One of the arguments, as it is.
@@ -173,7 +217,7 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// 1 for each array that has a last place.
-fn first_places(last: ArrayRef) -> Result<ArrayRef> {
+fn first_places(last: &ArrayRef) -> Result<ArrayRef> {
     let last = last.as_primitive::<Int32Type>();
     Ok(build::<Int32Type>(last.len(), |row| last.is_valid(row).then_some(1)))
 }
@@ -316,8 +360,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "array_lower",
         &[
-            direct(&[Param::Array, Is(Int)], Int, |call| first_places(lengths(call)?)),
-            direct(&[Text, Is(Int)], Int, |call| first_places(last_place(call)?)),
+            direct(&[Param::Array, Is(Int)], Int, |call| first_places(&lengths(call)?)),
+            direct(&[Text, Is(Int)], Int, |call| first_places(&last_place(call)?)),
         ],
         "first place of an array's dimension, which is 1; null where there is none",
     ),
@@ -392,6 +436,38 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Is(Long), Is(Boolean)], Long, second_number),
         ],
         "the number: columns that number their rows begin behind the greatest one they have",
+    ),
+    pure(
+        "lastval",
+        &[direct(&[], Long, undefined)],
+        "an error: no session has drawn a number of a sequence",
+    ),
+    pure(
+        "currval",
+        &[direct(&[Text], Long, undefined)],
+        "an error: no session has drawn a number of a sequence",
+    ),
+    pure(
+        "nextval",
+        &[direct(&[Text], Long, no_sequence)],
+        "an error: there are no sequences; columns of SERIAL and IDENTITY number their rows",
+    ),
+    always!(
+        "pg_index_column_has_property",
+        Boolean,
+        no,
+        "whether a column of an index has a property; false, as there is no such index"
+    ),
+    always!(
+        "pg_index_has_property",
+        Boolean,
+        no,
+        "whether an index has a property; false, as there is no such index"
+    ),
+    pure(
+        "pg_indexam_has_property",
+        &[direct(&[Is(Int), Text], Boolean, access_method_can)],
+        "whether an access method has a property: those of btree, 403",
     ),
     nothing!("pg_tablespace_location", "directory of a tablespace"),
     always!("pg_typeof", String, |call| word(call, ""), "name of a value's type in PostgreSQL"),

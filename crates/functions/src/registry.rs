@@ -24,6 +24,7 @@ const FAMILIES: &[(&str, &[Function])] = &[
     ("text", text::functions::FUNCTIONS),
     ("text", text::formatted::FUNCTIONS),
     ("text", text::edited::FUNCTIONS),
+    ("text", text::similar::FUNCTIONS),
     ("datetime", datetime::FUNCTIONS),
     ("conditional", conditional::FUNCTIONS),
     ("geo", geo::FUNCTIONS),

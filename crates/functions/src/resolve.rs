@@ -15,19 +15,21 @@ pub struct Argument {
     pub sql_type: SqlType,
     /// Its value when the binder knows it.
     pub constant: Option<ScalarValue>,
+    /// Whether its text is JSON.
+    pub json: bool,
 }
 
 impl Argument {
     /// An argument that varies by row, or that is only known at run time.
     #[must_use]
     pub fn column(sql_type: SqlType) -> Self {
-        Self { sql_type, constant: None }
+        Self { sql_type, constant: None, json: false }
     }
 
     /// An argument the binder knows.
     #[must_use]
     pub fn constant(sql_type: SqlType, value: ScalarValue) -> Self {
-        Self { sql_type, constant: Some(value) }
+        Self { sql_type, constant: Some(value), json: false }
     }
 
     /// Whether the argument is known to be null.

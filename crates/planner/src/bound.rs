@@ -165,6 +165,8 @@ pub struct BoundUpdate {
     pub parameters: Vec<ParameterType>,
     /// What is read and written.
     pub accesses: Vec<Access>,
+    /// What RETURNING answers: the last columns of the plan.
+    pub returning: Vec<Field>,
 }
 
 /// DELETE.
@@ -179,6 +181,8 @@ pub struct BoundDelete {
     pub parameters: Vec<ParameterType>,
     /// What is read and written.
     pub accesses: Vec<Access>,
+    /// What RETURNING answers: the last columns of the plan.
+    pub returning: Vec<Field>,
 }
 
 /// What is done to the database as a whole.
@@ -363,6 +367,8 @@ impl BoundStatement {
             Self::Insert(BoundInsert { returning: Some(returning), .. }) => {
                 returning.columns.clone()
             }
+            Self::Update(update) => update.returning.clone(),
+            Self::Delete(delete) => delete.returning.clone(),
             _ => Vec::new(),
         }
     }

@@ -52,6 +52,8 @@ pub enum ErrorCode {
     InvalidBinary,
     /// An identifier that is not allowed.
     InvalidName,
+    /// What the session would have to have done before.
+    InvalidState,
     /// Understood, and not supported.
     NotSupported,
     /// The catalog moved since `prepare`: prepare and authorise again, once.

@@ -17,6 +17,7 @@ pub mod failpoint;
 pub mod identifier;
 pub mod interval;
 pub mod number_text;
+mod offset;
 mod parameter;
 mod partition;
 pub mod period;

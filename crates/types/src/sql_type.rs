@@ -186,6 +186,13 @@ impl SqlType {
     #[must_use]
     pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
         let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
+        // Casts round to so many digits of a second; columns keep what they are given.
+        let seconds = |sql_type| match arguments {
+            [digits] => {
+                matches!(digits.as_bytes(), [b'0'..=b'9'] if dimensions == 0).then_some(sql_type)
+            }
+            _ => plain(sql_type),
+        };
         match name.to_ascii_uppercase().as_str() {
             "DOUBLE" | "FLOAT8" | "DOUBLE PRECISION" if dimensions > 0 => (arguments.is_empty()
                 && dimensions <= 32)
@@ -219,8 +226,8 @@ impl SqlType {
             "TIMESTAMP"
             | "TIMESTAMPTZ"
             | "TIMESTAMP WITH TIME ZONE"
-            | "TIMESTAMP WITHOUT TIME ZONE" => plain(Self::Timestamp),
-            "TIMESTAMP_NS" => plain(Self::TimestampNs),
+            | "TIMESTAMP WITHOUT TIME ZONE" => seconds(Self::Timestamp),
+            "TIMESTAMP_NS" => seconds(Self::TimestampNs),
             "SYMBOL" => plain(Self::Symbol),
             "STRING" | "TEXT" => plain(Self::String),
             "VARCHAR" | "CHARACTER VARYING" => (dimensions == 0).then_some(Self::Varchar),

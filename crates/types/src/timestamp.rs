@@ -1,6 +1,8 @@
 //! Timestamp text: ISO prefixes in, ISO with the unit's digits out.
 
 use crate::calendar::{CivilDate, add_months};
+use crate::offset::read_offset;
+use crate::zone::Zone;
 
 /// Resolution of a time type: DATE, TIMESTAMP, `TIMESTAMP_NS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,7 +109,8 @@ impl ParsedTimestamp {
     }
 }
 
-/// Reads `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]]]]`. Nothing may surround it.
+/// Reads `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]][ zone]]]`, whose zone is `UTC`,
+/// `GMT`, `Z` or one with its region. Nothing may surround it.
 #[must_use]
 pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
@@ -126,16 +129,24 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     let midnight = date.to_days() * SECONDS_PER_DAY;
     let mut parsed = ParsedTimestamp { seconds: midnight, nanos: 0, granularity, zoned: false };
     let has_day = matches!(granularity, Granularity::Nanos(_));
-    if has_day && (cursor.eat(b'T') || cursor.eat(b' ')) {
+    if has_day && (cursor.eat(b'T') || cursor.space_before(|byte| byte.is_ascii_digit())) {
         let time = cursor.time()?;
         parsed.granularity = Granularity::Nanos(time.granularity_nanos);
         parsed.nanos = time.nanos;
         parsed.seconds += time.seconds;
-        cursor.space_before_offset();
-        if let Some(offset) = cursor.offset()? {
+        // Drivers may write a blank between time and offset, as PostgreSQL reads it.
+        cursor.space_before(|byte| matches!(byte, b'+' | b'-'));
+        if let Some(offset) = read_offset(cursor.bytes, &mut cursor.at)? {
             parsed.seconds -= offset;
             parsed.zoned = true;
         }
+    }
+    if has_day
+        && !parsed.zoned
+        && let Some(zone) = cursor.zone()
+    {
+        parsed.seconds = zone.to_utc(parsed.seconds, 1);
+        parsed.zoned = true;
     }
     cursor.done().then_some(parsed)
 }
@@ -153,14 +164,6 @@ pub fn parse_time_of_day(text: &str) -> Option<(i64, i64)> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
     let time = cursor.time()?;
     cursor.done().then_some((time.seconds * NANOS_PER_SECOND + time.nanos, time.granularity_nanos))
-}
-
-/// `Z`, `±HH`, `±HHmm`, `±HH:mm` as seconds east of UTC.
-#[must_use]
-pub fn parse_offset(text: &str) -> Option<i64> {
-    let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
-    let offset = cursor.offset()??;
-    cursor.done().then_some(offset)
 }
 
 struct TimeOfDay {
@@ -228,33 +231,20 @@ impl Cursor<'_> {
         Some((self.number(width)? * step, step))
     }
 
-    /// Drivers may write a blank between time and offset, as `PostgreSQL` reads it.
-    fn space_before_offset(&mut self) {
-        if let [b' ', b'+' | b'-', ..] = self.bytes.get(self.at..).unwrap_or_default() {
-            self.at += 1;
-        }
+    /// Steps over a blank that such a byte follows.
+    fn space_before(&mut self, is_next: impl Fn(u8) -> bool) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let found = matches!(rest, [b' ', next, ..] if is_next(*next));
+        self.at += usize::from(found);
+        found
     }
 
-    /// `Some(None)` when there is no offset, `None` when a malformed one does.
-    #[allow(clippy::option_option)]
-    fn offset(&mut self) -> Option<Option<i64>> {
-        if self.eat(b'Z') {
-            return Some(Some(0));
-        }
-        let sign = if self.eat(b'+') {
-            1
-        } else if self.eat(b'-') {
-            -1
-        } else {
-            return Some(None);
-        };
-        let hours = self.number(2).filter(|&hours| hours < 24)?;
-        let minutes = if self.eat(b':') || !self.done() {
-            self.number(2).filter(|&minutes| minutes < 60)?
-        } else {
-            0
-        };
-        Some(Some(sign * (hours * 3_600 + minutes * 60)))
+    /// A blank and the word of a zone, up to the end.
+    fn zone(&mut self) -> Option<Zone> {
+        let [b' ', b'A'..=b'Z' | b'a'..=b'z', ..] = self.bytes.get(self.at..)? else { return None };
+        let zone = Zone::of_time(std::str::from_utf8(&self.bytes[self.at + 1..]).ok()?)?;
+        self.at = self.bytes.len();
+        Some(zone)
     }
 }
 
@@ -333,6 +323,13 @@ mod tests {
             ("2024-05-17 13:45:56.5 +02:00", "2024-05-17T11:45:56.500000Z"),
             ("2024-05-17 13:45:56 -02", "2024-05-17T15:45:56.000000Z"),
             ("0001-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z"),
+            ("2024-05-17 13:45:56 UTC", "2024-05-17T13:45:56.000000Z"),
+            ("2024-05-17 13:45:56.5 utc", "2024-05-17T13:45:56.500000Z"),
+            ("2024-05-17T13:45:56 Z", "2024-05-17T13:45:56.000000Z"),
+            ("2024-05-17 13:45 GMT", "2024-05-17T13:45:00.000000Z"),
+            ("2024-05-17 UTC", "2024-05-17T00:00:00.000000Z"),
+            ("2024-05-17 13:45:56 Europe/Berlin", "2024-05-17T11:45:56.000000Z"),
+            ("2024-01-17 america/new_york", "2024-01-17T05:00:00.000000Z"),
         ] {
             assert_eq!(iso(text).as_deref(), Some(expected), "{text}");
         }
@@ -354,7 +351,14 @@ mod tests {
             "2024-01-01Tx",
             "2024-01-01T00:00:00  +02:00",
             "2024-01-01T00:00:00 ",
-            "2024-01-01T00:00:00 Z",
+            "2024-01-01T00:00:00Z UTC",
+            "2024-01-01T00:00:00  UTC",
+            "2024-01-01T00:00:00 UTC ",
+            "2024-01-01 00:00:00 EST",
+            "2024-01-01 00:00:00 UTC+1",
+            "2024-01-01 00:00:00 Nowhere/City",
+            "2024-01 UTC",
+            "2024-01-01T UTC",
             "2024-01-01T00:00:00.1234567890",
             " 2024",
             "2024-01T10",

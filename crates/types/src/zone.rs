@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
 
-use crate::timestamp::parse_offset;
+use crate::offset::parse_offset;
 
 mod abbreviations;
 
@@ -53,6 +53,17 @@ impl Zone {
             .or_else(|| text.parse().ok())
             .or_else(|| chrono_tz::TZ_VARIANTS.into_iter().find(named));
         zone.map(Self::Named)
+    }
+
+    /// The zone that may follow a time behind a blank. Abbreviations but those of UTC are none:
+    /// to `PostgreSQL` they are offsets, to [`Self::parse`] zones with daylight time.
+    #[must_use]
+    pub(crate) fn of_time(word: &str) -> Option<Self> {
+        if ["UTC", "Z", "GMT"].iter().any(|utc| utc.eq_ignore_ascii_case(word)) {
+            return Some(Self::Fixed(0));
+        }
+        let has_region = word.contains('/') && !word.ends_with(' ');
+        if has_region { Self::parse(word) } else { None }
     }
 
     /// Seconds east of UTC at an instant.

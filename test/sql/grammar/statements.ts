@@ -426,6 +426,8 @@ export const STATEMENTS = [
       'DELETE, RETURNING',
       "DELETE FROM r WHERE k = 'a'",
       "INSERT INTO r (ts, k) VALUES ('2026-01-01', 'a') RETURNING k, ts",
+      "UPDATE r SET d = 1 WHERE k = 'a' RETURNING d, k",
+      "DELETE FROM r WHERE k = 'a' RETURNING *",
     ),
     works(
       'ON CONFLICT',
@@ -556,6 +558,7 @@ export const STATEMENTS = [
       'RESET ALL',
       'CLOSE ALL',
       'UNLISTEN *',
+      'LISTEN jobs',
     ),
   ),
   section(

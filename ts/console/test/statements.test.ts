@@ -23,6 +23,8 @@ test('semicolons in strings, names and comments do not split', (t) => {
     'select 2 /* ; */ + 1',
   ]);
   t.deepEqual(split("select 'it''s; fine'; select 1"), ["select 'it''s; fine'", 'select 1']);
+  t.deepEqual(split('select $$a;$$; select $x$;$$;$x$'), ['select $$a;$$', 'select $x$;$$;$x$']);
+  t.deepEqual(kinds('$1 $$half; a').slice(0, 2), ['variable $1', 'string $$half; a']);
 });
 
 test('comments around a statement belong to none', (t) => {

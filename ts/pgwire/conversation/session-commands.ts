@@ -107,8 +107,17 @@ export class SessionCommands {
       case 'TwoPhase':
         throw unsupported('two-phase commits');
       case 'Listen':
+        this.tell('no notification ever comes: NOTIFY is refused');
+        return 'LISTEN';
       case 'Notify':
         throw unsupported('notifications');
+    }
+  }
+
+  private tell(message: string): void {
+    if (this.settings.notices) {
+      const notice = { severity: 'NOTICE', sqlState: '00000', message } as const;
+      this.setting.outlet.queue(reply.noticeResponse(notice));
     }
   }
 

@@ -463,6 +463,9 @@ export function parseExists(p: Parser): NodeId {
   const start = p.start();
   const open = p.start(1);
   p.advance(2);
+  if (p.sees('SELECT', 'FROM')) {
+    p.bareFrom = p.index + 1;
+  }
   const query = p.grammar.query(p);
   p.close(open);
   return p.add({ kind: 'Exists', query }, start, p.lastEnd(), query);

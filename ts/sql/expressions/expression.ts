@@ -49,6 +49,7 @@ const WORD_LEVELS = new Map<string, number>([
   ['WITHIN', LEVEL_RANGE],
   ['LIKE', LEVEL_EQUALITY],
   ['ILIKE', LEVEL_EQUALITY],
+  ['SIMILAR', LEVEL_EQUALITY],
   ['IS', LEVEL_EQUALITY],
 ]);
 
@@ -113,8 +114,13 @@ function operatorLevel(p: Parser): number {
   if (p.sees('OPERATOR', '(')) {
     return LEVEL_EQUALITY;
   }
-  const word = p.at('NOT') ? p.value(1) : p.value();
-  if (p.at('NOT') && word === 'IS') {
+  const negated = p.at('NOT');
+  const word = p.value(negated ? 1 : 0);
+  if (negated && word === 'IS') {
+    return 0;
+  }
+  if (word === 'SIMILAR' && p.value(negated ? 2 : 1) !== 'TO') {
+    // A name.
     return 0;
   }
   return WORD_LEVELS.get(word) ?? 0;
@@ -189,6 +195,10 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
   if (word === 'IS') {
     return isOperator(p, left, start, operatorSpan);
   }
+  if (word === 'SIMILAR') {
+    p.expect('TO');
+    return similarOperator(p, left, start, negated, operatorSpan);
+  }
   if (!atOperand(p)) {
     failMissing(p, word.toLowerCase(), at, 1, word === 'BETWEEN' ? 3 : 2);
   }
@@ -213,6 +223,29 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
       return addBinary(p, negated ? `Not${operator}` : operator, left, right, operatorSpan, start);
     }
   }
+}
+
+/** `SIMILAR TO pattern [ESCAPE 'c']`: a regular expression that a call makes of the pattern. */
+function similarOperator(
+  p: Parser,
+  left: NodeId,
+  start: number,
+  negated: boolean,
+  operatorSpan: Span,
+): NodeId {
+  if (!atOperand(p)) {
+    failMissing(p, 'similar to', operatorSpan.start, 1, 2);
+  }
+  const from = p.start();
+  const arguments_ = [binary(p, LEVEL_EQUALITY - 1)];
+  if (p.at('ESCAPE') && atText(p, 1)) {
+    p.advance();
+    arguments_.push(primary(p));
+  }
+  const name = { text: 'similar_pattern', quoted: false, span: operatorSpan };
+  const pattern = addCall(p, name, from, arguments_);
+  const operator = negated ? 'NotMatches' : 'Matches';
+  return addBinary(p, operator, left, pattern, operatorSpan, start);
 }
 
 /** `pattern ESCAPE 'c'` is the call that gives the pattern with the usual escape. */

@@ -266,8 +266,11 @@ function arrayOfQuery(p: Parser): NodeId {
 
 /** `timestamp '…'`, `timestamp with time zone '…'`, or null when the word is a name. */
 function typedString(p: Parser): NodeId | null {
-  const zoned = p.value(1) === 'WITH' || p.value(1) === 'WITHOUT';
-  if (p.kind(zoned ? 4 : 1) !== TokenKind.String) {
+  const isNarrowed = p.value(1) === '(' && p.kind(2) === TokenKind.Integer && p.value(3) === ')';
+  const digits = isNarrowed ? 3 : 0;
+  const next = p.value(1 + digits);
+  const zoned = next === 'WITH' || next === 'WITHOUT';
+  if (p.kind(digits + (zoned ? 4 : 1)) !== TokenKind.String) {
     return null;
   }
   const start = p.start();

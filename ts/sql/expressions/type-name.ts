@@ -18,12 +18,11 @@ export function parseType(p: Parser, missing: string): TypeName {
   const start = p.start();
   let name = typeWords(p);
   const open = p.start();
-  let args = p.at('(') ? typeArguments(p) : [];
+  const args = p.at('(') ? typeArguments(p) : [];
   checkPrecision(p, name.toUpperCase(), args[0], open);
   if (/^timestamp(?:tz)?$/i.test(name) && /^[0-9]$/.test(args[0] ?? '')) {
     // Digits of a second: six are kept, nine by the type that has them.
     name = Number(args[0]) > MICROSECOND_DIGITS ? 'timestamp_ns' : name;
-    args = [];
   }
   if (/^time(?:stamp)?$/i.test(name)) {
     name += zoneWords(p);

@@ -15,6 +15,7 @@ export const TokenKind = {
   Mark: 1,
   /** `"name"` or `` `name` ``. */
   Quoted: 2,
+  /** `'text'`, `$$text$$`, `$tag$text$tag$`. */
   String: 3,
   /** `17`, `17_000`, `17L`. */
   Integer: 4,
@@ -104,6 +105,8 @@ for (const mark of MARKS) {
   MARKS_BY_FIRST.set(first, [...(MARKS_BY_FIRST.get(first) ?? []), mark]);
 }
 
+const DOLLAR = 36;
+
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
 const isAsciiLetter = (code: number): boolean =>
@@ -115,7 +118,18 @@ const isSpace = (code: number): boolean =>
 const isWordStart = (code: number): boolean =>
   isAsciiLetter(code) || code === 95 || (code > 127 && !isSpace(code));
 
-const isWordPart = (code: number): boolean => isWordStart(code) || isDigit(code) || code === 36;
+const isWordPart = (code: number): boolean => isWordStart(code) || isDigit(code) || code === DOLLAR;
+
+/** What is within the quotes of a token; doubled ones are folded. */
+export function unquote(written: string): string {
+  const quote = written.charAt(0);
+  if (quote === '$') {
+    const length = written.indexOf('$', 1) + 1;
+    return written.slice(length, -length);
+  }
+  const inner = written.slice(1, -1);
+  return inner.includes(quote) ? inner.replaceAll(quote + quote, quote) : inner;
+}
 
 /** The state of one scan. */
 class Scanner {
@@ -207,8 +221,8 @@ class Scanner {
       this.enclosed('`', TokenKind.Quoted, 'unclosed quotation mark');
     } else if (code === 35) {
       this.geohash();
-    } else if (code === 36) {
-      this.prefixed(TokenKind.Parameter, isDigit);
+    } else if (code === DOLLAR) {
+      this.dollar();
     } else if (code === 64) {
       this.prefixed(TokenKind.Variable, isWordPart);
     } else if (code === 58 && this.brackets === 0 && isWordStart(this.code(this.at + 1))) {
@@ -374,6 +388,28 @@ class Scanner {
       }
     }
     this.bad(start, this.text.length, 'unclosed quoted string?');
+  }
+
+  /** `$1`, `$$…$$`, `$tag$…$tag$`; nothing within the last two is special. */
+  private dollar(): void {
+    const start = this.at;
+    let end = start + 1;
+    if (isWordStart(this.code(end))) {
+      do {
+        end += 1;
+      } while (isWordPart(this.code(end)) && this.code(end) !== DOLLAR);
+    }
+    if (this.code(end) !== DOLLAR) {
+      this.prefixed(TokenKind.Parameter, isDigit);
+      return;
+    }
+    const tag = this.text.slice(start, end + 1);
+    const close = this.text.indexOf(tag, end + 1);
+    if (close < 0) {
+      this.bad(start, this.text.length, `unclosed dollar-quoted string, ${tag} expected`);
+    } else {
+      this.push(TokenKind.String, start, close + tag.length, '');
+    }
   }
 
   private geohash(): void {

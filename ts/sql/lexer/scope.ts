@@ -3,7 +3,7 @@
  * the variables. Works on tokens alone, so that it reads statements that are half written.
  */
 import { AFTER_SOURCE, SOFT_JOINS } from './keywords.js';
-import { scan, TokenKind, type Tokens } from './lexer.js';
+import { scan, TokenKind, type Tokens, unquote } from './lexer.js';
 
 /** A source of columns. */
 interface ScopeSource {
@@ -93,7 +93,7 @@ class Level {
     const { text, starts, ends } = this.tokens;
     const written = text.slice(starts[this.at], ends[this.at]);
     this.at += 1;
-    return isQuoted ? written.slice(1, -1) : written;
+    return isQuoted ? unquote(written) : written;
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import type { Name, Node, NodeId, PlainRows, Span, Tree } from '../ast.generated.js';
 import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from '../lexer/keywords.js';
-import { TokenKind, tokenize, type Tokens } from '../lexer/lexer.js';
+import { TokenKind, tokenize, type Tokens, unquote } from '../lexer/lexer.js';
 import { SyntaxError_ } from '../lexer/syntax-error.js';
 
 /** UTF-16 units of one statement text. */
@@ -49,6 +49,8 @@ export class Parser {
   index = 0;
   /** Rows of values, `(a, b)`, that nothing compares yet. */
   readonly rows = new Set<NodeId>();
+  /** The FROM before which a list of columns may be missing. */
+  bareFrom = -1;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
   private readonly spans: Span[] = [];
@@ -323,10 +325,7 @@ export class Parser {
 
   /** A token's text without its quotes, doubled quotes folded. */
   unquoted(): string {
-    const written = this.written();
-    const quote = written.charAt(0);
-    const inner = written.slice(1, -1);
-    return inner.includes(quote) ? inner.replaceAll(quote + quote, quote) : inner;
+    return unquote(this.written());
   }
 
   // ---- building ----

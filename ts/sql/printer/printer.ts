@@ -200,6 +200,9 @@ function printDelete(printer: Printer, node: DeleteNode): string {
   if (node.filter !== null) {
     parts.push(`WHERE ${expression(printer, node.filter)}`);
   }
+  if (node.returning.length > 0) {
+    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+  }
   return parts.join(' ');
 }
 
@@ -218,6 +221,9 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
   }
   if (node.filter !== null) {
     parts.push(`WHERE ${expression(printer, node.filter)}`);
+  }
+  if (node.returning.length > 0) {
+    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
   }
   return parts.join(' ');
 }

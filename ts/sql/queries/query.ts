@@ -256,8 +256,7 @@ function selectBlock(p: Parser): NodeId {
     distinct && p.at('ON', '(')
       ? (p.advance(), p.parenthesised(() => p.grammar.expression(p)))
       : [];
-  requireItems(p);
-  const items = selectItems(p);
+  const items = p.index === p.bareFrom ? noItems(p) : selectItems(p);
   const star = items.some((item) => p.node(item.expression).kind === 'Star');
   let from: NodeId | null = null;
   if (p.take('FROM')) {
@@ -281,7 +280,14 @@ function requireItems(p: Parser): void {
   }
 }
 
+/** `EXISTS (SELECT FROM …)`: a constant in place of the columns that nothing reads. */
+function noItems(p: Parser): SelectItem[] {
+  const at = p.start();
+  return [{ expression: p.add({ kind: 'Integer', text: '1' }, at, at), alias: null }];
+}
+
 function selectItems(p: Parser): SelectItem[] {
+  requireItems(p);
   let count = 0;
   const items = p.list(() => {
     count += 1;
@@ -327,7 +333,7 @@ function selectItem(p: Parser): SelectItem {
 }
 
 /** `*`, `t.*`, or null. */
-function selectStar(p: Parser): NodeId | null {
+export function selectStar(p: Parser): NodeId | null {
   const start = p.start();
   if (p.take('*')) {
     return parseStar(p, start, null);

@@ -344,6 +344,7 @@ const CONTINUES_EXPRESSION: ReadonlySet<string> = new Set([
   'BETWEEN',
   'LIKE',
   'ILIKE',
+  'SIMILAR',
   'WITHIN',
 ]);
 

@@ -1,6 +1,5 @@
 /** INSERT, UPDATE, DELETE. */
 import type { Conflict, InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
-import { parseStar } from '../expressions/add-star.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
@@ -9,6 +8,7 @@ import {
   parsePreamble,
   type Preamble,
   queryAfter,
+  selectStar,
   whereClause,
 } from '../queries/query.js';
 import { parseSources } from '../queries/source.js';
@@ -127,9 +127,8 @@ function insertQuery(p: Parser, outer: Preamble): NodeId {
 
 function returningList(p: Parser): SelectItem[] {
   return p.list(() => {
-    const start = p.start();
-    if (p.take('*')) {
-      const star = parseStar(p, start, null);
+    const star = selectStar(p);
+    if (star !== null) {
       return { expression: star, alias: null };
     }
     if (!atOperand(p)) {
@@ -157,7 +156,8 @@ export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
   const assignments = p.list(() => assignment(p));
   const from = p.take('FROM') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = whereClause(p);
-  const node = { table, alias, assignments, from, filter, with: preamble.with };
+  const returning = p.take('RETURNING') ? returningList(p) : [];
+  const node = { table, alias, assignments, from, filter, with: preamble.with, returning };
   const children = [...assignments.map(([, value]) => value), from, filter];
   return p.add({ kind: 'Update', ...node }, preamble.start, p.lastEnd(), ...children);
 }
@@ -171,7 +171,10 @@ function assignment(p: Parser): [Name, NodeId] {
   return [column, p.grammar.expression(p)];
 }
 
-/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …]`. */
+/** What follows the table of a DELETE, unless it is an alias. */
+const AFTER_TARGET: ReadonlySet<string> = new Set(['USING', 'WHERE', 'RETURNING']);
+
+/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …] [RETURNING …]`. */
 export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   if (preamble.declarations.length > 0) {
     p.fail("'select' expected");
@@ -179,10 +182,11 @@ export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   p.advance();
   p.expect('FROM');
   const table = p.tableName('table name expected');
-  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.at('USING') && !p.at('WHERE'));
+  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_TARGET));
   const alias = named ? p.name('table alias expected') : null;
   const using = p.take('USING') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = whereClause(p);
-  const node = { table, alias, using, filter, with: preamble.with };
+  const returning = p.take('RETURNING') ? returningList(p) : [];
+  const node = { table, alias, using, filter, with: preamble.with, returning };
   return p.add({ kind: 'Delete', ...node }, preamble.start, p.lastEnd(), using, filter);
 }

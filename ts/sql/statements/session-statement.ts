@@ -70,7 +70,7 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['CLOSE', (p) => ({ kind: 'CloseCursor', name: target(p, 'name of a cursor') })],
   ['DEALLOCATE', deallocate],
   ['DISCARD', discard],
-  ['LISTEN', (p) => skipping(p, { kind: 'Listen' })],
+  ['LISTEN', listen],
   ['NOTIFY', (p) => (atCommand(p) ? skipping(p, { kind: 'Notify' }) : null)],
   ['UNLISTEN', (p) => skipping(p, { kind: 'Unlisten' })],
   ['RESET', reset],
@@ -107,6 +107,12 @@ function takeBeforeName(p: Parser, word: string): void {
   if (!isLast(p)) {
     p.take(word);
   }
+}
+
+/** `LISTEN channel`, which stays silent. */
+function listen(p: Parser): SessionStatement {
+  foldedName(p, 'name of a channel');
+  return { kind: 'Listen' };
 }
 
 /** Words that change nothing, such as the modes of a transaction. */

@@ -26,13 +26,16 @@ use crate::options::row_format;
 use crate::physical::physical_plan;
 use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile};
 use crate::registry::Registration;
-use crate::rewrite;
+use crate::rewrite::{self, Rewritten};
 use crate::write;
 
 use super::{Binding, ExecuteReply, Parameters, Statement, bind_context};
 
 /// How often rows are looked for again when others came in between.
 const MOST_ATTEMPTS: usize = 8;
+
+/// Rows of what RETURNING answers that are encoded together.
+const ROWS_OF_ANSWER: usize = 8 * 1024;
 
 /// Rows a small statement looks at, at most: read and encoded in less than a millisecond.
 const SMALL_ROWS: usize = 1024;
@@ -82,7 +85,7 @@ impl Statement {
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
-            return self.run_rewrite(table, plan, parameters, registration).await;
+            return self.run_rewrite(table, plan, parameters, options, registration).await;
         }
         match bound {
             BoundStatement::Query(query) => {
@@ -288,6 +291,7 @@ impl Statement {
         table: TableId,
         plan: Option<&LogicalPlan>,
         parameters: Parameters,
+        options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
@@ -319,8 +323,13 @@ impl Statement {
                 }
             }
         };
-        let rows_affected = registration.until_stopped(work).await?;
-        Ok(written(rows_affected, started))
+        let Rewritten { rows, answer } = registration.until_stopped(work).await?;
+        let Some(answer) = answer else { return Ok(written(rows, started)) };
+        let (all, rows) = (answer.num_rows(), ROWS_OF_ANSWER);
+        let parts = (0..all).step_by(rows).map(|at| answer.slice(at, rows.min(all - at)));
+        let source = BatchSource::Ready(parts.collect::<Vec<_>>().into_iter());
+        let running = Running { registration, turn: Turn::free() };
+        self.start(source, &self.shape.columns, None, options, running).await
     }
 
     /// Binds to this snapshot, which must not change what the statement was described as.

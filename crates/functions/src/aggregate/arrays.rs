@@ -18,15 +18,16 @@ use crate::column::internal;
 use crate::resolve::ResolvedAggregate;
 
 /// `array_agg(number)`, `array_agg(array)`, `array_elem_…(array)`.
-pub(super) fn resolve(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
+pub(super) fn resolve(name: &str, distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [only] = types else { return None };
     match (name, *only) {
-        ("array_agg", SqlType::DoubleArray(1)) => Some(gather(*only)),
+        ("array_agg", SqlType::DoubleArray(1)) if !distinct => Some(gather(*only, false)),
         ("array_agg", number) if super::shape::is_number(number) || number == SqlType::Null => {
-            Some(gather(SqlType::Double))
+            Some(gather(SqlType::Double, distinct))
         }
+        ("array_agg", SqlType::DoubleArray(_)) if distinct => None,
         ("array_agg", text) if text.is_text() || text == SqlType::Boolean => {
-            let one = super::text::listed();
+            let one = if distinct { super::text::listed_once() } else { super::text::listed() };
             Some(super::shape::ordered(one, vec![SqlType::String], SqlType::String))
         }
         ("array_agg", _) => None,
@@ -35,15 +36,15 @@ pub(super) fn resolve(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate
     }
 }
 
-fn gather(from: SqlType) -> ResolvedAggregate {
+fn gather(from: SqlType, distinct: bool) -> ResolvedAggregate {
     let returns = SqlType::DoubleArray(1);
     let scalars = from == SqlType::Double;
     let udaf = NativeAggregate {
         name: "array_agg",
-        variant: from.name(),
+        variant: format!("{}{}", from.name(), if distinct { ",distinct" } else { "" }),
         returns,
         state: vec![returns.arrow_type()],
-        one: Arc::new(move || Box::new(Gathered { scalars, values: Vec::new() })),
+        one: Arc::new(move || Box::new(Gathered { scalars, distinct, values: Vec::new() })),
         many: None,
     }
     .udaf();
@@ -95,6 +96,8 @@ fn scalar(dimensions: u8, array: Option<&Owned>) -> Result<ScalarValue> {
 struct Gathered {
     /// Whether rows are numbers, whose nulls are kept, rather than arrays.
     scalars: bool,
+    /// Whether each number counts once: they are sorted then, null at the end.
+    distinct: bool,
     values: Vec<f64>,
 }
 
@@ -120,7 +123,11 @@ impl Accumulator for Gathered {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let values = std::mem::take(&mut self.values);
+        let mut values = std::mem::take(&mut self.values);
+        if self.distinct {
+            values.sort_by(|a, b| a.is_nan().cmp(&b.is_nan()).then(a.total_cmp(b)));
+            values.dedup_by(|a, b| a == b || (a.is_nan() && b.is_nan()));
+        }
         let found = (!values.is_empty()).then(|| (vec![values.len() as i32], values));
         scalar(1, found.as_ref())
     }

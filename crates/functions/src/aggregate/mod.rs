@@ -85,6 +85,8 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ),
     ("integral", "(value [, timestamp])", "area under the values, in their unit times seconds"),
     ("isOrdered", "(number) | (timestamp)", "whether values ascend in the order of rows"),
+    ("json_agg", "(any)", "values as a JSON array, in order; nulls are null"),
+    ("jsonb_agg", "(any)", "the same as json_agg"),
     ("ksum", "(number)", "compensated sum (Kahan)"),
     ("kurtosis", "(number)", "bias-corrected excess kurtosis; null below 4 values"),
     ("kurtosis_pop", "(number)", "population excess kurtosis"),
@@ -212,7 +214,7 @@ pub(crate) fn resolve(
         }
         "sum" | "avg" | "ksum" | "nsum" => sum(&lower, &types),
         "array_agg" | "array_elem_avg" | "array_elem_max" | "array_elem_min" | "array_elem_sum" => {
-            arrays::resolve(&lower, &types)
+            arrays::resolve(&lower, false, &types)
         }
         "sparkline" => values::sparkline(arguments)?,
         "haversine_dist_deg" => path::length(&types),
@@ -263,6 +265,7 @@ fn of_distinct(
             _,
         ) => return Ok(None),
         ("string_agg", _) => text("string_distinct_agg", arguments)?,
+        ("array_agg", _) => arrays::resolve(name, true, &types),
         ("sum", Some(read)) if !is_decimal(&types) => Some(unordered(sum_udaf(), vec![read], read)),
         ("avg", Some(_)) if !is_decimal(&types) => {
             Some(unordered(avg_udaf(), vec![SqlType::Double], SqlType::Double))
@@ -274,7 +277,7 @@ fn of_distinct(
             return Err(ResolveError::Invalid { message });
         }
     };
-    let distinct = name != "string_agg";
+    let distinct = !matches!(name, "string_agg" | "array_agg");
     Ok(found.map(|found| ResolvedAggregate { distinct, ..found }))
 }
 

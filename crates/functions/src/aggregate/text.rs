@@ -1,5 +1,6 @@
 //! Joining texts, and listing them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -144,6 +145,81 @@ pub(super) fn listed() -> Arc<AggregateUDF> {
         many: None,
     }
     .udaf()
+}
+
+/// `array_agg(DISTINCT text)`: each text once, sorted, NULL at the end.
+pub(super) fn listed_once() -> Arc<AggregateUDF> {
+    NativeAggregate {
+        name: "array_agg",
+        variant: "text,distinct".into(),
+        returns: SqlType::String,
+        state: vec![DataType::new_list(DataType::Utf8View, true)],
+        one: Arc::new(|| Box::new(ListedOnce::default())),
+        many: None,
+    }
+    .udaf()
+}
+
+#[derive(Debug, Default)]
+struct ListedOnce {
+    texts: BTreeSet<String>,
+    bytes: usize,
+    has_null: bool,
+}
+
+impl ListedOnce {
+    /// What each text takes beside its bytes, about.
+    const ENTRY_BYTES: usize = 48;
+
+    fn nulls(&self) -> impl Iterator<Item = Option<&str>> {
+        self.has_null.then_some(None).into_iter()
+    }
+
+    fn all(&self) -> impl Iterator<Item = Option<&str>> {
+        self.texts.iter().map(|text| Some(text.as_str())).chain(self.nulls())
+    }
+}
+
+impl Accumulator for ListedOnce {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        for value in values[0].as_string_view() {
+            match value {
+                None => self.has_null = true,
+                Some(value) if self.texts.contains(value) => {}
+                Some(value) => {
+                    self.bytes += value.len() + Self::ENTRY_BYTES;
+                    self.texts.insert(value.to_owned());
+                }
+            }
+        }
+        account::check().map_err(stopped)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut list = Listed { items: None };
+        for item in self.all() {
+            push_item(list.next(), item);
+            list.check()?;
+        }
+        list.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.bytes
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let texts = self.all().map(|text| ScalarValue::Utf8View(text.map(str::to_owned)));
+        let texts: Vec<ScalarValue> = texts.collect();
+        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&texts, &DataType::Utf8View))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for texts in states[0].as_list::<i32>().iter().flatten() {
+            self.update_batch(&[texts])?;
+        }
+        Ok(())
+    }
 }
 
 /// The items between the braces; none before the first row.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion_expr::{Expr, Volatility};
-use tidemark_types::SqlType;
+use tidemark_types::{EngineError, Span, SqlType};
 
 use super::mode::{CastMode, is_plain_text, is_time};
 use super::number::{doubles, from_double, from_integer, integers, narrower_geohash};
@@ -15,10 +15,25 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
-/// The call that converts an expression's values when the statement runs.
-pub(crate) fn converted(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Expr {
-    let kernel: Kernel = Arc::new(move |call: &Call<'_>| convert(call, from, to, mode));
-    let variant = format!("{},{},{mode:?}", from.name(), to.name());
+/// The call that converts an expression's values when the statement runs; what fails there is
+/// written at `at`, if that is known.
+pub(crate) fn converted(
+    expr: Expr,
+    (from, to): (SqlType, SqlType),
+    mode: CastMode,
+    at: Option<Span>,
+) -> Expr {
+    let located = move |failure: DataFusionError| match (failure, at) {
+        (DataFusionError::External(source), Some(at)) => match source.downcast::<EngineError>() {
+            Ok(failure) => DataFusionError::External(Box::new(failure.at_if_missing(at))),
+            Err(source) => DataFusionError::External(source),
+        },
+        (failure, _) => failure,
+    };
+    let kernel: Kernel =
+        Arc::new(move |call: &Call<'_>| convert(call, from, to, mode).map_err(located));
+    let place = at.map_or_else(String::new, |at| format!(",{}", at.start));
+    let variant = format!("{},{},{mode:?}{place}", from.name(), to.name());
     let types = (vec![from], to);
     call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr])
 }

@@ -2,8 +2,8 @@
 
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion_expr::{ColumnarValue, Expr};
-use tidemark_types::SqlType;
 use tidemark_types::period::Period;
+use tidemark_types::{Span, SqlType};
 
 use super::convert::{convert, converted, convertible};
 use super::mode::{CastMode, is_plain_text, is_time};
@@ -33,7 +33,14 @@ pub fn cast(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Result<Ex
     {
         return cast(wide, SqlType::Long, to, mode);
     }
-    Ok(converted(expr, from, to, mode))
+    Ok(converted(expr, (from, to), mode, None))
+}
+
+/// The cast of a constant that [`cast_value`] found not to convert: when it runs, its error is at
+/// the constant.
+#[must_use]
+pub fn failing_cast(expr: Expr, types: (SqlType, SqlType), mode: CastMode, at: Span) -> Expr {
+    converted(expr, types, mode, Some(at))
 }
 
 fn is_wider_than_int(sql_type: SqlType) -> bool {

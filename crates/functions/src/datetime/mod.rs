@@ -8,7 +8,7 @@ mod made;
 mod patterns;
 pub(crate) mod periods;
 mod shift;
-mod times;
+pub(crate) mod times;
 mod zones;
 
 use std::sync::{Arc, Mutex};

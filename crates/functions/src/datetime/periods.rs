@@ -151,6 +151,48 @@ pub fn period_order(period: Expr) -> Expr {
     )
 }
 
+/// A part of a length, and its name.
+type LengthPart = (&'static str, fn(Period) -> i64);
+
+/// The months, days and microseconds of a length, each a LONG that sums add up.
+#[must_use]
+pub fn period_parts(period: &Expr) -> [Expr; 3] {
+    let parts: [LengthPart; 3] = [
+        ("months", |length| length.months.into()),
+        ("days", |length| length.days.into()),
+        ("micros", |length| length.micros),
+    ];
+    parts.map(|(name, part)| {
+        let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+            let lengths = periods(call, 0)?;
+            Ok(build::<Int64Type>(call.rows, |row| lengths(row).map(part)))
+        });
+        let types = (vec![SqlType::Period], SqlType::Long);
+        let function =
+            Native::udf("period_part", name.to_owned(), types, Volatility::Immutable, kernel);
+        call(&function, vec![period.clone()])
+    })
+}
+
+/// The length that has these months, days and microseconds.
+#[must_use]
+pub fn period_of_parts(parts: Vec<Expr>) -> Expr {
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let (months, days) = (call.primitive::<Int64Type>(0)?, call.primitive::<Int64Type>(1)?);
+        let micros = call.primitive::<Int64Type>(2)?;
+        build_periods(call.rows, |row| {
+            let ((months, days), micros) =
+                months.get(row).zip(days.get(row)).zip(micros.get(row))?;
+            let small = i32::try_from(months).ok().zip(i32::try_from(days).ok());
+            Some(small.map(|(months, days)| Period { months, days, micros }))
+        })
+    });
+    let types = (vec![SqlType::Long; 3], SqlType::Period);
+    let function =
+        Native::udf("period_of_parts", String::new(), types, Volatility::Immutable, kernel);
+    call(&function, parts)
+}
+
 /// `make_interval(years, months, weeks, days, hours, minutes, seconds)`.
 pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
     let whole: Vec<_> =

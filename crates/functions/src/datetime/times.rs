@@ -1,15 +1,19 @@
 //! Columns of instants: read in their own unit, and built.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
     DataType, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
 };
 use datafusion::common::Result;
+use datafusion_expr::{Expr, Volatility};
+use tidemark_types::SqlType;
 use tidemark_types::timestamp::TimestampUnit;
 
-use crate::column::{Call, build, internal, try_build};
-use crate::native::Kernel;
+use crate::column::{Call, build, internal, invalid, try_build};
+use crate::native::{Kernel, Native, call};
 use crate::resolve::ResolveError;
 
 pub(super) type Made = std::result::Result<Kernel, ResolveError>;
@@ -69,4 +73,30 @@ pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
         TimestampUnit::Micros => value,
         TimestampUnit::Nanos => value.div_euclid(1_000),
     }
+}
+
+/// 2000-01-01 in seconds: the zero of `PostgreSQL`, which half of a digit is rounded away from.
+const YEAR_2000: i64 = 946_684_800;
+
+/// A time with so many digits of a second, rounded.
+#[must_use]
+pub fn rounded_time(time: Expr, of: SqlType, digits: u32) -> Expr {
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let (at, unit) = times(call, 0)?;
+        let step = unit.per_second() / 10_i64.pow(digits.min(unit.digits() as u32));
+        try_build_times(call.rows, unit, |row| {
+            let Some(value) = at(row) else { return Ok(None) };
+            let zero = YEAR_2000 * unit.per_second();
+            let half = if value < zero { -(step / 2) } else { step / 2 };
+            let rounded = value
+                .checked_sub(zero)
+                .and_then(|distance| distance.checked_add(half))
+                .and_then(|distance| (distance / step * step).checked_add(zero));
+            rounded.map(Some).ok_or_else(|| invalid("timestamp out of range"))
+        })
+    });
+    let types = (vec![of], of);
+    let function =
+        Native::udf("rounded_time", digits.to_string(), types, Volatility::Immutable, kernel);
+    call(&function, vec![time])
 }

@@ -25,7 +25,8 @@ pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
 }
 
 fn as_long(expr: &Expr) -> Option<Expr> {
-    let cast = || converted(expr.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit);
+    let types = (SqlType::Int, SqlType::Long);
+    let cast = || converted(expr.clone(), types, CastMode::Implicit, None);
     Some(in_64_bits(expr).unwrap_or_else(cast))
 }
 

@@ -7,4 +7,5 @@ pub(crate) mod functions;
 pub(crate) mod hash;
 pub(crate) mod parse;
 pub(crate) mod pattern;
+pub(crate) mod similar;
 pub(crate) mod text_array;

@@ -78,7 +78,8 @@ function kindOf(lexed: Tokens, index: number): TokenKind {
     return value === ';' ? 'separator' : 'operator';
   }
   if (kind === Lexed.Bad) {
-    return unreadableKind(lexed.text.charAt(lexed.starts[index] ?? 0));
+    const start = lexed.starts[index] ?? 0;
+    return unreadableKind(lexed.text.charAt(start), (lexed.ends[index] ?? 0) - start);
   }
   return KINDS.get(kind) ?? 'operator';
 }
@@ -98,10 +99,13 @@ function wordKind(word: string, isCalled: boolean): TokenKind {
 }
 
 /** What an unreadable part was meant to be, by its first character. */
-function unreadableKind(first: string): TokenKind {
+/** `first` begins the token; a dollar with more behind it is a string that nothing closes. */
+function unreadableKind(first: string, length: number): TokenKind {
   switch (first) {
     case "'":
       return 'string';
+    case '$':
+      return length > 1 ? 'string' : 'operator';
     case '"':
     case '`':
       return 'identifier';

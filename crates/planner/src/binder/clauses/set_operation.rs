@@ -206,6 +206,18 @@ impl Binder<'_> {
             }
             cells.push(bound);
         }
+        for (column, known) in types.iter_mut().enumerate() {
+            let of_lengths = |typed: &Typed| {
+                typed.sql_type == SqlType::Period
+                    || typed.is_null_constant()
+                    || typed.is_constant_text()
+            };
+            let mut column = cells.iter().filter_map(|row| row.get(column));
+            let has_length = column.clone().any(|typed| typed.sql_type == SqlType::Period);
+            if has_length && column.all(of_lengths) {
+                *known = SqlType::Period;
+            }
+        }
         let mut exprs = Vec::with_capacity(cells.len());
         for row in cells {
             let mut cast = Vec::with_capacity(width);

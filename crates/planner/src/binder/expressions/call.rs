@@ -8,13 +8,21 @@ use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, SortExpr, lit};
-use tidemark_ast::{CallNode, Node, NodeId, Span};
+use tidemark_ast::{BinaryOperator, CallNode, Node, NodeId, Span};
 use tidemark_functions::{
+<<<<<<< HEAD
     CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_order, reads_time,
     resolve_aggregate, resolve_json, without_schema,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType};
+=======
+    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_of_parts,
+    period_order, period_parts, reads_time, resolve_aggregate, resolve_json,
+};
+use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+>>>>>>> left
 
 use crate::binder::catalog::pg_catalog;
 use crate::binder::catalog::pg_catalog::told::told;
@@ -25,7 +33,7 @@ use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
-use crate::binder::state::scope::{Relation, Scope};
+use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -77,6 +85,10 @@ impl Binder<'_> {
             && let Some(query) = self.query_of(*only)?
         {
             return self.touch(query, scope);
+        }
+        if let Some(pairs) = self.row_arguments(call, scope)? {
+            let object = if name == "to_jsonb" { "jsonb_build_object" } else { "row_to_json" };
+            return self.scalar_call(object, pairs, call.name.span, &[]);
         }
         let arguments = self.expressions(&call.arguments, scope)?;
         if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
@@ -211,25 +223,29 @@ impl Binder<'_> {
         };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let mut arguments = Self::with_time(name, arguments, &inner);
+<<<<<<< HEAD
         let name = of_lengths(name, &mut arguments);
         let is_list = name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog);
         let list = arguments.first().filter(|_| is_list).map(|item| list_of(item, &inner));
         if is_list {
+=======
+        let is_json = matches!(name, "json_agg" | "jsonb_agg");
+        let name = if is_json { "string_agg" } else { of_lengths(name, &mut arguments) };
+        if is_json {
+            let item = self.scalar_call("json_item", arguments, call.name.span, &[])?;
+            arguments = vec![item, literal::text(", ")];
+        }
+        if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
+>>>>>>> left
             arguments = self.catalog_items(arguments, position)?;
         }
-        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                "Aggregate function cannot be passed as an argument",
-                call.arguments.first().map_or(position, |id| self.tree.span(*id)),
-            ));
-        }
-        // By its alias, that is.
-        if arguments.iter().any(|argument| has_window(&argument.expr)) {
-            return Err(window::refused(call.name.span));
+        self.refuse_nested(call, &arguments, position)?;
+        if let ("sum" | "avg", [length]) = (name, arguments.as_slice())
+            && length.sql_type == SqlType::Period
+        {
+            return self.total_of_lengths(call, name, &length.expr, filter.as_deref());
         }
         let spans = self.argument_spans(call);
-        let mut arguments = arguments;
         self.settle_constants(&mut arguments, |described| {
             resolve_aggregate(name, call.distinct, described)
                 .map(|resolved| resolved.argument_types)
@@ -253,9 +269,69 @@ impl Binder<'_> {
             order,
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
+<<<<<<< HEAD
         let found = Expr::AggregateFunction(function);
         let found = if list.is_some() { told(found, list) } else { found };
         Ok(Typed::computed(found, resolved.return_type))
+=======
+        let typed = Typed::computed(Expr::AggregateFunction(function), resolved.return_type);
+        if is_json {
+            return self.scalar_call("json_list", vec![typed], call.name.span, &[]);
+        }
+        Ok(typed)
+    }
+
+    /// An aggregate reads rows: no other aggregate, and no window function by its alias.
+    fn refuse_nested(
+        &self,
+        call: &CallNode,
+        arguments: &[Typed],
+        position: Span,
+    ) -> EngineResult<()> {
+        if arguments.iter().any(|argument| has_aggregate(&argument.expr)) {
+            return Err(error::at(
+                ErrorCode::NotSupported,
+                "Aggregate function cannot be passed as an argument",
+                call.arguments.first().map_or(position, |id| self.tree.span(*id)),
+            ));
+        }
+        if arguments.iter().any(|argument| has_window(&argument.expr)) {
+            return Err(window::refused(call.name.span));
+        }
+        Ok(())
+    }
+
+    /// The sum of lengths of time, which is that of their parts, or its part for each of them.
+    fn total_of_lengths(
+        &mut self,
+        call: &CallNode,
+        name: &str,
+        length: &Expr,
+        filter: Option<&Expr>,
+    ) -> EngineResult<Typed> {
+        let at = call.name.span;
+        if call.distinct {
+            let message = format!("DISTINCT of {name} of PERIOD is not supported");
+            return Err(error::at(ErrorCode::NotSupported, message, at));
+        }
+        let aggregate = |name: &str, of: Expr| {
+            let resolved = resolve_aggregate(name, false, &[Argument::column(SqlType::Long)]);
+            let resolved = resolved.map_err(|failure| located_call(failure, at, &[]))?;
+            let filter = filter.cloned().map(Box::new);
+            let function =
+                AggregateFunction::new_udf(resolved.udaf, vec![of], false, filter, vec![], None);
+            EngineResult::Ok(Expr::AggregateFunction(function))
+        };
+        let [months, days, micros] = period_parts(length);
+        let count = aggregate("count", months.clone())?;
+        let sums = [months, days, micros].map(|part| aggregate("sum", part));
+        let sums = sums.into_iter().collect::<EngineResult<Vec<_>>>()?;
+        let total = Typed::computed(period_of_parts(sums), SqlType::Period);
+        if name == "sum" {
+            return Ok(total);
+        }
+        self.operator(BinaryOperator::Divide, total, Typed::computed(count, SqlType::Long), at)
+>>>>>>> left
     }
 
     /// ORDER BY inside an aggregate, of one whose result depends on the order of rows.
@@ -267,6 +343,13 @@ impl Binder<'_> {
     ) -> EngineResult<Vec<SortExpr>> {
         if !resolved.order_sensitive {
             return Ok(Vec::new());
+        }
+        if let (true, "array_agg", Some(item)) =
+            (call.distinct, resolved.udaf.name(), call.order_by.iter().find(|item| item.descending))
+        {
+            let at = self.tree.span(item.expression);
+            let message = "distinct values of array_agg ascend";
+            return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
         let rows = Scope { aggregates: false, windows: false, ..*scope };
@@ -313,7 +396,42 @@ impl Binder<'_> {
                 self.tree.span(*only),
             ));
         }
-        self.expressions(&call.arguments, scope)
+        match self.row_arguments(call, scope)? {
+            Some(pairs) => {
+                self.scalar_call("row_to_json", pairs, call.name.span, &[]).map(|row| vec![row])
+            }
+            None => self.expressions(&call.arguments, scope),
+        }
+    }
+
+    /// The names and values of the row that the only argument of a function of JSON is: the alias
+    /// of a table, and no column.
+    fn row_arguments(
+        &mut self,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Vec<Typed>>> {
+        const OF_ROWS: [&str; 5] = ["row_to_json", "to_json", "to_jsonb", "json_agg", "jsonb_agg"];
+        let is_of_rows = OF_ROWS.iter().any(|name| name.eq_ignore_ascii_case(&call.name.text));
+        let ([only], true, Some(rows)) = (call.arguments.as_slice(), is_of_rows, scope.relation)
+        else {
+            return Ok(None);
+        };
+        let Node::Column { path } = self.node(*only)? else { return Ok(None) };
+        let [name] = path.as_slice() else { return Ok(None) };
+        if rows.resolve(path).is_ok() {
+            return Ok(None);
+        }
+        let of_table = |column: &&ScopeColumn| {
+            column.qualifier.as_ref().is_some_and(|table| identifier::same(table, &name.text))
+        };
+        let mut pairs = Vec::new();
+        for column in rows.columns.iter().filter(of_table) {
+            column.origin.note();
+            pairs.push(literal::text(&column.name));
+            pairs.push(Typed::computed(column.expr(), column.sql_type));
+        }
+        Ok((!pairs.is_empty()).then_some(pairs))
     }
 
     /// `grouping(key, …)`.

@@ -68,7 +68,12 @@ impl Binder<'_> {
 
     fn common_type(&mut self, results: &[(Typed, NodeId)]) -> EngineResult<SqlType> {
         let mut common = SqlType::Null;
+        let has_length = results.iter().any(|(value, _)| value.sql_type == SqlType::Period);
         for (value, id) in results {
+            if has_length && value.is_constant_text() {
+                // Beside lengths of time it is one.
+                continue;
+            }
             common = unify::branches(common, value.sql_type).ok_or_else(|| {
                 let (from, to) = (value.sql_type.name(), common.name());
                 error::at(

@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
-use tidemark_functions::{CastMode, UnaryOp};
+use tidemark_functions::{CastMode, UnaryOp, rounded_time};
 use tidemark_types::bounded::grown;
 use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -34,7 +34,8 @@ impl Binder<'_> {
             Node::NamedParameter { .. } => Err(parameter::not_provided()),
             Node::TypedString { type_name, value } => {
                 let to = Self::type_name(type_name)?;
-                self.cast(literal::text(value), to, CastMode::Explicit, position)
+                let typed = self.cast(literal::text(value), to, CastMode::Explicit, position)?;
+                Ok(rounded(typed, type_name))
             }
             Node::Unary { operator: UnaryOperator::Not, .. }
             | Node::Logical { .. }
@@ -84,7 +85,11 @@ impl Binder<'_> {
         let at = self.tree.span(operand);
         if let Some(kind) = Registered::of(type_name) {
             let operand = self.expression(operand, scope)?;
-            return self.registered_cast(operand, kind, at);
+            return if type_name.dimensions > 0 {
+                self.registered_array(operand, kind, at)
+            } else {
+                self.registered_cast(operand, kind, at)
+            };
         }
         if let Some(array) = text_array_type(type_name) {
             let operand = self.expression(operand, scope)?;
@@ -123,6 +128,7 @@ impl Binder<'_> {
         };
         let was_told = catalog_type(&operand, scope).is_some();
         // The error of a constant that does not convert is where it is written.
+<<<<<<< HEAD
         let mut value =
             self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
                 ErrorCode::InvalidValue => failure.at(error::span(at)),
@@ -133,6 +139,14 @@ impl Binder<'_> {
             value.expr = told(value.expr, of.filter(|_| type_name.dimensions == 0));
         }
         Ok(value)
+=======
+        let typed = self.cast_at(operand, to?, mode, (position, at));
+        let typed = typed.map_err(|failure| match failure.code {
+            ErrorCode::InvalidValue => failure.at(error::span(at)),
+            _ => failure,
+        })?;
+        Ok(rounded(typed, type_name))
+>>>>>>> left
     }
 
     /// Binds several expressions in one scope.
@@ -295,6 +309,15 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+/// A time in the digits of a second that `timestamp(n)` keeps.
+fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
+    let digits = type_name.arguments.first().and_then(|digits| digits.parse().ok());
+    let (Some(digits), true) = (digits, typed.sql_type.is_timestamp()) else { return typed };
+    let is_known = typed.constant.is_some();
+    let rounded = Typed::computed(rounded_time(typed.expr, typed.sql_type, digits), typed.sql_type);
+    if is_known { rounded.folded() } else { rounded }
 }
 
 /// Whether values of a type are functions of the catalog.

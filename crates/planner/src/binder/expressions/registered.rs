@@ -4,8 +4,13 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, case, lit};
 use tidemark_ast::{CallNode, Span, TypeName};
+<<<<<<< HEAD
 use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
+=======
+use tidemark_functions::{CastMode, SETTINGS, text_array};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
+>>>>>>> left
 
 use crate::binder::catalog::pg_catalog::keys::{Key, keys};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
@@ -15,7 +20,11 @@ use crate::binder::catalog::pg_catalog::types::TYPES;
 use crate::binder::catalog::pg_catalog::{
     INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, SCHEMAS, of_kind, table_oid, view_oid,
 };
+<<<<<<< HEAD
 use crate::binder::expressions::array::catalog_type;
+=======
+use crate::binder::expressions::stand_in::is_unbound;
+>>>>>>> left
 use crate::binder::expressions::{constant, literal};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
@@ -87,6 +96,36 @@ impl Binder<'_> {
             [own, whole].map(|text| (lit(ScalarValue::Utf8View(Some(text))), lit(oid)))
         });
         Ok(Typed::computed(cases_of(name.expr, cases, none)?, SqlType::Int))
+    }
+
+    /// `'{int,int8}'::regtype[]`: the numbers of names, as an array of the catalog.
+    pub(crate) fn registered_array(
+        &mut self,
+        operand: Typed,
+        kind: Registered,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let operand = self.settled(operand, SqlType::Varchar)?;
+        let Some(array) = operand.constant.as_ref().and_then(text_of) else {
+            if operand.is_null_constant() || is_unbound(&operand) {
+                return self.settled_array(operand, "INT[]");
+            }
+            let message = format!("an array of a {}'s names is a constant", kind.word());
+            return Err(error::at(ErrorCode::NotSupported, message, position));
+        };
+        let mut numbers = Vec::new();
+        for name in text_array(&array) {
+            let Some(name) = name else {
+                numbers.push("NULL".to_owned());
+                continue;
+            };
+            let oid = self.number_of(kind, &name).ok_or_else(|| {
+                let message = format!("{} \"{name}\" does not exist", kind.word());
+                error::at(ErrorCode::TableNotFound, message, position)
+            })?;
+            numbers.push(oid.to_string());
+        }
+        Ok(literal::text(&format!("{{{}}}", numbers.join(","))))
     }
 
     /// `name::regclass::text`: the number that the first cast made, as its name again.

@@ -6,7 +6,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
     Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
-    is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
+    failing_cast, is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -82,8 +82,9 @@ impl Binder<'_> {
             let right = self.cast(right, SqlType::Long, CastMode::Implicit, position)?;
             return self.operator_between(operator, [left, right], position, spans);
         }
-        let left = self.operand(operator, left, resolved.left_type, position)?;
-        let right = self.operand(operator, right, resolved.right_type, position)?;
+        let place = |index: usize| (position, spans.get(index).copied().unwrap_or(position));
+        let left = self.operand(operator, left, resolved.left_type, place(0))?;
+        let right = self.operand(operator, right, resolved.right_type, place(1))?;
         let constant = left.constant.is_some() && right.constant.is_some();
         let expr = (resolved.build)(left.expr, right.expr);
         let typed = Typed::computed(expr, resolved.return_type);
@@ -148,14 +149,14 @@ impl Binder<'_> {
         operator: BinaryOperator,
         typed: Typed,
         wanted: SqlType,
-        position: Span,
+        (position, own): (Span, Span),
     ) -> EngineResult<Typed> {
         let lenient = is_comparison(operator)
             && matches!(typed.sql_type, SqlType::Symbol | SqlType::Char)
             && (wanted.is_integer() || wanted.is_floating())
             && typed.constant.is_none();
         if !lenient {
-            return self.cast(typed, wanted, CastMode::Implicit, position);
+            return self.cast_at(typed, wanted, CastMode::Implicit, (position, own));
         }
         let text = self.cast(typed, SqlType::Varchar, CastMode::Implicit, position)?;
         self.cast(text, wanted, CastMode::Explicit, position)
@@ -315,16 +316,29 @@ impl Binder<'_> {
         mode: CastMode,
         position: Span,
     ) -> EngineResult<Typed> {
+        self.cast_at(typed, to, mode, (position, position))
+    }
+
+    /// The same; a constant that does not convert is at `own`.
+    pub(crate) fn cast_at(
+        &mut self,
+        typed: Typed,
+        to: SqlType,
+        mode: CastMode,
+        (position, own): (Span, Span),
+    ) -> EngineResult<Typed> {
         let typed = self.settled(typed, to)?;
         if typed.sql_type == to {
             return Ok(typed);
         }
-        let known = match &typed.constant {
-            Some(value) => cast_value(value, typed.sql_type, to, mode),
-            None => Ok(None),
-        };
-        if let Some(value) = known.map_err(|error| located(error, position))? {
-            return Ok(Typed::literal(value, to));
+        if let Some(value) = &typed.constant {
+            let known = cast_value(value, typed.sql_type, to, mode);
+            if let Some(value) = known.map_err(|error| located(error, position))? {
+                return Ok(Typed::literal(value, to));
+            }
+            let types = (typed.sql_type, to);
+            let failing = failing_cast(typed.expr, types, mode, error::span(own));
+            return Ok(Typed::computed(failing, to));
         }
         let expr =
             cast(typed.expr, typed.sql_type, to, mode).map_err(|error| located(error, position))?;

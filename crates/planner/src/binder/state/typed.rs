@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, lit};
-use tidemark_functions::{Argument, in_64_bits};
+use tidemark_functions::{Argument, in_64_bits, is_json};
 use tidemark_types::SqlType;
 
 /// An expression with the SQL type the binder gave it.
@@ -40,12 +40,19 @@ impl Typed {
 
     /// What the function library wants to know of an argument.
     pub(crate) fn argument(&self) -> Argument {
-        Argument { sql_type: self.sql_type, constant: self.constant.clone() }
+        let json = is_json(&self.expr);
+        Argument { sql_type: self.sql_type, constant: self.constant.clone(), json }
     }
 
     /// Whether the value is the constant null.
     pub(crate) fn is_null_constant(&self) -> bool {
         self.constant.as_ref().is_some_and(ScalarValue::is_null)
+    }
+
+    /// Whether the value is a text that is known.
+    pub(crate) fn is_constant_text(&self) -> bool {
+        let is_text = matches!(self.sql_type, SqlType::String | SqlType::Varchar | SqlType::Char);
+        is_text && self.constant.is_some()
     }
 
     /// The constant truth value it has, if it has one.

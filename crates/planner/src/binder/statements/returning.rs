@@ -1,4 +1,4 @@
-//! RETURNING: what an INSERT answers of the rows it wrote.
+//! RETURNING: what a statement answers of the rows that it wrote, changed or deleted.
 
 use std::sync::Arc;
 
@@ -13,8 +13,10 @@ use tidemark_ast::{Name, SelectItem};
 use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
+use crate::binder::clauses::stage::Item;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::state::relation;
+use crate::binder::state::scope::Relation;
 use crate::binder::statements::conversion::runtime_value;
 use crate::binder::{Binder, error, names};
 
@@ -61,18 +63,29 @@ impl Binder<'_> {
         let reference = self.relation_name();
         let rows = relation::of_table(Arc::clone(table), &name.text, reference, &self.accesses)?;
         self.note_read(&table.schema().name, Vec::new());
-        let bound = self.items(items, &rows)?;
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
-        for item in bound {
-            if has_aggregate(&item.value.expr) || has_window(&item.value.expr) {
-                let at = item.node.map_or(name.span, |node| self.tree.span(node));
-                let message = "aggregate and window functions are not allowed in RETURNING";
-                return Err(error::at(ErrorCode::NotSupported, message, at));
-            }
+        for item in self.returned(items, &rows)? {
             let name = names::reported(&item.name);
             columns.push(Field::new(name, item.value.sql_type));
             exprs.push(item.value.expr);
         }
         Ok(Some(Returning { schema: Arc::clone(rows.plan.schema()), exprs, columns }))
+    }
+
+    /// The items of RETURNING over these rows.
+    pub(crate) fn returned(
+        &mut self,
+        items: &[SelectItem],
+        rows: &Relation,
+    ) -> EngineResult<Vec<Item>> {
+        let bound = self.items(items, rows)?;
+        for item in &bound {
+            if has_aggregate(&item.value.expr) || has_window(&item.value.expr) {
+                let at = item.node.map(|node| self.tree.span(node)).unwrap_or_default();
+                let message = "aggregate and window functions are not allowed in RETURNING";
+                return Err(error::at(ErrorCode::NotSupported, message, at));
+            }
+        }
+        Ok(bound)
     }
 }

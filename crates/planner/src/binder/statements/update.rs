@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use tidemark_ast::{Cte, DeleteNode, LogicalOperator, Name, Node, NodeId, UpdateNode};
+use tidemark_ast::{Cte, DeleteNode, LogicalOperator, Name, Node, NodeId, SelectItem, UpdateNode};
 use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_operators::ROW_ID;
 use tidemark_storage::{TableSchema, TableSnapshot};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::binder::sources::join;
 use crate::binder::state::common_table::CommonTable;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::statements::conversion::refuse_conversion;
-use crate::binder::{Binder, Typed, error};
+use crate::binder::{Binder, Typed, error, names};
 use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 
 impl Binder<'_> {
@@ -34,20 +34,25 @@ impl Binder<'_> {
             columns: names.collect(),
             ..Access::new("", Permission::Update)
         });
+        if !node.returning.is_empty() {
+            self.note_read(&schema.name, Vec::new());
+        }
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
         let target =
             relation::of_rows(Arc::clone(&table), &qualifier, reference.clone(), &self.accesses)?;
         let rows = self.changed_rows(target, node.from, node.filter)?;
-        let mut list = vec![row_id(reference)];
+        let mut cells = Vec::with_capacity(columns.len());
         for ((_, value), &index) in node.assignments.iter().zip(&columns) {
             let cell = self.new_cell(*value, &rows, &schema, index)?;
-            list.push(cell.expr.alias(&schema.columns[index].name));
+            cells.push((schema.columns[index].name.as_str(), cell.expr));
         }
+        let (plan, returning) = self.changed_plan(rows, reference, cells, &node.returning)?;
         Ok(BoundStatement::Update(BoundUpdate {
-            plan: relation::project(rows.plan, list)?,
+            plan,
             table,
             columns,
+            returning,
             parameters: self.parameters.types(),
             accesses: self.accesses.list(),
         }))
@@ -58,18 +63,62 @@ impl Binder<'_> {
         let table = self.writable_table(&node.table, Permission::Delete)?;
         self.add_common_tables(&node.with);
         self.note_change(&table.schema().name, Permission::Delete);
+        if !node.returning.is_empty() {
+            self.note_read(&table.schema().name, Vec::new());
+        }
         let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
         let reference = self.relation_name();
         let target =
             relation::of_rows(Arc::clone(&table), &qualifier, reference.clone(), &self.accesses)?;
-        let plan = if node.using.is_none() && node.filter.is_none() {
-            None
+        let is_all = node.using.is_none() && node.filter.is_none() && node.returning.is_empty();
+        let (plan, returning) = if is_all {
+            (None, Vec::new())
         } else {
             let rows = self.changed_rows(target, node.using, node.filter)?;
-            Some(relation::project(rows.plan, vec![row_id(reference)])?)
+            let (plan, returning) =
+                self.changed_plan(rows, reference, Vec::new(), &node.returning)?;
+            (Some(plan), returning)
         };
         let (parameters, accesses) = (self.parameters.types(), self.accesses.list());
-        Ok(BoundStatement::Delete(BoundDelete { table, plan, parameters, accesses }))
+        Ok(BoundStatement::Delete(BoundDelete { table, plan, parameters, accesses, returning }))
+    }
+
+    /// The plan of a change: identifiers of rows, new cells, and what RETURNING says of the rows
+    /// with their new cells in place.
+    fn changed_plan(
+        &mut self,
+        rows: Relation,
+        reference: String,
+        cells: Vec<(&str, Expr)>,
+        items: &[SelectItem],
+    ) -> EngineResult<(LogicalPlan, Vec<Field>)> {
+        if items.is_empty() {
+            let cells = cells.into_iter().map(|(name, cell)| cell.alias(name));
+            let list = std::iter::once(row_id(reference)).chain(cells).collect();
+            return Ok((relation::project(rows.plan, list)?, Vec::new()));
+        }
+        let own = |name: &str| Column::new(Some(reference.as_str()), name);
+        let names: Vec<&str> = cells.iter().map(|(name, _)| *name).collect();
+        let mut list = vec![Expr::Column(own(ROW_ID))];
+        list.extend(rows.columns.iter().map(|column| {
+            let cell = cells.iter().find(|(name, _)| column.column == own(name));
+            match cell {
+                Some((name, cell)) => cell.clone().alias_qualified(Some(reference.as_str()), *name),
+                None => column.expr(),
+            }
+        }));
+        let changed = relation::project(rows.plan.clone(), list)?;
+        let rows = rows.with_plan(changed);
+        let mut list = vec![Expr::Column(own(ROW_ID)).alias(ROW_ID)];
+        list.extend(names.iter().map(|name| Expr::Column(own(name)).alias(*name)));
+        let mut returning = Vec::with_capacity(items.len());
+        for (index, item) in self.returned(items, &rows)?.into_iter().enumerate() {
+            // Names of cells must not meet them.
+            list.push(item.value.expr.alias(format!("{ROW_ID} {index}")));
+            let name = names::reported(&item.name);
+            returning.push(Field { name, sql_type: item.value.sql_type });
+        }
+        Ok((relation::project(rows.plan, list)?, returning))
     }
 
     fn add_common_tables(&mut self, with: &[Cte]) {

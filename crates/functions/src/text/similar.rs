@@ -1,0 +1,82 @@
+//! Patterns of SIMILAR TO as regular expressions.
+
+use arrow::array::ArrayRef;
+use datafusion::common::Result;
+use tidemark_types::SqlType::String as Str;
+
+use crate::column::{Call, build_text, invalid};
+use crate::signature::Param::Text;
+use crate::signature::{Function, direct, pure};
+use crate::text::bounded_text::BoundedText;
+
+/// `similar_pattern(pattern [, escape])`: the whole text must match, `%` and `_` are those of LIKE.
+fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
+    let patterns = call.texts(0)?;
+    let escapes = if call.arguments.len() == 2 { Some(call.texts(1)?) } else { None };
+    let longer = |escape: &str| escape.chars().nth(1).is_some();
+    if let Some(escapes) = &escapes
+        && (0..call.rows).any(|row| escapes.get(row).is_some_and(longer))
+    {
+        return Err(invalid("ESCAPE must be empty or one character"));
+    }
+    build_text(call.rows, |row, out| {
+        let escape = escapes.as_ref().map_or(Some("\\"), |escapes| escapes.get(row));
+        let (Some(pattern), Some(escape)) = (patterns.get(row), escape) else { return false };
+        push_pattern(out, pattern, escape.chars().next());
+        true
+    })
+}
+
+fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
+    out.push_str("(?s)^(?:");
+    let (mut escaped, mut in_brackets) = (false, false);
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        if !escaped && Some(letter) == escape {
+            escaped = true;
+            continue;
+        }
+        match letter {
+            _ if escaped => push_literal(out, letter),
+            '[' if !in_brackets => {
+                in_brackets = true;
+                out.push('[');
+            }
+            ']' => {
+                in_brackets = false;
+                out.push(']');
+            }
+            '\\' => out.push_str("\\\\"),
+            // `[:digit:]` and its kin.
+            '[' if letters.as_str().starts_with(':') => {
+                let class = letters.as_str();
+                let end = class.find(":]").map_or(class.len(), |end| end + 2);
+                out.push('[');
+                out.push_str(&class[..end]);
+                letters = class[end..].chars();
+            }
+            // A set within a set means something to the expressions of Rust.
+            '[' | '&' | '~' if in_brackets => push_literal(out, letter),
+            _ if in_brackets => out.push(letter),
+            '%' => out.push_str(".*"),
+            '_' => out.push('.'),
+            '.' | '^' | '$' => push_literal(out, letter),
+            _ => out.push(letter),
+        }
+        escaped = false;
+    }
+    out.push_str(")$");
+}
+
+fn push_literal(out: &mut BoundedText, letter: char) {
+    if letter.is_ascii_punctuation() {
+        out.push('\\');
+    }
+    out.push(letter);
+}
+
+pub(crate) const FUNCTIONS: &[Function] = &[pure(
+    "similar_pattern",
+    &[direct(&[Text], Str, similar_pattern), direct(&[Text, Text], Str, similar_pattern)],
+    "a pattern of SIMILAR TO as a regular expression",
+)];
