@@ -19,7 +19,10 @@ import { principalOf } from '../response/statement-answer.js';
 import { endBeforeBody } from '../request/early-answer.js';
 import { readContent } from '../request/raw-body.js';
 import { BodyError } from '../request/request-body.js';
-import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
+
+/** Without a character set: QuestDB's Python client compares the whole of it. */
+const JSON_TYPE = 'application/json';
 
 /** Rows in memory for each byte that a request may have. */
 const HELD_SHARE = 4;

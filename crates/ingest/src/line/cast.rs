@@ -53,6 +53,11 @@ pub(super) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
             column.append_null();
             Ok(())
         }
+        (ColumnBuilder::Symbol { texts, keys }, other) => {
+            let text = symbol_text(other)?;
+            keys.push(text.map(|text| texts.intern(&text)).transpose()?);
+            Ok(())
+        }
         (_, Value::Integer(value)) => integer(column, *value),
         (_, Value::Double(value, text)) => double(column, *value, *text),
         (_, Value::Instant(value)) => instant(column, *value),
@@ -71,6 +76,25 @@ pub(super) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
         }
         (_, Value::Symbol(_) | Value::NullArray | Value::Long256(_)) => Err(Problem::Kind),
     }
+}
+
+/// What is no text, as a symbol has it: digits without the letter of their type, and truth as
+/// clients write it.
+#[cold]
+fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Utf8);
+    Ok(match value {
+        Value::Integer(value) => not_null(*value).map(|value| value.to_string()),
+        Value::Instant(Instant::Micros(value) | Instant::Nanos(value)) => {
+            not_null(*value).map(|value| value.to_string())
+        }
+        Value::Boolean(value) => Some(if *value { "t" } else { "f" }.to_owned()),
+        Value::Double(value, _) if !value.is_finite() => None,
+        Value::Double(_, Some(written)) => Some(text(written)?),
+        Value::Double(value, None) => Some(value.to_string()),
+        Value::Long256(written) | Value::Decimal(written) => Some(text(written)?),
+        _ => return Err(Problem::Kind),
+    })
 }
 
 /// The smallest integer of 64 bits is null.
@@ -175,6 +199,7 @@ fn text(column: &mut ColumnBuilder, text: &[u8]) -> Put {
         | ColumnBuilder::Ipv4(_)
         | ColumnBuilder::Geohash { .. }
         | ColumnBuilder::Decimal { .. }
+        | ColumnBuilder::Long256(_)
         | ColumnBuilder::Instant { .. } => {}
         _ => return Err(Problem::Kind),
     }

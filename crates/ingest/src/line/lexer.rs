@@ -29,47 +29,67 @@ static CLASSES: [u8; 256] = {
     classes
 };
 
-/// A part of the bytes.
+/// The most bytes that are looked at together: places in them have 32 bits, so that a token goes
+/// through registers.
+pub(super) const MOST_BYTES: usize = 1 << 30;
+
+/// A part of the bytes. One word without a gap: a byte of its own for the mark would be copied by
+/// itself, and each value waits for that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Whether there are backslashes in it.
-    pub(super) escaped: bool,
+    start: u32,
+    /// Where it ends, and above that whether there are backslashes in it.
+    end: u32,
 }
 
+const ESCAPED: u32 = 1 << 31;
+
 impl Token {
+    fn new(start: usize, end: usize, escaped: bool) -> Self {
+        let mark = if escaped { ESCAPED } else { 0 };
+        Self { start: start as u32, end: end as u32 | mark }
+    }
+
+    fn end(self) -> usize {
+        (self.end & !ESCAPED) as usize
+    }
+
+    pub(super) fn is_escaped(self) -> bool {
+        self.end & ESCAPED != 0
+    }
+
+    #[inline]
     pub(super) fn of(self, bytes: &[u8]) -> &[u8] {
-        &bytes[self.start..self.end]
+        &bytes[self.start as usize..self.end()]
     }
 
     fn is_empty(self) -> bool {
-        self.start == self.end
+        self.start as usize == self.end()
     }
 }
 
-/// A value as it lies in the line.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Raw {
-    Symbol(Token),
+/// What the form of a value says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Symbol,
     /// Within quotes, without them.
-    Text(Token),
+    Text,
     /// A number, a boolean or an instant.
-    Plain(Token),
-    Double(f64),
-    /// Lengths of dimensions, then elements.
-    Array {
-        dimensions: u8,
-        at: usize,
-        end: usize,
-    },
+    Plain,
+    /// Eight bytes.
+    Double,
+    /// Lengths of so many dimensions, then elements.
+    Array(u8),
     NullArray,
-    /// Unscaled bytes.
-    Decimal {
-        scale: u8,
-        at: usize,
-        end: usize,
-    },
+    /// Unscaled bytes, of this scale.
+    Decimal(u8),
+}
+
+/// A value as it lies in the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Raw {
+    pub(super) form: Form,
+    pub(super) token: Token,
 }
 
 /// One line: a place for its parts, used again for the next one.
@@ -91,9 +111,11 @@ pub(super) enum Lexed {
     Incomplete,
 }
 
+/// Why a line is not read on.
 enum Stop {
     Incomplete,
-    Bad(String),
+    /// The cursor says why.
+    Bad,
 }
 
 type Lex<T> = Result<T, Stop>;
@@ -105,13 +127,13 @@ pub(super) fn lex(
     is_all: bool,
     line: &mut Line,
 ) -> Result<Lexed, String> {
-    let mut cursor = Cursor { bytes, at: from, is_all };
+    let mut cursor = Cursor { bytes, at: from, is_all, reason: String::new() };
     line.fields.clear();
     line.timestamp = None;
     match cursor.line(line) {
         Ok(found) => Ok(found),
         Err(Stop::Incomplete) => Ok(Lexed::Incomplete),
-        Err(Stop::Bad(reason)) => Err(reason),
+        Err(Stop::Bad) => Err(cursor.reason),
     }
 }
 
@@ -119,13 +141,41 @@ struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
     is_all: bool,
+    /// What is wrong.
+    reason: String,
 }
 
-fn bad<T>(reason: impl Into<String>) -> Lex<T> {
-    Err(Stop::Bad(reason.into()))
+/// Where the first byte at or behind `at` is that may mean something: eight are looked at together.
+/// Only few bytes mean nothing that are found as well.
+#[inline]
+fn special(bytes: &[u8], at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const TOPS: u64 = ONES << 7;
+    // The first byte below a limit has its top bit set here, and none in front of it.
+    let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes & TOPS;
+    let same = |bytes: u64, byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
+    let mut at = at;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let chunk = u64::from_le_bytes(*chunk);
+        // Line ends, space and comma are below the minus, with some other signs.
+        let found = below(chunk, u64::from(b'-')) | same(chunk, b'=') | same(chunk, b'\\');
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let found = rest.iter().position(|byte| CLASSES[*byte as usize] & !QUOTE != 0);
+    found.map_or(bytes.len(), |found| at + found)
 }
 
 impl Cursor<'_> {
+    #[cold]
+    fn bad<T>(&mut self, reason: impl Into<String>) -> Lex<T> {
+        self.reason = reason.into();
+        Err(Stop::Bad)
+    }
+
     /// The byte here; the end of all bytes is the end of the line.
     fn peek(&self) -> Lex<u8> {
         match self.bytes.get(self.at) {
@@ -145,7 +195,7 @@ impl Cursor<'_> {
             b'\r' => {
                 self.at += 1;
                 if self.peek()? != b'\n' {
-                    return bad("a carriage return must be escaped");
+                    return self.bad("a carriage return must be escaped");
                 }
                 self.ends()
             }
@@ -160,19 +210,21 @@ impl Cursor<'_> {
         let stops = stops | END;
         let mut escaped = false;
         loop {
-            let rest = &self.bytes[self.at.min(self.bytes.len())..];
-            let found =
-                rest.iter().position(|byte| CLASSES[*byte as usize] & (stops | ESCAPE) != 0);
-            let Some(found) = found else {
+            self.at = special(self.bytes, self.at);
+            let Some(byte) = self.bytes.get(self.at) else {
                 if !self.is_all {
                     return Err(Stop::Incomplete);
                 }
                 self.at = self.bytes.len();
-                return Ok(Token { start, end: self.at, escaped });
+                return Ok(Token::new(start, self.at, escaped));
             };
-            self.at += found;
-            if CLASSES[self.bytes[self.at] as usize] & stops != 0 {
-                return Ok(Token { start, end: self.at, escaped });
+            let class = CLASSES[*byte as usize];
+            if class & stops != 0 {
+                return Ok(Token::new(start, self.at, escaped));
+            }
+            if class != ESCAPE {
+                self.at += 1;
+                continue;
             }
             escaped = true;
             // What follows a backslash is part of the word, whatever it is.
@@ -199,10 +251,10 @@ impl Cursor<'_> {
         }
         line.table = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? == b'=' {
-            return bad("an equals sign in a table's name must be escaped");
+            return self.bad("an equals sign in a table's name must be escaped");
         }
         if line.table.is_empty() {
-            return bad("the line has no table name");
+            return self.bad("the line has no table name");
         }
         while self.peek()? == b',' {
             self.at += 1;
@@ -213,10 +265,10 @@ impl Cursor<'_> {
             self.fields(line)?;
         }
         if !self.ends()? {
-            return bad("expected a line feed behind the timestamp");
+            return self.bad("expected a line feed behind the timestamp");
         }
         if line.fields.is_empty() {
-            return bad("the line has neither symbols nor fields");
+            return self.bad("the line has neither symbols nor fields");
         }
         Ok(Lexed::Line(self.at))
     }
@@ -233,9 +285,9 @@ impl Cursor<'_> {
         let name = self.name()?;
         let value = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? == b'=' {
-            return bad("an equals sign in a symbol must be escaped");
+            return self.bad("an equals sign in a symbol must be escaped");
         }
-        line.fields.push((name, Raw::Symbol(value)));
+        line.fields.push((name, Raw { form: Form::Symbol, token: value }));
         Ok(())
     }
 
@@ -244,10 +296,10 @@ impl Cursor<'_> {
         let name = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? != b'=' {
             let shown = super::shown(name.of(self.bytes));
-            return bad(format!("expected an equals sign and a value behind {shown}"));
+            return self.bad(format!("expected an equals sign and a value behind {shown}"));
         }
         if name.is_empty() {
-            return bad("a column has no name");
+            return self.bad("a column has no name");
         }
         self.at += 1;
         Ok(name)
@@ -275,7 +327,8 @@ impl Cursor<'_> {
                 b'\n' | b'\r' => return Ok(()),
                 _ => {
                     let shown = super::shown(name.of(self.bytes));
-                    return bad(format!("expected a comma or a space behind the value of {shown}"));
+                    return self
+                        .bad(format!("expected a comma or a space behind the value of {shown}"));
                 }
             }
             // A comma behind the last field does no harm.
@@ -299,7 +352,7 @@ impl Cursor<'_> {
                 self.at += 1;
                 self.binary()
             }
-            _ => self.word(COMMA | SPACE).map(Raw::Plain),
+            _ => Ok(Raw { form: Form::Plain, token: self.word(COMMA | SPACE)? }),
         }
     }
 
@@ -311,7 +364,7 @@ impl Cursor<'_> {
             let rest = &self.bytes[self.at.min(self.bytes.len())..];
             let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
                 return if self.is_all {
-                    bad("a text has no closing quote")
+                    self.bad("a text has no closing quote")
                 } else {
                     Err(Stop::Incomplete)
                 };
@@ -320,7 +373,7 @@ impl Cursor<'_> {
             if self.bytes[self.at] == b'"' {
                 let end = self.at;
                 self.at += 1;
-                return Ok(Raw::Text(Token { start, end, escaped }));
+                return Ok(Raw { form: Form::Text, token: Token::new(start, end, escaped) });
             }
             escaped = true;
             self.at += 2;
@@ -338,7 +391,7 @@ impl Cursor<'_> {
         let at = self.at;
         if self.bytes.len() - at.min(self.bytes.len()) < length {
             return if self.is_all {
-                bad("a binary value is cut short")
+                self.bad("a binary value is cut short")
             } else {
                 Err(Stop::Incomplete)
             };
@@ -347,26 +400,36 @@ impl Cursor<'_> {
         Ok(at)
     }
 
+    /// The binary value that ends here.
+    fn raw(&self, form: Form, at: usize) -> Raw {
+        Raw { form, token: Token::new(at, self.at, false) }
+    }
+
     #[inline]
     fn binary(&mut self) -> Lex<Raw> {
         match self.take()? {
-            [16] => self.take().map(|bytes| Raw::Double(f64::from_le_bytes(bytes))),
+            [16] => {
+                let at = self.skip(size_of::<f64>())?;
+                Ok(self.raw(Form::Double, at))
+            }
             [14] => self.array(),
             [23] => self.decimal(),
-            [other] => bad(format!("a binary value has the unknown type {other}")),
+            [other] => self.bad(format!("a binary value has the unknown type {other}")),
         }
     }
 
     fn array(&mut self) -> Lex<Raw> {
         match self.take()? {
-            [0x21] => return Ok(Raw::NullArray),
+            [0x21] => return Ok(self.raw(Form::NullArray, self.at)),
             [0x0a] => {}
-            [other] => return bad(format!("an array has elements of the unknown type {other}")),
+            [other] => {
+                return self.bad(format!("an array has elements of the unknown type {other}"));
+            }
         }
         let [dimensions] = self.take()?;
         if dimensions == 0 || dimensions > MOST_DIMENSIONS {
             let most = MOST_DIMENSIONS;
-            return bad(format!("an array has {dimensions} dimensions, expected 1 to {most}"));
+            return self.bad(format!("an array has {dimensions} dimensions, expected 1 to {most}"));
         }
         let at = self.at;
         let mut elements = 1_u64;
@@ -374,24 +437,24 @@ impl Cursor<'_> {
             let length = u32::from_le_bytes(self.take()?);
             elements = elements.saturating_mul(u64::from(length));
             if length > i32::MAX as u32 {
-                return bad(format!("an array has a dimension of {length} elements"));
+                return self.bad(format!("an array has a dimension of {length} elements"));
             }
         }
         if elements > MAX_ARRAY_ELEMENTS as u64 {
             let most = MAX_ARRAY_ELEMENTS;
-            return bad(format!("an array has {elements} elements, expected at most {most}"));
+            return self.bad(format!("an array has {elements} elements, expected at most {most}"));
         }
         self.skip(elements as usize * size_of::<f64>())?;
-        Ok(Raw::Array { dimensions, at, end: self.at })
+        Ok(self.raw(Form::Array(dimensions), at))
     }
 
     fn decimal(&mut self) -> Lex<Raw> {
         let [scale, length] = self.take()?;
         let length = usize::from(length);
         if scale > MOST_SCALE || length > MOST_DECIMAL_BYTES {
-            return bad(format!("a decimal has scale {scale} and {length} bytes"));
+            return self.bad(format!("a decimal has scale {scale} and {length} bytes"));
         }
         let at = self.skip(length)?;
-        Ok(Raw::Decimal { scale, at, end: self.at })
+        Ok(self.raw(Form::Decimal(scale), at))
     }
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 use tidemark_types::identifier::{fold, is_valid_table_name};
 use tidemark_types::{EngineError, EngineResult};
 
-use super::lexer::{Lexed, Line, lex};
+use super::lexer::{Lexed, Line, MOST_BYTES, lex};
 use super::table::{Additions, RowProblem, TableBuilder};
 use super::value::{Precision, SYMBOL_ESCAPES, unescaped};
 use super::{LineFailure, Refusal, shown};
@@ -60,8 +60,9 @@ impl LineReader {
     /// Nothing yet.
     #[must_use]
     pub fn new(options: LineOptions) -> Self {
+        let most_line_bytes = options.most_line_bytes.min(MOST_BYTES / 2);
         Self {
-            options,
+            options: LineOptions { most_line_bytes, ..options },
             tables: Vec::new(),
             by_written: HashMap::default(),
             by_folded: HashMap::default(),
@@ -83,6 +84,10 @@ impl LineReader {
 
     /// Takes bytes. After a failure, no more.
     pub fn feed(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
+        bytes.chunks(MOST_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
+    }
+
+    fn feed_piece(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
         let mut bytes = bytes;
         let mut is_first = true;
         while !self.pending.is_empty() && !bytes.is_empty() {

@@ -11,7 +11,7 @@ use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, Field, SqlType};
 
 use super::cast::{self, Problem};
-use super::lexer::{Line, Raw, Token};
+use super::lexer::{Form, Line, Raw, Token};
 use super::shown;
 use super::value::{self, Instant, Precision, SYMBOL_ESCAPES, Value};
 use crate::column::ColumnBuilder;
@@ -274,7 +274,7 @@ impl TableBuilder {
         let sent = match token {
             None => None,
             Some(token) => match value::trailing(token.of(bytes), precision) {
-                Some(instant) => Some((instant, token)),
+                Some(instant) => Some(instant),
                 None => {
                     return bad(format!("{} is no timestamp", shown(token.of(bytes))));
                 }
@@ -300,9 +300,10 @@ impl TableBuilder {
             return Ok(());
         }
         filling.pad(rows);
-        let instant = sent.map_or_else(now, |(instant, _)| instant);
+        let instant = sent.unwrap_or_else(now);
         if let Err(problem) = cast::instant(&mut filling.builder, instant) {
-            let raw = sent.map_or(Raw::NullArray, |(_, token)| Raw::Plain(token));
+            let token = token.unwrap_or_default();
+            let raw = Raw { form: Form::Plain, token };
             return self.refuse(column, &problem, raw, bytes);
         }
         filling.filled();
@@ -398,14 +399,15 @@ fn column_name(name: Token, bytes: &[u8]) -> Row<String> {
 
 /// A value as a message shows it.
 fn written(raw: Raw, bytes: &[u8]) -> String {
-    match raw {
-        Raw::Symbol(token) => format!("symbol {}", shown(token.of(bytes))),
-        Raw::Text(token) => format!("text {}", shown(token.of(bytes))),
-        Raw::Plain(token) => format!("value {}", shown(token.of(bytes))),
-        Raw::Double(value) => format!("binary double {value}"),
-        Raw::Array { dimensions, .. } => format!("array of {dimensions} dimensions"),
-        Raw::NullArray => "null array".to_owned(),
-        Raw::Decimal { scale, .. } => format!("binary decimal of scale {scale}"),
+    let text = || shown(raw.token.of(bytes));
+    match raw.form {
+        Form::Symbol => format!("symbol {}", text()),
+        Form::Text => format!("text {}", text()),
+        Form::Plain => format!("value {}", text()),
+        Form::Double => "binary double".to_owned(),
+        Form::Array(dimensions) => format!("array of {dimensions} dimensions"),
+        Form::NullArray => "null array".to_owned(),
+        Form::Decimal(scale) => format!("binary decimal of scale {scale}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use arrow_buffer::i256;
 use tidemark_types::SqlType;
 
-use super::lexer::{Raw, Token};
+use super::lexer::{Form, Raw, Token};
 
 /// The unit of timestamps at the end of lines, where they do not say it themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,15 +85,21 @@ impl<'b> Value<'b> {
     /// Reads a value; none where it has no meaning.
     #[inline]
     pub(super) fn read(raw: Raw, bytes: &'b [u8]) -> Option<Self> {
-        Some(match raw {
-            Raw::Symbol(token) => Self::Symbol(unescaped(token, bytes, SYMBOL_ESCAPES)),
-            Raw::Text(token) => Self::Text(unescaped(token, bytes, TEXT_ESCAPES)),
-            Raw::Plain(token) => return plain(token.of(bytes)),
-            Raw::Double(value) => Self::Double(value, None),
-            Raw::Array { dimensions, at, end } => Self::Array(dimensions, &bytes[at..end]),
-            Raw::NullArray => Self::NullArray,
-            Raw::Decimal { at, end, .. } if at == end => Self::Null,
-            Raw::Decimal { scale, at, end } => Self::Unscaled(big_endian(&bytes[at..end]), scale),
+        let Raw { form, token } = raw;
+        Some(match form {
+            Form::Symbol => Self::Symbol(unescaped(token, bytes, SYMBOL_ESCAPES)),
+            Form::Text => Self::Text(unescaped(token, bytes, TEXT_ESCAPES)),
+            Form::Plain => return plain(token.of(bytes)),
+            Form::Double => {
+                let value = token.of(bytes).first_chunk()?;
+                Self::Double(f64::from_le_bytes(*value), None)
+            }
+            Form::Array(dimensions) => Self::Array(dimensions, token.of(bytes)),
+            Form::NullArray => Self::NullArray,
+            Form::Decimal(scale) => match token.of(bytes) {
+                [] => Self::Null,
+                unscaled => Self::Unscaled(big_endian(unscaled), scale),
+            },
         })
     }
 
@@ -124,6 +130,7 @@ fn plain(text: &[u8]) -> Option<Value<'_>> {
         b'i' => integer(digits).map(Value::Integer),
         b't' if is_number => integer(digits).map(|value| Value::Instant(Instant::Micros(value))),
         b'n' if is_number => integer(digits).map(|value| Value::Instant(Instant::Nanos(value))),
+        b'd' if digits.eq_ignore_ascii_case(b"nan") => Some(Value::Null),
         b'd' if is_number => Some(Value::Decimal(digits)),
         b'0'..=b'9' | b'.' => double(text),
         _ => word(text),
@@ -212,7 +219,11 @@ const TEXT_ESCAPES: &[u8] = b"\"\\\n\r";
 #[inline]
 pub(super) fn unescaped<'b>(token: Token, bytes: &'b [u8], escapes: &[u8]) -> Cow<'b, [u8]> {
     let bytes = token.of(bytes);
-    if token.escaped { Cow::Owned(without_escapes(bytes, escapes)) } else { Cow::Borrowed(bytes) }
+    if token.is_escaped() {
+        Cow::Owned(without_escapes(bytes, escapes))
+    } else {
+        Cow::Borrowed(bytes)
+    }
 }
 
 #[cold]
