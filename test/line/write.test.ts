@@ -1,6 +1,9 @@
 /** Lines over HTTP: tables and columns that they make, casts, one commit, refusals, limits. */
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 import test from 'ava';
@@ -302,6 +305,48 @@ test('a client that waits to be told to continue is told so', async (t) => {
   await until(() => heard.includes(' 204 '), '204');
   socket.destroy();
   t.deepEqual(await rows(server, 'select count() from waited'), [[1]]);
+});
+
+test('a connection that is cut within its body leaves nothing', async (t) => {
+  const [host = '', port = ''] = server.url.replace('http://', '').split(':');
+  const lines = `cut x=1i ${TIME}\n`.repeat(20_000);
+  for (const framing of [`Content-Length: ${lines.length + 1}`, 'Transfer-Encoding: chunked']) {
+    const socket = connect(Number(port), host);
+    socket.write(`POST /write HTTP/1.1\r\nHost: ${host}\r\n${framing}\r\n\r\n`);
+    const body = framing.startsWith('C') ? lines : `${lines.length.toString(16)}\r\n${lines}\r\n`;
+    await new Promise((resolve) => socket.write(body, resolve));
+    socket.destroy();
+  }
+  t.is((await write(server, `cut_other x=1i ${TIME}`)).status, 204);
+  t.deepEqual(await rows(server, "select count() from tables() where table_name = 'cut'"), [[0]]);
+});
+
+test('a killed server has every row that it acknowledged, and whole requests alone', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-lines-'));
+  const first = await startTestServer({ root });
+  let acknowledged = 0;
+  const sending = (async () => {
+    for (let batch = 0; ; batch += 1) {
+      const lines = `kept,b=b${batch} x=1i ${TIME}\nalso,b=b${batch} x=1i ${TIME}\n`.repeat(50);
+      const { status } = await write(first, lines);
+      acknowledged += status === 204 ? 1 : 0;
+    }
+  })().catch(() => undefined);
+  await until(() => acknowledged >= 20, '20 batches');
+  first.process.kill('SIGKILL');
+  await sending;
+  const second = await startTestServer({ root });
+  for (const table of ['kept', 'also']) {
+    const query = `select count_distinct(b), count(), min(n), max(n) from
+      (select b, count() n from ${table})`;
+    const [found] = await rows(second, query.replaceAll('\n', ' '));
+    const batches = Number(found?.[0]);
+    // The one that was on its way may be there.
+    t.true(batches === acknowledged || batches === acknowledged + 1, String(found));
+    t.deepEqual(found?.slice(1), [batches, 50, 50]);
+  }
+  await second.stop();
+  await rm(root, { recursive: true, force: true });
 });
 
 test('ping and settings say what is spoken here', async (t) => {

@@ -53,7 +53,6 @@ pub struct LineReader {
     /// Lines that ended.
     lines: u64,
     rows: u64,
-    held: usize,
 }
 
 impl LineReader {
@@ -72,7 +71,6 @@ impl LineReader {
             line: Line::default(),
             lines: 0,
             rows: 0,
-            held: 0,
         }
     }
 
@@ -133,7 +131,8 @@ impl LineReader {
     /// The message has ended: what is left is its last line.
     pub fn finish(&mut self, targets: &mut dyn Targets) -> Result<(), LineFailure> {
         let pending = std::mem::take(&mut self.pending);
-        self.read(&pending, true, targets).map(drop)
+        self.read(&pending, true, targets)?;
+        self.check_held()
     }
 
     /// The rows of every table that has some.
@@ -180,10 +179,9 @@ impl LineReader {
         }
         let table = &mut self.tables[self.last.1];
         match table.push(line, bytes, self.options.precision) {
-            Ok(held) => {
+            Ok(completed) => {
                 self.rows += 1;
-                self.held += held;
-                self.check_held()
+                if completed { self.check_held() } else { Ok(()) }
             }
             Err(RowProblem::Bad(reason)) => Err(self.refused(reason)),
             Err(RowProblem::Failed(error)) => Err(self.located(error)),
@@ -192,7 +190,8 @@ impl LineReader {
 
     fn check_held(&self) -> Result<(), LineFailure> {
         let most = self.options.most_held_bytes;
-        if self.held <= most {
+        let held = self.tables.iter().map(TableBuilder::held_bytes);
+        if held.fold(0, usize::saturating_add) <= most {
             return Ok(());
         }
         let reason = format!(

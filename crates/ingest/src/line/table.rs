@@ -56,6 +56,8 @@ pub(super) struct TableBuilder {
     known: usize,
     exists: bool,
     chunks: Vec<Chunk>,
+    /// Their rows, and their bytes.
+    complete: (usize, usize),
     /// Rows of the chunk that is being filled.
     rows: usize,
     filling: Vec<Option<Filling>>,
@@ -119,6 +121,7 @@ impl TableBuilder {
             known: table.columns.len(),
             exists,
             chunks: Vec::new(),
+            complete: (0, 0),
             rows: 0,
             filling: table.columns.iter().map(|_| None).collect(),
             names: Vec::new(),
@@ -130,14 +133,24 @@ impl TableBuilder {
         }
     }
 
-    /// Takes a row; answers the bytes of what is complete now and held until the end.
+    /// Bytes that the rows take until they are committed. Rows that come with a definition wait in
+    /// all of its columns; those of a table that is there go to files, a batch at a time.
+    pub(super) fn held_bytes(&self) -> usize {
+        let (rows, bytes) = self.complete;
+        let is_defined = !self.exists || self.table.columns.len() > self.known;
+        let width = if is_defined { self.table.columns.len() * size_of::<u64>() } else { 0 };
+        bytes.saturating_add((rows + self.rows).saturating_mul(width))
+    }
+
+    /// Takes a row; answers whether a chunk was completed.
     #[inline]
-    pub(super) fn push(&mut self, line: &Line, bytes: &[u8], precision: Precision) -> Row<usize> {
-        let mut held = 0;
+    pub(super) fn push(&mut self, line: &Line, bytes: &[u8], precision: Precision) -> Row<bool> {
+        let mut completed = false;
         let width = self.table.columns.len().max(line.fields.len()) + 1;
         if self.rows > 0 && (self.rows >= MOST_CHUNK_ROWS || self.rows * width >= MOST_CHUNK_CELLS)
         {
-            held = self.complete()?;
+            self.complete()?;
+            completed = true;
         }
         for (at, (name, raw)) in line.fields.iter().enumerate() {
             self.push_field(at, *name, *raw, bytes)?;
@@ -147,7 +160,7 @@ impl TableBuilder {
         if !self.required.is_empty() {
             self.check_required()?;
         }
-        Ok(held)
+        Ok(completed)
     }
 
     #[inline]
@@ -348,14 +361,13 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Makes a chunk of the rows so far; answers its bytes.
-    fn complete(&mut self) -> EngineResult<usize> {
+    /// Makes a chunk of the rows so far.
+    fn complete(&mut self) -> EngineResult<()> {
         let rows = std::mem::take(&mut self.rows);
         if rows == 0 {
-            return Ok(0);
+            return Ok(());
         }
         let mut cells = Vec::with_capacity(self.filling.len());
-        let mut bytes = 0;
         for (column, place) in self.filling.iter_mut().enumerate() {
             let Some(filling) = place else { continue };
             if filling.rows == 0 {
@@ -370,11 +382,12 @@ impl TableBuilder {
                 missing.finish()
             });
             filling.rows = 0;
-            bytes += array.get_array_memory_size();
+            self.complete.1 += array.get_array_memory_size();
             cells.push(Cells { column, array, missing });
         }
+        self.complete.0 += rows;
         self.chunks.push(Chunk { rows, cells });
-        Ok(bytes)
+        Ok(())
     }
 
     /// All rows.

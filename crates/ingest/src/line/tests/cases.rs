@@ -205,6 +205,25 @@ fn what_may_not_be_made_is_refused() {
     assert!(refused.is_too_large, "{refused:?}");
 }
 
+/// One wide line makes every short one wide in a table that is made with them.
+#[test]
+fn rows_of_wide_new_tables_are_bounded_before_they_are_written() {
+    let mut message = String::from("t ");
+    (0..90).for_each(|column| write!(message, "c{column}=1i,").unwrap());
+    message.push('\n');
+    message.push_str(&"t c0=1i 1\n".repeat(100_000));
+    let small = crate::line::LineOptions { most_held_bytes: 48 << 20, ..options() };
+    let read = |targets: &mut super::harness::Tables| {
+        read_pieces(message.as_bytes().chunks(65_536), targets, small)
+    };
+    let refused = read(&mut nothing()).unwrap_err();
+    assert!(refused.is_too_large && refused.line < 100_000, "{refused:?}");
+    let mut wide = one_column(SqlType::Long);
+    let columns = &mut wide.0.get_mut("t").unwrap().columns;
+    columns.extend((0..90).map(|at| TargetColumn::new(format!("c{at}"), SqlType::Long)));
+    assert_eq!(read(&mut wide).unwrap()[0].rows(), 100_001);
+}
+
 #[test]
 fn not_null_and_defaults() {
     let mut tables = one_column(SqlType::Long);
