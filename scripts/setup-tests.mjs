@@ -22,6 +22,8 @@ const PYTHON_PACKAGES = {
   peewee: 'peewee',
   alembic: 'alembic==1.20.1',
   pyodbc: 'pyodbc',
+  questdb: 'questdb==6.0.0',
+  influxdb_client: 'influxdb-client==1.50.0',
 };
 /** In an environment of its own: it wants other versions of what it shares. */
 const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
@@ -37,6 +39,7 @@ const NODE_PACKAGES = {
   kysely: '0.28.18',
   'drizzle-orm': '0.45.4',
   'drizzle-kit': '0.31.11',
+  '@questdb/nodejs-client': '4.2.0',
 };
 const JDBC = 'org.postgresql:postgresql:42.7.4';
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
@@ -142,7 +145,7 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** Clients of the wire protocol: node-postgres, postgres.js, JDBC, pgx, GORM, tokio-postgres. */
+/** Clients of Node.js, and of the wire protocol: JDBC, pgx, GORM, tokio-postgres. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   const wanted = Object.entries(NODE_PACKAGES);

@@ -134,7 +134,7 @@ impl NativeDatabase {
         })
     }
 
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`.
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec` or a `LinesSpec`.
     #[napi(catch_unwind)]
     pub fn open_appender<'env>(
         &self,
@@ -450,7 +450,7 @@ impl NativeResultStream {
     }
 }
 
-/// Bytes on their way into a table.
+/// Bytes on their way into tables.
 #[napi]
 pub struct NativeAppender {
     appender: Arc<Appender>,
@@ -481,7 +481,7 @@ impl NativeAppender {
         spawn(env, "append_text", async move { encode(&appender.next_text(csv.as_bytes()).await?) })
     }
 
-    /// Commits; answers the report as JSON.
+    /// Commits; answers the report as JSON. Of lines, the first call answers what it would change.
     #[napi(catch_unwind)]
     pub fn finish<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> {
         let appender = Arc::clone(&self.appender);

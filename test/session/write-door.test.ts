@@ -18,8 +18,8 @@ function watching(denied = false): { guard: Guard; seen: string[] } {
       }
       seen.push(`${name} may ${accesses.map(({ permission }) => permission).join()}`);
     },
-    creating: async (_principal, { owner }, run) => {
-      seen.push(`made for ${owner ?? 'nobody'}`);
+    creating: async (_principal, targets, run) => {
+      seen.push(...targets.map(({ table, owner }) => `${table} made for ${owner ?? 'nobody'}`));
       return await run();
     },
     ran: ({ name }, text, { command }) => seen.push(`${name} ${command} ${text}`),
@@ -33,8 +33,16 @@ test('rights, owner and audit go through the door', async (t) => {
   door.authorise(CREATES);
   t.is(await door.commit(CREATES, () => Promise.resolve(7)), 7);
   t.is(await door.commit(FILLS, () => Promise.resolve(8)), 8);
+  const more = { ...FILLS, table: 'm', adds: ['c'] };
+  t.is(await door.commitAll([FILLS, CREATES, more], () => Promise.resolve(9)), 9);
   door.committed('rows', 'IMPORT');
-  t.deepEqual(seen, ['u may INSERT for o', 'made for o', 'u IMPORT rows']);
+  t.deepEqual(seen, [
+    'u may INSERT for o',
+    't made for o',
+    't made for o',
+    'm made for o',
+    'u IMPORT rows',
+  ]);
 });
 
 test('whoever may not write is refused, and read-only before rights are asked for', (t) => {

@@ -92,10 +92,15 @@ export class Changes {
   /** Runs what makes a table without a statement, and gives it to its owner. */
   async create<T>(
     principal: Principal,
-    { table, owner }: ImportTarget,
+    targets: readonly ImportTarget[],
     run: () => Promise<T>,
   ): Promise<T> {
-    return await this.#next(principal, [{ effect: 'create', table, owner }], run);
+    const effects = targets.flatMap(({ table, creates, adds = [], owner }): Effect[] =>
+      creates
+        ? [{ effect: 'create', table, owner }]
+        : adds.map((column) => ({ effect: 'add column', table, column, owner })),
+    );
+    return await this.#next(principal, effects, run);
   }
 
   /** Throws where a new table could not have an owner. */

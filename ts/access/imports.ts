@@ -10,12 +10,13 @@ import type { Rights } from './store.js';
  */
 export function importAccesses(
   rights: Rights,
-  { table, creates, overwrites }: ImportTarget,
+  { table, creates, overwrites, adds = [] }: ImportTarget,
 ): readonly Access[] {
   const names = overwrites ? ['INSERT', 'TRUNCATE TABLE', 'DROP TABLE'] : ['INSERT'];
   const fill = names.map((permission) => ({ table, columns: [], permission }));
   if (!creates) {
-    return fill;
+    const add = { table, columns: [], permission: 'ADD COLUMN' } as const;
+    return adds.length === 0 ? fill : [...fill, add];
   }
   const mayFill = rights.all || fill.every((access) => refusal(rights.sets, access) === null);
   return mayFill || holds(rights, 'CREATE TABLE')

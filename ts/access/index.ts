@@ -173,9 +173,13 @@ export class Access implements Guard {
     return importAccesses(rightsOf(this.#context.store, principal), target);
   }
 
-  async creating<T>(principal: Principal, target: ImportTarget, run: () => Promise<T>): Promise<T> {
+  async creating<T>(
+    principal: Principal,
+    targets: readonly ImportTarget[],
+    run: () => Promise<T>,
+  ): Promise<T> {
     await this.#requireAudit();
-    return await this.#changes.create(principal, target, run);
+    return await this.#changes.create(principal, targets, run);
   }
 
   /** What cannot be recorded is not done. */

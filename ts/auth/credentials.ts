@@ -4,15 +4,19 @@ export type Credentials =
   | { readonly scheme: 'basic'; readonly user: string; readonly password: string }
   | { readonly scheme: 'bearer'; readonly token: string };
 
-/** `null`: another scheme, or a value that is none. Schemes are read in any case. */
+/**
+ * `null`: another scheme, or a value that is none. Schemes are read in any case; clients of
+ * InfluxDB write `Token` where others write `Bearer`.
+ */
 export function readCredentials(header: string): Credentials | null {
   const text = header.trim();
-  const scheme = /^(basic|bearer) +/i.exec(text);
+  const scheme = /^(basic|bearer|token) +/i.exec(text);
   const value = text.slice(scheme?.[0].length);
   switch (scheme?.[1]?.toLowerCase()) {
     case 'basic':
       return readBasic(value);
     case 'bearer':
+    case 'token':
       return value === '' || value.includes(' ') ? null : { scheme: 'bearer', token: value };
     default:
       return null;

@@ -733,7 +733,7 @@ export type AppenderSpec = {
   readonly csv: CsvTextSpec;
 };
 
-export type AppenderKind = 'csv';
+export type AppenderKind = 'csv' | 'lines';
 
 export type CsvTextSpec = {
   /**
@@ -793,6 +793,10 @@ export type AppendProgress = {
    * Rows parsed.
    */
   readonly rows: number;
+  /**
+   * Set where more bytes make no difference: what they came to is known already.
+   */
+  readonly ended?: boolean;
 };
 
 export type TextReport = {
@@ -860,6 +864,89 @@ export type AppendReport = {
    * the text has to be read again: an appender that read it commits nothing.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
+};
+
+export type LinesSpec = {
+  /**
+   * What the bytes are.
+   */
+  readonly kind: AppenderKind;
+  /**
+   * The unit of timestamps that do not say it.
+   */
+  readonly precision: LinePrecision;
+  /**
+   * Whether tables are made that are not there.
+   */
+  readonly createTables: boolean;
+  /**
+   * Whether tables that are there get columns.
+   */
+  readonly createColumns: boolean;
+  /**
+   * Partitioning of tables that are made.
+   */
+  readonly partitionBy: string;
+  /**
+   * Bytes of a line, at most.
+   */
+  readonly mostLineBytes: number;
+  /**
+   * Bytes of all rows in memory, at most.
+   */
+  readonly mostHeldBytes: number;
+};
+
+export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h';
+
+export type RowsReply =
+  | {
+      readonly state: 'refused';
+      /**
+       * Which one, from 1.
+       */
+      readonly line: number;
+      /**
+       * Why.
+       */
+      readonly reason: string;
+      /**
+       * Whether the rows together are too many, and not one of them wrong.
+       */
+      readonly isTooLarge: boolean;
+    }
+  | {
+      readonly state: 'planned';
+      /**
+       * The tables that get rows.
+       */
+      readonly tables: ReadonlyArray<PlannedTable>;
+    }
+  | {
+      readonly state: 'committed';
+      /**
+       * Rows of all tables.
+       */
+      readonly rows: number;
+    };
+
+export type PlannedTable = {
+  /**
+   * Its name.
+   */
+  readonly table: string;
+  /**
+   * Whether it is made.
+   */
+  readonly creates: boolean;
+  /**
+   * Columns that it gets; none where it is made.
+   */
+  readonly adds: ReadonlyArray<string>;
+  /**
+   * Rows.
+   */
+  readonly rows: number;
 };
 
 /** What can go wrong: the engine's closed list. */

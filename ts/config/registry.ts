@@ -19,6 +19,7 @@ import {
   size,
   text,
 } from './key.js';
+import { LINE_KEYS } from './line-keys.js';
 import { OIDC_KEYS } from './oidc-keys.js';
 import { parseInteger, parseList, parseRowCount, ValueError } from './units.js';
 
@@ -157,8 +158,9 @@ export const KEYS = {
     'list',
     '/write,/api/v2/write',
     (text) => parseList(text).map(parsePath),
-    'paths of the line protocol, which answer that it is not supported',
+    'paths that take lines of the line protocol',
   ),
+  ...LINE_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

@@ -3,6 +3,7 @@
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
 import { native } from './addon.js';
+import type { LinesSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
@@ -22,11 +23,14 @@ import type {
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
+  LineOptions,
   LogLine,
   Observed,
   OpenOptions,
   Parameters,
   ResultStream,
+  RowsAppender,
+  RowsReply,
   Setting,
   Statement,
   StatementContext,
@@ -179,6 +183,11 @@ class EngineDatabase implements Database {
 
   async openAppender(spec: AppenderSpec): Promise<Appender> {
     return new EngineAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
+  }
+
+  async openLines(options: LineOptions): Promise<RowsAppender> {
+    const spec: LinesSpec = { kind: 'lines', ...options };
+    return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
   }
 
   begin(): Transaction {
@@ -381,6 +390,26 @@ class EngineResultStream implements ResultStream {
     decodedSync(() => {
       this.#native.cancel();
     });
+  }
+}
+
+class EngineRowsAppender implements RowsAppender {
+  readonly #native: NativeAppender;
+
+  constructor(appender: NativeAppender) {
+    this.#native = appender;
+  }
+
+  async write(chunk: Buffer): Promise<AppendProgress> {
+    return JSON.parse(await decoded(this.#native.write(chunk))) as AppendProgress;
+  }
+
+  async finish(): Promise<RowsReply> {
+    return JSON.parse(await decoded(this.#native.finish())) as RowsReply;
+  }
+
+  async abort(): Promise<void> {
+    await decoded(this.#native.abort());
   }
 }
 

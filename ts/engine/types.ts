@@ -108,6 +108,25 @@ export interface Appender {
   abort(): Promise<void>;
 }
 
+/** Takes lines of the line protocol, for the tables that they name. */
+export interface RowsAppender {
+  /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
+  write(chunk: Buffer): Promise<AppendProgress>;
+  /**
+   * The first time tells what the rows would change, or what is wrong with them; then commits
+   * them all at once, or tells anew what they would change where the tables changed meanwhile.
+   */
+  finish(): Promise<RowsReply>;
+  /** Leaves no trace. */
+  abort(): Promise<void>;
+}
+
+/** How lines are read. */
+export type LineOptions = Omit<border.LinesSpec, 'kind'>;
+export type LinePrecision = border.LinePrecision;
+export type RowsReply = border.RowsReply;
+export type PlannedTable = border.PlannedTable;
+
 export type ActiveQuery = Omit<border.ActiveQuery, 'queryId' | 'startedMicros'> & {
   readonly queryId: bigint;
   readonly startedMicros: bigint;
@@ -137,6 +156,7 @@ export interface Database {
   prepare(tree: Buffer, context: StatementContext, transaction?: Transaction): Promise<Statement>;
   tableMetadata(name: string): Promise<TableMetadata | null>;
   openAppender(spec: AppenderSpec): Promise<Appender>;
+  openLines(options: LineOptions): Promise<RowsAppender>;
   /** Inserts of statements prepared with it become visible together at `commit`. */
   begin(): Transaction;
   /** Durable records of one kind, by key: users, grants, console settings. */

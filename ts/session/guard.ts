@@ -41,6 +41,8 @@ export interface ImportTarget {
   readonly table: string;
   readonly creates: boolean;
   readonly overwrites: boolean;
+  /** Columns that the table gets with the rows. */
+  readonly adds?: readonly string[];
   /** The owner of a new table; null: the importing user. */
   readonly owner: string | null;
 }
@@ -71,8 +73,12 @@ export interface Guard {
   authoriseUnbound(principal: Principal, tree: object): void;
   /** What the rows of an import take; throws where its table could not have an owner. */
   importAccesses(principal: Principal, target: ImportTarget): readonly Access[];
-  /** Runs the end of an import that makes a table, and gives it to its owner. */
-  creating<T>(principal: Principal, target: ImportTarget, run: () => Promise<T>): Promise<T>;
+  /** Runs what brings rows with new tables or columns, and gives those to their owners. */
+  creating<T>(
+    principal: Principal,
+    targets: readonly ImportTarget[],
+    run: () => Promise<T>,
+  ): Promise<T>;
   /** Receives what ran and is neither a query nor a change of rows. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }

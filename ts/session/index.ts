@@ -46,6 +46,8 @@ export type {
   Chunk,
   Database,
   ExecuteReply,
+  LineOptions,
+  LinePrecision,
   ListedRows,
   Owner,
   ParameterValues,

@@ -34,18 +34,29 @@ export class WriteDoor {
     return this.#guard?.importAccesses(this.#principal, this.#whole(target)) ?? [];
   }
 
-  /** Throws where rows may not go into the table; asked before anything of it is revealed. */
-  authorise(target: WriteTarget): void {
+  /** Throws where rows may not go into the tables; asked before anything of them is revealed. */
+  authorise(...targets: readonly WriteTarget[]): void {
     if (this.#principal.readOnly) {
       throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
     }
-    this.#guard?.authorise(this.#principal, this.accesses(target));
+    const accesses = targets.flatMap((target) => this.accesses(target));
+    this.#guard?.authorise(this.#principal, accesses);
   }
 
   /** Runs what commits; a table that it makes has an owner at once. */
   async commit<T>(target: WriteTarget, run: () => Promise<T>): Promise<T> {
-    return this.#guard !== undefined && target.creates
-      ? await this.#guard.creating(this.#principal, this.#whole(target), run)
+    return await this.commitAll([target], run);
+  }
+
+  /** The same for rows of several tables. */
+  async commitAll<T>(targets: readonly WriteTarget[], run: () => Promise<T>): Promise<T> {
+    const changing = targets.filter(({ creates, adds }) => creates || (adds?.length ?? 0) > 0);
+    return this.#guard !== undefined && changing.length > 0
+      ? await this.#guard.creating(
+          this.#principal,
+          changing.map((target) => this.#whole(target)),
+          run,
+        )
       : await run();
   }
 

@@ -38,8 +38,97 @@ pub struct AppenderSpec {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AppenderKind {
-    /// Lines of CSV.
+    /// Lines of CSV, into one table.
     Csv,
+    /// The line protocol, into the tables that its lines name: the rest is a [`LinesSpec`].
+    Lines,
+}
+
+/// How lines of the line protocol are read, and what they may make.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LinesSpec {
+    /// What the bytes are.
+    pub kind: AppenderKind,
+    /// The unit of timestamps that do not say it.
+    pub precision: LinePrecision,
+    /// Whether tables are made that are not there.
+    pub create_tables: bool,
+    /// Whether tables that are there get columns.
+    pub create_columns: bool,
+    /// Partitioning of tables that are made.
+    pub partition_by: String,
+    /// Bytes of a line, at most.
+    pub most_line_bytes: usize,
+    /// Bytes of all rows in memory, at most.
+    pub most_held_bytes: usize,
+}
+
+/// A unit of timestamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum LinePrecision {
+    /// Nanoseconds.
+    #[serde(rename = "n")]
+    Nanos,
+    /// Microseconds.
+    #[serde(rename = "u")]
+    Micros,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Millis,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Minutes.
+    #[serde(rename = "m")]
+    Minutes,
+    /// Hours.
+    #[serde(rename = "h")]
+    Hours,
+}
+
+/// What the end of a message for several tables came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum RowsReply {
+    /// A line is wrong, and nothing is written.
+    Refused {
+        /// Which one, from 1.
+        line: u64,
+        /// Why.
+        reason: String,
+        /// Whether the rows together are too many, and not one of them wrong.
+        is_too_large: bool,
+    },
+    /// Everything was read, and would change this; asked again, it is committed, or planned anew
+    /// where the tables changed meanwhile.
+    Planned {
+        /// The tables that get rows.
+        tables: Vec<PlannedTable>,
+    },
+    /// Everything is written.
+    Committed {
+        /// Rows of all tables.
+        rows: u64,
+    },
+}
+
+/// A table that a message writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PlannedTable {
+    /// Its name.
+    pub table: String,
+    /// Whether it is made.
+    pub creates: bool,
+    /// Columns that it gets; none where it is made.
+    pub adds: Vec<String>,
+    /// Rows.
+    pub rows: u64,
 }
 
 /// How the lines of one text are read.
@@ -97,12 +186,15 @@ pub struct CsvColumnSpec {
 
 /// What was taken so far.
 #[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct AppendProgress {
     /// Bytes queued.
     pub bytes: u64,
     /// Rows parsed.
     pub rows: u64,
+    /// Set where more bytes make no difference: what they came to is known already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<bool>,
 }
 
 /// What was read of one text.

@@ -19,7 +19,7 @@ mod typescript;
 
 pub use append::{
     AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
-    CsvTextSpec, TextReport, WidenedColumn,
+    CsvTextSpec, LinePrecision, LinesSpec, PlannedTable, RowsReply, TextReport, WidenedColumn,
 };
 pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};

@@ -9,11 +9,12 @@ use ts_rs::TS;
 
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask, CommitMode,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, ListedCell, ListedRows,
-    ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
-    ResultColumn, RowFormat, Setting, StatementContext, StatementDescription, StatementKind,
-    Summary, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport,
-    TextShape, Verify, Visibility, WidenedColumn,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, LinePrecision, LinesSpec,
+    ListedCell, ListedRows, ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner,
+    ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat, RowsReply, Setting,
+    StatementContext, StatementDescription, StatementKind, Summary, TableColumn, TableMetadata,
+    TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape, Verify, Visibility,
+    WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -74,6 +75,10 @@ fn typescript_twin_is_written() {
         TextReport,
         WidenedColumn,
         AppendReport,
+        LinesSpec,
+        LinePrecision,
+        RowsReply,
+        PlannedTable,
     );
     for declaration in declarations {
         // JSON has no other numbers, and what is read is not changed.

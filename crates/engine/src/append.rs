@@ -1,4 +1,4 @@
-//! Bytes of a file on their way into a table.
+//! Bytes of CSV on their way into a table.
 //!
 //! Two threads work behind a bounded queue: one parses bytes into typed batches, one writes the
 //! batches into staged segments. Nothing is visible before `finish`, nothing stays after `abort`,
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_border::{
-    AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvColumnSpec, CsvTextSpec,
-    TextReport, WidenedColumn,
+    AppendProgress, AppendReport, AppenderSpec, CsvColumnSpec, CsvTextSpec, TextReport,
+    WidenedColumn,
 };
 use tidemark_catalog::TableBuilder;
 use tidemark_ingest::{CsvColumn, CsvReader, CsvReport, CsvSpec, Widened};
@@ -50,8 +50,8 @@ fn widened_column(widened: Widened) -> WidenedColumn {
     WidenedColumn { type_name: sql_type.name(), line, text }
 }
 
-/// Takes bytes and writes rows.
-pub struct Appender {
+/// Takes bytes of CSV and writes rows of one table.
+pub(crate) struct CsvAppender {
     database: Arc<Database>,
     schema: TableSchema,
     room: Arc<Semaphore>,
@@ -113,12 +113,10 @@ enum Rows {
     End,
 }
 
-impl Appender {
+impl CsvAppender {
     /// Opens an appender; `spec` is the JSON of an [`AppenderSpec`].
-    pub fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
-        failpoint::hit("engine.open_appender")?;
+    pub(crate) fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
         let spec: AppenderSpec = given(spec, "appender")?;
-        let AppenderKind::Csv = spec.kind;
         let csv = &spec.csv;
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
@@ -140,8 +138,7 @@ impl Appender {
     }
 
     /// Queues bytes; resolves when there was room for them.
-    pub async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
-        failpoint::hit("engine.append")?;
+    pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         self.database.check_open()?;
         let length = chunk.len();
         // A chunk larger than the queue takes the whole queue.
@@ -155,13 +152,13 @@ impl Appender {
         }
         self.database.metrics.bytes_imported.add(length as u64);
         let bytes = self.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
-        Ok(AppendProgress { bytes, rows: self.rows.load(Ordering::Relaxed) })
+        let rows = self.rows.load(Ordering::Relaxed);
+        Ok(AppendProgress { bytes, rows, ended: None })
     }
 
     /// Ends the text that came so far and begins another one, which goes into the same commit;
     /// `csv` is the JSON of a [`CsvTextSpec`]. Tells what was read of the one that ended.
-    pub async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
-        failpoint::hit("engine.append_text")?;
+    pub(crate) async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
         self.database.check_open()?;
         let csv: CsvTextSpec = given(csv, "text")?;
         let text = Text::new(&self.database, &csv, &self.schema)?;
@@ -182,8 +179,7 @@ impl Appender {
     }
 
     /// Parses the rest and commits; the rows are then durable as configured, and visible.
-    pub async fn finish(&self) -> EngineResult<AppendReport> {
-        failpoint::hit("engine.append_finish")?;
+    pub(crate) async fn finish(&self) -> EngineResult<AppendReport> {
         let pipeline = self.pipeline.lock().take().ok_or_else(ended)?;
         // A closed queue means that the parser failed; its error is the answer.
         let _ = pipeline.chunks.send(Message::End);
@@ -198,8 +194,7 @@ impl Appender {
     }
 
     /// Forgets everything that came.
-    pub async fn abort(&self) -> EngineResult<()> {
-        failpoint::hit("engine.append_abort")?;
+    pub(crate) async fn abort(&self) -> EngineResult<()> {
         let Some(pipeline) = self.pipeline.lock().take() else { return Ok(()) };
         match pipeline.join().await {
             Err(error) if error.code == ErrorCode::Internal => Err(error),

@@ -11,6 +11,7 @@
 
 mod admission;
 mod append;
+mod appender;
 mod cancel;
 mod cancel_function;
 mod csv_text;
@@ -20,6 +21,7 @@ mod explain;
 mod external;
 pub mod guard;
 mod lanes;
+mod lines;
 pub mod log;
 mod maintenance;
 mod metrics;
@@ -32,6 +34,7 @@ mod registry;
 mod resident;
 mod restore;
 mod rewrite;
+mod rows;
 mod server_tables;
 mod spill;
 mod statement;
@@ -41,7 +44,7 @@ mod work;
 mod write;
 mod writer;
 
-pub use append::Appender;
+pub use appender::Appender;
 pub use cancel::CancelToken;
 pub use database::{CLOSE_TIME, Database, given};
 pub use execution::cursor::Chunk;

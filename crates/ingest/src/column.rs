@@ -31,7 +31,7 @@ impl<T: Copy + Default> Nullable<T> {
     }
 
     #[inline]
-    fn push(&mut self, value: Option<T>) {
+    pub(crate) fn push(&mut self, value: Option<T>) {
         match value {
             Some(value) => {
                 self.values.push(value);
@@ -43,15 +43,22 @@ impl<T: Copy + Default> Nullable<T> {
         }
     }
 
-    fn push_null(&mut self) {
+    fn push_nulls(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
         let before = self.values.len();
         let validity = self.validity.get_or_insert_with(|| {
             let mut validity = BooleanBufferBuilder::new(before + 1);
             validity.append_n(before, true);
             validity
         });
-        validity.append(false);
-        self.values.push(T::default());
+        validity.append_n(count, false);
+        self.values.resize(before + count, T::default());
+    }
+
+    fn push_null(&mut self) {
+        self.push_nulls(1);
     }
 
     /// Takes what was read; `false` when the text was not a value.
@@ -214,23 +221,28 @@ impl ColumnBuilder {
 
     /// Appends null; false or 0 where the type has none.
     pub(crate) fn append_null(&mut self) {
+        self.append_nulls(1);
+    }
+
+    /// The same so many times.
+    pub(crate) fn append_nulls(&mut self, count: usize) {
         match self {
-            Self::Boolean(values) => values.push(false),
-            Self::Byte(values) => values.push(0),
-            Self::Short(values) => values.push(0),
-            Self::Char(values) => values.push_null(),
-            Self::Int(values) | Self::Symbol { keys: values, .. } => values.push_null(),
+            Self::Boolean(values) => values.resize(values.len() + count, false),
+            Self::Byte(values) => values.resize(values.len() + count, 0),
+            Self::Short(values) => values.resize(values.len() + count, 0),
+            Self::Char(values) => values.push_nulls(count),
+            Self::Int(values) | Self::Symbol { keys: values, .. } => values.push_nulls(count),
             Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
-                values.push_null();
+                values.push_nulls(count);
             }
-            Self::Float(values) => values.push_null(),
-            Self::Double(values) => values.push_null(),
-            Self::Text(values) => values.append_null(),
-            Self::Uuid(values) => values.push_null(),
-            Self::Long256(values) => values.push_null(),
-            Self::Ipv4(values) => values.push_null(),
-            Self::Decimal { values, .. } => values.push_null(),
-            Self::Array { cells, .. } => cells.push_null(),
+            Self::Float(values) => values.push_nulls(count),
+            Self::Double(values) => values.push_nulls(count),
+            Self::Text(values) => (0..count).for_each(|_| values.append_null()),
+            Self::Uuid(values) => values.push_nulls(count),
+            Self::Long256(values) => values.push_nulls(count),
+            Self::Ipv4(values) => values.push_nulls(count),
+            Self::Decimal { values, .. } => values.push_nulls(count),
+            Self::Array { cells, .. } => (0..count).for_each(|_| cells.push_null()),
         }
     }
 
@@ -318,8 +330,9 @@ impl ColumnBuilder {
     }
 }
 
-/// A column no field feeds.
-pub(crate) fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
+/// A column that no value feeds: nulls, or what the type has in their place.
+#[must_use]
+pub fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
     match sql_type {
         SqlType::Boolean => Arc::new(BooleanArray::new(BooleanBuffer::new_unset(rows), None)),
         SqlType::Byte => plain::<Int8Type>(&mut vec![0; rows]),

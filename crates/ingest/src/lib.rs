@@ -1,4 +1,5 @@
-//! Bytes of CSV to typed record batches, and bytes of bound parameters to typed values.
+//! Bytes of CSV and of the line protocol to typed columns, and bytes of bound parameters to typed
+//! values.
 //!
 //! The reader of CSV receives everything about the text (delimiter, header, columns, types):
 //! detection is TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column
@@ -7,7 +8,8 @@
 //! `csv_reader` cuts chunks into records and decides about rows, `input` is a column of the file
 //! and the type it needs, `record` splits a record into fields, `column` collects the values of one
 //! column, `value_text` and `instant` read single values, `number_text` undresses numbers, `symbol`
-//! interns texts. `parameters` reads the values of Bind messages.
+//! interns texts. `parameters` reads the values of Bind messages. `rows` is what protocols bring
+//! that write several tables in one message, `line` reads the line protocol into it.
 
 #![forbid(unsafe_code)]
 
@@ -16,14 +18,19 @@ mod csv_reader;
 mod csv_spec;
 mod input;
 mod instant;
+mod line;
 mod number_text;
 mod parameters;
 mod record;
+mod rows;
 mod symbol;
 mod value_text;
 
+pub use column::absent_column;
 pub use csv_reader::CsvReader;
 pub use csv_spec::{
     Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
 };
+pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal};
 pub use parameters::ParameterRows;
+pub use rows::{Cells, Chunk, TableRows, TargetColumn, TargetTable, Targets};

@@ -161,6 +161,11 @@ pub(crate) fn geohash(text: &[u8], bits: u8) -> Option<i64> {
     Some(value >> (characters * 5 - width))
 }
 
+/// Whether a text is one of base 32.
+pub(crate) fn is_geohash(text: &[u8]) -> bool {
+    text.iter().all(|character| geohash_digit(*character).is_some())
+}
+
 fn geohash_digit(character: u8) -> Option<u8> {
     const BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
     let lower = character.to_ascii_lowercase();

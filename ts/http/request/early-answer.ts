@@ -12,9 +12,18 @@ const MOST_MS = 30_000;
 
 /** The caller has set what says that the connection ends. */
 export function answerBeforeBody(context: HttpContext, status: number, message: string): void {
+  endBeforeBody(context, status, TEXT_TYPE, `${message}\r\n`);
+}
+
+/** The same with an answer of any type. */
+export function endBeforeBody(
+  context: HttpContext,
+  status: number,
+  type: string,
+  text: string,
+): void {
   const { req, res } = context;
-  const text = `${message}\r\n`;
-  context.set('Content-Type', TEXT_TYPE);
+  context.set('Content-Type', type);
   context.set('Content-Length', String(Buffer.byteLength(text)));
   context.respond = false;
   res.statusCode = status;

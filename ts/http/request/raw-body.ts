@@ -10,6 +10,20 @@ export function isRawBody(type: string): boolean {
   return !/^multipart\//i.test(type);
 }
 
+/** The bytes themselves, under the same rules; what is left unread is the caller's. */
+export async function* readContent(
+  request: IncomingMessage,
+  stallMs: number,
+): AsyncGenerator<Buffer> {
+  const body = decodedBody(request);
+  const stop = watchBody(request, stallMs, (error) => body.destroy(error));
+  try {
+    yield* contentOf(body);
+  } finally {
+    stop();
+  }
+}
+
 /**
  * Throws `BodyError` when the body ends early or does not go on for `stallMs`. It ends only with
  * the whole body: its reader commits then.

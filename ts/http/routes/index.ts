@@ -25,9 +25,9 @@ export function createRoutes(services: HttpServices): Route[] {
     chkRoute(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),
-    pingRoute(paths.ping),
+    pingRoute(services, paths.ping),
     ...healthRoutes(services, paths.base),
     ...consoleRoutes(services, paths.base),
-    ...lineProtocolRoutes(paths.lineProtocol),
+    ...lineProtocolRoutes(services, paths.lineProtocol),
   ];
 }

@@ -1,22 +1,240 @@
 /**
- * POST /write and /api/v2/write: where clients of the line protocol send rows. They learn at
- * once that this server does not read it; 404 would make them look for another path.
+ * POST /write and /api/v2/write: lines of the line protocol. A request is one commit over all its
+ * tables: 204 says that every row is as durable as is configured, anything else that there is none.
  */
-import { answer, JSON_TYPE, type Route } from '../route.js';
+import { randomBytes } from 'node:crypto';
 
-const REFUSAL = JSON.stringify({
-  code: 'unsupported',
-  message: 'the line protocol is not supported here, use /imp, or INSERT over /exec or pgwire',
-});
+import { type Config, KEYS } from '../../config/index.js';
+import { LineError, writeLines } from '../../ingest/index.js';
+import type { Logger } from '../../observability/index.js';
+import {
+  asDatabaseError,
+  errorMeaning,
+  type LineOptions,
+  type LinePrecision,
+  WriteDoor,
+} from '../../session/index.js';
+import { ClientGone } from '../response/body-writer.js';
+import { principalOf } from '../response/statement-answer.js';
+import { endBeforeBody } from '../request/early-answer.js';
+import { readContent } from '../request/raw-body.js';
+import { BodyError } from '../request/request-body.js';
+import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
 
-export function lineProtocolRoutes(paths: readonly string[]): Route[] {
+/** Without a character set: QuestDB's Python client compares the whole of it. */
+const JSON_TYPE = 'application/json';
+
+/** Rows in memory for each byte that a request may have. */
+const HELD_SHARE = 4;
+
+const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
+  ['n', 'n'],
+  ['ns', 'n'],
+  ['u', 'u'],
+  ['us', 'u'],
+  ['ms', 'ms'],
+  ['s', 's'],
+  ['m', 'm'],
+  ['h', 'h'],
+]);
+
+/** Bytes of all requests that are being read or committed. */
+class OpenBodies {
+  readonly #limit: number;
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  take(bytes: number): void {
+    if (this.#bytes + bytes > this.#limit) {
+      throw new BodyError(503, 'too many lines are being read at once: send them again later');
+    }
+    this.#bytes += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+}
+
+/** A refusal as clients read it; they show the number, and the log has it too. */
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly line?: number;
+}
+
+export function lineProtocolRoutes(services: HttpServices, paths: readonly string[]): Route[] {
+  const { config } = services;
+  if (!config.get(KEYS.lineHttpEnabled)) {
+    return [];
+  }
+  const open = new OpenBodies(config.get(KEYS.lineBodiesLimit));
+  const refusals = new Refusals(services.logger.child('http'), config.get(KEYS.lineLogMessage));
   return paths.map((path) => ({
     path,
     methods: ['POST'],
     access: 'data',
-    about: '501: the line protocol is not supported',
-    handle: (context) => {
-      answer(context, 501, JSON_TYPE, REFUSAL);
+    about: 'rows in the line protocol',
+    handle: async (context) => {
+      try {
+        await takeLines(context, services, open);
+        context.status = 204;
+      } catch (error) {
+        if (error instanceof ClientGone) {
+          throw error;
+        }
+        refusals.answer(context, refusalOf(error));
+      }
     },
   }));
+}
+
+async function takeLines(
+  context: HttpContext,
+  services: HttpServices,
+  open: OpenBodies,
+): Promise<void> {
+  const { config, sessions } = services;
+  const readOnly = config.get(KEYS.httpReadOnly);
+  if (readOnly) {
+    // Not 403: clients that know several servers go on to the next one.
+    throw new BodyError(503, 'this server is read-only');
+  }
+  const options = lineOptions(config, context.state.parameters.get('precision') ?? 'n');
+  const door = new WriteDoor(sessions.guard, { principal: principalOf(context, readOnly) });
+  const content = new BoundedContent(context, config.get(KEYS.lineBodyLimit), open);
+  try {
+    await writeLines(sessions.database, options, content.read(), door);
+  } finally {
+    content.release();
+  }
+}
+
+function lineOptions(config: Config, unit: string): LineOptions {
+  const precision = PRECISIONS.get(unit);
+  if (precision === undefined) {
+    const known = [...PRECISIONS.keys()].join(', ');
+    throw new BodyError(400, `unknown precision '${unit.slice(0, 20)}', expected one of ${known}`);
+  }
+  return {
+    precision,
+    createTables: config.get(KEYS.lineCreateTables),
+    createColumns: config.get(KEYS.lineCreateColumns),
+    partitionBy: config.get(KEYS.linePartitionBy),
+    mostLineBytes: config.get(KEYS.lineLimit),
+    mostHeldBytes: HELD_SHARE * config.get(KEYS.lineBodyLimit),
+  };
+}
+
+/** A body under its own limit and under that of all. */
+class BoundedContent {
+  readonly #context: HttpContext;
+  readonly #limit: number;
+  readonly #open: OpenBodies;
+  #bytes = 0;
+
+  constructor(context: HttpContext, limit: number, open: OpenBodies) {
+    this.#context = context;
+    this.#limit = limit;
+    this.#open = open;
+  }
+
+  async *read(): AsyncGenerator<Buffer> {
+    const { req, state } = this.#context;
+    this.#check(Number(req.headers['content-length'] ?? 0));
+    for await (const chunk of readContent(req, state.timeouts.bodyMs)) {
+      this.#check(this.#bytes + chunk.length);
+      this.#open.take(chunk.length);
+      this.#bytes += chunk.length;
+      yield chunk;
+    }
+  }
+
+  release(): void {
+    this.#open.give(this.#bytes);
+    this.#bytes = 0;
+  }
+
+  #check(bytes: number): void {
+    if (bytes > this.#limit) {
+      throw new BodyError(413, `the lines are more than ${this.#limit} bytes: send fewer at once`);
+    }
+  }
+}
+
+function refusalOf(error: unknown): Refusal {
+  if (error instanceof LineError) {
+    const { line, message, isTooLarge } = error;
+    return isTooLarge
+      ? { status: 413, message, line }
+      : {
+          status: 400,
+          message: `failed to parse line protocol: error in line ${line}: ${message}`,
+          line,
+        };
+  }
+  if (error instanceof BodyError) {
+    const { status, message } = error;
+    return { status, message };
+  }
+  const failure = asDatabaseError(error);
+  const { httpStatus } = errorMeaning(failure.code);
+  // A disk that is full is a server that is busy: clients send it again.
+  return { status: httpStatus === 507 ? 503 : httpStatus, message: failure.message };
+}
+
+/** Classes of refusals, in the words of InfluxDB. */
+function classOf(status: number): string {
+  switch (status) {
+    case 403:
+      return 'forbidden';
+    case 413:
+      return 'request too large';
+    case 503:
+      return 'unavailable';
+    default:
+      return status >= 500 ? 'internal error' : 'invalid';
+  }
+}
+
+class Refusals {
+  readonly #logger: Logger;
+  readonly #showsReason: boolean;
+  /** Numbers of one start of the server differ from those of another. */
+  readonly #start = randomBytes(6).toString('hex');
+  #count = 0;
+
+  constructor(logger: Logger, showsReason: boolean) {
+    this.#logger = logger;
+    this.#showsReason = showsReason;
+  }
+
+  answer(context: HttpContext, { status, message, line }: Refusal): void {
+    this.#count += 1;
+    const errorId = `${this.#start}-${this.#count}`;
+    const code = classOf(status);
+    this.#logger.log(status >= 500 && status !== 503 ? 'error' : 'info', 'lines_refused', {
+      errorId,
+      status,
+      ...(this.#showsReason ? { message } : {}),
+      ...(line === undefined ? {} : { line }),
+    });
+    const text = JSON.stringify({
+      code,
+      message,
+      ...(line === undefined ? {} : { line }),
+      errorId,
+    });
+    if (context.req.complete) {
+      answer(context, status, JSON_TYPE, text);
+      return;
+    }
+    // What is left of the body must not be read as the next request.
+    context.set('Connection', 'close');
+    context.remove('Keep-Alive');
+    endBeforeBody(context, status, JSON_TYPE, text);
+  }
 }

@@ -3,8 +3,6 @@ import { KEYS } from '../../config/index.js';
 import { hostWarnings } from '../../observability/index.js';
 import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
 
-/** What clients of the line protocol take for a supported server. */
-const PING_VERSION = 'v2.7.4';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** GET /warnings: limits of the host an operator should raise. */
@@ -22,14 +20,15 @@ export function warningsRoute(path: string): Route {
   };
 }
 
-export function pingRoute(path: string): Route {
+export function pingRoute({ config }: HttpServices, path: string): Route {
+  const version = config.get(KEYS.linePingVersion);
   return {
     path,
     methods: ['GET'],
     access: 'open',
     about: '204, for clients that look for a server',
     handle: (context) => {
-      context.set('X-Influxdb-Version', PING_VERSION);
+      context.set('X-Influxdb-Version', version);
       context.status = 204;
     },
   };

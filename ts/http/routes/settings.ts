@@ -70,6 +70,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
 
 function publicConfig(services: HttpServices): Record<string, unknown> {
   const { authenticator, config, version } = services;
+  const takesLines = config.get(KEYS.lineHttpEnabled);
   return {
     'release.type': 'OSS',
     'release.version': version,
@@ -78,8 +79,8 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
       ...(config.get(KEYS.httpReadOnly) ? [] : ['http']),
       ...(config.get(KEYS.pgReadOnly) ? [] : ['pgwire']),
     ],
-    'line.proto.support.versions': [],
-    'ilp.proto.transports': [],
+    'line.proto.support.versions': takesLines ? [1, 2, 3] : [],
+    'ilp.proto.transports': takesLines ? ['http'] : [],
     'posthog.enabled': false,
     'posthog.api.key': null,
     'cairo.max.file.name.length': 127,

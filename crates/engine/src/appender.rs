@@ -1,0 +1,87 @@
+//! Bytes on their way into tables, whatever they are.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tidemark_border::{AppendProgress, AppendReport, AppenderKind, RowsReply, TextReport};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+
+use crate::append::CsvAppender;
+use crate::database::{Database, given};
+use crate::lines::LineAppender;
+
+/// Takes bytes and writes rows. Dropping it forgets what was not committed.
+pub struct Appender(Kind);
+
+enum Kind {
+    Csv(Box<CsvAppender>),
+    Lines(LineAppender),
+}
+
+/// The part of a specification that says which one it is.
+#[derive(Deserialize)]
+struct Named {
+    kind: AppenderKind,
+}
+
+/// What the end of the bytes came to.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Finished {
+    /// Of CSV.
+    Text(Box<AppendReport>),
+    /// Of rows for several tables.
+    Rows(RowsReply),
+}
+
+impl Appender {
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec` or a `LinesSpec`.
+    pub fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
+        failpoint::hit("engine.open_appender")?;
+        let Named { kind } = given(spec, "appender")?;
+        Ok(Self(match kind {
+            AppenderKind::Csv => Kind::Csv(Box::new(CsvAppender::open(database, spec)?)),
+            AppenderKind::Lines => Kind::Lines(LineAppender::open(database, spec)?),
+        }))
+    }
+
+    /// Queues bytes; resolves when there was room for them.
+    pub async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
+        failpoint::hit("engine.append")?;
+        match &self.0 {
+            Kind::Csv(csv) => csv.write(chunk).await,
+            Kind::Lines(lines) => lines.write(chunk).await,
+        }
+    }
+
+    /// Ends one text of CSV and begins another in the same commit.
+    pub async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
+        failpoint::hit("engine.append_text")?;
+        match &self.0 {
+            Kind::Csv(appender) => appender.next_text(csv).await,
+            Kind::Lines(_) => {
+                let message = "only appenders of CSV take several texts";
+                Err(EngineError::new(ErrorCode::NotSupported, message))
+            }
+        }
+    }
+
+    /// Takes the end of the bytes, and commits. Rows for several tables are planned first, and
+    /// committed when it is called again.
+    pub async fn finish(&self) -> EngineResult<Finished> {
+        failpoint::hit("engine.append_finish")?;
+        match &self.0 {
+            Kind::Csv(csv) => Ok(Finished::Text(Box::new(csv.finish().await?))),
+            Kind::Lines(lines) => Ok(Finished::Rows(lines.finish().await?)),
+        }
+    }
+
+    /// Forgets everything that came.
+    pub async fn abort(&self) -> EngineResult<()> {
+        failpoint::hit("engine.append_abort")?;
+        match &self.0 {
+            Kind::Csv(csv) => csv.abort().await,
+            Kind::Lines(lines) => lines.abort().await,
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Finds the parts of one line. Values tell their own length: a line feed within a text or a
+//! binary value ends no line. Nothing is copied, nothing is allocated for a value.
+
+use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
+
+/// The most dimensions of an array.
+const MOST_DIMENSIONS: u8 = 32;
+/// The most bytes of a decimal's unscaled value, and its largest scale.
+const MOST_DECIMAL_BYTES: usize = 32;
+const MOST_SCALE: u8 = 76;
+
+const COMMA: u8 = 1;
+const EQUALS: u8 = 2;
+const SPACE: u8 = 4;
+const END: u8 = 8;
+const ESCAPE: u8 = 16;
+const QUOTE: u8 = 32;
+
+/// What each byte may mean.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    classes[b',' as usize] = COMMA;
+    classes[b'=' as usize] = EQUALS;
+    classes[b' ' as usize] = SPACE;
+    classes[b'\n' as usize] = END;
+    classes[b'\r' as usize] = END;
+    classes[b'\\' as usize] = ESCAPE;
+    classes[b'"' as usize] = QUOTE;
+    classes
+};
+
+/// The most bytes that are looked at together: places in them have 32 bits, so that a token goes
+/// through registers.
+pub(super) const MOST_BYTES: usize = 1 << 30;
+
+/// A part of the bytes. One word without a gap: a byte of its own for the mark would be copied by
+/// itself, and each value waits for that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Token {
+    start: u32,
+    /// Where it ends, and above that whether there are backslashes in it.
+    end: u32,
+}
+
+const ESCAPED: u32 = 1 << 31;
+
+impl Token {
+    fn new(start: usize, end: usize, escaped: bool) -> Self {
+        let mark = if escaped { ESCAPED } else { 0 };
+        Self { start: start as u32, end: end as u32 | mark }
+    }
+
+    fn end(self) -> usize {
+        (self.end & !ESCAPED) as usize
+    }
+
+    pub(super) fn is_escaped(self) -> bool {
+        self.end & ESCAPED != 0
+    }
+
+    #[inline]
+    pub(super) fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..self.end()]
+    }
+
+    fn is_empty(self) -> bool {
+        self.start as usize == self.end()
+    }
+}
+
+/// What the form of a value says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Symbol,
+    /// Within quotes, without them.
+    Text,
+    /// A number, a boolean or an instant.
+    Plain,
+    /// Eight bytes.
+    Double,
+    /// Lengths of so many dimensions, then elements.
+    Array(u8),
+    NullArray,
+    /// Unscaled bytes, of this scale.
+    Decimal(u8),
+}
+
+/// A value as it lies in the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Raw {
+    pub(super) form: Form,
+    pub(super) token: Token,
+}
+
+/// One line: a place for its parts, used again for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) table: Token,
+    pub(super) fields: Vec<(Token, Raw)>,
+    pub(super) timestamp: Option<Token>,
+}
+
+/// What was found at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lexed {
+    /// A line; the next one begins here.
+    Line(usize),
+    /// Nothing, or a comment.
+    Nothing(usize),
+    /// The beginning of a line.
+    Incomplete,
+}
+
+/// Why a line is not read on.
+enum Stop {
+    Incomplete,
+    /// The cursor says why.
+    Bad,
+}
+
+type Lex<T> = Result<T, Stop>;
+
+/// Reads the line at `from`; `is_all`: no more bytes come, and the end of them ends the line.
+pub(super) fn lex(
+    bytes: &[u8],
+    from: usize,
+    is_all: bool,
+    line: &mut Line,
+) -> Result<Lexed, String> {
+    let mut cursor = Cursor { bytes, at: from, is_all, reason: String::new() };
+    line.fields.clear();
+    line.timestamp = None;
+    match cursor.line(line) {
+        Ok(found) => Ok(found),
+        Err(Stop::Incomplete) => Ok(Lexed::Incomplete),
+        Err(Stop::Bad) => Err(cursor.reason),
+    }
+}
+
+struct Cursor<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    is_all: bool,
+    /// What is wrong.
+    reason: String,
+}
+
+/// Where the first byte at or behind `at` is that may mean something: eight are looked at together.
+/// Only few bytes mean nothing that are found as well.
+#[inline]
+fn special(bytes: &[u8], at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const TOPS: u64 = ONES << 7;
+    // The first byte below a limit has its top bit set here, and none in front of it.
+    let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes & TOPS;
+    let same = |bytes: u64, byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
+    let mut at = at;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let chunk = u64::from_le_bytes(*chunk);
+        // Line ends, space and comma are below the minus, with some other signs.
+        let found = below(chunk, u64::from(b'-')) | same(chunk, b'=') | same(chunk, b'\\');
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let found = rest.iter().position(|byte| CLASSES[*byte as usize] & !QUOTE != 0);
+    found.map_or(bytes.len(), |found| at + found)
+}
+
+impl Cursor<'_> {
+    #[cold]
+    fn bad<T>(&mut self, reason: impl Into<String>) -> Lex<T> {
+        self.reason = reason.into();
+        Err(Stop::Bad)
+    }
+
+    /// The byte here; the end of all bytes is the end of the line.
+    fn peek(&self) -> Lex<u8> {
+        match self.bytes.get(self.at) {
+            Some(byte) => Ok(*byte),
+            None if self.is_all => Ok(b'\n'),
+            None => Err(Stop::Incomplete),
+        }
+    }
+
+    /// Whether the line ends here, and then goes behind its end.
+    fn ends(&mut self) -> Lex<bool> {
+        match self.peek()? {
+            b'\n' => {
+                self.at = self.bytes.len().min(self.at + 1);
+                Ok(true)
+            }
+            b'\r' => {
+                self.at += 1;
+                if self.peek()? != b'\n' {
+                    return self.bad("a carriage return must be escaped");
+                }
+                self.ends()
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Bytes up to one of `stops`, or to the end of the line.
+    #[inline]
+    fn word(&mut self, stops: u8) -> Lex<Token> {
+        let start = self.at;
+        let stops = stops | END;
+        let mut escaped = false;
+        loop {
+            self.at = special(self.bytes, self.at);
+            let Some(byte) = self.bytes.get(self.at) else {
+                if !self.is_all {
+                    return Err(Stop::Incomplete);
+                }
+                self.at = self.bytes.len();
+                return Ok(Token::new(start, self.at, escaped));
+            };
+            let class = CLASSES[*byte as usize];
+            if class & stops != 0 {
+                return Ok(Token::new(start, self.at, escaped));
+            }
+            if class != ESCAPE {
+                self.at += 1;
+                continue;
+            }
+            escaped = true;
+            // What follows a backslash is part of the word, whatever it is.
+            if self.at + 1 >= self.bytes.len() && !self.is_all {
+                return Err(Stop::Incomplete);
+            }
+            self.at = (self.at + 2).min(self.bytes.len());
+        }
+    }
+
+    fn spaces(&mut self) -> Lex<()> {
+        while self.peek()? == b' ' {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &mut Line) -> Lex<Lexed> {
+        if self.bytes.get(self.at) == Some(&b'#') {
+            return self.comment();
+        }
+        if self.ends()? {
+            return Ok(Lexed::Nothing(self.at));
+        }
+        line.table = self.word(COMMA | SPACE | EQUALS)?;
+        if self.peek()? == b'=' {
+            return self.bad("an equals sign in a table's name must be escaped");
+        }
+        if line.table.is_empty() {
+            return self.bad("the line has no table name");
+        }
+        while self.peek()? == b',' {
+            self.at += 1;
+            self.symbol(line)?;
+        }
+        if self.peek()? == b' ' {
+            self.spaces()?;
+            self.fields(line)?;
+        }
+        if !self.ends()? {
+            return self.bad("expected a line feed behind the timestamp");
+        }
+        if line.fields.is_empty() {
+            return self.bad("the line has neither symbols nor fields");
+        }
+        Ok(Lexed::Line(self.at))
+    }
+
+    fn comment(&mut self) -> Lex<Lexed> {
+        match memchr::memchr(b'\n', &self.bytes[self.at..]) {
+            Some(end) => Ok(Lexed::Nothing(self.at + end + 1)),
+            None if self.is_all => Ok(Lexed::Nothing(self.bytes.len())),
+            None => Err(Stop::Incomplete),
+        }
+    }
+
+    fn symbol(&mut self, line: &mut Line) -> Lex<()> {
+        let name = self.name()?;
+        let value = self.word(COMMA | SPACE | EQUALS)?;
+        if self.peek()? == b'=' {
+            return self.bad("an equals sign in a symbol must be escaped");
+        }
+        line.fields.push((name, Raw { form: Form::Symbol, token: value }));
+        Ok(())
+    }
+
+    /// The name of a column, and the equals sign behind it.
+    fn name(&mut self) -> Lex<Token> {
+        let name = self.word(COMMA | SPACE | EQUALS)?;
+        if self.peek()? != b'=' {
+            let shown = super::shown(name.of(self.bytes));
+            return self.bad(format!("expected an equals sign and a value behind {shown}"));
+        }
+        if name.is_empty() {
+            return self.bad("a column has no name");
+        }
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// Fields, and what follows them. A line of symbols alone may have its timestamp here.
+    fn fields(&mut self, line: &mut Line) -> Lex<()> {
+        let begin = self.at;
+        if matches!(self.peek()?, b'\n' | b'\r') {
+            return Ok(());
+        }
+        let first = self.word(COMMA | SPACE | EQUALS)?;
+        if !matches!(self.peek()?, b'=' | b',') && !line.fields.is_empty() {
+            line.timestamp = Some(first);
+            return self.spaces();
+        }
+        self.at = begin;
+        loop {
+            let name = self.name()?;
+            let value = self.value()?;
+            line.fields.push((name, value));
+            match self.peek()? {
+                b',' => self.at += 1,
+                b' ' => break,
+                b'\n' | b'\r' => return Ok(()),
+                _ => {
+                    let shown = super::shown(name.of(self.bytes));
+                    return self
+                        .bad(format!("expected a comma or a space behind the value of {shown}"));
+                }
+            }
+            // A comma behind the last field does no harm.
+            if matches!(self.peek()?, b'\n' | b'\r') {
+                return Ok(());
+            }
+        }
+        self.spaces()?;
+        if matches!(self.peek()?, b'\n' | b'\r') {
+            return Ok(());
+        }
+        line.timestamp = Some(self.word(SPACE)?);
+        self.spaces()
+    }
+
+    #[inline]
+    fn value(&mut self) -> Lex<Raw> {
+        match self.peek()? {
+            b'"' => self.text(),
+            b'=' => {
+                self.at += 1;
+                self.binary()
+            }
+            _ => Ok(Raw { form: Form::Plain, token: self.word(COMMA | SPACE)? }),
+        }
+    }
+
+    fn text(&mut self) -> Lex<Raw> {
+        self.at += 1;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            let rest = &self.bytes[self.at.min(self.bytes.len())..];
+            let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
+                return if self.is_all {
+                    self.bad("a text has no closing quote")
+                } else {
+                    Err(Stop::Incomplete)
+                };
+            };
+            self.at += found;
+            if self.bytes[self.at] == b'"' {
+                let end = self.at;
+                self.at += 1;
+                return Ok(Raw { form: Form::Text, token: Token::new(start, end, escaped) });
+            }
+            escaped = true;
+            self.at += 2;
+        }
+    }
+
+    fn take<const N: usize>(&mut self) -> Lex<[u8; N]> {
+        let at = self.skip(N)?;
+        let taken = self.bytes[at..].first_chunk().copied();
+        taken.ok_or(Stop::Incomplete)
+    }
+
+    /// Goes over bytes; answers where they begin.
+    fn skip(&mut self, length: usize) -> Lex<usize> {
+        let at = self.at;
+        if self.bytes.len() - at.min(self.bytes.len()) < length {
+            return if self.is_all {
+                self.bad("a binary value is cut short")
+            } else {
+                Err(Stop::Incomplete)
+            };
+        }
+        self.at += length;
+        Ok(at)
+    }
+
+    /// The binary value that ends here.
+    fn raw(&self, form: Form, at: usize) -> Raw {
+        Raw { form, token: Token::new(at, self.at, false) }
+    }
+
+    #[inline]
+    fn binary(&mut self) -> Lex<Raw> {
+        match self.take()? {
+            [16] => {
+                let at = self.skip(size_of::<f64>())?;
+                Ok(self.raw(Form::Double, at))
+            }
+            [14] => self.array(),
+            [23] => self.decimal(),
+            [other] => self.bad(format!("a binary value has the unknown type {other}")),
+        }
+    }
+
+    fn array(&mut self) -> Lex<Raw> {
+        match self.take()? {
+            [0x21] => return Ok(self.raw(Form::NullArray, self.at)),
+            [0x0a] => {}
+            [other] => {
+                return self.bad(format!("an array has elements of the unknown type {other}"));
+            }
+        }
+        let [dimensions] = self.take()?;
+        if dimensions == 0 || dimensions > MOST_DIMENSIONS {
+            let most = MOST_DIMENSIONS;
+            return self.bad(format!("an array has {dimensions} dimensions, expected 1 to {most}"));
+        }
+        let at = self.at;
+        let mut elements = 1_u64;
+        for _ in 0..dimensions {
+            let length = u32::from_le_bytes(self.take()?);
+            elements = elements.saturating_mul(u64::from(length));
+            if length > i32::MAX as u32 {
+                return self.bad(format!("an array has a dimension of {length} elements"));
+            }
+        }
+        if elements > MAX_ARRAY_ELEMENTS as u64 {
+            let most = MAX_ARRAY_ELEMENTS;
+            return self.bad(format!("an array has {elements} elements, expected at most {most}"));
+        }
+        self.skip(elements as usize * size_of::<f64>())?;
+        Ok(self.raw(Form::Array(dimensions), at))
+    }
+
+    fn decimal(&mut self) -> Lex<Raw> {
+        let [scale, length] = self.take()?;
+        let length = usize::from(length);
+        if scale > MOST_SCALE || length > MOST_DECIMAL_BYTES {
+            return self.bad(format!("a decimal has scale {scale} and {length} bytes"));
+        }
+        let at = self.skip(length)?;
+        Ok(self.raw(Form::Decimal(scale), at))
+    }
+}

@@ -1,0 +1,53 @@
+//! Bytes of the line protocol to typed columns.
+//!
+//! `lexer` finds the parts of one line and copies nothing, `value` says what a value is, `cast`
+//! puts it into a column of the table's own type, `table` collects the rows of one table, `reader`
+//! takes bytes as they come and knows the tables of a message.
+
+mod cast;
+mod lexer;
+mod reader;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use reader::{LineOptions, LineReader};
+pub use value::Precision;
+
+use tidemark_types::EngineError;
+
+/// Why no more lines are read.
+#[derive(Debug)]
+pub enum LineFailure {
+    /// A line is wrong.
+    Refused(Refusal),
+    /// They cannot be taken, whatever they are.
+    Failed(EngineError),
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which one, from 1. Line feeds within values begin no line; empty lines and comments count.
+    pub line: u64,
+    /// Why, for the sender.
+    pub reason: String,
+    /// Whether the rows together are too many, and not one of them wrong.
+    pub is_too_large: bool,
+}
+
+impl From<EngineError> for LineFailure {
+    fn from(error: EngineError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A text of a client within a message, cut where it is long.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    const MOST_BYTES: usize = 64;
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_BYTES)]);
+    let head: String = head.chars().flat_map(char::escape_debug).collect();
+    let dots = if bytes.len() > MOST_BYTES { "…" } else { "" };
+    format!("'{head}{dots}'")
+}

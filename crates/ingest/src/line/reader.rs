@@ -1,0 +1,265 @@
+//! Takes the bytes of one message as they come, and knows its tables.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxBuildHasher;
+use tidemark_types::identifier::{fold, is_valid_table_name};
+use tidemark_types::{EngineError, EngineResult};
+
+use super::lexer::{Lexed, Line, MOST_BYTES, lex};
+use super::table::{Additions, RowProblem, TableBuilder};
+use super::value::{Precision, SYMBOL_ESCAPES, unescaped};
+use super::{LineFailure, Refusal, shown};
+use crate::rows::{TableRows, Targets};
+
+/// The beginning of a line up to so many bytes is looked at again whenever more come; a longer one
+/// when it has grown to twice the size.
+const SHORT_LINE_BYTES: usize = 16 * 1024;
+/// Tables of one message.
+const MOST_TABLES: usize = 10_000;
+
+/// How lines are read, and what they may make.
+#[derive(Debug, Clone, Copy)]
+pub struct LineOptions {
+    /// The unit of timestamps that do not say it.
+    pub precision: Precision,
+    /// Whether tables are made.
+    pub create_tables: bool,
+    /// Whether tables that are there get columns.
+    pub create_columns: bool,
+    /// Columns of a table, at most.
+    pub most_columns: usize,
+    /// Bytes of a line, at most.
+    pub most_line_bytes: usize,
+    /// Bytes of the rows of the message in memory, at most.
+    pub most_held_bytes: usize,
+}
+
+/// Reads one message.
+#[derive(Debug)]
+pub struct LineReader {
+    options: LineOptions,
+    tables: Vec<TableBuilder>,
+    /// By the name as lines write it.
+    by_written: HashMap<Box<[u8]>, usize, FxBuildHasher>,
+    by_folded: HashMap<String, usize, FxBuildHasher>,
+    /// The table of the last line, by its name there.
+    last: (Box<[u8]>, usize),
+    /// The beginning of a line.
+    pending: Vec<u8>,
+    /// Bytes of it from which it is looked at again.
+    look_at: usize,
+    line: Line,
+    /// Lines that ended.
+    lines: u64,
+    rows: u64,
+}
+
+impl LineReader {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(options: LineOptions) -> Self {
+        let most_line_bytes = options.most_line_bytes.min(MOST_BYTES / 2);
+        Self {
+            options: LineOptions { most_line_bytes, ..options },
+            tables: Vec::new(),
+            by_written: HashMap::default(),
+            by_folded: HashMap::default(),
+            last: (Box::default(), 0),
+            pending: Vec::new(),
+            look_at: 0,
+            line: Line::default(),
+            lines: 0,
+            rows: 0,
+        }
+    }
+
+    /// Rows so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Takes bytes. After a failure, no more.
+    pub fn feed(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
+        bytes.chunks(MOST_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
+    }
+
+    fn feed_piece(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
+        let mut bytes = bytes;
+        let mut is_first = true;
+        while !self.pending.is_empty() && !bytes.is_empty() {
+            // The line's end, most likely: what follows it need not be copied.
+            let head = match memchr::memchr(b'\n', bytes) {
+                Some(end) if is_first && self.pending.len() <= SHORT_LINE_BYTES => end + 1,
+                _ => bytes.len(),
+            };
+            is_first = false;
+            self.pending.extend_from_slice(&bytes[..head]);
+            bytes = &bytes[head..];
+            let length = self.pending.len();
+            if length <= SHORT_LINE_BYTES || length >= self.look_at {
+                let mut pending = std::mem::take(&mut self.pending);
+                let end = self.read(&pending, false, targets)?;
+                pending.drain(..end);
+                self.look_at = pending.len() * 2;
+                self.pending = pending;
+            }
+            self.check_length()?;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let end = self.read(bytes, false, targets)?;
+        self.keep(&bytes[end..])
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), LineFailure> {
+        self.pending.extend_from_slice(bytes);
+        self.look_at = self.pending.len() * 2;
+        self.check_length()
+    }
+
+    fn check_length(&self) -> Result<(), LineFailure> {
+        let most = self.options.most_line_bytes;
+        if self.pending.len() > most {
+            return Err(self.refused(format!("the line is longer than {most} bytes")));
+        }
+        Ok(())
+    }
+
+    /// The message has ended: what is left is its last line.
+    pub fn finish(&mut self, targets: &mut dyn Targets) -> Result<(), LineFailure> {
+        let pending = std::mem::take(&mut self.pending);
+        self.read(&pending, true, targets)?;
+        self.check_held()
+    }
+
+    /// The rows of every table that has some.
+    pub fn into_tables(self) -> EngineResult<Vec<TableRows>> {
+        let tables = self.tables.into_iter().map(TableBuilder::finish);
+        let tables = tables.collect::<EngineResult<Vec<_>>>()?;
+        Ok(tables.into_iter().filter(|table| !table.chunks.is_empty()).collect())
+    }
+
+    /// Reads whole lines; answers where the first that is not whole begins.
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        is_all: bool,
+        targets: &mut dyn Targets,
+    ) -> Result<usize, LineFailure> {
+        let mut at = 0;
+        let mut line = std::mem::take(&mut self.line);
+        while at < bytes.len() {
+            match lex(bytes, at, is_all, &mut line) {
+                Err(reason) => return Err(self.refused(reason)),
+                Ok(Lexed::Incomplete) => break,
+                Ok(Lexed::Nothing(next)) => at = next,
+                Ok(Lexed::Line(next)) => {
+                    self.push(&line, bytes, targets)?;
+                    at = next;
+                }
+            }
+            self.lines += 1;
+        }
+        self.line = line;
+        Ok(at)
+    }
+
+    fn push(
+        &mut self,
+        line: &Line,
+        bytes: &[u8],
+        targets: &mut dyn Targets,
+    ) -> Result<(), LineFailure> {
+        let name = line.table.of(bytes);
+        if *self.last.0 != *name || self.tables.is_empty() {
+            self.last = (name.into(), self.table(line, bytes, targets)?);
+        }
+        let table = &mut self.tables[self.last.1];
+        match table.push(line, bytes, self.options.precision) {
+            Ok(completed) => {
+                self.rows += 1;
+                if completed { self.check_held() } else { Ok(()) }
+            }
+            Err(RowProblem::Bad(reason)) => Err(self.refused(reason)),
+            Err(RowProblem::Failed(error)) => Err(self.located(error)),
+        }
+    }
+
+    fn check_held(&self) -> Result<(), LineFailure> {
+        let most = self.options.most_held_bytes;
+        let held = self.tables.iter().map(TableBuilder::held_bytes);
+        if held.fold(0, usize::saturating_add) <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "the rows of the message take more than {most} bytes of memory: send fewer at once"
+        );
+        let line = self.lines + 1;
+        Err(LineFailure::Refused(Refusal { line, reason, is_too_large: true }))
+    }
+
+    /// The table of a line; found, or made.
+    #[cold]
+    fn table(
+        &mut self,
+        line: &Line,
+        bytes: &[u8],
+        targets: &mut dyn Targets,
+    ) -> Result<usize, LineFailure> {
+        let written = line.table.of(bytes);
+        if let Some(index) = self.by_written.get(written) {
+            return Ok(*index);
+        }
+        let name = unescaped(line.table, bytes, SYMBOL_ESCAPES);
+        let Ok(name) = std::str::from_utf8(&name) else {
+            return Err(self.refused(format!("the table name {} is not UTF-8", shown(written))));
+        };
+        let folded = fold(name);
+        let index = if let Some(index) = self.by_folded.get(&folded) {
+            *index
+        } else {
+            let found = targets.table(name).map_err(|error| self.located(error))?;
+            if found.is_none() {
+                self.check_new(name)?;
+            }
+            let LineOptions { create_columns, most_columns, .. } = self.options;
+            let additions = Additions { columns: create_columns, most_columns };
+            self.tables.push(TableBuilder::new(name, found, additions));
+            self.tables.len() - 1
+        };
+        self.by_folded.insert(folded, index);
+        self.by_written.insert(written.into(), index);
+        Ok(index)
+    }
+
+    fn check_new(&self, name: &str) -> Result<(), LineFailure> {
+        if !is_valid_table_name(name) {
+            return Err(self.refused(format!("{} is no name of a table", shown(name.as_bytes()))));
+        }
+        if !self.options.create_tables {
+            return Err(self.refused(format!("table '{name}' does not exist, and none is made")));
+        }
+        if self.tables.len() >= MOST_TABLES {
+            return Err(self.refused(format!("more than {MOST_TABLES} tables in one message")));
+        }
+        Ok(())
+    }
+
+    fn refused(&self, reason: String) -> LineFailure {
+        LineFailure::Refused(Refusal { line: self.lines + 1, reason, is_too_large: false })
+    }
+
+    /// An error that the line has, or one of ours.
+    fn located(&self, error: EngineError) -> LineFailure {
+        use tidemark_types::ErrorCode::{InvalidName, InvalidValue, NotSupported, ResourceLimit};
+        match error.code {
+            InvalidName | InvalidValue | NotSupported | ResourceLimit => {
+                self.refused(error.message)
+            }
+            _ => LineFailure::Failed(error),
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Collects the rows of one table, column by column. A column that a row leaves out costs nothing
+//! until it has a value again, or the chunk is complete.
+
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::BooleanBufferBuilder;
+use rustc_hash::FxBuildHasher;
+use tidemark_types::identifier::{is_valid_column_name, same};
+use tidemark_types::{EngineResult, Field, SqlType};
+
+use super::cast::{self, Problem};
+use super::lexer::{Form, Line, Raw, Token};
+use super::shown;
+use super::value::{self, Instant, Precision, SYMBOL_ESCAPES, Value};
+use crate::column::ColumnBuilder;
+use crate::rows::{Cells, Chunk, TableRows, TargetColumn, TargetTable};
+
+/// Cells of a chunk, those of columns without values counted as well: it becomes one batch.
+const MOST_CHUNK_CELLS: usize = 2 << 20;
+const MOST_CHUNK_ROWS: usize = 64 * 1024;
+/// The name of the designated timestamp of a table that is made.
+const TIMESTAMP: &str = "timestamp";
+
+/// What a table may get with its rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Additions {
+    pub(super) columns: bool,
+    /// Columns of a table, at most.
+    pub(super) most_columns: usize,
+}
+
+/// Why a row was not taken.
+#[derive(Debug)]
+pub(super) enum RowProblem {
+    Bad(String),
+    Failed(tidemark_types::EngineError),
+}
+
+impl From<tidemark_types::EngineError> for RowProblem {
+    fn from(error: tidemark_types::EngineError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+type Row<T> = Result<T, RowProblem>;
+
+fn bad<T>(reason: impl Into<String>) -> Row<T> {
+    Err(RowProblem::Bad(reason.into()))
+}
+
+#[derive(Debug)]
+pub(super) struct TableBuilder {
+    table: TargetTable,
+    known: usize,
+    exists: bool,
+    chunks: Vec<Chunk>,
+    /// Their rows, and their bytes.
+    complete: (usize, usize),
+    /// Rows of the chunk that is being filled.
+    rows: usize,
+    filling: Vec<Option<Filling>>,
+    /// Names as lines write them, each with its column.
+    names: Vec<(Box<[u8]>, usize)>,
+    by_name: HashMap<Box<[u8]>, usize, FxBuildHasher>,
+    /// Those of the last line, in its order: the next one has the same, most likely.
+    order: Vec<usize>,
+    required: Vec<usize>,
+    additions: Additions,
+}
+
+/// A column of the chunk that is being filled.
+#[derive(Debug)]
+struct Filling {
+    builder: ColumnBuilder,
+    /// Cells it has: fewer than there are rows where the last ones left it out.
+    rows: usize,
+    missing: Option<BooleanBufferBuilder>,
+}
+
+impl Filling {
+    fn new(column: &TargetColumn) -> EngineResult<Self> {
+        let field = Field { name: column.name.clone(), sql_type: column.sql_type };
+        let missing = column.has_default.then(|| BooleanBufferBuilder::new(0));
+        Ok(Self { builder: ColumnBuilder::new(&field, None)?, rows: 0, missing })
+    }
+
+    #[inline]
+    fn pad(&mut self, rows: usize) {
+        if self.rows < rows {
+            let count = rows - self.rows;
+            self.builder.append_nulls(count);
+            if let Some(missing) = &mut self.missing {
+                missing.append_n(count, true);
+            }
+            self.rows = rows;
+        }
+    }
+
+    #[inline]
+    fn filled(&mut self) {
+        self.rows += 1;
+        if let Some(missing) = &mut self.missing {
+            missing.append(false);
+        }
+    }
+}
+
+impl TableBuilder {
+    /// Rows for a table that is there, or that is made with them.
+    pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
+        let exists = found.is_some();
+        let table = found.unwrap_or_else(|| TargetTable {
+            name: name.to_owned(),
+            columns: Vec::new(),
+            timestamp: None,
+        });
+        let required = (0..table.columns.len()).filter(|at| table.columns[*at].required).collect();
+        Self {
+            known: table.columns.len(),
+            exists,
+            chunks: Vec::new(),
+            complete: (0, 0),
+            rows: 0,
+            filling: table.columns.iter().map(|_| None).collect(),
+            names: Vec::new(),
+            by_name: HashMap::default(),
+            order: Vec::new(),
+            required,
+            additions,
+            table,
+        }
+    }
+
+    /// Bytes that the rows take until they are committed. Rows that come with a definition wait in
+    /// all of its columns; those of a table that is there go to files, a batch at a time.
+    pub(super) fn held_bytes(&self) -> usize {
+        let (rows, bytes) = self.complete;
+        let is_defined = !self.exists || self.table.columns.len() > self.known;
+        let width = if is_defined { self.table.columns.len() * size_of::<u64>() } else { 0 };
+        bytes.saturating_add((rows + self.rows).saturating_mul(width))
+    }
+
+    /// Takes a row; answers whether a chunk was completed.
+    #[inline]
+    pub(super) fn push(&mut self, line: &Line, bytes: &[u8], precision: Precision) -> Row<bool> {
+        let mut completed = false;
+        let width = self.table.columns.len().max(line.fields.len()) + 1;
+        if self.rows > 0 && (self.rows >= MOST_CHUNK_ROWS || self.rows * width >= MOST_CHUNK_CELLS)
+        {
+            self.complete()?;
+            completed = true;
+        }
+        for (at, (name, raw)) in line.fields.iter().enumerate() {
+            self.push_field(at, *name, *raw, bytes)?;
+        }
+        self.push_timestamp(line.timestamp, bytes, precision)?;
+        self.rows += 1;
+        if !self.required.is_empty() {
+            self.check_required()?;
+        }
+        Ok(completed)
+    }
+
+    #[inline]
+    fn push_field(&mut self, at: usize, name: Token, raw: Raw, bytes: &[u8]) -> Row<()> {
+        let expected = self.order.get(at).map(|index| &self.names[*index]);
+        let known = match expected {
+            Some((written, column)) if **written == *name.of(bytes) => Some(*column),
+            _ => self.find(at, name, bytes)?,
+        };
+        let Some(value) = Value::read(raw, bytes) else { return bad(unreadable(name, raw, bytes)) };
+        let column = match known {
+            Some(column) => column,
+            None => match self.add(at, name, &value, bytes)? {
+                Some(column) => column,
+                None => return Ok(()),
+            },
+        };
+        let rows = self.rows;
+        let filling = self.filling(column)?;
+        if filling.rows > rows {
+            return Ok(()); // the first one wins
+        }
+        filling.pad(rows);
+        match cast::put(&mut filling.builder, &value) {
+            Ok(()) => {
+                filling.filled();
+                Ok(())
+            }
+            Err(problem) => self.refuse(column, &problem, raw, bytes),
+        }
+    }
+
+    #[inline]
+    fn filling(&mut self, column: usize) -> EngineResult<&mut Filling> {
+        let place = &mut self.filling[column];
+        if place.is_none() {
+            *place = Some(Filling::new(&self.table.columns[column])?);
+        }
+        place.as_mut().ok_or_else(|| tidemark_types::EngineError::internal("a column is gone"))
+    }
+
+    /// The column of a name that the last line did not have here.
+    fn find(&mut self, at: usize, name: Token, bytes: &[u8]) -> Row<Option<usize>> {
+        let written = name.of(bytes);
+        if let Some(index) = self.by_name.get(written) {
+            let index = *index;
+            self.remember(at, index);
+            return Ok(Some(self.names[index].1));
+        }
+        let text = column_name(name, bytes)?;
+        let mut columns = self.table.columns.iter();
+        let column = columns.position(|one| same(&one.name, &text));
+        if let Some(column) = column {
+            self.name_column(at, written, column);
+        }
+        Ok(column)
+    }
+
+    fn name_column(&mut self, at: usize, written: &[u8], column: usize) {
+        self.names.push((written.into(), column));
+        self.by_name.insert(written.into(), self.names.len() - 1);
+        self.remember(at, self.names.len() - 1);
+    }
+
+    fn remember(&mut self, at: usize, index: usize) {
+        if at < self.order.len() {
+            self.order[at] = index;
+        } else if at == self.order.len() {
+            self.order.push(index);
+        }
+    }
+
+    /// Adds the column of a value; none where its type is not known, and nothing is to be kept.
+    #[cold]
+    fn add(
+        &mut self,
+        at: usize,
+        name: Token,
+        value: &Value<'_>,
+        bytes: &[u8],
+    ) -> Row<Option<usize>> {
+        let text = column_name(name, bytes)?;
+        let table = &self.table.name;
+        if !is_valid_column_name(&text) {
+            return bad(format!("{} is no name of a column", shown(text.as_bytes())));
+        }
+        if self.exists && !self.additions.columns {
+            let column = shown(text.as_bytes());
+            return bad(format!("table '{table}' has no column {column}, and none is added"));
+        }
+        let Some(sql_type) = value.new_type() else { return Ok(None) };
+        if self.table.columns.len() >= self.additions.most_columns {
+            let most = self.additions.most_columns;
+            return bad(format!("table '{table}' has too many columns [limit={most}]"));
+        }
+        // The designated timestamp of a new table is what a line says by its name.
+        let is_time = !self.exists && self.table.timestamp.is_none() && same(&text, TIMESTAMP);
+        if is_time && !sql_type.is_timestamp() {
+            let name = sql_type.name();
+            return bad(format!("column 'timestamp' is the timestamp of the table, found {name}"));
+        }
+        let column = self.new_column(&text, sql_type);
+        if is_time {
+            self.table.timestamp = Some(column);
+        }
+        self.name_column(at, name.of(bytes), column);
+        Ok(Some(column))
+    }
+
+    fn new_column(&mut self, name: &str, sql_type: SqlType) -> usize {
+        self.table.columns.push(TargetColumn::new(name, sql_type));
+        self.filling.push(None);
+        self.table.columns.len() - 1
+    }
+
+    /// The time of the row, where no field said it: that of the line, or the server's.
+    #[inline]
+    fn push_timestamp(
+        &mut self,
+        token: Option<Token>,
+        bytes: &[u8],
+        precision: Precision,
+    ) -> Row<()> {
+        let sent = match token {
+            None => None,
+            Some(token) => match value::trailing(token.of(bytes), precision) {
+                Some(instant) => Some(instant),
+                None => {
+                    return bad(format!("{} is no timestamp", shown(token.of(bytes))));
+                }
+            },
+        };
+        let column = match self.table.timestamp {
+            Some(column) => column,
+            None if self.exists => {
+                let table = &self.table.name;
+                return match sent {
+                    None => Ok(()),
+                    Some(_) => bad(format!("table '{table}' has no designated timestamp")),
+                };
+            }
+            None => {
+                let last = token.and_then(|token| token.of(bytes).last());
+                self.add_timestamp(last == Some(&b'n'))
+            }
+        };
+        let rows = self.rows;
+        let filling = self.filling(column)?;
+        if filling.rows > rows {
+            return Ok(());
+        }
+        filling.pad(rows);
+        let instant = sent.unwrap_or_else(now);
+        if let Err(problem) = cast::instant(&mut filling.builder, instant) {
+            let token = token.unwrap_or_default();
+            let raw = Raw { form: Form::Plain, token };
+            return self.refuse(column, &problem, raw, bytes);
+        }
+        filling.filled();
+        Ok(())
+    }
+
+    /// The designated timestamp of a table that is made: of nanoseconds where the first line says
+    /// so by its letter.
+    #[cold]
+    fn add_timestamp(&mut self, says_nanos: bool) -> usize {
+        let sql_type = if says_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
+        let column = self.new_column(TIMESTAMP, sql_type);
+        self.table.timestamp = Some(column);
+        column
+    }
+
+    #[cold]
+    fn refuse<T>(&self, column: usize, problem: &Problem, raw: Raw, bytes: &[u8]) -> Row<T> {
+        let TargetColumn { name, sql_type, .. } = &self.table.columns[column];
+        let value = written(raw, bytes);
+        let name = shown(name.as_bytes());
+        let type_name = sql_type.name();
+        match problem {
+            Problem::Kind => bad(format!("column {name} of type {type_name} takes no {value}")),
+            Problem::Value => bad(format!("column {name} of type {type_name} cannot hold {value}")),
+            Problem::Utf8 => bad(format!("column {name}: {value} is not UTF-8")),
+            Problem::Failed(error) => Err(RowProblem::Failed(error.clone())),
+        }
+    }
+
+    fn check_required(&self) -> Row<()> {
+        for column in &self.required {
+            let filling = self.filling[*column].as_ref();
+            let has_value = filling.is_some_and(|filling| {
+                filling.rows == self.rows && !filling.builder.ends_with_null()
+            });
+            if !has_value {
+                let name = &self.table.columns[*column].name;
+                return bad(format!("column '{name}' is NOT NULL, and the line has no value"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a chunk of the rows so far.
+    fn complete(&mut self) -> EngineResult<()> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut cells = Vec::with_capacity(self.filling.len());
+        for (column, place) in self.filling.iter_mut().enumerate() {
+            let Some(filling) = place else { continue };
+            if filling.rows == 0 {
+                continue;
+            }
+            filling.pad(rows);
+            // What a line brought that was refused in its middle is cut.
+            let array: ArrayRef = filling.builder.finish()?;
+            let array = if array.len() > rows { array.slice(0, rows) } else { array };
+            let missing = filling.missing.as_mut().map(|missing| {
+                missing.truncate(rows);
+                missing.finish()
+            });
+            filling.rows = 0;
+            self.complete.1 += array.get_array_memory_size();
+            cells.push(Cells { column, array, missing });
+        }
+        self.complete.0 += rows;
+        self.chunks.push(Chunk { rows, cells });
+        Ok(())
+    }
+
+    /// All rows.
+    pub(super) fn finish(mut self) -> EngineResult<TableRows> {
+        self.complete()?;
+        let Self { table, known, exists, chunks, .. } = self;
+        Ok(TableRows { table, known, exists, chunks })
+    }
+}
+
+fn now() -> Instant {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Instant::Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+fn column_name(name: Token, bytes: &[u8]) -> Row<String> {
+    match String::from_utf8(value::unescaped(name, bytes, SYMBOL_ESCAPES).into_owned()) {
+        Ok(text) => Ok(text),
+        Err(_) => bad(format!("the column name {} is not UTF-8", shown(name.of(bytes)))),
+    }
+}
+
+/// A value as a message shows it.
+fn written(raw: Raw, bytes: &[u8]) -> String {
+    let text = || shown(raw.token.of(bytes));
+    match raw.form {
+        Form::Symbol => format!("symbol {}", text()),
+        Form::Text => format!("text {}", text()),
+        Form::Plain => format!("value {}", text()),
+        Form::Double => "binary double".to_owned(),
+        Form::Array(dimensions) => format!("array of {dimensions} dimensions"),
+        Form::NullArray => "null array".to_owned(),
+        Form::Decimal(scale) => format!("binary decimal of scale {scale}"),
+    }
+}
+
+#[cold]
+fn unreadable(name: Token, raw: Raw, bytes: &[u8]) -> String {
+    format!("column {}: {} is none that can be read", shown(name.of(bytes)), written(raw, bytes))
+}

@@ -1,0 +1,246 @@
+//! What a value of a line is, by its form alone, and the type that a column gets which is made
+//! for it.
+
+use std::borrow::Cow;
+
+use arrow_buffer::i256;
+use tidemark_types::SqlType;
+
+use super::lexer::{Form, Raw, Token};
+
+/// The unit of timestamps at the end of lines, where they do not say it themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// Nanoseconds.
+    Nanos,
+    /// Microseconds.
+    Micros,
+    /// Milliseconds.
+    Millis,
+    /// Seconds.
+    Seconds,
+    /// Minutes.
+    Minutes,
+    /// Hours.
+    Hours,
+}
+
+impl Precision {
+    /// Nanoseconds of one.
+    pub(super) fn nanos(self) -> i64 {
+        match self {
+            Self::Nanos => 1,
+            Self::Micros => 1_000,
+            Self::Millis => 1_000_000,
+            Self::Seconds => 1_000_000_000,
+            Self::Minutes => 60_000_000_000,
+            Self::Hours => 3_600_000_000_000,
+        }
+    }
+}
+
+/// An instant in its own unit, microseconds or nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instant {
+    Micros(i64),
+    Nanos(i64),
+}
+
+impl Instant {
+    /// In other units, the rest cut towards the past; none beyond 64 bits.
+    pub(super) fn in_units_of(self, nanos: i64) -> Option<i64> {
+        let (value, own) = match self {
+            Self::Micros(value) => (value, 1_000),
+            Self::Nanos(value) => (value, 1),
+        };
+        if own >= nanos {
+            value.checked_mul(own / nanos)
+        } else {
+            Some(value.div_euclid(nanos / own))
+        }
+    }
+}
+
+/// A value.
+#[derive(Debug)]
+pub(super) enum Value<'b> {
+    Symbol(Cow<'b, [u8]>),
+    Text(Cow<'b, [u8]>),
+    Integer(i64),
+    /// With the text it came as, where it did.
+    Double(f64, Option<&'b [u8]>),
+    Long256(&'b [u8]),
+    /// Digits, without the letter behind them.
+    Decimal(&'b [u8]),
+    Unscaled(i256, u8),
+    Boolean(bool),
+    Instant(Instant),
+    Array(u8, &'b [u8]),
+    /// Null of any type that has it.
+    Null,
+    NullArray,
+}
+
+impl<'b> Value<'b> {
+    /// Reads a value; none where it has no meaning.
+    #[inline]
+    pub(super) fn read(raw: Raw, bytes: &'b [u8]) -> Option<Self> {
+        let Raw { form, token } = raw;
+        Some(match form {
+            Form::Symbol => Self::Symbol(unescaped(token, bytes, SYMBOL_ESCAPES)),
+            Form::Text => Self::Text(unescaped(token, bytes, TEXT_ESCAPES)),
+            Form::Plain => return plain(token.of(bytes)),
+            Form::Double => {
+                let value = token.of(bytes).first_chunk()?;
+                Self::Double(f64::from_le_bytes(*value), None)
+            }
+            Form::Array(dimensions) => Self::Array(dimensions, token.of(bytes)),
+            Form::NullArray => Self::NullArray,
+            Form::Decimal(scale) => match token.of(bytes) {
+                [] => Self::Null,
+                unscaled => Self::Unscaled(big_endian(unscaled), scale),
+            },
+        })
+    }
+
+    /// The type of a column that is made for it; none where the value tells nothing.
+    pub(super) fn new_type(&self) -> Option<SqlType> {
+        Some(match self {
+            Self::Symbol(_) => SqlType::Symbol,
+            Self::Text(_) => SqlType::Varchar,
+            Self::Integer(_) => SqlType::Long,
+            Self::Double(..) => SqlType::Double,
+            Self::Long256(_) => SqlType::Long256,
+            Self::Decimal(_) | Self::Unscaled(..) => SqlType::Decimal(18, 3),
+            Self::Boolean(_) => SqlType::Boolean,
+            Self::Instant(Instant::Micros(_)) => SqlType::Timestamp,
+            Self::Instant(Instant::Nanos(_)) => SqlType::TimestampNs,
+            Self::Array(dimensions, _) => SqlType::DoubleArray(*dimensions),
+            Self::Null | Self::NullArray => return None,
+        })
+    }
+}
+
+/// Reads what has no quotes and no type byte.
+fn plain(text: &[u8]) -> Option<Value<'_>> {
+    let (last, digits) = text.split_last()?;
+    let is_number = matches!(digits.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.'));
+    match last {
+        b'i' if text.starts_with(b"0x") => Some(Value::Long256(digits)),
+        b'i' => integer(digits).map(Value::Integer),
+        b't' if is_number => integer(digits).map(|value| Value::Instant(Instant::Micros(value))),
+        b'n' if is_number => integer(digits).map(|value| Value::Instant(Instant::Nanos(value))),
+        b'd' if digits.eq_ignore_ascii_case(b"nan") => Some(Value::Null),
+        b'd' if is_number => Some(Value::Decimal(digits)),
+        b'0'..=b'9' | b'.' => double(text),
+        _ => word(text),
+    }
+}
+
+fn double(text: &[u8]) -> Option<Value<'_>> {
+    let value = fast_float2::parse::<f64, _>(text).ok()?;
+    value.is_finite().then_some(Value::Double(value, Some(text)))
+}
+
+/// Truth, and doubles that are none.
+#[cold]
+fn word(text: &[u8]) -> Option<Value<'_>> {
+    let same = |word: &&[u8]| text.eq_ignore_ascii_case(word);
+    let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    if [&b"t"[..], b"true"].iter().any(same) {
+        Some(Value::Boolean(true))
+    } else if [&b"f"[..], b"false"].iter().any(same) {
+        Some(Value::Boolean(false))
+    } else if [&b"nan"[..], b"inf", b"infinity"].iter().any(|w| unsigned.eq_ignore_ascii_case(w)) {
+        Some(Value::Double(f64::NAN, None))
+    } else {
+        None
+    }
+}
+
+/// Digits with or without a minus.
+#[inline]
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let mut value = 0_i64;
+    // So many digits always fit.
+    let (head, tail) = digits.split_at(digits.len().min(18));
+    for byte in head {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 - i64::from(digit);
+    }
+    for byte in tail {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_sub(i64::from(digit))?;
+    }
+    if is_negative { Some(value) } else { value.checked_neg() }
+}
+
+/// The timestamp at the end of a line.
+#[inline]
+pub(super) fn trailing(text: &[u8], precision: Precision) -> Option<Instant> {
+    match text.split_last()? {
+        (b't', digits) => integer(digits).map(Instant::Micros),
+        (b'n', digits) => integer(digits).map(Instant::Nanos),
+        _ => {
+            let value = integer(text)?;
+            match precision {
+                Precision::Nanos => Some(Instant::Nanos(value)),
+                other => value.checked_mul(other.nanos() / 1_000).map(Instant::Micros),
+            }
+        }
+    }
+}
+
+fn big_endian(bytes: &[u8]) -> i256 {
+    let sign = if bytes.first().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+    let mut all = [sign; 32];
+    let begin = all.len() - bytes.len();
+    all[begin..].copy_from_slice(bytes);
+    i256::from_be_bytes(all)
+}
+
+/// What a backslash may stand before in names and symbols; before anything else it is one.
+pub(super) const SYMBOL_ESCAPES: &[u8] = b" ,=\\\n\r";
+const TEXT_ESCAPES: &[u8] = b"\"\\\n\r";
+
+#[inline]
+pub(super) fn unescaped<'b>(token: Token, bytes: &'b [u8], escapes: &[u8]) -> Cow<'b, [u8]> {
+    let bytes = token.of(bytes);
+    if token.is_escaped() {
+        Cow::Owned(without_escapes(bytes, escapes))
+    } else {
+        Cow::Borrowed(bytes)
+    }
+}
+
+#[cold]
+fn without_escapes(bytes: &[u8], escapes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (b'\\', [next, after @ ..]) if escapes.contains(next) => {
+                text.push(*next);
+                after
+            }
+            _ => {
+                text.push(*first);
+                tail
+            }
+        };
+    }
+    text
+}

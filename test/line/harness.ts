@@ -1,0 +1,66 @@
+/** Lines to a server, and what its tables then hold. */
+import type { TestServer } from '../golden/server.js';
+
+export interface LineAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** Of a refusal. */
+  readonly code?: string;
+  readonly message?: string;
+  readonly line?: number;
+  readonly errorId?: string;
+}
+
+type Body = string | Uint8Array;
+
+/** Posts lines; `path` may carry a query. */
+export async function write(
+  server: TestServer,
+  body: Body | ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+  path = '/write',
+): Promise<LineAnswer> {
+  const streamed = body instanceof ReadableStream ? { duplex: 'half' as const } : {};
+  const response = await fetch(`${server.url}${path}`, {
+    method: 'POST',
+    body: body as NonNullable<RequestInit['body']>,
+    headers,
+    ...streamed,
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  return { status: response.status, text, ...(isJson ? (JSON.parse(text) as object) : {}) };
+}
+
+type Rows = readonly (readonly unknown[])[];
+
+export async function rows(server: TestServer, query: string): Promise<Rows> {
+  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
+  const answer = (await response.json()) as { dataset?: Rows; error?: string };
+  if (answer.error !== undefined) {
+    throw new Error(`${query}: ${answer.error}`);
+  }
+  return answer.dataset ?? [];
+}
+
+/** `name TYPE` of each column. */
+export async function columns(server: TestServer, table: string): Promise<readonly string[]> {
+  const found = await rows(server, `select "column", type from table_columns('${table}')`);
+  return found.map(([name, type]) => `${String(name)} ${String(type)}`);
+}
+
+/** A list of bytes: texts, numbers of a byte, little-endian doubles. */
+export function bytes(...parts: readonly (string | number | readonly number[])[]): Uint8Array {
+  const buffers = parts.map((part) => {
+    if (typeof part === 'string') {
+      return Buffer.from(part);
+    }
+    if (typeof part === 'number') {
+      const double = Buffer.alloc(8);
+      double.writeDoubleLE(part);
+      return double;
+    }
+    return Buffer.from(part);
+  });
+  return Buffer.concat(buffers);
+}

@@ -1,0 +1,11 @@
+/**
+ * Records what a QuestDB makes of the values of `peer-cases.ts`:
+ * `npm run line-peer -- http://127.0.0.1:PORT` writes `test/line/peer.json`.
+ */
+import { writeFileSync } from 'node:fs';
+
+import { outcomes } from './peer-cases.js';
+
+const [, , url = 'http://127.0.0.1:9000'] = process.argv;
+const place = new URL('../../../test/line/peer.json', import.meta.url);
+writeFileSync(place, `${JSON.stringify(await outcomes({ url }), null, 2)}\n`);

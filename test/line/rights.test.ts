@@ -1,0 +1,107 @@
+/** Who may write which lines: rights are judged by what a request would do, before it does it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { credentials, exec, rows, run, startAccessServer } from '../access/harness.js';
+import type { TestServer } from '../golden/server.js';
+import { type LineAnswer, write } from './harness.js';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startAccessServer();
+  await run(
+    server,
+    'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+    'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+    "CREATE USER ann WITH PASSWORD 'a'",
+    'GRANT HTTP TO ann',
+    'GRANT INSERT ON open TO ann',
+    "CREATE USER maker WITH PASSWORD 'm'",
+    'GRANT HTTP, CREATE TABLE TO maker',
+    "CREATE USER guest WITH PASSWORD 'g'",
+    'GRANT PGWIRE TO guest',
+  );
+});
+test.after.always(() => server.stop());
+
+async function as(who: string, body: string): Promise<LineAnswer> {
+  return await write(server, body, credentials(who));
+}
+
+async function count(table: string): Promise<unknown> {
+  return (await rows(server, 'admin:quest', `select count() from ${table}`))[0]?.[0];
+}
+
+test('credentials are asked for where rows are sent, and not before', async (t) => {
+  t.is((await write(server, 'open x=1i')).status, 401);
+  t.is((await as('ann:wrong', 'open x=1i')).status, 401);
+  t.is((await as('guest:g', 'open x=1i')).status, 403);
+  t.is((await fetch(`${server.url}/settings`)).status, 200);
+  t.is((await fetch(`${server.url}/ping`)).status, 204);
+});
+
+test.serial('INSERT on a table is that, and no more', async (t) => {
+  t.is((await as('ann:a', 'open x=1i 1')).status, 204);
+  for (const body of [
+    'shut x=1i 1',
+    'open x=1i 1\nshut x=1i 1',
+    'open x=1i,y=2i 1',
+    'open x=1i 1\nnew x=1i 1',
+  ]) {
+    const { status, code, message } = await as('ann:a', body);
+    t.deepEqual([status, code], [403, 'forbidden'], `${body}: ${message ?? ''}`);
+  }
+  t.deepEqual([await count('open'), await count('shut')], [1, 0]);
+  const known = await rows(
+    server,
+    'admin:quest',
+    "select count() from tables() where table_name = 'new'",
+  );
+  t.deepEqual(known, [[0]]);
+  await run(server, 'GRANT ADD COLUMN ON open TO ann');
+  t.is((await as('ann:a', 'open x=1i,y=2i 2')).status, 204);
+  await run(server, 'REVOKE ADD COLUMN ON open FROM ann');
+});
+
+test.serial('who makes a table has it', async (t) => {
+  t.is((await as('maker:m', 'own x=1i 1\nother x=1i 1')).status, 204);
+  t.is((await as('maker:m', 'own x=1i,y=2i 2\nother x=1i 2')).status, 204);
+  t.deepEqual((await exec(server, 'maker:m', 'select x, y from own')).dataset, [
+    [1, null],
+    [1, 2],
+  ]);
+  t.is((await as('ann:a', 'own x=1i 3')).status, 403);
+});
+
+test.serial('a token in the words of InfluxDB', async (t) => {
+  await run(
+    server,
+    'CREATE SERVICE ACCOUNT feed',
+    'GRANT HTTP TO feed',
+    'GRANT INSERT ON open TO feed',
+  );
+  const made = await rows(
+    server,
+    'admin:quest',
+    "ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE REST WITH TTL '1d'",
+  );
+  const token = String(made[0]?.find((cell) => String(cell).startsWith('tdm_')));
+  for (const scheme of ['Token', 'Bearer', 'token']) {
+    const before = Number(await count('open'));
+    const headers = { authorization: `${scheme} ${token}` };
+    t.is((await write(server, 'open x=7i 9', headers, '/api/v2/write?bucket=b&org=o')).status, 204);
+    t.is(await count('open'), before + 1);
+  }
+  t.is((await write(server, 'open x=7i 9', { authorization: `Token ${token}x` })).status, 401);
+});
+
+test.serial('the audit log tells of tables and columns that lines made', async (t) => {
+  t.is((await as('maker:m', 'audited x=1i 1')).status, 204);
+  t.is((await as('maker:m', 'audited x=1i,late=1i 2')).status, 204);
+  const copy = (): string => readFileSync(join(server.root, 'audit.jsonl'), 'utf8');
+  t.true(copy().includes("line protocol: table 'audited'"), copy().slice(-600));
+  t.true(copy().includes("line protocol: columns of 'audited': late"));
+});

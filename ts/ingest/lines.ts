@@ -1,0 +1,88 @@
+/** The path of lines: bytes in, rights judged by what they came to, one commit of all tables. */
+import { DatabaseError } from '../engine/error.js';
+import type { LineOptions, PlannedTable, RowsAppender } from '../engine/types.js';
+import type { WriteDoor, WriteTarget } from '../session/write-door.js';
+
+/** How often a commit is planned anew while others change its tables. */
+const MOST_PLANS = 100;
+
+/** What lines need of the database. */
+interface LineDatabase {
+  openLines(options: LineOptions): Promise<RowsAppender>;
+}
+
+/** A line that is wrong: nothing of its message was written. */
+export class LineError extends Error {
+  override readonly name = 'LineError';
+  /** From 1. */
+  readonly line: number;
+  /** Whether no line is wrong, but all of them are too many. */
+  readonly isTooLarge: boolean;
+
+  constructor(line: number, reason: string, isTooLarge: boolean) {
+    super(reason);
+    this.line = line;
+    this.isTooLarge = isTooLarge;
+  }
+}
+
+/** Writes the rows of one message, all of them or none; answers how many. */
+export async function writeLines(
+  database: LineDatabase,
+  options: LineOptions,
+  content: AsyncIterable<Buffer>,
+  door: WriteDoor,
+): Promise<number> {
+  const appender = await database.openLines(options);
+  try {
+    for await (const chunk of content) {
+      const { ended } = await appender.write(chunk);
+      if (ended === true) {
+        break;
+      }
+    }
+    return await commit(appender, door);
+  } catch (error) {
+    await appender.abort();
+    throw error;
+  }
+}
+
+function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
+  return { table, creates, overwrites: false, adds };
+}
+
+async function commit(appender: RowsAppender, door: WriteDoor): Promise<number> {
+  let reply = await appender.finish();
+  for (let plans = 0; reply.state === 'planned' && plans < MOST_PLANS; plans += 1) {
+    const targets = reply.tables.map(targetOf);
+    door.authorise(...targets);
+    reply = await door.commitAll(targets, () => appender.finish());
+    if (reply.state === 'committed') {
+      recordChanges(targets, door);
+    }
+  }
+  switch (reply.state) {
+    case 'committed':
+      return reply.rows;
+    case 'refused':
+      throw new LineError(reply.line, reply.reason, reply.isTooLarge);
+    case 'planned':
+      throw new DatabaseError({
+        code: 'Busy',
+        message: 'the tables were changed again and again: send the lines again',
+        retryable: true,
+      });
+  }
+}
+
+/** The audit log tells of rows as of other writes: what changed the catalog has its line. */
+function recordChanges(targets: readonly WriteTarget[], door: WriteDoor): void {
+  for (const { table, creates, adds = [] } of targets) {
+    if (creates) {
+      door.committed(`line protocol: table '${table}'`, 'CREATE TABLE');
+    } else if (adds.length > 0) {
+      door.committed(`line protocol: columns of '${table}': ${adds.join(', ')}`, 'ALTER TABLE');
+    }
+  }
+}
