@@ -59,8 +59,7 @@ test.before(async () => {
       ...(is === 'table'
         ? [
             `CREATE TABLE ${name(index)} (ts TIMESTAMP, ${first} INT, ${second} SYMBOL,
-              UNIQUE (${second})) TIMESTAMP(ts) PARTITION BY YEAR`,
-            `CREATE INDEX ON ${name(index)} (${first})`,
+              UNIQUE (${first}), UNIQUE (${second})) TIMESTAMP(ts) PARTITION BY YEAR`,
             `INSERT INTO ${name(index)} VALUES ('${year(index)}-01-01', 1, 'x')`,
           ]
         : [
@@ -137,8 +136,8 @@ async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   return new Set<string>(found);
 }
 
-/** Lists with a row for each column, which name a table with its columns alone. */
-const OF_COLUMNS = /columns|pg_attribute|pg_attrdef/;
+/** Lists with a row for each column or key, which name a table with its columns alone. */
+const OF_COLUMNS = /columns|pg_attribute|pg_attrdef|pg_index|pg_constraint|constraint|key_column/;
 
 /** Everything a user may find in a list. */
 function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<string> {

@@ -141,6 +141,7 @@ test('a read-only server runs what reads, of every kind, and nothing that writes
     writer,
     "CREATE TABLE t AS (SELECT '2024-01-01'::timestamp ts, 1 x FROM long_sequence(1)) " +
       'TIMESTAMP(ts) PARTITION BY DAY',
+    'CREATE INDEX i ON t (x)',
     'CREATE VIEW v AS (SELECT x FROM t)',
     'CREATE SERVICE ACCOUNT s',
   );

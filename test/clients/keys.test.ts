@@ -23,7 +23,7 @@ async function connected(t: ExecutionContext): Promise<Connected | null> {
   }
   const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
   const client = new pg.Client({ host: '127.0.0.1', port, ...user });
-  // As they come: arrays are told from texts by the number of their type.
+  // Values as they come.
   const raw = { getTypeParser: () => (value: string | Buffer) => value };
   const rows = async (query: object): Promise<pg.QueryArrayResult<unknown[]>> =>
     await client.query<unknown[]>({ rowMode: 'array', types: raw, ...query } as never);
@@ -41,7 +41,7 @@ async function connected(t: ExecutionContext): Promise<Connected | null> {
     types: async (text) => (await rows({ text })).fields.map(({ dataTypeID }) => dataTypeID),
     binary: async (text) => {
       const result = await rows({ text, binary: true, queryMode: 'extended' });
-      return (result.rows[0]?.[0] as Buffer).toString('hex');
+      return Buffer.from((result.rows[0]?.[0] as Buffer | null) ?? []).toString('hex');
     },
   };
 }
@@ -60,8 +60,9 @@ test('what is declared is listed, under the names that PostgreSQL gives', async 
   const { ask } = session;
   await ask('CREATE TABLE kp (id BIGSERIAL PRIMARY KEY, name VARCHAR(20) NOT NULL UNIQUE)');
   await ask(
-    'CREATE TABLE kk (b INT, a INT, kp_id BIGINT REFERENCES kp(id) ON DELETE CASCADE ON UPDATE SET NULL, ' +
-      'up INT, PRIMARY KEY (a, b), CONSTRAINT kk_two UNIQUE (b, kp_id), CHECK (a > 0), ' +
+    'CREATE TABLE kk (b INT, a INT, up INT, ' +
+      'kp_id BIGINT REFERENCES kp(id) ON DELETE CASCADE ON UPDATE SET NULL, ' +
+      'PRIMARY KEY (a, b), CONSTRAINT kk_two UNIQUE (b, kp_id), CHECK (a > 0), ' +
       'FOREIGN KEY (up, b) REFERENCES kk)',
   );
   await ask('CREATE INDEX ON kk (up DESC NULLS LAST)');
@@ -80,8 +81,8 @@ test('what is declared is listed, under the names that PostgreSQL gives', async 
     'kk_up_idx,CREATE INDEX kk_up_idx ON public.kk USING btree (up)',
   ]);
   const used =
-    'SELECT constraint_name, column_name, ordinal_position FROM information_schema.key_column_usage ' +
-    "WHERE table_name = 'kk' ORDER BY 1, 3";
+    'SELECT constraint_name, column_name, ordinal_position ' +
+    "FROM information_schema.key_column_usage WHERE table_name = 'kk' ORDER BY 1, 3";
   t.deepEqual(await ask(used), [
     'kk_kp_id_fkey,kp_id,1',
     'kk_pkey,a,1',

@@ -73,7 +73,7 @@ const CATALOG_COMMANDS: readonly (readonly [string, RegExp])[] = [
   ['\\db', /^pg_default\|admin\|/m],
   ['\\df abs', /abs/],
   ['\\dT', /^$/],
-  ['\\di', /^$/],
+  ['\\di', /^public\|pgbench_accounts_pkey\|index\|/m],
   ['\\dp', /^public\|cat\|table\|/m],
 ];
 

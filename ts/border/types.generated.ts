@@ -304,8 +304,8 @@ export type ResultColumn = {
    */
   readonly dimensions: number;
   /**
-   * Of a column of PostgreSQL's catalog: the number of its type there, where `type` does not
-   * say.
+   * Of a column of the catalog of `PostgreSQL`: the number of its type there, where `type` does
+   * not say.
    */
   readonly oid?: number;
 };

@@ -184,8 +184,8 @@ pub struct ResultColumn {
     pub type_name: String,
     /// Dimensions of an array, else 0.
     pub dimensions: u8,
-    /// Of a column of PostgreSQL's catalog: the number of its type there, where `type` does not
-    /// say.
+    /// Of a column of the catalog of `PostgreSQL`: the number of its type there, where `type` does
+    /// not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<i32>,
 }

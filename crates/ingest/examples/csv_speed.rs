@@ -55,7 +55,7 @@ fn main() {
             .iter()
             .map(|(name, sql_type)| {
                 let sql_type = if *sql_type == SqlType::Symbol { text_type } else { *sql_type };
-                Field { name: (*name).into(), sql_type }
+                Field::new(*name, sql_type)
             })
             .collect();
         let spec = CsvSpec {

@@ -1,5 +1,5 @@
 //! Types that only the catalog of `PostgreSQL` has. Its columns are stored as columns of ours, and
-//! clients are told what they are there: numbers of objects, names, vectors of numbers.
+//! clients see them as what they are there: numbers of objects, names, vectors of numbers.
 
 /// A type of `PostgreSQL` that a column of its catalog has; the values are of one of our types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -85,7 +85,7 @@ pub struct Field {
     pub name: String,
     /// Its type.
     pub sql_type: SqlType,
-    /// What clients of `PostgreSQL` are told that it is, where its type does not say.
+    /// What clients of `PostgreSQL` see it as, where its type does not say.
     #[serde(skip)]
     pub catalog_type: Option<CatalogType>,
 }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_what_stands_between_the_commas() {
+    fn items_are_the_texts_between_commas() {
         let items = |text: &str| text_array(text).collect::<Vec<_>>();
         assert_eq!(items("{}"), Vec::new());
         let empty = Some(String::new());

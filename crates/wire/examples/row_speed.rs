@@ -31,10 +31,7 @@ fn trades() -> (Vec<Field>, RecordBatch) {
         ("price", SqlType::Double, Arc::new(Float64Array::from_iter_values(price))),
         ("amount", SqlType::Double, Arc::new(Float64Array::from_iter_values(amount))),
     ];
-    let fields = columns
-        .iter()
-        .map(|(name, sql_type, _)| Field { name: (*name).into(), sql_type: *sql_type })
-        .collect();
+    let fields = columns.iter().map(|(name, sql_type, _)| Field::new(*name, *sql_type)).collect();
     let batch =
         RecordBatch::try_from_iter(columns.into_iter().map(|(name, _, array)| (name, array)));
     (fields, batch.expect("columns of equal length"))

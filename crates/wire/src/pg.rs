@@ -278,7 +278,7 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends an array of the catalog; `None` for a column that is none, or is text as it stands.
+/// Appends an array of the catalog; `None` for a column that is none, or is its own text.
 fn push_catalog(
     out: &mut Vec<u8>,
     column: &Column<'_>,

@@ -411,7 +411,7 @@ function printAlter(printer: Printer, table: Name, actions: readonly AlterAction
   if (first?.action === 'Other') {
     return printOther(table, first.words);
   }
-  if (first?.action === 'AddConstraint' && /Index$/.test(first.constraint.constraint)) {
+  if (first?.action === 'AddConstraint' && first.constraint.constraint.endsWith('Index')) {
     return printIndex(table, first.constraint);
   }
   const parts = actions.map((action, index) =>

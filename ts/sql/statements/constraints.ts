@@ -1,6 +1,6 @@
 /**
- * Keys, indexes and conditions as other databases have them: in CREATE TABLE, ALTER TABLE and CREATE
- * INDEX. The engine keeps them for the catalog.
+ * Keys, indexes and conditions as other databases have them: in CREATE TABLE, ALTER TABLE and
+ * CREATE INDEX. The engine keeps them for the catalog.
  */
 import type {
   AlterAction,

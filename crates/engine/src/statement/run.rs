@@ -85,7 +85,9 @@ impl Statement {
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
-            return self.run_rewrite(table, plan, parameters, options, registration).await;
+            // Apart: it would make the future of every query larger.
+            let rewrite = self.run_rewrite(table, plan, parameters, options, registration);
+            return Box::pin(rewrite).await;
         }
         match bound {
             BoundStatement::Query(query) => {

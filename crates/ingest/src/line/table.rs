@@ -81,7 +81,7 @@ struct Filling {
 
 impl Filling {
     fn new(column: &TargetColumn) -> EngineResult<Self> {
-        let field = Field { name: column.name.clone(), sql_type: column.sql_type };
+        let field = Field::new(&column.name, column.sql_type);
         let missing = column.has_default.then(|| BooleanBufferBuilder::new(0));
         Ok(Self { builder: ColumnBuilder::new(&field, None)?, rows: 0, missing })
     }

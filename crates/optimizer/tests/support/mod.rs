@@ -134,6 +134,7 @@ impl Store {
             max_uncommitted_rows: 500_000,
             o3_max_lag_micros: 0,
             dedup_keys: vec![],
+            constraints: Vec::new(),
             ttl_hours_or_months: 0,
             in_place_of: 0,
         };

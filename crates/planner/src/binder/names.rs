@@ -476,6 +476,13 @@ pub(crate) fn operator_text(operator: BinaryOperator) -> &'static str {
     }
 }
 
+/// A name as SQL has it: in quotation marks where it is no plain word.
+pub(crate) fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    if plain { name.to_owned() } else { format!("\"{name}\"") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
 use crate::binder::catalog::pg_catalog::keys::definition;
+use crate::binder::names::quoted;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
@@ -196,12 +197,6 @@ pub(crate) fn create_table_text(schema: &TableSchema, tables: &[Arc<TableSnapsho
     }
     text.push(';');
     text
-}
-
-pub(crate) fn quoted(name: &str) -> String {
-    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-    if plain { name.to_owned() } else { format!("\"{name}\"") }
 }
 
 /// The tree as indented JSON, line by line.

@@ -221,9 +221,9 @@ impl Binder<'_> {
 /// The names and types of a relation's columns, as a client sees them.
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
     // Few queries read the catalog.
-    let told = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());
+    let is_marked = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());
     let field = |column: &ScopeColumn| Field {
-        catalog_type: if told { rows.catalog_type(&column.column) } else { None },
+        catalog_type: if is_marked { rows.catalog_type(&column.column) } else { None },
         ..Field::new(names::reported(&column.name), column.sql_type)
     };
     rows.columns.iter().map(field).collect()

@@ -77,11 +77,19 @@ impl Binder<'_> {
         let open = value.parameter.is_some();
         let value = self.settled(value, SqlType::Long)?;
         // Clients that put values into the text quote numbers as well.
-        let value = match value.constant {
-            Some(_) if value.sql_type == SqlType::Char || value.sql_type.is_text() => {
-                self.cast(value, SqlType::Long, CastMode::Constant, position)?
+        let is_number = match &value.constant {
+            Some(ScalarValue::UInt16(Some(digit))) => {
+                (u16::from(b'0')..=u16::from(b'9')).contains(digit)
             }
-            _ => value,
+            Some(quoted) => {
+                constant::as_text(quoted).is_some_and(|text| text.parse::<i64>().is_ok())
+            }
+            None => false,
+        };
+        let value = if is_number {
+            self.cast(value, SqlType::Long, CastMode::Constant, position)?
+        } else {
+            value
         };
         let found = value.constant.as_ref().and_then(constant::as_i64);
         match value.sql_type {

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{LogicalPlan, RecursiveQuery};
 use tidemark_ast::{Node, NodeId, SetOperator, Span};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::catalog::pg_catalog::told::told;
+use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::expressions::unify;
 use crate::binder::state::common_table::{CommonTable, LastRows};
 use crate::binder::state::relation;
@@ -41,8 +41,8 @@ impl Binder<'_> {
             return self.united((SetOperator::Union, all), first, next, at);
         }
         check_columns(&first, &next, &types, at)?;
-        // Rows of later steps are told of as those of the first, whatever they come from.
-        let (first, next) = (untold(first)?, untold(next)?);
+        // The rows of all steps are of one kind, whatever they come from.
+        let (first, next) = (unmarked(first)?, unmarked(next)?);
         let first = self.conformed(first, &names, &types)?;
         let next = self.conformed(next, &names, &types)?;
         let plan = RecursiveQuery::try_new(work, Arc::new(first), Arc::new(next), !all);
@@ -97,12 +97,12 @@ impl Binder<'_> {
     }
 }
 
-/// The rows without what clients would be told of their columns.
-fn untold(rows: Relation) -> EngineResult<Relation> {
+/// The rows without marks of the catalog.
+fn unmarked(rows: Relation) -> EngineResult<Relation> {
     if rows.plan.schema().fields().iter().all(|field| field.metadata().is_empty()) {
         return Ok(rows);
     }
-    let value = |column: &ScopeColumn| told(column.expr(), None).alias(&column.column.name);
+    let value = |column: &ScopeColumn| marked(column.expr(), None).alias(&column.column.name);
     let exprs = rows.columns.iter().map(value).collect();
     let plan = relation::project(rows.plan.clone(), exprs)?;
     let mut columns = rows.columns.clone();

@@ -10,22 +10,14 @@ use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, SortExpr, lit};
 use tidemark_ast::{BinaryOperator, CallNode, Node, NodeId, Span};
 use tidemark_functions::{
-<<<<<<< HEAD
-    CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_order, reads_time,
-    resolve_aggregate, resolve_json, without_schema,
-};
-use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
-use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType};
-=======
     Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_of_parts,
-    period_order, period_parts, reads_time, resolve_aggregate, resolve_json,
+    period_order, period_parts, reads_time, resolve_aggregate, resolve_json, without_schema,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
->>>>>>> left
+use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog;
-use crate::binder::catalog::pg_catalog::told::told;
+use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::literal;
@@ -223,20 +215,14 @@ impl Binder<'_> {
         };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let mut arguments = Self::with_time(name, arguments, &inner);
-<<<<<<< HEAD
-        let name = of_lengths(name, &mut arguments);
-        let is_list = name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog);
-        let list = arguments.first().filter(|_| is_list).map(|item| list_of(item, &inner));
-        if is_list {
-=======
         let is_json = matches!(name, "json_agg" | "jsonb_agg");
         let name = if is_json { "string_agg" } else { of_lengths(name, &mut arguments) };
         if is_json {
-            let item = self.scalar_call("json_item", arguments, call.name.span, &[])?;
-            arguments = vec![item, literal::text(", ")];
+            arguments = self.json_items(arguments, call.name.span)?;
         }
+        let mut list = None;
         if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
->>>>>>> left
+            list = arguments.first().map(|item| list_of(item, &inner));
             arguments = self.catalog_items(arguments, position)?;
         }
         self.refuse_nested(call, &arguments, position)?;
@@ -245,21 +231,18 @@ impl Binder<'_> {
         {
             return self.total_of_lengths(call, name, &length.expr, filter.as_deref());
         }
-        let spans = self.argument_spans(call);
         self.settle_constants(&mut arguments, |described| {
             resolve_aggregate(name, call.distinct, described)
                 .map(|resolved| resolved.argument_types)
         })?;
         let (resolved, arguments) = aggregate_over(name, call.distinct, arguments)
-            .map_err(|failure| located_call(failure, call.name.span, &spans))?;
+            .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
         let mut exprs = Vec::with_capacity(arguments.len());
         for (argument, wanted) in arguments.into_iter().zip(&resolved.argument_types) {
             exprs.push(self.cast(argument, *wanted, CastMode::Implicit, call.name.span)?.expr);
         }
-        if exprs.is_empty() {
-            // DataFusion counts rows by counting a constant.
-            exprs.push(lit(1_i64));
-        }
+        // DataFusion counts rows by counting a constant.
+        exprs.extend(exprs.is_empty().then(|| lit(1_i64)));
         let order = self.order_of_rows(&resolved, call, &inner)?;
         let function = AggregateFunction::new_udf(
             resolved.udaf,
@@ -269,16 +252,19 @@ impl Binder<'_> {
             order,
             resolved.ignore_nulls.then_some(NullTreatment::IgnoreNulls),
         );
-<<<<<<< HEAD
-        let found = Expr::AggregateFunction(function);
-        let found = if list.is_some() { told(found, list) } else { found };
-        Ok(Typed::computed(found, resolved.return_type))
-=======
-        let typed = Typed::computed(Expr::AggregateFunction(function), resolved.return_type);
-        if is_json {
-            return self.scalar_call("json_list", vec![typed], call.name.span, &[]);
+        let mut found = Typed::computed(Expr::AggregateFunction(function), resolved.return_type);
+        if list.is_some() {
+            found.expr = marked(found.expr, list);
         }
-        Ok(typed)
+        if is_json {
+            return self.scalar_call("json_list", vec![found], call.name.span, &[]);
+        }
+        Ok(found)
+    }
+
+    /// What `string_agg` puts together for `json_agg`.
+    fn json_items(&mut self, items: Vec<Typed>, at: Span) -> EngineResult<Vec<Typed>> {
+        Ok(vec![self.scalar_call("json_item", items, at, &[])?, literal::text(", ")])
     }
 
     /// An aggregate reads rows: no other aggregate, and no window function by its alias.
@@ -331,7 +317,6 @@ impl Binder<'_> {
             return Ok(total);
         }
         self.operator(BinaryOperator::Divide, total, Typed::computed(count, SqlType::Long), at)
->>>>>>> left
     }
 
     /// ORDER BY inside an aggregate, of one whose result depends on the order of rows.
@@ -412,7 +397,8 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> EngineResult<Option<Vec<Typed>>> {
         const OF_ROWS: [&str; 5] = ["row_to_json", "to_json", "to_jsonb", "json_agg", "jsonb_agg"];
-        let is_of_rows = OF_ROWS.iter().any(|name| name.eq_ignore_ascii_case(&call.name.text));
+        let called = without_schema(&call.name.text);
+        let is_of_rows = OF_ROWS.iter().any(|name| name.eq_ignore_ascii_case(called));
         let ([only], true, Some(rows)) = (call.arguments.as_slice(), is_of_rows, scope.relation)
         else {
             return Ok(None);

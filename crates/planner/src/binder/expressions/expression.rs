@@ -8,7 +8,7 @@ use tidemark_types::bounded::grown;
 use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog::is_catalog;
-use crate::binder::catalog::pg_catalog::told::told;
+use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::registered::Registered;
 use crate::binder::expressions::{constant, literal, parameter, predicate};
@@ -126,27 +126,18 @@ impl Binder<'_> {
             Some(_) => CastMode::Constant,
             None => CastMode::Explicit,
         };
-        let was_told = catalog_type(&operand, scope).is_some();
+        let was_marked = catalog_type(&operand, scope).is_some();
         // The error of a constant that does not convert is where it is written.
-<<<<<<< HEAD
-        let mut value =
-            self.cast(operand, to?, mode, position).map_err(|failure| match failure.code {
-                ErrorCode::InvalidValue => failure.at(error::span(at)),
-                _ => failure,
-            })?;
-        if was_told {
-            let of = CatalogType::of_name(&type_name.name.to_ascii_lowercase());
-            value.expr = told(value.expr, of.filter(|_| type_name.dimensions == 0));
-        }
-        Ok(value)
-=======
         let typed = self.cast_at(operand, to?, mode, (position, at));
-        let typed = typed.map_err(|failure| match failure.code {
+        let mut typed = typed.map_err(|failure| match failure.code {
             ErrorCode::InvalidValue => failure.at(error::span(at)),
             _ => failure,
         })?;
+        if was_marked {
+            let of = CatalogType::of_name(&type_name.name.to_ascii_lowercase());
+            typed.expr = marked(typed.expr, of.filter(|_| type_name.dimensions == 0));
+        }
         Ok(rounded(typed, type_name))
->>>>>>> left
     }
 
     /// Binds several expressions in one scope.

@@ -3,28 +3,22 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, case, lit};
-use tidemark_ast::{CallNode, Span, TypeName};
-<<<<<<< HEAD
+use tidemark_ast::{CallNode, NodeId, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
+use tidemark_types::text_array::text_array;
 use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
-=======
-use tidemark_functions::{CastMode, SETTINGS, text_array};
-use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
->>>>>>> left
 
 use crate::binder::catalog::pg_catalog::keys::{Key, keys};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::binder::catalog::pg_catalog::told::told;
+use crate::binder::catalog::pg_catalog::marked::marked;
+use crate::binder::catalog::pg_catalog::numbers::{
+    INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, SCHEMAS, table_oid, view_oid,
+};
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
-use crate::binder::catalog::pg_catalog::{
-    INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, SCHEMAS, of_kind, table_oid, view_oid,
-};
-<<<<<<< HEAD
+use crate::binder::catalog::pg_catalog::{Object, of_kind};
 use crate::binder::expressions::array::catalog_type;
-=======
 use crate::binder::expressions::stand_in::is_unbound;
->>>>>>> left
 use crate::binder::expressions::{constant, literal};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
@@ -178,19 +172,9 @@ impl Binder<'_> {
                 let views = of_kind(&objects, "v");
                 views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
             }
-            "pg_get_constraintdef" => {
-                let objects = self.objects()?;
-                let all = keys(&objects).into_iter();
-                all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
-            }
-            // `ARRAY(SELECT …)`
-            "pg_text_array" => {
-                let list = self.expression(*first, scope)?;
-                let list = self.cast(list, SqlType::String, CastMode::Explicit, at)?;
-                let list = told(list.expr, Some(CatalogType::TextArray));
-                return Ok(Some(Typed::computed(list, SqlType::String)));
-            }
-            "pg_get_indexdef" => return self.index_definition(call, scope).map(Some),
+            "pg_get_constraintdef" => definitions(&self.objects()?),
+            "pg_text_array" => return self.list_of_query(*first, scope).map(Some),
+            "pg_get_indexdef" => return self.pg_get_indexdef(call, scope).map(Some),
             "pg_database_size" => {
                 let objects = self.objects()?;
                 let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
@@ -220,8 +204,17 @@ impl Binder<'_> {
         Ok(Some(found))
     }
 
+    /// What `ARRAY(SELECT …)` is read as: the text of an array.
+    fn list_of_query(&mut self, list: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let at = self.tree.span(list);
+        let list = self.expression(list, scope)?;
+        let list = self.cast(list, SqlType::String, CastMode::Explicit, at)?;
+        let list = marked(list.expr, Some(CatalogType::TextArray));
+        Ok(Typed::computed(list, SqlType::String))
+    }
+
     /// `pg_get_indexdef(oid)`, and with the number of a column that column's name.
-    fn index_definition(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
+    fn pg_get_indexdef(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
         let at = call.name.span;
         let objects = self.objects()?;
         let indexes: Vec<Key<'_>> = keys(&objects).into_iter().filter(Key::has_index).collect();
@@ -313,6 +306,12 @@ impl Binder<'_> {
         let names = self.names_of(kind);
         names.into_iter().find(|(_, name)| identifier::same(name, plain)).map(|(oid, _)| oid)
     }
+}
+
+/// The constraints by their numbers, as CREATE TABLE has them.
+fn definitions(objects: &[Object]) -> Vec<(i32, String)> {
+    let all = keys(objects).into_iter();
+    all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
 }
 
 /// The value of the first of the keys that `of` equals. `of` occurs once: compared with each key by

@@ -78,12 +78,6 @@ impl Binder<'_> {
                     let partitions = (*what, names.as_slice(), *filter);
                     change.partitions.extend(self.partitions(&snapshot, table, partitions)?);
                 }
-                AlterAction::AddConstraint { constraint } => {
-                    self.add_constraint(&mut schema, constraint)?;
-                }
-                AlterAction::DropConstraint { name, if_exists } => {
-                    drop_constraint(&mut schema, name, *if_exists)?;
-                }
                 AlterAction::SquashPartitions => {
                     change.squash = true;
                 }
@@ -93,11 +87,6 @@ impl Binder<'_> {
                 }
                 other => self.alter_setting(&mut schema, table, other)?,
             }
-        }
-        if let [AlterAction::AddConstraint { constraint }] = actions
-            && permission_of(constraint) == Permission::AddIndex
-        {
-            change.command = "CREATE INDEX";
         }
         change.notice = self.notice();
         if schema != **snapshot.schema() {
@@ -287,6 +276,10 @@ impl Binder<'_> {
         action: &AlterAction,
     ) -> EngineResult<()> {
         match action {
+            AlterAction::AddConstraint { constraint } => self.add_constraint(schema, constraint)?,
+            AlterAction::DropConstraint { name, if_exists } => {
+                drop_constraint(schema, name, *if_exists)?;
+            }
             AlterAction::SymbolCapacity { column, capacity } => {
                 let index = symbol(schema, column, "capacity")?;
                 schema.columns[index].symbol_capacity = symbol_capacity(capacity)?;

@@ -27,6 +27,11 @@ pub(crate) fn permission_of(constraint: &ConstraintNode) -> Permission {
     }
 }
 
+/// Whether CREATE INDEX declares it.
+pub(crate) fn is_index(constraint: &ConstraintNode) -> bool {
+    matches!(constraint.constraint, Written::Index | Written::UniqueIndex)
+}
+
 /// The columns of the key that tells rows apart: the primary key, or the only UNIQUE constraint.
 pub(crate) fn row_key(constraints: &[ConstraintNode]) -> &[Name] {
     let of = |kind: Written| constraints.iter().filter(move |one| one.constraint == kind);
@@ -208,8 +213,9 @@ impl Binder<'_> {
         change: &mut BoundSchemaChange,
     ) -> EngineResult<()> {
         for name in names {
-            let has =
-                |schema: &TableSchema| schema.constraints.iter().any(|one| is_index(one, name));
+            let has = |schema: &TableSchema| {
+                schema.constraints.iter().any(|one| is_index_named(one, name))
+            };
             let tables = self.sorted_tables();
             let Some(table) = tables.iter().find(|table| has(table.schema())) else {
                 if if_exists {
@@ -225,13 +231,13 @@ impl Binder<'_> {
                 change.replace.push(schema.as_ref().clone());
                 change.replace.len() - 1
             });
-            change.replace[place].constraints.retain(|one| !is_index(one, name));
+            change.replace[place].constraints.retain(|one| !is_index_named(one, name));
         }
         Ok(())
     }
 }
 
-fn is_index(constraint: &Constraint, name: &Name) -> bool {
+fn is_index_named(constraint: &Constraint, name: &Name) -> bool {
     let kind = constraint.kind;
     matches!(kind, ConstraintKind::Index | ConstraintKind::UniqueIndex)
         && identifier::same(&constraint.name, &name.text)

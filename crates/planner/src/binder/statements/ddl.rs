@@ -2,15 +2,24 @@
 
 use std::sync::Arc;
 
-use tidemark_ast::{Name, Node, ViewKind};
+use tidemark_ast::{AlterAction, Name, Node, ViewKind};
 use tidemark_border::Permission;
 use tidemark_catalog::View;
 use tidemark_storage::{Change, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
+use crate::binder::statements::constraints::is_index;
 use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
+
+/// The words of the command tag.
+fn command_of(actions: &[AlterAction]) -> &'static str {
+    match actions {
+        [AlterAction::AddConstraint { constraint }] if is_index(constraint) => "CREATE INDEX",
+        _ => "ALTER TABLE",
+    }
+}
 
 impl Binder<'_> {
     /// Binds a statement that changes tables.
@@ -72,7 +81,7 @@ impl Binder<'_> {
                 self.drop_indexes(names, *if_exists, &mut change)?;
             }
             Node::AlterTable { table, actions } => {
-                change.command = "ALTER TABLE";
+                change.command = command_of(actions);
                 self.alter_table(table, actions, &mut change)?;
             }
             _ => return Err(EngineError::internal("no change of a table")),

@@ -116,7 +116,7 @@ impl Binder<'_> {
             // Names of cells must not meet them.
             list.push(item.value.expr.alias(format!("{ROW_ID} {index}")));
             let name = names::reported(&item.name);
-            returning.push(Field { name, sql_type: item.value.sql_type });
+            returning.push(Field::new(name, item.value.sql_type));
         }
         Ok((relation::project(rows.plan, list)?, returning))
     }

@@ -8,7 +8,8 @@ use datafusion::logical_expr::{Expr, cast, lit};
 use tidemark_types::{EngineResult, SqlType};
 
 use crate::binder::catalog::pg_catalog::layout::Layout;
-use crate::binder::catalog::pg_catalog::{DATABASE, DATABASE_OID, column_of};
+use crate::binder::catalog::pg_catalog::numbers::DATABASE_OID;
+use crate::binder::catalog::pg_catalog::{DATABASE, column_of};
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};

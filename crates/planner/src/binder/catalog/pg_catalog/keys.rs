@@ -5,10 +5,12 @@
 use tidemark_storage::{ColumnSchema, Constraint, ConstraintKind, TableSchema};
 use tidemark_types::identifier;
 
+use super::attribute::attribute;
 use super::cell::{Cell, Row};
-use super::object::{DATABASE, Object};
-use super::{INDEX_METHOD_OID, OWNER_OID, PUBLIC_OID, attribute, hash_of, types};
-use crate::binder::catalog::show::quoted;
+use super::numbers::{INDEX_METHOD_OID, OWNER_OID, PUBLIC_OID, index_oid};
+use super::object::{DATABASE, Object, has_index};
+use super::types;
+use crate::binder::names::quoted;
 
 /// The class of operators of every indexed column.
 pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
@@ -30,9 +32,10 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
         let time = schema.timestamp_column().map(|column| column.id);
         let has_value = |key: &&ColumnSchema| key.not_null || Some(key.id) == time;
         let has_primary = constraints.iter().any(|one| one.kind == ConstraintKind::PrimaryKey);
-        let (kind, suffix) = match keys.iter().all(has_value) && !has_primary {
-            true => (ConstraintKind::PrimaryKey, "pkey"),
-            false => (ConstraintKind::Unique, "key"),
+        let (kind, suffix) = if keys.iter().all(has_value) && !has_primary {
+            (ConstraintKind::PrimaryKey, "pkey")
+        } else {
+            (ConstraintKind::Unique, "key")
         };
         constraints.push(Constraint {
             name: format!("{}_{suffix}", schema.name),
@@ -44,16 +47,6 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
     // Indexes over expressions and conditions have no columns that could be listed.
     constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
     constraints
-}
-
-/// Whether there is an index of it.
-pub(super) fn has_index(constraint: &Constraint) -> bool {
-    constraint.kind != ConstraintKind::ForeignKey
-}
-
-/// The number of an index, made from its name: an even one.
-pub(super) fn index_oid(table: i32, name: &str) -> i32 {
-    (1 << 29) | ((hash_of(&format!("{table}.{name}")) >> 4) << 1) as i32
 }
 
 /// A key or an index and its table.
@@ -290,8 +283,8 @@ fn list(columns: &[String]) -> String {
     columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// `PRIMARY KEY (a, b)`, as CREATE TABLE has it; nothing for an index, and for a foreign key without
-/// the table that it refers to.
+/// `PRIMARY KEY (a, b)`, as CREATE TABLE has it; nothing for an index, and for a foreign key
+/// without the table that it refers to.
 pub(crate) fn definition(constraint: &Constraint, other: Option<&str>) -> Option<String> {
     let columns = list(&constraint.columns);
     Some(match constraint.kind {

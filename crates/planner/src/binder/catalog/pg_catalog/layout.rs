@@ -1,7 +1,7 @@
-//! Which catalog tables there are, and their columns: those of `PostgreSQL` 15, and a few of our own.
+//! Which catalog tables there are, and their columns: those of `PostgreSQL` 15, and a few of ours.
 //!
-//! A line of `pg_catalog.txt` and `information_schema.txt` is a table: its number, its name, and its
-//! columns, each with its type there; `cell.rs` tells as which of our types it is kept. Tables that
+//! A line of `pg_catalog.txt` and `information_schema.txt` is a table: its number, its name, and
+//! its columns, each with its type there; `cell.rs` has the type that it is kept as. Tables that
 //! nothing fills describe what this database has not: triggers, comments, rules.
 
 use std::sync::LazyLock;

@@ -10,12 +10,14 @@ macro_rules! row {
 }
 
 mod activity;
+mod attribute;
 mod cell;
 pub(crate) mod information;
 pub(crate) mod keys;
 pub(crate) mod layout;
+pub(crate) mod marked;
+pub(crate) mod numbers;
 pub(crate) mod object;
-pub(crate) mod told;
 pub(crate) mod types;
 
 use std::collections::{BTreeSet, HashSet};
@@ -25,73 +27,31 @@ use arrow_schema::Field;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use tidemark_catalog::View;
 use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
 use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
-use tidemark_types::{CatalogType, EngineResult, SqlType, identifier};
+use tidemark_types::{CatalogType, EngineResult, SqlType};
 
 use crate::binder::catalog::catalog_rows::{part_of, read_columns};
+use crate::binder::catalog::pg_catalog::attribute::{align, attribute, storage};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
 use crate::binder::catalog::pg_catalog::information::information_columns;
 use crate::binder::catalog::pg_catalog::keys::{
-    Key, OPERATOR_CLASS_OID, constraints_of, has_index, index_oid, key_rows, keys,
+    Key, OPERATOR_CLASS_OID, constraints_of, key_rows, keys,
 };
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, Layout, PG_CATALOG};
+use crate::binder::catalog::pg_catalog::marked::with_catalog_type;
+use crate::binder::catalog::pg_catalog::numbers::{
+    ACCESS_METHOD_OID, CLASS_OID, COLLATION_OID, DATABASE_OID, FUNCTIONS_OID, INDEX_METHOD_OID,
+    INFORMATION_SCHEMA_OID, OWNER, OWNER_OID, PG_CATALOG_OID, PUBLIC_OID, SCHEMAS, TABLESPACE_OID,
+    TYPE_FUNCTIONS_OID, UTF8, index_oid, table_oid, view_oid,
+};
 pub(crate) use crate::binder::catalog::pg_catalog::object::Object;
 use crate::binder::catalog::pg_catalog::object::{
-    DATABASE, is_numbered, sequence_name, shown_default,
+    DATABASE, has_index, is_numbered, sequence_name, shown_default,
 };
-use crate::binder::catalog::pg_catalog::told::with_catalog_type;
 use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed};
-
-const DATABASE_OID: i32 = 1;
-const PG_CATALOG_OID: i32 = 11;
-pub(crate) const INFORMATION_SCHEMA_OID: i32 = 13_000;
-const PUBLIC_OID: i32 = 2_200;
-/// The schemas and their numbers.
-pub(crate) const SCHEMAS: &[(i32, &str)] = &[
-    (PG_CATALOG_OID, "pg_catalog"),
-    (PUBLIC_OID, "public"),
-    (INFORMATION_SCHEMA_OID, "information_schema"),
-];
-/// The owner of everything.
-pub(crate) const OWNER_OID: i32 = 10;
-pub(crate) const OWNER: &str = "admin";
-/// The only way tables are stored.
-const ACCESS_METHOD_OID: i32 = 2;
-/// How indexes are said to be stored.
-const INDEX_METHOD_OID: i32 = 403;
-const TABLESPACE_OID: i32 = 1_663;
-/// Numbers of functions go on from here.
-const FUNCTIONS_OID: i32 = 20_000;
-/// The first of the functions that read and write types.
-const TYPE_FUNCTIONS_OID: i32 = 19_000;
-/// The collation of everything, whose name is `default`.
-const COLLATION_OID: i32 = 100;
-const UTF8: i32 = 6;
-/// The number of `pg_class` itself.
-const CLASS_OID: i32 = 1_259;
-
-/// Numbers of the users' own objects go on from here.
-pub(crate) const OBJECTS_OID: i32 = 16_384;
-
-/// The number of a table.
-pub(crate) fn table_oid(schema: &TableSchema) -> i32 {
-    OBJECTS_OID + schema.id as i32
-}
-
-/// The number of a view: views have names alone.
-pub(crate) fn view_oid(view: &View) -> i32 {
-    (1 << 30) | (hash_of(&identifier::fold(&view.name)) >> 3) as i32
-}
-
-/// A number made from a name.
-fn hash_of(name: &str) -> u32 {
-    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    name.bytes().fold(0x811c_9dc5_u32, step)
-}
 
 /// Whether all rows come from the catalog: from tables that were made while binding.
 pub(crate) fn is_catalog(relation: &Relation) -> bool {
@@ -361,8 +321,8 @@ pub(crate) fn of_kind<'a>(
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// A row of `pg_class` for a table or view of the user's, and whether foreign keys bind it: those are
-/// triggers elsewhere, and clients look for them where there are some.
+/// A row of `pg_class` for a table or view of the user's, and whether foreign keys bind it: those
+/// are triggers elsewhere, and clients look for them where there are some.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
     row!(
@@ -444,18 +404,6 @@ fn system_attributes(layout: &Layout) -> Vec<Row> {
     layout.fields().enumerate().map(of_column).collect()
 }
 
-/// What rows of `pg_attribute` have in common.
-fn attribute(relation: i32, index: usize, name: Cell, of: &PgType) -> Row {
-    let text = of.category == "S";
-    row!(
-        attrelid: relation, attname: name, atttypid: of.oid, attstattarget: -1,
-        attlen: of.length, attnum: index as i16 + 1, attndims: i32::from(of.element != 0),
-        attcacheoff: -1, attbyval: of.length > 0, attalign: align(of), attstorage: storage(of),
-        attcompression: "", attidentity: "", attgenerated: "", attisdropped: false,
-        attislocal: true, attinhcount: 0, attcollation: if text { COLLATION_OID } else { 0 },
-    )
-}
-
 fn defaults(object: &Object) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let rows = columns.filter_map(|(index, column)| {
@@ -464,19 +412,6 @@ fn defaults(object: &Object) -> Vec<Row> {
         Some(row!(oid: oid, adrelid: object.oid, adnum: index as i16 + 1, adbin: text))
     });
     rows.collect()
-}
-
-fn align(of: &PgType) -> &'static str {
-    match of.length {
-        1 => "c",
-        2 => "s",
-        8 | 16 => "d",
-        _ => "i",
-    }
-}
-
-fn storage(of: &PgType) -> &'static str {
-    if of.length < 0 { "x" } else { "p" }
 }
 
 fn type_row(of: &PgType) -> Row {

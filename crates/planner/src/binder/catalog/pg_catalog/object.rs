@@ -1,9 +1,10 @@
 //! What the tables of the catalog are about: tables, views and their columns.
 
-use tidemark_storage::{ColumnSchema, Constraint, TableId};
+use tidemark_storage::{ColumnSchema, Constraint, ConstraintKind, TableId};
 use tidemark_types::identifier;
 
-use super::keys::{has_index, index_oid};
+use super::numbers::index_oid;
+use super::types;
 
 pub(crate) const DATABASE: &str = "qdb";
 /// The default of a column that numbers its rows.
@@ -50,6 +51,17 @@ impl Object {
     }
 }
 
+/// A default as `PostgreSQL` shows it: words small, a constant in quotes with its type. Mappers
+/// read the value of a default out of that.
+fn constant_default(text: &str, column: &ColumnSchema) -> String {
+    let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    if inner.is_some_and(|inner| !inner.replace("''", "").contains('\'')) {
+        return format!("{text}::{}", types::of(column.sql_type).title);
+    }
+    let small = text.to_ascii_lowercase();
+    if matches!(small.as_str(), "true" | "false" | "null") { small } else { text.to_owned() }
+}
+
 /// Whether a column numbers its rows.
 pub(crate) fn is_numbered(column: &ColumnSchema) -> bool {
     column.default.as_ref().is_some_and(|default| default.text == NEXT_NUMBER)
@@ -65,10 +77,15 @@ pub(crate) fn sequence_name(table: &str, column: &str) -> String {
 pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String> {
     let text = &column.default.as_ref()?.text;
     if text != NEXT_NUMBER {
-        return Some(text.clone());
+        return Some(constant_default(text, column));
     }
     let name = sequence_name(table, &column.name);
     let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let name = if is_plain { name } else { format!("\"{name}\"") };
     Some(format!("nextval('{name}'::regclass)"))
+}
+
+/// Whether there is an index of it.
+pub(super) fn has_index(constraint: &Constraint) -> bool {
+    constraint.kind != ConstraintKind::ForeignKey
 }

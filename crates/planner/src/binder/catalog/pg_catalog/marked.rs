@@ -1,5 +1,5 @@
-//! What clients are told that a value is, beside its type: it stands in the metadata of its field, as
-//! that of a column of the catalog does.
+//! Values marked as of a type of the catalog of `PostgreSQL`: the metadata of their fields says so,
+//! as that of the catalog's columns does.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use datafusion::logical_expr::{
 };
 use tidemark_types::CatalogType;
 
-/// The value, told to be of a type of the catalog, or of none.
-pub(crate) fn told(value: Expr, of: Option<CatalogType>) -> Expr {
+/// The value, marked as of a type of the catalog, or as of none.
+pub(crate) fn marked(value: Expr, of: Option<CatalogType>) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::from(Told { of: of.map(CatalogType::name), signature }).call(vec![value])
+    ScalarUDF::from(Marked { of: of.map(CatalogType::name), signature }).call(vec![value])
 }
 
-/// A field with what it tells.
+/// A field with that mark.
 pub(super) fn with_catalog_type(field: Field, of: Option<&'static str>) -> Field {
     let of = of.map(|name| (CatalogType::METADATA.to_owned(), name.to_owned()));
     field.with_metadata(of.into_iter().collect())
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Told {
+struct Marked {
     of: Option<&'static str>,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Told {
+impl ScalarUDFImpl for Marked {
     fn name(&self) -> &'static str {
-        "told"
+        "marked"
     }
 
     fn signature(&self) -> &Signature {
