@@ -66,6 +66,17 @@ test.serial('INSERT on a table is that, and no more', async (t) => {
   await run(server, 'REVOKE ADD COLUMN ON open FROM ann');
 });
 
+test.serial('a line that is wrong tells nothing of a table to who may not write it', async (t) => {
+  await run(server, 'CREATE VIEW seen AS (SELECT x FROM shut)');
+  const wrong = ['shut x="text" 1', 'nowhere x=1i,y=zz 1', 'seen x=1i 1', 'open x=1i 1\nshut x=z'];
+  for (const body of wrong) {
+    const { status, message } = await as('ann:a', body);
+    t.is(status, 403, `${body}: ${message ?? ''}`);
+    t.is((await as('admin:quest', body)).status, 400, body);
+  }
+  t.is((await as('ann:a', 'open x="text" 1')).status, 400);
+});
+
 test.serial('who makes a table has it', async (t) => {
   t.is((await as('maker:m', 'own x=1i 1\nother x=1i 1')).status, 204);
   t.is((await as('maker:m', 'own x=1i,y=2i 2\nother x=1i 2')).status, 204);

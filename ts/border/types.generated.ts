@@ -914,6 +914,14 @@ export type RowsReply =
        * Whether the rows together are too many, and not one of them wrong.
        */
       readonly isTooLarge: boolean;
+      /**
+       * The table of the line, which the reason may tell of.
+       */
+      readonly table?: string;
+      /**
+       * Whether that is there.
+       */
+      readonly exists: boolean;
     }
   | {
       readonly state: 'planned';

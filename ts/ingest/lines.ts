@@ -66,6 +66,10 @@ async function commit(appender: RowsAppender, door: WriteDoor): Promise<number> 
     case 'committed':
       return reply.rows;
     case 'refused':
+      // What the reason tells of a table is for those who may write it.
+      if (reply.table !== undefined) {
+        door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
+      }
       throw new LineError(reply.line, reply.reason, reply.isTooLarge);
     case 'planned':
       throw new DatabaseError({

@@ -102,6 +102,12 @@ pub enum RowsReply {
         reason: String,
         /// Whether the rows together are too many, and not one of them wrong.
         is_too_large: bool,
+        /// The table of the line, which the reason may tell of.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        table: Option<String>,
+        /// Whether that is there.
+        exists: bool,
     },
     /// Everything was read, and would change this; asked again, it is committed, or planned anew
     /// where the tables changed meanwhile.

@@ -119,9 +119,7 @@ impl LineAppender {
             Stage::Receiving(Pipeline { chunks, parser }) => {
                 let _ = chunks.send(Message::End);
                 match joined(parser).await? {
-                    Parsed::Refused(Refusal { line, reason, is_too_large }) => {
-                        return Ok(RowsReply::Refused { line, reason, is_too_large });
-                    }
+                    Parsed::Refused(refusal) => return Ok(refused(refusal)),
                     Parsed::Aborted => return Err(over()),
                     Parsed::Rows(rows) => PlannedRows::new(&self.database, self.new_tables, rows)?,
                 }
@@ -214,6 +212,12 @@ fn parse(
             Err(LineFailure::Failed(error)) => return Err(error),
         }
     }
+}
+
+fn refused(Refusal { line, reason, is_too_large, target }: Refusal) -> RowsReply {
+    let exists = target.as_ref().is_some_and(|target| target.exists);
+    let table = target.map(|target| target.table);
+    RowsReply::Refused { line, reason, is_too_large, table, exists }
 }
 
 fn over() -> EngineError {

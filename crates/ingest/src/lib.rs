@@ -31,6 +31,6 @@ pub use csv_reader::CsvReader;
 pub use csv_spec::{
     Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
 };
-pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal};
+pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal, RefusedTarget};
 pub use parameters::ParameterRows;
 pub use rows::{Cells, Chunk, TableRows, TargetColumn, TargetTable, Targets};

@@ -35,6 +35,18 @@ pub struct Refusal {
     pub reason: String,
     /// Whether the rows together are too many, and not one of them wrong.
     pub is_too_large: bool,
+    /// The table of the line, where it came that far: the reason may tell of it, to those who may
+    /// write it.
+    pub target: Option<RefusedTarget>,
+}
+
+/// The table of a line that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedTarget {
+    /// Its name.
+    pub table: String,
+    /// Whether there is one, or a view.
+    pub exists: bool,
 }
 
 impl From<EngineError> for LineFailure {

@@ -9,7 +9,7 @@ use tidemark_types::{EngineError, EngineResult};
 use super::lexer::{Lexed, Line, MOST_BYTES, lex};
 use super::table::{Additions, RowProblem, TableBuilder};
 use super::value::{Precision, SYMBOL_ESCAPES, unescaped};
-use super::{LineFailure, Refusal, shown};
+use super::{LineFailure, Refusal, RefusedTarget, shown};
 use crate::rows::{TableRows, Targets};
 
 /// The beginning of a line up to so many bytes is looked at again whenever more come; a longer one
@@ -45,6 +45,8 @@ pub struct LineReader {
     by_folded: HashMap<String, usize, FxBuildHasher>,
     /// The table of the last line, by its name there.
     last: (Box<[u8]>, usize),
+    /// The table that is being looked for.
+    found: Option<RefusedTarget>,
     /// The beginning of a line.
     pending: Vec<u8>,
     /// Bytes of it from which it is looked at again.
@@ -66,6 +68,7 @@ impl LineReader {
             by_written: HashMap::default(),
             by_folded: HashMap::default(),
             last: (Box::default(), 0),
+            found: None,
             pending: Vec::new(),
             look_at: 0,
             line: Line::default(),
@@ -198,7 +201,7 @@ impl LineReader {
             "the rows of the message take more than {most} bytes of memory: send fewer at once"
         );
         let line = self.lines + 1;
-        Err(LineFailure::Refused(Refusal { line, reason, is_too_large: true }))
+        Err(LineFailure::Refused(Refusal { line, reason, is_too_large: true, target: None }))
     }
 
     /// The table of a line; found, or made.
@@ -221,10 +224,14 @@ impl LineReader {
         let index = if let Some(index) = self.by_folded.get(&folded) {
             *index
         } else {
+            // A name that there is no table for may be that of a view.
+            self.found = Some(RefusedTarget { table: name.to_owned(), exists: true });
             let found = targets.table(name).map_err(|error| self.located(error))?;
             if found.is_none() {
+                self.found = Some(RefusedTarget { table: name.to_owned(), exists: false });
                 self.check_new(name)?;
             }
+            self.found = None;
             let LineOptions { create_columns, most_columns, .. } = self.options;
             let additions = Additions { columns: create_columns, most_columns };
             self.tables.push(TableBuilder::new(name, found, additions));
@@ -249,7 +256,10 @@ impl LineReader {
     }
 
     fn refused(&self, reason: String) -> LineFailure {
-        LineFailure::Refused(Refusal { line: self.lines + 1, reason, is_too_large: false })
+        let last = || self.tables.get(self.last.1).map(TableBuilder::target);
+        let target = self.found.clone().or_else(last);
+        let line = self.lines + 1;
+        LineFailure::Refused(Refusal { line, reason, is_too_large: false, target })
     }
 
     /// An error that the line has, or one of ours.

@@ -12,8 +12,8 @@ use tidemark_types::{EngineResult, Field, SqlType};
 
 use super::cast::{self, Problem};
 use super::lexer::{Form, Line, Raw, Token};
-use super::shown;
 use super::value::{self, Instant, Precision, SYMBOL_ESCAPES, Value};
+use super::{RefusedTarget, shown};
 use crate::column::ColumnBuilder;
 use crate::rows::{Cells, Chunk, TableRows, TargetColumn, TargetTable};
 
@@ -109,6 +109,11 @@ impl Filling {
 
 impl TableBuilder {
     /// Rows for a table that is there, or that is made with them.
+    /// The table, for who refuses a line of it.
+    pub(super) fn target(&self) -> RefusedTarget {
+        RefusedTarget { table: self.table.name.clone(), exists: self.exists }
+    }
+
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
         let exists = found.is_some();
         let table = found.unwrap_or_else(|| TargetTable {
