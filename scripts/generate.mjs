@@ -3,7 +3,8 @@
  * `ts/border/types.generated.ts` from those of `crates/border` and the codes of `crates/types`,
  * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
  * table of routes in `docs/http.md` from `ts/http/routes`, `docs/clients.md` from what the tests of
- * clients expect, and `docs/functions.md` from the functions of the built addon.
+ * clients expect, `docs/functions.md` from the functions of the built addon, and the trees of the
+ * binder's test cases, as the built parser makes them.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
  * from what its source says (continuous integration runs it).
@@ -91,6 +92,22 @@ async function renderFunctions() {
   return functionsDocument();
 }
 
+const CASES = 'crates/planner/tests/data/cases.json';
+
+/** The statements of the binder's test cases with their trees, a line each. */
+async function renderTrees() {
+  const built = path.join(root, 'build/ts/sql/index.js');
+  if (!existsSync(built)) {
+    console.error(`the trees of ${CASES} need the compiled parser: run \`npx tsc -p .\` first`);
+    process.exit(1);
+  }
+  const { parse } = await import(built);
+  const { setup, cases } = JSON.parse(readFileSync(path.join(root, CASES), 'utf8'));
+  const trees = cases.map((one) => ({ ...one, tree: parse(one.sql) }));
+  const lines = [{ setup: setup.map((sql) => parse(sql)) }, ...trees];
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
 /** Writes a file when it differs, or says so with `--check`; without a parser as it is. */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
@@ -114,6 +131,7 @@ await settle('ts/border/types.generated.ts', 'typescript', border, 'crates/borde
 await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
 await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
 await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
+await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(), CASES);
 // Its test checks it, with the addon that it needs.
 if (!isCheck) {
   await settle('docs/functions.md', 'markdown', await renderFunctions(), 'crates/functions');

@@ -1,7 +1,7 @@
 //! Statements bound as their trees come from the parser: names, types and designated timestamp
 //! of what they yield, texts and positions of errors.
 //!
-//! The trees in `data/trees.jsonl` are written from `data/cases.json` by `dump-trees.mjs`.
+//! The trees in `data/trees.jsonl` are written from `data/cases.json` by `npm run generate`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::path::PathBuf;
