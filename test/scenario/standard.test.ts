@@ -396,9 +396,9 @@ answers('the catalog tells of itself and of what runs', [
       "WHERE a.attrelid = c.oid AND c.relname = 'pg_namespace' AND attnum > 0 ORDER BY attnum",
     [
       ['oid', 'oid'],
-      ['nspname', 'text'],
+      ['nspname', 'name'],
       ['nspowner', 'oid'],
-      ['nspacl', 'text'],
+      ['nspacl', 'aclitem[]'],
     ],
   ],
   [
@@ -406,7 +406,7 @@ answers('the catalog tells of itself and of what runs', [
     [['_int4', true, false]],
   ],
   ["SELECT typname FROM pg_type WHERE typreceive = 'array_recv' AND typelem = 16", [['_bool']]],
-  ['SELECT count() FROM pg_opclass WHERE opcdefault', [[0]]],
+  ['SELECT count() FROM pg_opclass WHERE opcdefault', [[1]]],
   [
     "SELECT datname, usename, state, backend_type, query LIKE '%pg_stat_activity%' " +
       'FROM pg_stat_activity WHERE pid IN (SELECT query_id FROM query_activity()) ' +
