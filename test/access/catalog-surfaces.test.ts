@@ -181,6 +181,23 @@ test('every list shows what there is a right on, no more and no less', async (t)
   }
 });
 
+test('a foreign key tells nothing of columns that its reader may not see', async (t) => {
+  await run(
+    server,
+    'CREATE TABLE kept (shown INT, hidden INT, PRIMARY KEY (hidden))',
+    'CREATE TABLE pointing (x INT REFERENCES kept (hidden))',
+    "CREATE USER pointer WITH PASSWORD 'p'",
+    'GRANT HTTP TO pointer',
+    'GRANT SELECT ON pointing TO pointer',
+    'GRANT SELECT ON kept(shown) TO pointer',
+  );
+  const ddl = async (who: string): Promise<string> =>
+    String((await rows(server, who, 'SHOW CREATE TABLE pointing'))[0]?.[0]);
+  t.true((await ddl(ADMIN)).includes('hidden'));
+  t.false((await ddl('pointer:p')).includes('hidden'));
+  t.false((await ddl('pointer:p')).includes('kept'));
+});
+
 test('figures of rows are for those who may read some', async (t) => {
   const figures = `SELECT table_name, table_row_count, table_txn IS NULL FROM tables()`;
   const stored = 'SELECT tableName, rowCount, diskSize IS NULL FROM table_storage()';

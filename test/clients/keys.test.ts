@@ -243,6 +243,12 @@ test('numbers of objects, names and arrays are what they are', async (t) => {
     await binary(`SELECT array_agg(attname ORDER BY attnum DESC) ${attributes}`),
     '00000001' + '00000000' + '00000013' + '00000002' + '00000001' + '0000000162' + '0000000161',
   );
+  const property = 'SELECT pg_index_column_has_property(indexrelid, $1, $2)';
+  t.deepEqual(await ask(`${property} ${vector}`, [1, 'asc']), ['t']);
+  t.deepEqual(await ask(`${property} ${vector}`, [1, 'desc']), ['f']);
+  t.deepEqual(await ask(`SELECT pg_index_has_property(indexrelid, 'clusterable') ${vector}`), [
+    't',
+  ]);
   t.is(await binary("SELECT array_agg(attname) FROM pg_attribute WHERE attname = 'none'"), '');
   await ask('DROP TABLE ky');
 });

@@ -393,46 +393,35 @@ class EngineResultStream implements ResultStream {
   }
 }
 
-class EngineRowsAppender implements RowsAppender {
-  readonly #native: NativeAppender;
+/** What appenders have in common: bytes go in, or all of them are given up. */
+class Chunks {
+  protected readonly native: NativeAppender;
 
   constructor(appender: NativeAppender) {
-    this.#native = appender;
+    this.native = appender;
   }
 
   async write(chunk: Buffer): Promise<AppendProgress> {
-    return JSON.parse(await decoded(this.#native.write(chunk))) as AppendProgress;
-  }
-
-  async finish(): Promise<RowsReply> {
-    return JSON.parse(await decoded(this.#native.finish())) as RowsReply;
+    return JSON.parse(await decoded(this.native.write(chunk))) as AppendProgress;
   }
 
   async abort(): Promise<void> {
-    await decoded(this.#native.abort());
+    await decoded(this.native.abort());
   }
 }
 
-class EngineAppender implements Appender {
-  readonly #native: NativeAppender;
-
-  constructor(appender: NativeAppender) {
-    this.#native = appender;
+class EngineRowsAppender extends Chunks implements RowsAppender {
+  async finish(): Promise<RowsReply> {
+    return JSON.parse(await decoded(this.native.finish())) as RowsReply;
   }
+}
 
-  async write(chunk: Buffer): Promise<AppendProgress> {
-    return JSON.parse(await decoded(this.#native.write(chunk))) as AppendProgress;
-  }
-
+class EngineAppender extends Chunks implements Appender {
   async nextText(csv: CsvTextSpec): Promise<TextReport> {
-    return JSON.parse(await decoded(this.#native.nextText(JSON.stringify(csv)))) as TextReport;
+    return JSON.parse(await decoded(this.native.nextText(JSON.stringify(csv)))) as TextReport;
   }
 
   async finish(): Promise<AppendReport> {
-    return JSON.parse(await decoded(this.#native.finish())) as AppendReport;
-  }
-
-  async abort(): Promise<void> {
-    await decoded(this.#native.abort());
+    return JSON.parse(await decoded(this.native.finish())) as AppendReport;
   }
 }

@@ -456,13 +456,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "pg_index_column_has_property",
         Boolean,
         no,
-        "whether a column of an index has a property; false, as there is no such index"
+        "whether a column of an index has a property: those of btree"
     ),
     always!(
         "pg_index_has_property",
         Boolean,
         no,
-        "whether an index has a property; false, as there is no such index"
+        "whether an index has a property: those of btree"
     ),
     pure(
         "pg_indexam_has_property",

@@ -17,7 +17,7 @@ pub(crate) fn boolean(text: &[u8]) -> bool {
 
 /// Sign and digits; `None` when it does not fit 64 bits.
 #[inline]
-fn integer(text: &[u8]) -> Option<i64> {
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] | digits => (false, digits),
@@ -25,10 +25,18 @@ fn integer(text: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Counted down, for the minimum has no positive twin.
+    // Counted down, for the minimum has no positive twin. So many digits always fit.
     let mut value = 0_i64;
-    for digit in digits {
-        let digit = digit.wrapping_sub(b'0');
+    let (head, tail) = digits.split_at(digits.len().min(18));
+    for byte in head {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 - i64::from(digit);
+    }
+    for byte in tail {
+        let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }

@@ -64,8 +64,6 @@ impl PgRows {
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         let columns = columns_of(&self.fields, batch)?;
-        let catalog: Vec<Option<CatalogType>> =
-            self.fields.iter().map(|field| field.catalog_type).collect();
         let count = u16::try_from(columns.len()).map_err(|_| {
             EngineError::new(
                 tidemark_types::ErrorCode::NotSupported,
@@ -82,7 +80,7 @@ impl PgRows {
             for (position, column) in columns.iter().enumerate() {
                 let at = out.len();
                 out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
-                let written = if let Some(of) = catalog[position]
+                let written = if let Some(of) = self.fields[position].catalog_type
                     && let Some(written) = push_catalog(out, column, row, of, self.binary[position])
                 {
                     written

@@ -121,9 +121,7 @@ impl Accumulator for JoinedOnce {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let texts = self.texts.iter().map(|text| ScalarValue::Utf8View(Some(text.clone())));
-        let texts: Vec<ScalarValue> = texts.collect();
-        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&texts, &DataType::Utf8View))])
+        Ok(list_of_texts(self.texts.iter().map(|text| Some(text.as_str()))))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -209,9 +207,7 @@ impl Accumulator for ListedOnce {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let texts = self.all().map(|text| ScalarValue::Utf8View(text.map(str::to_owned)));
-        let texts: Vec<ScalarValue> = texts.collect();
-        Ok(vec![ScalarValue::List(ScalarValue::new_list_nullable(&texts, &DataType::Utf8View))])
+        Ok(list_of_texts(self.all()))
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -220,6 +216,13 @@ impl Accumulator for ListedOnce {
         }
         Ok(())
     }
+}
+
+/// Texts as the state of a part of the rows.
+fn list_of_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<ScalarValue> {
+    let texts: Vec<ScalarValue> =
+        texts.map(|text| ScalarValue::Utf8View(text.map(str::to_owned))).collect();
+    vec![ScalarValue::List(ScalarValue::new_list_nullable(&texts, &DataType::Utf8View))]
 }
 
 /// The items between the braces; none before the first row.

@@ -7,6 +7,7 @@ use arrow_buffer::i256;
 use tidemark_types::SqlType;
 
 use super::lexer::{Form, Raw, Token};
+use crate::value_text;
 
 /// The unit of timestamps at the end of lines, where they do not say it themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,31 +162,7 @@ fn word(text: &[u8]) -> Option<Value<'_>> {
 /// Digits with or without a minus.
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
-    let (is_negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    if digits.is_empty() {
-        return None;
-    }
-    let mut value = 0_i64;
-    // So many digits always fit.
-    let (head, tail) = digits.split_at(digits.len().min(18));
-    for byte in head {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 - i64::from(digit);
-    }
-    for byte in tail {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_sub(i64::from(digit))?;
-    }
-    if is_negative { Some(value) } else { value.checked_neg() }
+    if text.first() == Some(&b'+') { None } else { value_text::integer(text) }
 }
 
 /// The timestamp at the end of a line.

@@ -34,7 +34,7 @@ impl Binder<'_> {
             ShowSubject::CreateTable { table } => {
                 let table = self.readable_table(table)?;
                 self.note_whole(&table.schema().name);
-                let ddl = create_table_text(table.schema(), &self.sorted_tables());
+                let ddl = create_table_text(table.schema(), &self.declared_keys(table.schema()));
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
             }
             ShowSubject::CreateView { what, view } => self.show_create_view(*what, view),
@@ -119,6 +119,27 @@ impl Binder<'_> {
         }
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
     }
+
+    /// The keys of a table as CREATE TABLE has them. A foreign key is shown to who may read what it
+    /// refers to.
+    pub(crate) fn declared_keys(&self, schema: &TableSchema) -> Vec<String> {
+        let tables = self.sorted_tables();
+        let declared = |one: &Constraint| {
+            let other = one.references.as_ref().and_then(|to| {
+                let is_it = |table: &&Arc<TableSnapshot>| table.schema().identity() == to.table;
+                let other = match to.table {
+                    0 => Some(schema),
+                    _ => tables.iter().find(is_it).map(|table| table.schema().as_ref()),
+                }?;
+                let seen = self.seen_part(other);
+                let is_seen = to.columns.iter().all(|name| seen.column_index(name).is_some());
+                is_seen.then(|| other.name.clone())
+            });
+            let definition = definition(one, other.as_deref())?;
+            Some(format!("CONSTRAINT {} {definition}", quoted(&one.name)))
+        };
+        schema.constraints.iter().filter_map(declared).collect()
+    }
 }
 
 fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
@@ -129,21 +150,9 @@ fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
 }
 
 /// The statement that makes the table again; defaults are left out, and so are indexes, which have
-/// statements of their own. `tables` are those that foreign keys may refer to.
-pub(crate) fn create_table_text(schema: &TableSchema, tables: &[Arc<TableSnapshot>]) -> String {
+/// statements of their own. `declared` are its keys.
+pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> String {
     let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
-    let declared = |one: &Constraint| {
-        let other = one.references.as_ref().and_then(|to| match to.table {
-            0 => Some(schema.name.clone()),
-            id => tables
-                .iter()
-                .find(|table| table.schema().identity() == id)
-                .map(|table| table.schema().name.clone()),
-        });
-        let definition = definition(one, other.as_deref())?;
-        Some(format!("CONSTRAINT {} {definition}", quoted(&one.name)))
-    };
-    let declared: Vec<String> = schema.constraints.iter().filter_map(declared).collect();
     for (index, column) in schema.columns.iter().enumerate() {
         let is_last = index + 1 == schema.columns.len() && declared.is_empty();
         let comma = if is_last { "" } else { "," };

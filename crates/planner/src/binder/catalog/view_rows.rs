@@ -116,7 +116,8 @@ impl Binder<'_> {
                     continue;
                 }
                 self.note_whole(name);
-                statements.push(create_table_text(table.schema(), &self.sorted_tables()));
+                statements
+                    .push(create_table_text(table.schema(), &self.declared_keys(table.schema())));
             }
         }
         if wanted("VIEWS") {

@@ -174,17 +174,17 @@ impl Binder<'_> {
             }
             "pg_get_constraintdef" => definitions(&self.objects()?),
             "pg_text_array" => return self.list_of_query(*first, scope).map(Some),
-            "pg_get_indexdef" => return self.pg_get_indexdef(call, scope).map(Some),
+            "pg_get_indexdef" | "pg_index_has_property" | "pg_index_column_has_property" => {
+                return self.index_call(plain, call, scope).map(Some);
+            }
             "pg_database_size" => {
-                let objects = self.objects()?;
-                let bytes: u64 = objects.iter().map(|object| object.bytes).sum();
-                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-                let value = ScalarValue::Int64(Some(bytes));
+                let bytes: u64 = self.objects()?.iter().map(|object| object.bytes).sum();
+                let value = ScalarValue::Int64(Some(i64::try_from(bytes).unwrap_or(i64::MAX)));
                 return Ok(Some(Typed::literal(value, SqlType::Long)));
             }
             "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
-                let objects = self.objects()?;
-                objects.iter().map(|object| (object.oid, object.bytes.to_string())).collect()
+                let size = |object: &Object| (object.oid, object.bytes.to_string());
+                self.objects()?.iter().map(size).collect()
             }
             _ => return Ok(None),
         };
@@ -214,17 +214,22 @@ impl Binder<'_> {
     }
 
     /// `pg_get_indexdef(oid)`, and with the number of a column that column's name.
-    fn pg_get_indexdef(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
-        let at = call.name.span;
+    fn index_text(
+        &mut self,
+        index: NodeId,
+        column: Option<&NodeId>,
+        at: Span,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
         let objects = self.objects()?;
         let indexes: Vec<Key<'_>> = keys(&objects).into_iter().filter(Key::has_index).collect();
-        let mut argument = self.expression(call.arguments[0], scope)?;
+        let mut argument = self.expression(index, scope)?;
         if let Some(text) = argument.constant.as_ref().and_then(text_of) {
             argument = number(self.number_of(Registered::Class, &text));
         }
         let whole = indexes.iter().map(|key| (key.index_oid(), key.index_definition())).collect();
         let whole = self.lookup(argument.clone(), whole, false, at)?;
-        let Some(column) = call.arguments.get(1) else { return Ok(whole) };
+        let Some(column) = column else { return Ok(whole) };
         let column = self.expression(*column, scope)?;
         let column = self.cast(column, SqlType::Int, CastMode::Explicit, at)?;
         let widest = (1..).take_while(|&at| indexes.iter().any(|key| key.column(at).is_some()));
@@ -237,6 +242,42 @@ impl Binder<'_> {
         }
         let none = lit(ScalarValue::Utf8View(None));
         Ok(Typed::computed(cases_of(column.expr, cases.into_iter(), none)?, SqlType::String))
+    }
+
+    /// What is asked about an index.
+    fn index_call(
+        &mut self,
+        plain: &str,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        match call.arguments.as_slice() {
+            [index, rest @ ..] if plain == "pg_get_indexdef" => {
+                self.index_text(*index, rest.first(), call.name.span, scope)
+            }
+            _ => self.index_property(call, scope),
+        }
+    }
+
+    /// `pg_index_has_property(oid, name)`, `pg_index_column_has_property(oid, column, name)`:
+    /// indexes are listed as those of btree.
+    fn index_property(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let (index, column, name, known) = match call.arguments.as_slice() {
+            [index, name] => (*index, None, *name, INDEX_PROPERTIES),
+            [index, column, name] => (*index, Some(column), *name, COLUMN_PROPERTIES),
+            _ => {
+                let message = format!("{}: wrong number of arguments", call.name.text);
+                return Err(error::at(ErrorCode::InvalidValue, message, at));
+            }
+        };
+        let listed = self.index_text(index, column, at, scope)?.expr.is_not_null();
+        let name = self.expression(name, scope)?;
+        let name = self.cast(name, SqlType::String, CastMode::Explicit, at)?;
+        let name = self.scalar_call("lower", vec![name], at, &[])?;
+        let known = known.iter().map(|known| literal::text(known).expr).collect();
+        let has = listed.and(name.expr.in_list(known, false));
+        Ok(Typed::computed(has, SqlType::Boolean).never_null())
     }
 
     /// The text listed for a number; else the number as text, or null.
@@ -307,6 +348,11 @@ impl Binder<'_> {
         names.into_iter().find(|(_, name)| identifier::same(name, plain)).map(|(oid, _)| oid)
     }
 }
+
+/// What an index can, and what each of its columns can, of those properties that can be asked for.
+const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
+const COLUMN_PROPERTIES: &[&str] =
+    &["asc", "nulls_last", "orderable", "returnable", "search_array", "search_nulls"];
 
 /// The constraints by their numbers, as CREATE TABLE has them.
 fn definitions(objects: &[Object]) -> Vec<(i32, String)> {

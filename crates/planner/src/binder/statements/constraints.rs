@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tidemark_ast::{ConstraintKind as Written, ConstraintNode, Name, ReferenceAction};
 use tidemark_border::Permission;
 use tidemark_storage::{Constraint, ConstraintKind, Reference, TableSchema, TableSnapshot};
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED, TABLE_INDEX};
@@ -72,6 +73,7 @@ impl Binder<'_> {
         constraints: &[ConstraintNode],
     ) -> EngineResult<()> {
         for written in constraints {
+            check_stop()?;
             self.declare_one(schema, written)?;
         }
         Ok(())
@@ -123,7 +125,7 @@ impl Binder<'_> {
         };
         let other = match self.sorted_tables().into_iter().find(named) {
             _ if is_own => schema.clone(),
-            Some(table) => self.seen_part(table.schema()),
+            Some(table) => self.seen_part(table.schema()).into_owned(),
             None => return Ok(None),
         };
         let key = || other.constraints.iter().find(|one| one.kind == ConstraintKind::PrimaryKey);
@@ -212,11 +214,12 @@ impl Binder<'_> {
         if_exists: bool,
         change: &mut BoundSchemaChange,
     ) -> EngineResult<()> {
+        let tables = self.sorted_tables();
         for name in names {
+            check_stop()?;
             let has = |schema: &TableSchema| {
                 schema.constraints.iter().any(|one| is_index_named(one, name))
             };
-            let tables = self.sorted_tables();
             let Some(table) = tables.iter().find(|table| has(table.schema())) else {
                 if if_exists {
                     continue;

@@ -2,7 +2,9 @@
 //! Rows with the same such keys replace each other, so they are unique; where none of them may be
 //! null they are a primary key.
 
-use tidemark_storage::{ColumnSchema, Constraint, ConstraintKind, TableSchema};
+use std::collections::HashMap;
+
+use tidemark_storage::{ColumnSchema, Constraint, ConstraintKind, TableId, TableSchema};
 use tidemark_types::identifier;
 
 use super::attribute::attribute;
@@ -60,18 +62,28 @@ pub(crate) struct Key<'a> {
 
 /// Those of all tables. A foreign key is one as long as what it refers to is there.
 pub(crate) fn keys(objects: &[Object]) -> Vec<Key<'_>> {
-    let of = |table| move |constraint| Key::new(objects, table, constraint);
-    objects.iter().flat_map(|table| table.constraints.iter().filter_map(of(table))).collect()
+    let tables = objects.iter().filter(|object| object.kind == "r");
+    let by_identity: HashMap<TableId, &Object> =
+        tables.map(|table| (table.identity, table)).collect();
+    let mut keys = Vec::new();
+    for table in objects {
+        let of_table = table.constraints.iter();
+        keys.extend(of_table.filter_map(|one| Key::new(&by_identity, table, one)));
+    }
+    keys
 }
 
 impl<'a> Key<'a> {
-    fn new(objects: &'a [Object], table: &'a Object, constraint: &'a Constraint) -> Option<Self> {
+    fn new(
+        by_identity: &HashMap<TableId, &'a Object>,
+        table: &'a Object,
+        constraint: &'a Constraint,
+    ) -> Option<Self> {
         let other = match &constraint.references {
             Some(to) => {
-                let is_it = |one: &&Object| one.kind == "r" && one.identity == to.table;
                 let other = match to.table {
                     0 => table,
-                    _ => objects.iter().find(is_it)?,
+                    identity => by_identity.get(&identity)?,
                 };
                 to.columns.iter().all(|name| other.place(name).is_some()).then_some(other)
             }

@@ -41,6 +41,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::binder::catalog::pg_catalog::types;
 
     #[test]
     fn every_line_is_a_table_with_a_number_of_its_own() {
@@ -51,6 +52,9 @@ mod tests {
         for table in all() {
             let written = table.columns.split(' ').count();
             assert_eq!(table.fields().count(), written, "{}", table.name);
+            for (column, of) in table.fields() {
+                assert!(types::by_name(of).is_some(), "{}.{column}: {of}", table.name);
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod numbers;
 pub(crate) mod object;
 pub(crate) mod types;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
@@ -272,10 +273,10 @@ impl Binder<'_> {
     }
 
     /// The columns of a table that the user may read.
-    pub(crate) fn seen_part(&self, schema: &TableSchema) -> TableSchema {
+    pub(crate) fn seen_part<'s>(&self, schema: &'s TableSchema) -> Cow<'s, TableSchema> {
         match self.visibility() {
-            Some(visibility) => part_of(schema, &read_columns(visibility, schema)),
-            None => schema.clone(),
+            Some(visibility) => Cow::Owned(part_of(schema, &read_columns(visibility, schema))),
+            None => Cow::Borrowed(schema),
         }
     }
 
@@ -283,7 +284,7 @@ impl Binder<'_> {
         let schema = table.schema();
         let is_read = self.reads_some(&schema.name);
         let partitions = if is_read { table.partition_list() } else { Vec::new() };
-        let seen = self.seen_part(schema);
+        let seen = self.seen_part(schema).into_owned();
         Object {
             oid: table_oid(schema),
             name: schema.name.clone(),
