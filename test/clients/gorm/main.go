@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sort"
 	"time"
 
 	"gorm.io/driver/postgres"
@@ -123,6 +124,8 @@ func main() {
 			key, _ := one.PrimaryKey()
 			out = append(out, fmt.Sprint(one.Name(), " ", one.DatabaseTypeName(), " ", key))
 		}
+		// The query does not ask for an order.
+		sort.Strings(out)
 		return out, err
 	})
 	check("rename", func() (any, error) {
