@@ -22,6 +22,9 @@ const PYTHON_PACKAGES = {
   peewee: 'peewee',
   alembic: 'alembic==1.20.1',
   pyodbc: 'pyodbc',
+  // Which names a module of its own that it needs and does not ask for.
+  packaging: 'packaging',
+  ibis: 'ibis-framework[postgres]==12.0.0',
   questdb: 'questdb==6.0.0',
   influxdb_client: 'influxdb-client==1.50.0',
 };
@@ -145,7 +148,7 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** Clients of Node.js, and of the wire protocol: JDBC, pgx, GORM, tokio-postgres. */
+/** Clients of Node.js, and of the wire protocol: JDBC, pgx, GORM, tokio-postgres, sqlx. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   const wanted = Object.entries(NODE_PACKAGES);
@@ -178,21 +181,23 @@ async function clients() {
       await bring(name, 'go', ['build', '-o', client, '.'], { cwd });
     }
   }
-  await tokioPostgres();
+  for (const name of ['tokio-postgres', 'sqlx']) {
+    await rustClient(name);
+  }
 }
 
-/** Built apart from the database: with a lock and a target folder of its own. */
-async function tokioPostgres() {
-  const client = join(toolsDirectory, 'bin', 'tokio-postgres-client');
-  const cwd = join(root, 'test', 'clients', 'tokio-postgres');
+/** Built apart from the database: with a lock of its own, and a target folder of all of them. */
+async function rustClient(name) {
+  const client = join(toolsDirectory, 'bin', `${name}-client`);
+  const cwd = join(root, 'test', 'clients', name);
   const source = statSync(join(cwd, 'src', 'main.rs'));
   if (existsSync(client) && statSync(client).mtimeMs >= source.mtimeMs) {
     return;
   }
-  const target = join(toolsDirectory, 'tokio-postgres');
+  const target = join(toolsDirectory, 'rust-clients');
   const env = { CARGO_TARGET_DIR: target };
-  await bring('tokio-postgres', 'cargo', ['build', '-q', '--locked'], { cwd, env });
-  const built = join(target, 'debug', 'tokio-postgres-client');
+  await bring(name, 'cargo', ['build', '-q', '--locked'], { cwd, env });
+  const built = join(target, 'debug', `${name}-client`);
   if (existsSync(built)) {
     copyFileSync(built, client);
   }

@@ -214,7 +214,7 @@ function logNotices(config: Config, logger: Logger): void {
 
 async function openRoot(
   root: string,
-  { importRoot }: CopyDirectories,
+  directories: CopyDirectories,
   config: Config,
   logger: Logger,
 ): Promise<Database> {
@@ -230,7 +230,7 @@ async function openRoot(
     return await openDatabase({
       ...engineOptions(config),
       root,
-      importRoot,
+      ...directories,
       logSink: (lines) => {
         for (const line of lines) {
           engine.log(line.level, line.event, { component: line.component, ...line.fields });

@@ -129,6 +129,10 @@ export const ROWS: readonly Row[] = [
   { sql: "SELECT * FROM read_parquet('none.parquet')", needs: ['READ FILES'] },
   { sql: "SELECT * FROM read_csv('none.csv')", needs: ['READ FILES'] },
   { sql: "SELECT * FROM read_json('none.json')", needs: ['READ FILES'] },
+  { sql: 'SELECT * FROM import_files()', needs: ['READ FILES'] },
+  { sql: 'SELECT * FROM export_files()', needs: ['READ FILES'] },
+  { sql: "SELECT * FROM files('.')", needs: ['READ FILES'] },
+  { sql: "SELECT * FROM glob('*.none')", needs: ['READ FILES'] },
   { sql: "COPY r FROM 'none.csv'", needs: ['INSERT ON r', 'READ FILES'] },
   {
     sql: "COPY (SELECT a FROM t) TO 'out' WITH FORMAT CSV",

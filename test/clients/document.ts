@@ -32,6 +32,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   gorm: 'GORM: AutoMigrate, upserts, ColumnTypes',
   drizzle: 'Drizzle: drizzle-kit push, pull and export, queries, upserts, migrate',
   activerecord: 'Rails (Active Record): migrations, models, what it reads of the catalog',
+  ibis: 'ibis: tables, expressions, frames in and out',
   odbc: 'ODBC (psqlodbc, through pyodbc): values, parameters, catalog functions, blocks',
   dbdpg: 'Perl DBD::Pg: values, placeholders, catalog methods, COPY, blocks',
   pdo: 'PHP PDO: values, real and emulated prepares, COPY, blocks',

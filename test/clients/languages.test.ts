@@ -1,6 +1,6 @@
 /**
- * Drivers of Perl, PHP and Ruby, ODBC, and the mapper of Rails, each a program of `programs`: what
- * each of their checks saw is in `expected.json`. `docs/clients.md` counts them.
+ * Drivers of Perl, PHP and Ruby, ODBC, ibis, and the mapper of Rails, each a program of `programs`:
+ * what each of their checks saw is in `expected.json`. `docs/clients.md` counts them.
  */
 import { readFileSync } from 'node:fs';
 
@@ -29,6 +29,13 @@ const CLIENTS: readonly Client[] = [
     command: 'python3',
     file: 'odbc.py',
     probe: ['-c', ODBC_PROBE],
+  },
+  {
+    tool: 'ibis',
+    title: 'ibis: tables, expressions, frames in and out',
+    command: 'python3',
+    file: 'ibis_postgres.py',
+    probe: ['-c', 'import ibis, packaging, psycopg, pyarrow'],
   },
   {
     tool: 'dbdpg',

@@ -89,7 +89,11 @@ export async function reached(
 }
 
 /** Writes a file into the import directory. */
-export async function put(server: TestServer, name: string, content: string): Promise<void> {
+export async function put(
+  server: TestServer,
+  name: string,
+  content: string | Buffer,
+): Promise<void> {
   await mkdir(join(server.root, 'import'), { recursive: true });
   await writeFile(join(server.root, 'import', name), content);
 }

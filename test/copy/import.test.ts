@@ -74,6 +74,16 @@ test('header, delimiter, and a pattern for the timestamp', async (t) => {
   t.deepEqual(await rows(server, 'SELECT f0 FROM headless LIMIT 1'), [['ts']]);
 });
 
+test('the encoding of a text', async (t) => {
+  await put(server, 'latin.csv', Buffer.from('name,n\nCaf\u00e9,1\n', 'latin1'));
+  const end = await load(
+    server,
+    "COPY latin FROM 'latin.csv' WITH HEADER true ENCODING 'windows-1252'",
+  );
+  t.is(end.message, null);
+  t.deepEqual(await rows(server, 'SELECT * FROM latin'), [['Café', 1]]);
+});
+
 test('a table with a designated timestamp takes a pattern without naming it', async (t) => {
   await run(server, `CREATE TABLE known (${TABLE}`);
   await put(server, 'known.csv', '2024/05/06,a,1\n');
@@ -203,6 +213,7 @@ test('what is wrong with the statement is reported at once, at its place', async
     ["''", /^file name expected$/, 12],
     ["'a' WITH HEADER maybe", /^'true' or 'false' expected$/, 28],
     ["'a' WITH DELIMITER ';;'", /^delimiter is empty or contains more than 1 character$/, 31],
+    ["'a' WITH ENCODING 'klingon'", /^unknown encoding, try utf-8/, 30],
     ["'a' WITH ON ERROR foo", /^'ABORT', 'SKIP_ROW' or 'SKIP_COLUMN' expected$/, 30],
     ["'a' WITH PARTITION BY DAY", /^invalid option used for import without a designated/, 21],
     ["'a' WITH PARTITION BY foo", /^'NONE', 'HOUR', .* expected$/, 34],

@@ -131,14 +131,17 @@ test('server messages are these bytes', (t) => {
   t.is(hex(reply.commandComplete('SELECT 3')), '430000000d53454c454354203300');
   t.is(hex(reply.parameterDescription([23, 1043])), '740000000e00020000001700000413');
   t.is(hex(reply.authenticationSasl(['A'])), '520000000b0000000a410000');
-  const field = describeField({ name: 'c', type: 'CHAR', dimensions: 0 }, 0);
+  const field = describeField({ name: 'c', type: 'CHAR', dimensions: 0 }, 0, 0);
   const expected =
     '540000001a0001' + '6300' + '00000000' + '0001' + '00000412' + 'ffff' + '00000005';
   t.is(hex(reply.rowDescription([field])), `${expected}0000`);
   const modifiers = ['DECIMAL(18,3)', 'DECIMAL(76,38)', 'VARCHAR', 'DECIMAL'].map(
-    (type) => describeField({ name: 'n', type, dimensions: 0 }, 0).modifier,
+    (type) => describeField({ name: 'n', type, dimensions: 0 }, 0, 0).modifier,
   );
   t.deepEqual(modifiers, [1_179_655, 4_980_778, -1, -1]);
+  const source = { table: 16_400, number: 7, length: 50 };
+  const kept = describeField({ name: 'n', type: 'VARCHAR', dimensions: 0, source }, 0, 0);
+  t.like(kept, { table: 16_400, column: 7, modifier: 54 });
   const error = { severity: 'ERROR', sqlState: '42P01', message: 'no', position: 3 } as const;
   t.is(
     hex(reply.errorResponse(error)),

@@ -29,9 +29,10 @@ test('start-up: encryption is declined, parameters are told', async (t) => {
   t.is((await client.next())?.body.toString('hex'), '00000003');
   client.send(clientMessage('p', 'quest'));
   const messages = await client.until('Z');
-  t.is(messages.map(({ type }) => type).join(''), 'RSSSSSSSSSSSKZ');
+  t.is(messages.map(({ type }) => type).join(''), 'RSSSSSSSSSSSSKZ');
   const status = messages.filter(({ type }) => type === 'S').map(({ body }) => body.toString());
   t.true(status.includes('server_version\x0014.0\0'));
+  t.true(status.includes('questdb_version\x009.3.4\0'));
   t.true(status.includes('application_name\0me\0'));
   client.close();
   await server.close();

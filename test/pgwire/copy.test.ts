@@ -63,6 +63,15 @@ function written(options: CopyOptions, rows: readonly Row[]): Buffer {
   return Buffer.concat(data);
 }
 
+test('texts in other encodings than UTF-8', (t) => {
+  const latin = Buffer.from('é\t\u00df\n', 'latin1');
+  t.deepEqual(read(optionsOf("WITH (ENCODING 'LATIN1')"), latin, 1), [['é', 'ß']]);
+  const japanese = Buffer.from([0x83, 0x65, 0x09, 0x61, 0x0a]);
+  t.deepEqual(read(optionsOf("ENCODING 'SJIS'"), japanese, 1), [['テ', 'a']]);
+  t.throws(() => read(optionsOf("ENCODING 'UTF8'"), latin), { message: /encoding "UTF8"/ });
+  t.throws(() => optionsOf("ENCODING 'klingon'"), { message: /valid encoding name/ });
+});
+
 test('the words of COPY, new and old', (t) => {
   const parsed = (text: string): unknown => {
     const copy = copyOf(text);
@@ -119,7 +128,7 @@ test('options that mean nothing are refused', (t) => {
   t.is(refused("(FORMAT binary, NULL '')"), '42601');
   t.is(refused(`(FORMAT csv, DELIMITER '"')`), '22023');
   t.is(refused("(FORMAT csv, NULL 'a,b')"), '22023');
-  t.is(refused("(ENCODING 'latin1')"), '0A000');
+  t.is(refused("(ENCODING 'klingon')"), '22023');
   t.is(refused('(HEADER maybe)'), '42601');
   t.is(refused('WHERE a > 1'), '0A000');
   t.is(refused('(FORMAT csv'), '42601');

@@ -24,8 +24,8 @@ function bytes(golden: string): Buffer {
   );
 }
 
-const column = (name: string, type: string): ReturnType<typeof describeField> =>
-  describeField({ name, type, dimensions: 0 }, type === 'LONG' ? 1 : 0);
+const column = (name: string, type: string, place: number): ReturnType<typeof describeField> =>
+  describeField({ name, type, dimensions: 0 }, place, type === 'LONG' ? 1 : 0);
 
 const SENT: Readonly<Record<string, readonly [sent: Buffer, golden: string]>> = {
   AuthenticationOk: [reply.authenticationOk(), `'R' 00000008 00000000`],
@@ -68,7 +68,7 @@ const SENT: Readonly<Record<string, readonly [sent: Buffer, golden: string]>> = 
     `'t' 0000000e 0002 00000017 00000413`,
   ],
   RowDescription: [
-    reply.rowDescription([column('c', 'CHAR'), column('né', 'LONG')]),
+    reply.rowDescription([column('c', 'CHAR', 0), column('né', 'LONG', 1)]),
     `'T' 00000030 0002
      'c' 00 00000000 0001 00000412 ffff 00000005 0000
      'né' 00 00000000 0002 00000014 0008 ffffffff 0001`,

@@ -21,6 +21,10 @@ export type OpenOptions = {
    */
   readonly importRoot?: string;
   /**
+   * Directory that COPY … TO writes to, which `export_files()` lists; default `ROOT/export`.
+   */
+  readonly exportRoot?: string;
+  /**
    * Bytes the process may use; default the memory of the machine or of its control group.
    */
   readonly processMemoryBytes?: number;
@@ -290,6 +294,21 @@ export type StatementDescription = {
   readonly texts?: ReadonlyArray<TextAsk>;
 };
 
+export type ColumnSource = {
+  /**
+   * The number of the table.
+   */
+  readonly table: number;
+  /**
+   * The number of the column in it, from 1.
+   */
+  readonly number: number;
+  /**
+   * Characters that its type allows; 0 for any number.
+   */
+  readonly length: number;
+};
+
 export type ResultColumn = {
   /**
    * Name as shown.
@@ -308,6 +327,10 @@ export type ResultColumn = {
    * not say.
    */
   readonly oid?: number;
+  /**
+   * The column of a table that it is.
+   */
+  readonly source?: ColumnSource;
 };
 
 export type Ask = {

@@ -176,7 +176,7 @@ export class ImportWork implements Work {
   ): Promise<Outcome> {
     const { sql, bufferBytes, analysedLines } = this.#services;
     const { table, settings } = this.#request;
-    const { header, delimiter, timestamp, partitionBy, onError } = settings;
+    const { header, delimiter, encoding, timestamp, partitionBy, onError } = settings;
     const parameters = {
       name: table,
       delimiter,
@@ -190,7 +190,7 @@ export class ImportWork implements Work {
       partitionBy,
       o3MaxLag: null,
       maxUncommittedRows: null,
-      encoding: null,
+      encoding,
       decimal: null,
       schema: null,
       json: true,

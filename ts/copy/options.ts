@@ -1,12 +1,15 @@
 /** The options of WITH, understood and checked. */
 import { DatabaseError, parquetOptions, type ParquetOptions } from '../session/index.js';
 import type { Name, OptionValue } from '../sql/index.js';
+import { isEncoding } from '../ingest/index.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
 
 export interface ImportSettings {
   /** `null` looks at the first lines. */
   readonly header: boolean | null;
   readonly delimiter: string;
+  /** Of a text; `null`: its first bytes say it. */
+  readonly encoding: string | null;
   /** `null` looks at the first bytes. */
   readonly fileFormat: 'csv' | 'parquet' | null;
   readonly timestamp: string | null;
@@ -83,6 +86,15 @@ class Options {
     return value.text;
   }
 
+  /** `null` where it is not said. */
+  encoding(): string | null {
+    const value = this.value('ENCODING');
+    if (value !== null && !isEncoding(value.text)) {
+      throw wrong('unknown encoding, try utf-8, utf-16le or windows-1252', value);
+    }
+    return value?.text ?? null;
+  }
+
   partition(name: string, message: (text: string) => string): PartitionUnit | 'NONE' | null {
     const value = this.value(name);
     const unit = value?.text.toUpperCase();
@@ -120,6 +132,7 @@ export function importSettings(list: readonly OptionValue[]): ImportSettings {
   return {
     header: options.boolean('HEADER'),
     delimiter: options.delimiter(),
+    encoding: options.encoding(),
     fileFormat,
     timestamp: timestamp === '' ? null : timestamp,
     pattern,

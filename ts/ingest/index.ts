@@ -3,6 +3,7 @@
  * two answers; and the path of lines (`lines.ts`). Knows the engine's appenders, nothing of
  * HTTP: `ts/http/routes` hands it the bytes of requests and sends what it returns.
  */
+export { isEncoding } from './bytes/encoding.js';
 export { inflatesTooFar } from './bytes/inflation.js';
 export { Room } from './bytes/room.js';
 export { importCsv, importText } from './import.js';

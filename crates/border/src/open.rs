@@ -18,6 +18,8 @@ pub struct OpenOptions {
     pub ttl_by_clock: Option<bool>,
     /// Directory `read_parquet` may read, default `ROOT/import`.
     pub import_root: Option<PathBuf>,
+    /// Directory that COPY … TO writes to, which `export_files()` lists; default `ROOT/export`.
+    pub export_root: Option<PathBuf>,
     /// Bytes the process may use; default the memory of the machine or of its control group.
     pub process_memory_bytes: Option<u64>,
     /// Bytes all queries may use together; default half of `processMemoryBytes`.

@@ -188,6 +188,21 @@ pub struct ResultColumn {
     /// not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<i32>,
+    /// The column of a table that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<ColumnSource>,
+}
+
+/// A column of a table, as clients of `PostgreSQL` ask the catalog about it.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ColumnSource {
+    /// The number of the table.
+    pub table: i32,
+    /// The number of the column in it, from 1.
+    pub number: i16,
+    /// Characters that its type allows; 0 for any number.
+    pub length: u32,
 }
 
 /// A table or columns that a statement reads or writes; checked before it runs.

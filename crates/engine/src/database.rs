@@ -39,6 +39,8 @@ use crate::work::{self, follow_tasks};
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
+/// That of COPY … TO.
+const EXPORT_DIRECTORY: &str = "export";
 /// Directory below the root for spilled rows.
 const SPILL_DIRECTORY: &str = "tmp";
 /// Time a statement waits for its turn by default, milliseconds.
@@ -117,6 +119,9 @@ impl Database {
         let sources = EngineSources {
             root: options.root.clone(),
             import_root: import_root(options)?,
+            export_root: options
+                .root
+                .join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY))),
             registry: Arc::clone(&registry),
             storage: Arc::clone(&storage),
             memory: Arc::clone(&memory),

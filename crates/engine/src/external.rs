@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
@@ -17,7 +17,9 @@ use datafusion::physical_plan::ExecutionPlanProperties;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use tidemark_border::{TextAsk, TextPlace, TextShape};
-use tidemark_planner::{ExternalSources, ExternalTable, TextRequest, TextRows};
+use tidemark_planner::{
+    ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
+};
 use tidemark_storage::{Storage, TableId};
 use tidemark_types::bounded::{Deep, check_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
@@ -39,6 +41,7 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct EngineSources {
     pub(crate) root: PathBuf,
     pub(crate) import_root: PathBuf,
+    pub(crate) export_root: PathBuf,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) storage: Arc<Storage>,
     pub(crate) memory: Arc<SharedPool>,
@@ -64,17 +67,10 @@ impl EngineSources {
 }
 
 impl EngineSources {
-    /// The path below the import root; one that leads out is refused.
     fn relative<'a>(&self, path: &'a str) -> EngineResult<&'a Path> {
-        let relative = Path::new(path);
-        let relative = relative.strip_prefix(&self.import_root).unwrap_or(relative);
-        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
-        if inside && !path.is_empty() {
-            return Ok(relative);
-        }
-        let message = format!("path is outside the import directory: {path}");
-        Err(EngineError::new(ErrorCode::InvalidValue, message)
-            .with_hint("put the file below the directory that cairo.sql.copy.root names"))
+        relative_to(&self.import_root, path).map_err(|failure| {
+            failure.with_hint("put the file below the directory that cairo.sql.copy.root names")
+        })
     }
 
     /// Adds the file that `path` names, or the files of a pattern, up to `most`; answers whether it
@@ -106,6 +102,18 @@ impl EngineSources {
         }
         Ok(true)
     }
+}
+
+/// The path below a directory; one that leads out is refused.
+fn relative_to<'a>(directory: &Path, path: &'a str) -> EngineResult<&'a Path> {
+    let relative = Path::new(path);
+    let relative = relative.strip_prefix(directory).unwrap_or(relative);
+    let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    if inside && !path.is_empty() {
+        return Ok(relative);
+    }
+    let message = format!("path is outside the import directory: {path}");
+    Err(EngineError::new(ErrorCode::InvalidValue, message))
 }
 
 impl ExternalSources for EngineSources {
@@ -158,6 +166,26 @@ impl ExternalSources for EngineSources {
         })?;
         let columns = table.columns().to_vec();
         Ok(TextRows::Table(ExternalTable { provider: table, columns, sorted_by: None }))
+    }
+
+    fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>> {
+        failpoint::hit("engine.list_files")?;
+        let directory = match root {
+            FileRoot::Import => &self.import_root,
+            FileRoot::Export => &self.export_root,
+        };
+        let relative = relative_to(directory, pattern)?.to_string_lossy();
+        let listed = |path: String| {
+            // A file that went away meanwhile is left out, and so is what is behind a link.
+            let metadata = std::fs::symlink_metadata(directory.join(&path)).ok()?;
+            let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            metadata.is_file().then(|| ListedFile {
+                path,
+                bytes: metadata.len(),
+                modified_millis: modified.as_millis() as i64,
+            })
+        };
+        Ok(pattern::find(directory, &relative)?.into_iter().filter_map(listed).collect())
     }
 
     fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {

@@ -1,10 +1,10 @@
 //! Turns what crosses the border into what the crates below take.
 
-use tidemark_border::{ParquetOptions, ResultColumn, RowFormat};
+use tidemark_border::{ColumnSource, ParquetOptions, ResultColumn, RowFormat};
 use tidemark_catalog::Owner;
 use tidemark_planner::Access;
 use tidemark_types::{
-    CatalogType, EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType,
+    CatalogType, EngineError, EngineResult, ErrorCode, Field, PartitionBy, SourceColumn, SqlType,
 };
 use tidemark_wire::Codec;
 
@@ -79,7 +79,9 @@ pub(crate) fn result_column(field: &Field) -> ResultColumn {
         other => (other.name(), 0),
     };
     let oid = field.catalog_type.map(CatalogType::oid);
-    ResultColumn { name: field.name.clone(), type_name, dimensions, oid }
+    let source = |SourceColumn { table, number, length }| ColumnSource { table, number, length };
+    let source = field.source.map(source);
+    ResultColumn { name: field.name.clone(), type_name, dimensions, oid, source }
 }
 
 /// `timestamp`: the table's designated one, for those who do not see everything.

@@ -48,6 +48,26 @@ impl TextRequest {
     }
 }
 
+/// A directory whose files a statement may list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRoot {
+    /// That of COPY … FROM and of files in queries.
+    Import,
+    /// That of COPY … TO.
+    Export,
+}
+
+/// A file that a pattern names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Its path below the directory.
+    pub path: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub modified_millis: i64,
+}
+
 /// The rows of texts in files, or what must be known of them first.
 pub enum TextRows {
     /// Their rows.
@@ -64,6 +84,9 @@ pub trait ExternalSources: Send + Sync {
     /// The texts behind `read_csv('path', …)`, read as `known` says.
     fn read_text(&self, request: &TextRequest, known: Option<&TextShape>)
     -> EngineResult<TextRows>;
+
+    /// The files that a pattern names, in the order of their paths.
+    fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>>;
 
     /// A function of rows that acts on the engine, and its result type; `None` when there is no
     /// such function. Its argument is a LONG. With `of` it acts on that user's queries alone.

@@ -32,7 +32,9 @@ pub use bound::{
     BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
     BoundViewChange, InsertSource, MaintenanceAction,
 };
-pub use context::{BindContext, ExternalSources, ExternalTable, TextRequest, TextRows};
+pub use context::{
+    BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
+};
 pub use parameter_type::ParameterType;
 pub use questions::Questions;
 pub use visibility::{Lists, Visibility};

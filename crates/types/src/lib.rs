@@ -31,5 +31,5 @@ pub use catalog_type::CatalogType;
 pub use error::{EngineError, EngineResult, ErrorCode, Span};
 pub use parameter::ParameterValue;
 pub use partition::PartitionBy;
-pub use sql_type::{Field, SqlType};
+pub use sql_type::{Field, SourceColumn, SqlType};
 pub use timestamp::TimestampUnit;

@@ -88,12 +88,26 @@ pub struct Field {
     /// What clients of `PostgreSQL` see it as, where its type does not say.
     #[serde(skip)]
     pub catalog_type: Option<CatalogType>,
+    /// The column of a table that a column of a result is.
+    #[serde(skip)]
+    pub source: Option<SourceColumn>,
+}
+
+/// A column of a table, as clients of `PostgreSQL` ask their catalog about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceColumn {
+    /// The number of the table, `pg_class.oid`.
+    pub table: i32,
+    /// The number of the column, `pg_attribute.attnum`: from 1.
+    pub number: i16,
+    /// The length in characters that its type was given; 0 for none.
+    pub length: u32,
 }
 
 impl Field {
     /// A column that is what its type says.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
-        Self { name: name.into(), sql_type, catalog_type: None }
+        Self { name: name.into(), sql_type, catalog_type: None, source: None }
     }
 }
 

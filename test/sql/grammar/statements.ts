@@ -742,7 +742,11 @@ export const STATEMENTS = [
       'SELECT (SELECT max(d) FROM r) FROM t',
       'SELECT * FROM t WHERE d > (SELECT avg(d) FROM r WHERE r.k = t.k)',
     ),
-    refused('set-returning functions in the list', 'SELECT generate_series(1, 3)'),
+    works(
+      'set-returning functions in the list',
+      'SELECT generate_series(1, 3)',
+      'SELECT k, generate_series(1, 2) FROM t',
+    ),
     refused('scrollable cursors', 'DECLARE c SCROLL CURSOR FOR SELECT 1'),
     refused('procedures, triggers', 'CREATE FUNCTION f() RETURNS INT AS 1'),
     works(

@@ -38,6 +38,16 @@ export async function* asUtf8(
   yield* found.encoding === 'utf-8' ? all : decoded(all, found, isWhole);
 }
 
+/** Whether a text may be said to be in it. */
+export function isEncoding(name: string): boolean {
+  try {
+    decoder(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function decoder(encoding: string): TextDecoder {
   try {
     return new TextDecoder(encoding, { fatal: true });

@@ -2,6 +2,9 @@
 import type { Entered } from '../login/login.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
+/** The release of QuestDB whose dialect this is. */
+const QUESTDB = '9.3.4';
+
 type StartupParameters = ReadonlyMap<string, string>;
 
 /** Names and values that drivers look at. */
@@ -11,6 +14,8 @@ export function statusParameters(
 ): (readonly [string, string])[] {
   return [
     ['server_version', '14.0'],
+    // Clients that know QuestDB leave out what it has not: sqlx its EXPLAIN in JSON.
+    ['questdb_version', QUESTDB],
     ['server_encoding', 'UTF8'],
     ['client_encoding', 'UTF8'],
     ['DateStyle', 'ISO, YMD'],

@@ -78,6 +78,9 @@ export class Copies {
   private async copyOut(copy: Extract<CopyStream, { kind: 'CopyOut' }>): Promise<void> {
     const { outlet } = this.setting;
     const options = copyOptions(copy.options);
+    if (options.encoding !== 'utf-8') {
+      throw new ProtocolError('0A000', `COPY … TO STDOUT sends UTF8, not ${options.encoding}`);
+    }
     const { text, start } = queryOf(copy);
     const statement = await this.setting.prepare(text).catch((error: unknown) => {
       throw start < 0 ? inData(error) : shifted(error, start);

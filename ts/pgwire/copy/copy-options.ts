@@ -15,9 +15,52 @@ export interface CopyOptions {
   readonly forceQuote: readonly string[];
   readonly forceNotNull: readonly string[];
   readonly forceNull: readonly string[];
+  /** The encoding of texts that clients send, as `TextDecoder` names it. */
+  readonly encoding: string;
 }
 
 const ALL = '*';
+
+/** Encodings that PostgreSQL calls otherwise than the web. */
+const ENCODINGS: Readonly<Record<string, string>> = {
+  utf8: 'utf-8',
+  unicode: 'utf-8',
+  sqlascii: 'utf-8',
+  latin1: 'windows-1252',
+  latin2: 'iso-8859-2',
+  latin3: 'iso-8859-3',
+  latin4: 'iso-8859-4',
+  latin5: 'windows-1254',
+  latin6: 'iso-8859-10',
+  latin7: 'iso-8859-13',
+  latin8: 'iso-8859-14',
+  latin9: 'iso-8859-15',
+  latin10: 'iso-8859-16',
+  win: 'windows-1251',
+  koi8: 'koi8-r',
+  koi8r: 'koi8-r',
+  koi8u: 'koi8-u',
+  shiftjis: 'shift_jis',
+  sjis: 'shift_jis',
+  eucjp: 'euc-jp',
+  euckr: 'euc-kr',
+  euccn: 'gbk',
+  uhc: 'euc-kr',
+};
+
+/** The encoding that COPY names, by its name on the web. */
+function encodingOf(name: string): string {
+  const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  const known = ENCODINGS[plain] ?? plain.replace(/^win(?=\d)/, 'windows-');
+  for (const label of [known, name]) {
+    try {
+      return new TextDecoder(label).encoding;
+    } catch {
+      // The other name is tried.
+    }
+  }
+  throw new ProtocolError('22023', `argument to option "encoding" must be a valid encoding name`);
+}
 
 /** A name as SQL. */
 export function quotedName(name: string): string {
@@ -47,6 +90,7 @@ export function copyOptions(draft: CopyStreamOptions): CopyOptions {
     forceQuote: draft.forceQuote ?? [],
     forceNotNull: draft.forceNotNull ?? [],
     forceNull: draft.forceNull ?? [],
+    encoding: encodingOf(draft.encoding ?? 'utf8'),
   };
   const refuse = (condition: boolean, sqlState: string, message: string): void => {
     if (condition) {
@@ -54,9 +98,6 @@ export function copyOptions(draft: CopyStreamOptions): CopyOptions {
     }
   };
   refuse(draft.where === true, '0A000', 'COPY … FROM STDIN takes no WHERE');
-  const encoding = draft.encoding ?? 'utf8';
-  const isUtf8 = /^utf-?8$/i.test(encoding);
-  refuse(!isUtf8, '0A000', `encoding "${encoding}": only UTF8 is supported`);
   const onlyCsv = ['quote', 'escape', 'forceQuote', 'forceNotNull', 'forceNull'] as const;
   for (const name of onlyCsv) {
     refuse(draft[name] !== undefined && !isCsv, '0A000', `COPY ${name} is for the CSV format only`);

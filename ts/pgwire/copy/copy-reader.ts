@@ -2,6 +2,8 @@
  * COPY … FROM STDIN: bytes that arrive in any pieces to rows of values. Keeps what belongs to a row
  * that is not complete, and looks at it again only when as much again has come.
  */
+import { TextDecoder } from 'node:util';
+
 import { decodeText } from '../protocol/client-messages.js';
 import { type CopyOptions, names } from './copy-options.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
@@ -64,7 +66,7 @@ class LineReader implements CopyReader {
   line = 1;
   private readonly columns: readonly CopyColumn[];
   private readonly options: CopyOptions;
-  private readonly decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+  private readonly decoder: TextDecoder;
   private readonly notNull: readonly boolean[];
   private readonly orNull: readonly boolean[];
   private pending = '';
@@ -76,6 +78,7 @@ class LineReader implements CopyReader {
   constructor(columns: readonly CopyColumn[], options: CopyOptions) {
     this.columns = columns;
     this.options = options;
+    this.decoder = new TextDecoder(options.encoding, { fatal: true, ignoreBOM: false });
     this.headerLeft = options.header !== false;
     this.notNull = columns.map(({ name }) => names(options.forceNotNull, name));
     this.orNull = columns.map(({ name }) => names(options.forceNull, name));
@@ -97,7 +100,8 @@ class LineReader implements CopyReader {
     try {
       return this.decoder.decode(bytes, { stream: more });
     } catch {
-      throw new ProtocolError('22021', 'invalid byte sequence for encoding "UTF8"');
+      const name = this.decoder.encoding === 'utf-8' ? 'UTF8' : this.decoder.encoding;
+      throw new ProtocolError('22021', `invalid byte sequence for encoding "${name}"`);
     }
   }
 

@@ -102,11 +102,11 @@ export function parameterDescription(types: readonly number[]): Buffer {
 
 export function rowDescription(fields: readonly FieldDescription[]): Buffer {
   const parts = [int16(fields.length)];
-  fields.forEach((field, index) => {
+  fields.forEach((field) => {
     parts.push(
       text(field.name),
-      int32(0),
-      int16(index + 1),
+      int32(field.table),
+      int16(field.column),
       int32(field.oid),
       int16(field.size),
       int32(field.modifier),

@@ -43,6 +43,9 @@ const Oid = {
 /** One column of a RowDescription. */
 export interface FieldDescription {
   readonly name: string;
+  /** Its table's number and its own in it; 0 and the place in the result for what is computed. */
+  readonly table: number;
+  readonly column: number;
   readonly oid: number;
   /** Bytes of a value, -1 when they vary. */
   readonly size: number;
@@ -116,20 +119,37 @@ export function oidOf(type: string): number {
   return shapeOf(type)[0];
 }
 
+/** Characters that PostgreSQL allows at most in the type of a text. */
+const MOST_CHARACTERS = 10_485_760;
+
 /** Digits of a DECIMAL above 16 bits, those after its point below, and the header's four. */
-function modifierOf(type: string, oid: number): number {
+function modifierOf({ type, source }: ResultColumn, oid: number): number {
   if (oid === Oid.Bpchar) {
     return CHAR_MODIFIER;
+  }
+  if (source !== undefined && source.length > 0) {
+    return Math.min(source.length, MOST_CHARACTERS) + HEADER;
   }
   const [, precision, scale] = /^DECIMAL\((\d+),\s*(\d+)\)$/i.exec(type) ?? [];
   return precision === undefined ? -1 : ((Number(precision) << 16) | Number(scale)) + HEADER;
 }
 
-export function describeField(column: ResultColumn, format: number): FieldDescription {
+export function describeField(
+  column: ResultColumn,
+  place: number,
+  format: number,
+): FieldDescription {
   const [oid, size] = column.oid === undefined ? shapeOf(column.type) : catalogShape(column.oid);
-  const modifier = modifierOf(column.type, oid);
-  // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
-  return { name: column.name, oid, size, modifier, format: oid === Oid.Bytea ? 1 : format };
+  return {
+    name: column.name,
+    table: column.source?.table ?? 0,
+    column: column.source?.number ?? place + 1,
+    oid,
+    size,
+    modifier: modifierOf(column, oid),
+    // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
+    format: oid === Oid.Bytea ? 1 : format,
+  };
 }
 
 /** The last description of the columns of a statement: prepared ones are described each time. */
@@ -151,7 +171,7 @@ export function describeRows(
   if (known?.formats === key) {
     return known.bytes;
   }
-  const fields = columns.map((column, index) => describeField(column, formats[index] ?? 0));
+  const fields = columns.map((column, index) => describeField(column, index, formats[index] ?? 0));
   const bytes = rowDescription(fields);
   described.set(columns, { formats: key, bytes });
   return bytes;

@@ -65,6 +65,7 @@ const IMPORT_OPTIONS: ReadonlySet<string> = new Set([
   'TIMESTAMP',
   'FORMAT',
   'DELIMITER',
+  'ENCODING',
   'PARTITION',
   'ON',
 ]);
@@ -75,7 +76,9 @@ function importOptions(p: Parser): OptionValue[] {
   while (!ended(p)) {
     p.suggest(IMPORT_OPTIONS);
     if (!p.atOneOf(IMPORT_OPTIONS)) {
-      p.fail("'header', 'timestamp', 'format', 'delimiter', 'partition' or 'on' expected");
+      p.fail(
+        "'header', 'timestamp', 'format', 'delimiter', 'encoding', 'partition' or 'on' expected",
+      );
     }
     const start = p.start();
     const word = p.value();

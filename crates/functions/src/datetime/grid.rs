@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
+use datafusion::common::Result;
 use tidemark_types::calendar::{self, CivilDate, add_months};
 use tidemark_types::duration::{add, fixed_nanos};
 use tidemark_types::timestamp::TimestampUnit;
@@ -122,6 +124,13 @@ pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
             if stays { at(row) } else { step.next(step.floor(at(row)?, None, unit)?, unit) }
         }))
     }))
+}
+
+/// `date(ts)`: the start of the day.
+pub(super) fn date(call: &Call<'_>) -> Result<ArrayRef> {
+    let (at, unit) = times(call, 0)?;
+    let day = Step { number: 1, letter: 'd' };
+    Ok(build_times(call.rows, unit, |row| day.floor(at(row)?, None, unit)))
 }
 
 pub(super) fn date_trunc(bound: &Bound<'_>) -> Made {

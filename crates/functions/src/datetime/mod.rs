@@ -23,7 +23,7 @@ use tidemark_types::period::Period as Length;
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
-use self::grid::{date_trunc, timestamp_ceil, timestamp_floor};
+use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
 use self::made::{make_date, make_timestamp, next_id, of_epoch, to_char};
 use self::patterns::{from_str, to_str};
 use self::periods::{age, make_interval, mapped, parts_asked, time_bucket};
@@ -245,6 +245,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[made(&[Text, Time], Gives::SameAs(1), date_trunc)],
         "start of the named unit",
     ),
+    pure("date", &[made(&[Time], Gives::SameAs(0), |_| Ok(Arc::new(date)))], "start of the day"),
     pure("timestamp_floor", FLOOR, "start of the step, counted from 1970 or an origin"),
     pure(
         "timestamp_ceil",

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use datafusion::common::Result;
 use regex::Regex;
 use rustc_hash::FxHashMap;
-use tidemark_types::SqlType::{Binary, Int, String as Str, Varchar};
+use tidemark_types::SqlType::{Binary, Boolean, Int, String as Str, Varchar};
 use tidemark_types::account;
 
 use crate::column::{Call, build_text, invalid, stopped, try_build_text};
@@ -21,7 +21,7 @@ use crate::signature::{Bound, Function, Gives, direct, made, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::formatted::encoded;
 use crate::text::parse;
-use crate::text::pattern::{refused, regex};
+use crate::text::pattern::{glob_kernel, refused, regex};
 use crate::text::text_array::push_item;
 
 fn reverse(call: &Call<'_>) -> Result<ArrayRef> {
@@ -237,6 +237,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "regexp_substr",
         &[made(&[Text, Text], Gives::Is(Varchar), regexp_substr)],
         "the first match of a regular expression, or its first group; null when there is none",
+    ),
+    pure(
+        "glob",
+        &[made(&[Text, Text], Gives::Is(Boolean), glob_kernel)],
+        "whether a text fits a pattern: * any letters, ? one, [a-z] one of these, [!a-z] another",
     ),
     pure("from_base64", &[direct(&[Text], Binary, from_base64)], "the bytes of a text in Base64"),
     pure("to_base64", &[direct(&[Text], Varchar, to_base64)], "a text's bytes in Base64"),

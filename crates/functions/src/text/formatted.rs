@@ -140,7 +140,7 @@ fn is_plain_name(name: &str) -> bool {
         && letters.all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '_' | '$'))
 }
 
-fn quoted(text: &str, mark: char, out: &mut BoundedText) {
+pub(crate) fn quoted(text: &str, mark: char, out: &mut BoundedText) {
     out.push(mark);
     for letter in text.chars() {
         if letter == mark {

@@ -18,6 +18,7 @@ use crate::signature::Param::{Is, Text};
 use crate::signature::{Bound, Function, Gives, direct, made, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::formatted::push_base64;
+use crate::text::formatted::quoted;
 use crate::text::parse;
 use crate::text::pattern::{refused, regex};
 
@@ -398,12 +399,7 @@ fn quote_ident(text: &str, out: &mut BoundedText) {
         out.push_str(text);
         return;
     }
-    out.push('"');
-    for (index, part) in text.split('"').enumerate() {
-        out.push_str(if index > 0 { "\"\"" } else { "" });
-        out.push_str(part);
-    }
-    out.push('"');
+    quoted(text, '"', out);
 }
 
 /// A text in another case, which may take three times its bytes.
@@ -496,6 +492,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),
     trimming!("rtrim", trim_end_matches, "without trailing blanks, or some characters"),
     one!("quote_ident", quote_ident, "in double quotes when an identifier needs them"),
+    one!("quote_literal", |text, out| quoted(text, '\'', out), "in quotes, as a literal"),
     pure(
         "length",
         &[direct(T1, Int, length), direct(&[Is(Binary)], Long, binary_length)],

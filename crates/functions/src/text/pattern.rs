@@ -1,6 +1,7 @@
 //! LIKE, ILIKE, regular expressions and IPv4 containment. A null text matches nothing, so the
 //! negated forms keep null rows.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray};
@@ -15,6 +16,7 @@ use crate::column::{Call, Texts, build_flags, internal, invalid};
 use crate::native::Kernel;
 use crate::operator::infix::{BinaryOp, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
+use crate::signature::Bound;
 use crate::text::parse;
 
 pub(crate) fn resolve(
@@ -52,6 +54,7 @@ pub(crate) fn resolve(
         Syntax::Regex => "matches",
         Syntax::Like { any_case: false } => "like",
         Syntax::Like { any_case: true } => "ilike",
+        Syntax::Glob => "glob",
     };
     let plain = operator(name, types, "", kernel);
     if matches!(op, BinaryOp::NotMatches | BinaryOp::NotLike | BinaryOp::NotILike) {
@@ -66,6 +69,7 @@ pub(crate) fn resolve(
 enum Syntax {
     Like { any_case: bool },
     Regex,
+    Glob,
 }
 
 /// The most bytes of a pattern that needs an automaton: reading it takes 100 times as many.
@@ -78,6 +82,7 @@ enum Matcher {
     Suffix(String),
     Inside(String),
     Regex(Regex),
+    Nothing,
 }
 
 impl Matcher {
@@ -88,6 +93,7 @@ impl Matcher {
             Self::Suffix(pattern) => text.ends_with(pattern.as_str()),
             Self::Inside(pattern) => text.contains(pattern.as_str()),
             Self::Regex(regex) => regex.is_match(text),
+            Self::Nothing => false,
         }
     }
 }
@@ -97,6 +103,7 @@ impl Syntax {
         match self {
             Self::Regex => regex(pattern).map(Matcher::Regex),
             Self::Like { any_case } => like(pattern, any_case),
+            Self::Glob => glob(pattern),
         }
     }
 }
@@ -170,6 +177,70 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
     }
     translated.push('$');
     compiled(&translated).map(Matcher::Regex)
+}
+
+/// `glob(text, pattern)`: `*`, `?`, `[a-z]` and `[!a-z]` against the whole text.
+pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
+    let pattern = &bound.arguments[1];
+    let text = pattern.text();
+    if text.as_deref() == Some("") || pattern.is_null() {
+        let message = "glob pattern must not be null or empty".to_owned();
+        return Err(refused(1, "", message));
+    }
+    if let Some(text) = text {
+        Syntax::Glob.compile(&text).map_err(|message| refused(1, &text, message))?;
+    }
+    Ok(Arc::new(|call: &Call<'_>| matches_kernel(call, Syntax::Glob)))
+}
+
+/// As a regular expression. A class that is never closed, or that nothing is in, matches nothing.
+fn glob(pattern: &str) -> Result<Matcher, String> {
+    check_length(pattern)?;
+    let mut translated = String::from("(?s)^");
+    let mut rest = pattern;
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        match letter {
+            '*' => translated.push_str(".*"),
+            '?' => translated.push('.'),
+            '[' => {
+                // A bracket right behind the opening one is a letter of the class.
+                let negated = rest.starts_with('!');
+                let inside = &rest[usize::from(negated)..];
+                let first = inside.chars().next().map_or(0, char::len_utf8);
+                let Some(end) = inside[first..].find(']') else { return Ok(Matcher::Nothing) };
+                let (class, behind) = inside.split_at(first + end);
+                rest = &behind[1..];
+                match class_of(class, negated) {
+                    Some(class) => translated.push_str(&class),
+                    None => return Ok(Matcher::Nothing),
+                }
+            }
+            letter => translated.push_str(&regex::escape(letter.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    translated.push('$');
+    compiled(&translated).map(Matcher::Regex)
+}
+
+/// Letters and ranges of a class; `None` where a range is empty.
+fn class_of(class: &str, negated: bool) -> Option<String> {
+    let mut out = String::from(if negated { "[^" } else { "[" });
+    let letters: Vec<char> = class.chars().collect();
+    let mut at = 0;
+    while let Some(&low) = letters.get(at) {
+        let high = match letters.get(at + 1..at + 3) {
+            Some(['-', high]) => *high,
+            _ => low,
+        };
+        if high < low {
+            return None;
+        }
+        let _ = write!(out, "\\x{{{:x}}}-\\x{{{:x}}}", u32::from(low), u32::from(high));
+        at += if high == low && letters.get(at + 1) != Some(&'-') { 1 } else { 3 };
+    }
+    out.push(']');
+    Some(out)
 }
 
 fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray};
 use datafusion::common::{Result, internal_err};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -25,6 +25,7 @@ pub(crate) struct Part {
 pub(crate) enum Elements {
     Arrays { array: ArrayRef, dimensions: u8 },
     Documents(Documents),
+    Counts(Int64Array),
 }
 
 impl Elements {
@@ -39,6 +40,10 @@ impl Elements {
                 let (texts, fields) = (texts.clone(), fields.clone());
                 Self::Documents(Documents { texts, fields, lengths, offset: 0 })
             }
+            UnnestItem::Count => match array.as_primitive_opt() {
+                Some(counts) => Self::Counts(counts.clone()),
+                None => return internal_err!("a count of elements is LONG"),
+            },
         })
     }
 
@@ -46,6 +51,7 @@ impl Elements {
     pub(crate) fn size(&mut self, row: usize) -> Result<(usize, usize)> {
         match self {
             Self::Documents(documents) => Ok(documents.size(row)),
+            Self::Counts(counts) => Ok((count(counts, row), 0)),
             Self::Arrays { array, .. } => {
                 let array = doubles(array)?.get(row);
                 let length = array.and_then(|array| array.shape.first().copied());
@@ -61,6 +67,7 @@ impl Elements {
     pub(crate) fn columns(&mut self, parts: &[Part]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Documents(documents) => Ok(documents.columns(parts)),
+            Self::Counts(counts) => Ok(places(counts, parts)),
             Self::Arrays { array, dimensions: 1 } => numbers(array, parts),
             Self::Arrays { array, dimensions } => inner_arrays(array, *dimensions, parts),
         }
@@ -148,6 +155,20 @@ fn shown(value: &Value, kind: JsonKind) -> Option<String> {
         (JsonKind::Text, _) => Some(value.to_string()),
         _ => None,
     }
+}
+
+/// How many elements a row has.
+fn count(counts: &Int64Array, row: usize) -> usize {
+    let count = counts.is_valid(row).then(|| counts.value(row)).unwrap_or_default();
+    usize::try_from(count).unwrap_or_default()
+}
+
+fn places(counts: &Int64Array, parts: &[Part]) -> Vec<ArrayRef> {
+    let of = |part: &Part| {
+        let count = count(counts, part.row);
+        part.elements.clone().map(move |place| (place < count).then_some(place as i64))
+    };
+    vec![Arc::new(parts.iter().flat_map(of).collect::<Int64Array>())]
 }
 
 fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {

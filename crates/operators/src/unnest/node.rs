@@ -18,6 +18,9 @@ pub enum UnnestItem {
     /// Fields of the objects in a JSON array, each as text; elements that are no objects have a
     /// single field.
     Json(Vec<JsonField>),
+    /// The numbers from 0 of as many elements as the argument says: a series that the plan above
+    /// computes, and that is never held as a whole.
+    Count,
 }
 
 /// A field of a JSON object.
@@ -50,6 +53,7 @@ impl UnnestItem {
                 vec![SqlType::DoubleArray(dimensions.saturating_sub(1)).arrow_type()]
             }
             Self::Json(fields) => vec![DataType::Utf8View; fields.len()],
+            Self::Count => vec![DataType::Int64],
         }
     }
 }

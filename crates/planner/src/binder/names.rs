@@ -44,6 +44,9 @@ fn is_of_catalog(call: &CallNode) -> bool {
     name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"pg_"))
 }
 
+/// The function whose value is an array of texts.
+pub(crate) const TEXTS_OF_TEXT: &str = "string_to_array";
+
 /// The bare name of a function that only clients of `PostgreSQL` call. They read its column by it
 /// (knex and `TypeORM` that of `version()`, Rails that of `pg_get_expr(…)`).
 pub(crate) fn catalog_function(name: &str) -> Option<String> {
@@ -64,6 +67,7 @@ pub(crate) fn catalog_function(name: &str) -> Option<String> {
                 | "format_type"
                 | "obj_description"
                 | "col_description"
+                | TEXTS_OF_TEXT
         );
     is_known.then(|| plain.to_owned())
 }

@@ -5,6 +5,7 @@ pub(crate) mod catalog_rows;
 pub(crate) mod pg_catalog;
 pub(crate) mod server_rows;
 pub(crate) mod show;
+pub(crate) mod source_column;
 pub(crate) mod table;
 pub(crate) mod view;
 pub(crate) mod view_rows;

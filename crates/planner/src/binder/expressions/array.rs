@@ -70,11 +70,11 @@ impl Binder<'_> {
         let [array, ..] = arguments.as_slice() else {
             return Err(EngineError::internal("no array"));
         };
-        let of_catalog = array.sql_type.is_text() && !matches!(array.expr, Expr::Column(_));
-        if of_catalog && kinds == [Selector::Item] {
+        let of = catalog_type(array, scope).filter(|_| kinds == [Selector::Item]);
+        let is_array = of.is_some() || !matches!(array.expr, Expr::Column(_));
+        if array.sql_type.is_text() && is_array && kinds == [Selector::Item] {
             return self.scalar_call("pg_array_item", arguments, position, &spans);
         }
-        let of = catalog_type(array, scope).filter(|_| kinds == [Selector::Item]);
         if of.is_some_and(CatalogType::is_vector) {
             let index = arguments[1].clone();
             let index = self.cast(index, SqlType::Long, CastMode::Explicit, spans[1])?;

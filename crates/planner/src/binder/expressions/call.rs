@@ -172,7 +172,9 @@ impl Binder<'_> {
             "today" => day(now(), 0)?,
             "yesterday" => day(now(), -1)?,
             "tomorrow" => day(now(), 1)?,
-            "current_user" | "session_user" | "user" => literal::text(&self.context.user),
+            "current_user" | "session_user" | "current_role" | "user" => {
+                literal::text(&self.context.user)
+            }
             "current_database" | "current_schema" | "current_catalog" => {
                 literal::text(if name == "current_schema" { "public" } else { "qdb" })
             }
@@ -220,9 +222,8 @@ impl Binder<'_> {
         if is_json {
             arguments = self.json_items(arguments, call.name.span)?;
         }
-        let mut list = None;
+        let list = list_of(name, &arguments, &inner);
         if name == "array_agg" && scope.relation.is_some_and(pg_catalog::is_catalog) {
-            list = arguments.first().map(|item| list_of(item, &inner));
             arguments = self.catalog_items(arguments, position)?;
         }
         self.refuse_nested(call, &arguments, position)?;
@@ -489,9 +490,15 @@ fn aggregate_over(
     }
 }
 
-/// The array of the catalog that has such items.
-fn list_of(item: &Typed, scope: &Scope<'_>) -> CatalogType {
-    match (catalog_type(item, scope), item.sql_type) {
+/// The array of `PostgreSQL` that `array_agg` makes; arrays of numbers are ours, but those of its
+/// catalog.
+fn list_of(name: &str, items: &[Typed], scope: &Scope<'_>) -> Option<CatalogType> {
+    let item = items.first().filter(|_| name == "array_agg")?;
+    let is_catalog = scope.relation.is_some_and(pg_catalog::is_catalog);
+    if !is_catalog && !item.sql_type.is_text() && item.sql_type != SqlType::Boolean {
+        return None;
+    }
+    Some(match (catalog_type(item, scope), item.sql_type) {
         (Some(CatalogType::Oid), _) => CatalogType::OidArray,
         (Some(CatalogType::Name), _) => CatalogType::NameArray,
         (_, SqlType::Boolean) => CatalogType::BoolArray,
@@ -499,5 +506,5 @@ fn list_of(item: &Typed, scope: &Scope<'_>) -> CatalogType {
         (_, SqlType::Int) => CatalogType::Int4Array,
         (_, SqlType::Long) => CatalogType::Int8Array,
         _ => CatalogType::TextArray,
-    }
+    })
 }

@@ -276,7 +276,8 @@ impl Binder<'_> {
             "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
             // Types of the catalog: numbers and names of objects.
             "oid" if plain => return Ok(SqlType::Int),
-            "name" | "regproc" | "regprocedure" if plain => return Ok(SqlType::String),
+            "name" if plain => return Ok(SqlType::String),
+            _ if plain && is_function_type(type_name) => return Ok(SqlType::String),
             _ => {}
         }
         Self::type_name(type_name).map_err(|failure| {
@@ -313,9 +314,9 @@ fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
 
 /// Whether values of a type are functions of the catalog.
 fn is_function_type(type_name: &TypeName) -> bool {
-    ["regproc", "regprocedure", "regoper", "regoperator"]
-        .iter()
-        .any(|name| type_name.name.eq_ignore_ascii_case(name))
+    let name = type_name.name.to_ascii_lowercase();
+    let plain = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    matches!(plain, "regproc" | "regprocedure" | "regoper" | "regoperator")
 }
 
 /// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.
@@ -352,6 +353,8 @@ fn is_session_word(name: &str) -> bool {
     let words = [
         "current_user",
         "session_user",
+        "current_role",
+        "user",
         "current_schema",
         "current_catalog",
         "current_timestamp",

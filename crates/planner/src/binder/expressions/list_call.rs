@@ -1,9 +1,10 @@
-//! Functions of rows in the select list: `unnest(array)`, `generate_subscripts(array, 1)`. Each row
+//! Functions of rows in the select list: `unnest(array)`, `generate_subscripts(array, 1)`,
+//! `generate_series(1, n)`. Each row
 //! of the sources comes once for each element; several functions go side by side.
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, lit};
-use tidemark_ast::CallNode;
+use tidemark_ast::{CallNode, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem};
 use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType};
@@ -25,10 +26,13 @@ impl Binder<'_> {
     ) -> EngineResult<Option<Typed>> {
         let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
         let plain = plain.strip_prefix("information_schema.").unwrap_or(plain);
-        if self.list_rows.is_none()
-            || !matches!(plain, "unnest" | "generate_subscripts" | "_pg_expandarray")
-        {
+        if self.list_rows.is_none() {
             return Ok(None);
+        }
+        match plain {
+            "unnest" | "generate_subscripts" | "_pg_expandarray" => {}
+            "generate_series" => return self.list_series(call, scope).map(Some),
+            _ => return Ok(None),
         }
         let [array, ..] = call.arguments.as_slice() else { return Ok(None) };
         let at = call.name.span;
@@ -75,6 +79,16 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::TypeMismatch, message, at));
             }
         };
+        Ok(Typed::computed(self.list_element(array.expr, item, at)?, raw))
+    }
+
+    /// Notes what is taken apart, and returns the column of its elements.
+    pub(crate) fn list_element(
+        &mut self,
+        whole: Expr,
+        item: UnnestItem,
+        at: Span,
+    ) -> EngineResult<Expr> {
         if self.list_rows.as_ref().is_some_and(|rows| !rows.is_named()) {
             let prefix = format!("{} element ", self.relation_name());
             self.list_rows = Some(ListRows::named(prefix));
@@ -82,6 +96,6 @@ impl Binder<'_> {
         let Some(rows) = &mut self.list_rows else {
             return Err(error::not_supported("rows of an array here are", at));
         };
-        Ok(Typed::computed(rows.element(array.expr, item), raw))
+        Ok(rows.element(whole, item))
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod partition_kernel;
 pub(crate) mod predicate;
 pub(crate) mod registered;
 pub(crate) mod restriction;
+pub(crate) mod series;
 pub(crate) mod sort_key;
 pub(crate) mod stand_in;
 pub(crate) mod subquery;

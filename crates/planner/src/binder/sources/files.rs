@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::TimestampMillisecondArray;
 use datafusion::common::ScalarValue;
 use tidemark_ast::{BinaryOperator, CallNode, Name, Node, NodeId, Span};
 use tidemark_border::{Permission, TextFormat};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::binder::catalog::catalog_rows::{longs, texts};
 use crate::binder::expressions::constant;
 use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
-use crate::{Access, ExternalSources, ExternalTable, TextRequest, TextRows};
+use crate::{Access, ExternalSources, ExternalTable, FileRoot, TextRequest, TextRows};
 
 /// Options of `read_csv` under their names here and elsewhere.
 const CSV_OPTIONS: [(&str, &str); 10] = [
@@ -111,6 +113,43 @@ impl Binder<'_> {
             None => None,
         };
         text.ok_or_else(|| error::at(ErrorCode::InvalidValue, "constant value expected", at))
+    }
+
+    /// Lists of files: `import_files()`, `export_files()`, `files('directory')`, `glob('pattern')`.
+    pub(crate) fn file_list(&mut self, name: &str, call: &CallNode) -> EngineResult<Relation> {
+        let takes_path = matches!(name, "files" | "glob");
+        let (pattern, at) = match (takes_path, call.arguments.as_slice()) {
+            (false, []) => ("**".to_owned(), call.name.span),
+            (true, [_]) => {
+                let (mut paths, at) = self.paths(call, &call.arguments)?;
+                let path = paths.pop().unwrap_or_default();
+                let path = path.strip_prefix("./").unwrap_or(&path);
+                let pattern = match (name, path) {
+                    ("files", "" | ".") => "**".to_owned(),
+                    ("files", directory) => format!("{}/**", directory.trim_end_matches('/')),
+                    (_, pattern) => pattern.to_owned(),
+                };
+                (pattern, at)
+            }
+            _ => {
+                let message = format!("{name} takes {} argument", u8::from(takes_path));
+                return Err(error::at(ErrorCode::InvalidValue, message, call.name.span));
+            }
+        };
+        let root = if name == "export_files" { FileRoot::Export } else { FileRoot::Import };
+        let external = self.files(call)?;
+        let files = external.files(root, &pattern);
+        let files = files.map_err(|failure| failure.at_if_missing(error::span(at)))?;
+        let sizes: Vec<String> =
+            files.iter().map(|file| tidemark_functions::size_text(file.bytes as f64)).collect();
+        let times = files.iter().map(|file| file.modified_millis);
+        let times = TimestampMillisecondArray::from_iter_values(times);
+        self.literal_rows(vec![
+            ("path", SqlType::Varchar, texts(files.iter().map(|file| Some(&file.path)))),
+            ("diskSize", SqlType::Long, longs(files.iter().map(|file| file.bytes as i64))),
+            ("diskSizeHuman", SqlType::String, texts(sizes.iter().map(Some))),
+            ("modifiedTime", SqlType::Date, Arc::new(times)),
+        ])
     }
 
     /// The paths that a call names, and where.

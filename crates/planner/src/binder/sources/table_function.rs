@@ -10,11 +10,12 @@ use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_border::TextFormat;
 use tidemark_functions::CastMode;
-use tidemark_types::calendar::{MICROS_PER_DAY, add_months};
-use tidemark_types::period::Period;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::binder::catalog::catalog_rows::texts;
+use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::expressions::constant;
+use crate::binder::expressions::series::{MOST_STEPS, Step};
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn, TimeOrder};
@@ -69,20 +70,23 @@ impl Binder<'_> {
             "read_json" | "read_json_auto" | "read_ndjson" => {
                 self.read_text(call, TextFormat::Json)?
             }
+            "files" | "import_files" | "export_files" | "glob" => self.file_list(&name, call)?,
             "all_permissions" => match self.listed_rows("all_permissions")? {
                 Some(rows) => rows,
                 None => return Err(error::not_supported("access control is", call.name.span)),
             },
             // The arrays of the catalog that tools spread out, options and rights, are all null.
             "pg_catalog.unnest" => {
-                let none = crate::binder::catalog::catalog_rows::texts(Vec::<Option<&str>>::new());
+                let none = texts(Vec::<Option<&str>>::new());
                 let rows = self.literal_rows(vec![("unnest", SqlType::String, none)])?;
                 named_series(rows, alias.map_or("unnest", |alias| alias.text.as_str()))?
             }
+            // So are those that options are spread out of.
+            "pg_options_to_table" | "pg_catalog.pg_options_to_table" => self.no_options()?,
             _ => match self.catalog_table(&name)? {
                 Some(rows) => rows,
                 None => match names::catalog_function(&name) {
-                    Some(column) => self.single_value(id, column)?,
+                    Some(column) => self.single_value(id, &column, alias)?,
                     None => return Err(self.not_a_source(call, id)),
                 },
             },
@@ -92,10 +96,24 @@ impl Binder<'_> {
         rows.aliased(Some(qualifier), &reference)
     }
 
-    /// `FROM current_schema()`: one row, whose column has the function's name.
-    fn single_value(&mut self, id: NodeId, name: String) -> EngineResult<Relation> {
+    fn no_options(&mut self) -> EngineResult<Relation> {
+        let none = || texts(Vec::<Option<&str>>::new());
+        let names = ["option_name", "option_value"];
+        self.literal_rows(names.map(|name| (name, SqlType::String, none())).into())
+    }
+
+    /// `FROM current_schema()`: one row, whose column has the alias, or else the function's name.
+    fn single_value(
+        &mut self,
+        id: NodeId,
+        function: &str,
+        alias: Option<&Name>,
+    ) -> EngineResult<Relation> {
+        let name = alias.map_or(function, |alias| &alias.text).to_owned();
         let value = self.expression(id, &Scope::empty())?;
-        let plan = relation::project(relation::one_row().plan, vec![value.expr.alias(&name)])?;
+        let is_array = function == names::TEXTS_OF_TEXT;
+        let expr = marked(value.expr, is_array.then_some(CatalogType::TextArray));
+        let plan = relation::project(relation::one_row().plan, vec![expr.alias(&name)])?;
         let column = ScopeColumn {
             qualifier: None,
             column: Column::new_unqualified(&name),
@@ -270,14 +288,14 @@ impl Binder<'_> {
         let first = self.instant(low, unit, "Invalid date")?.unwrap_or(0);
         let last = self.instant(high, unit, "Invalid date")?.unwrap_or(0);
         let period = match step {
-            Some(step) => self.period(step, unit)?,
+            Some(step) => self.series_step(step, unit)?,
             None => Step::Ticks(1),
         };
         let mut rows = match period {
             // The calendar has less than 10 million months.
             Step::Months(_) => {
                 let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
-                let times = (0..).map_while(|number| period.times(first, number, unit));
+                let times = (0..).map_while(|number| period.after(first, number, unit));
                 let times = times.take(MAX_LITERAL_ROWS).take_while(|at| !beyond(*at));
                 let array: ArrayRef = if unit == SqlType::TimestampNs {
                     Arc::new(TimestampNanosecondArray::from_iter_values(times))
@@ -297,31 +315,6 @@ impl Binder<'_> {
         let backwards = period.is_negative();
         rows.order = if backwards { TimeOrder::Descending } else { TimeOrder::Ascending };
         Ok(rows)
-    }
-
-    fn period(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Step> {
-        let position = self.tree.span(id);
-        let value = self.expression(id, &Scope::empty())?;
-        let Some(value) = value.constant else {
-            return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
-        };
-        if let Some(micros) = constant::as_i64(&value) {
-            return Ok(Step::Ticks(micros));
-        }
-        let text = match value {
-            ScalarValue::IntervalMonthDayNano(Some(step)) => Period::from(step).text(),
-            value => constant::as_text(&value).unwrap_or_default().to_owned(),
-        };
-        match Step::parse(&text, unit).or_else(|| Step::of_length(&text, unit)) {
-            Some(Step::Ticks(0)) => {
-                Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", position))
-            }
-            Some(period) => Ok(period),
-            None => {
-                let message = format!("invalid period: {text}");
-                Err(error::at(ErrorCode::InvalidValue, message, position))
-            }
-        }
     }
 
     /// The name of a table or view, the function's first argument.
@@ -348,9 +341,6 @@ impl Binder<'_> {
     }
 }
 
-/// Steps of a series of doubles, less than which each number differs from the next.
-const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
-
 fn endless(at: tidemark_ast::Span) -> EngineError {
     let message = format!("generate_series has no end: it takes at most {MOST_STEPS} steps");
     error::at(ErrorCode::InvalidValue, message, at)
@@ -368,69 +358,4 @@ fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
     let exprs = vec![rows.columns[0].expr().alias(name)];
     let plan = relation::project(rows.plan, exprs)?;
     Ok(Relation::of(plan, vec![relation::output_column(name, SqlType::Long)]))
-}
-
-/// The step of a series of timestamps.
-#[derive(Debug, Clone, Copy)]
-enum Step {
-    /// Units of the timestamps.
-    Ticks(i64),
-    Months(i64),
-}
-
-impl Step {
-    fn parse(text: &str, of: SqlType) -> Option<Self> {
-        let unit = text.chars().next_back()?;
-        let count: i64 = match &text[..text.len() - unit.len_utf8()] {
-            "" => 1,
-            "-" => -1,
-            digits => digits.parse().ok()?,
-        };
-        let nanos: i64 = match unit {
-            'n' => 1,
-            'U' | 'u' => 1_000,
-            'T' => 1_000_000,
-            's' => 1_000_000_000,
-            'm' => 60_000_000_000,
-            'h' => 3_600_000_000_000,
-            'd' => 86_400_000_000_000,
-            'w' => 604_800_000_000_000,
-            'M' => return Some(Self::Months(count)).filter(|_| count != 0),
-            'y' => return count.checked_mul(12).filter(|_| count != 0).map(Self::Months),
-            _ => return None,
-        };
-        let per_tick = if of == SqlType::TimestampNs { 1 } else { 1_000 };
-        let ticks = i128::from(count) * i128::from(nanos) / per_tick;
-        i64::try_from(ticks).ok().map(Self::Ticks)
-    }
-
-    /// `1 month`, `6 hours`: months or a fixed length, not both.
-    fn of_length(text: &str, of: SqlType) -> Option<Self> {
-        let Period { months, days, micros } = Period::parse(text)?;
-        if months != 0 {
-            return (days == 0 && micros == 0).then_some(Self::Months(months.into()));
-        }
-        let micros = i64::from(days).checked_mul(MICROS_PER_DAY)?.checked_add(micros)?;
-        let ticks = if of == SqlType::TimestampNs { 1_000 } else { 1 };
-        micros.checked_mul(ticks).map(Self::Ticks)
-    }
-
-    fn is_negative(self) -> bool {
-        match self {
-            Self::Ticks(count) | Self::Months(count) => count < 0,
-        }
-    }
-
-    /// So many steps from a timestamp; `None` beyond all time.
-    fn times(self, from: i64, number: i64, of: SqlType) -> Option<i64> {
-        match self {
-            Self::Ticks(ticks) => from.checked_add(ticks.checked_mul(number)?),
-            Self::Months(months) => {
-                let per_micro = if of == SqlType::TimestampNs { 1_000 } else { 1 };
-                let (micros, rest) = (from.div_euclid(per_micro), from.rem_euclid(per_micro));
-                let moved = add_months(micros, months.checked_mul(number)?);
-                moved.checked_mul(per_micro)?.checked_add(rest)
-            }
-        }
-    }
 }

@@ -438,7 +438,10 @@ fn functions_of(of: &PgType) -> [String; 4] {
 }
 
 /// Columns that name a function, which `PostgreSQL` compares as its number.
-const FUNCTION_COLUMNS: [&str; 4] = ["typinput", "typoutput", "typreceive", "typsend"];
+static FUNCTION_COLUMNS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let columns = PG_CATALOG.iter().flat_map(Layout::fields);
+    columns.filter(|(_, of)| *of == "regproc").map(|(name, _)| name).collect()
+});
 
 /// The functions of all types, each once; their numbers count from [`TYPE_FUNCTIONS_OID`].
 static TYPE_FUNCTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -455,7 +458,7 @@ pub(crate) fn function_number(name: &Typed, beside: &Typed) -> Option<Typed> {
     if oid.name != "oid" {
         return None;
     }
-    FUNCTION_COLUMNS.contains(&column.name.as_str()).then(|| {
+    FUNCTION_COLUMNS.contains(column.name.as_str()).then(|| {
         let text = tidemark_functions::cast(
             name.expr.clone(),
             name.sql_type,

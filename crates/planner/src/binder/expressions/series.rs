@@ -1,0 +1,344 @@
+//! `generate_series` in the select list: a row for each value, of which the operator knows only how
+//! many there are; the steps of a series of timestamps.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, PrimitiveArray};
+use arrow_schema::DataType;
+use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
+};
+use tidemark_ast::{CallNode, NodeId};
+use tidemark_functions::CastMode;
+use tidemark_operators::UnnestItem;
+use tidemark_types::calendar::{MICROS_PER_DAY, add_months};
+use tidemark_types::period::Period;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::expressions::constant;
+use crate::binder::state::scope::Scope;
+use crate::binder::{Binder, Typed, error};
+
+impl Binder<'_> {
+    /// A series in the select list; its values may come from columns.
+    pub(crate) fn list_series(
+        &mut self,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let (low, high, step) = match call.arguments.as_slice() {
+            [low, high] => (*low, *high, None),
+            [low, high, step] => (*low, *high, Some(*step)),
+            _ => {
+                let message = "generate_series needs a start, an end and a step";
+                return Err(error::at(ErrorCode::InvalidValue, message, at));
+            }
+        };
+        let bounds = [self.expression(low, scope)?, self.expression(high, scope)?];
+        let types = bounds.each_ref().map(|bound| bound.sql_type);
+        let by = step.map(|step| self.expression(step, scope)).transpose()?;
+        let timed = types.iter().any(|of| of.is_timestamp());
+        let (sql_type, values) = if timed {
+            let is_nanos = types.contains(&SqlType::TimestampNs);
+            let unit = if is_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
+            let step = match step {
+                Some(step) => self.series_step(step, unit)?,
+                None => Step::Ticks(1),
+            };
+            (unit, Values::Times { step, is_nanos })
+        } else if types.iter().any(|of| of.is_floating())
+            || by.as_ref().is_some_and(|by| by.sql_type.is_floating())
+        {
+            (SqlType::Double, Values::Doubles)
+        } else {
+            (SqlType::Long, Values::Longs)
+        };
+        let mut arguments = Vec::with_capacity(3);
+        for bound in bounds {
+            let bound = self.cast(bound, sql_type, CastMode::Explicit, at)?.expr;
+            arguments.push(if timed { cast(bound, DataType::Int64) } else { bound });
+        }
+        match by {
+            Some(by) if !timed => {
+                arguments.push(self.cast(by, sql_type, CastMode::Explicit, at)?.expr);
+            }
+            _ => {}
+        }
+        let length = Series::new(Part::Length, values).call(arguments.clone());
+        let number = self.list_element(length, UnnestItem::Count, at)?;
+        arguments.push(number);
+        let value = Series::new(Part::Value, values).call(arguments);
+        let value = if timed { cast(value, sql_type.arrow_type()) } else { value };
+        Ok(Typed::computed(value, sql_type))
+    }
+
+    /// The step of a series of timestamps: a number of their units, or a period.
+    pub(crate) fn series_step(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Step> {
+        let position = self.tree.span(id);
+        let value = self.expression(id, &Scope::empty())?;
+        let Some(value) = value.constant else {
+            return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
+        };
+        if let Some(micros) = constant::as_i64(&value) {
+            return Ok(Step::Ticks(micros));
+        }
+        let text = match value {
+            ScalarValue::IntervalMonthDayNano(Some(step)) => Period::from(step).text(),
+            value => constant::as_text(&value).unwrap_or_default().to_owned(),
+        };
+        match Step::parse(&text, unit).or_else(|| Step::of_length(&text, unit)) {
+            Some(Step::Ticks(0)) => {
+                Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", position))
+            }
+            Some(period) => Ok(period),
+            None => {
+                let message = format!("invalid period: {text}");
+                Err(error::at(ErrorCode::InvalidValue, message, position))
+            }
+        }
+    }
+}
+
+/// What the values of a series are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Values {
+    Longs,
+    Doubles,
+    Times { step: Step, is_nanos: bool },
+}
+
+/// What is asked of a series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    /// How many values it has, of `(low, high[, step])`.
+    Length,
+    /// One of them, of `(low, high[, step], number from 0)`.
+    Value,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Series {
+    part: Part,
+    values: Values,
+    signature: Signature,
+}
+
+impl Series {
+    fn new(part: Part, values: Values) -> ScalarUDF {
+        let signature = Signature::variadic_any(Volatility::Immutable);
+        ScalarUDF::from(Self { part, values, signature })
+    }
+}
+
+impl ScalarUDFImpl for Series {
+    fn name(&self) -> &'static str {
+        match self.part {
+            Part::Length => "series_length",
+            Part::Value => "series_value",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match (self.part, self.values) {
+            (Part::Value, Values::Doubles) => DataType::Float64,
+            _ => DataType::Int64,
+        })
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let arrays = arguments.args.iter().map(|argument| argument.to_array(rows));
+        let mut bounds = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        let numbers = (self.part == Part::Value).then(|| bounds.pop()).flatten();
+        let numbers = numbers.as_ref().map(|numbers| numbers.as_primitive::<Int64Type>());
+        let known = |row: &usize| {
+            bounds.iter().all(|bound| bound.is_valid(*row))
+                && numbers.is_none_or(|numbers| numbers.is_valid(*row))
+        };
+        let each = (0..rows).map(|row| Some(row).filter(known));
+        let number = |row: usize| numbers.map_or(0, |numbers| numbers.value(row));
+        let array: ArrayRef = match (self.values, self.part) {
+            (Values::Doubles, part) => {
+                let bounds = Bounds::<Float64Type>::new(&bounds);
+                if part == Part::Value {
+                    let value = |row| bounds.low(row) + bounds.step(row, 1.0) * number(row) as f64;
+                    Arc::new(each.map(|row| row.map(value)).collect::<Float64Array>())
+                } else {
+                    let length = |row| {
+                        double_steps(bounds.low(row), bounds.high(row), bounds.step(row, 1.0))
+                    };
+                    let lengths = each.map(|row| row.map(length).transpose());
+                    Arc::new(lengths.collect::<Result<Int64Array>>()?)
+                }
+            }
+            (values, part) => {
+                let bounds = Bounds::<Int64Type>::new(&bounds);
+                let cell = |row| {
+                    let (low, high) = (bounds.low(row), bounds.high(row));
+                    let (step, unit) = values.step(bounds.step(row, 1));
+                    match part {
+                        Part::Length => step.count(low, high, unit).map(Some),
+                        Part::Value => Ok(step.after(low, number(row), unit)),
+                    }
+                };
+                let cells = each.map(|row| row.map_or(Ok(None), cell));
+                Arc::new(cells.collect::<Result<Int64Array>>()?)
+            }
+        };
+        Ok(ColumnarValue::Array(array))
+    }
+}
+
+impl Values {
+    /// The step, and of which timestamps; numbers are steps of microseconds.
+    fn step(self, number: i64) -> (Step, SqlType) {
+        match self {
+            Self::Times { step, is_nanos: true } => (step, SqlType::TimestampNs),
+            Self::Times { step, is_nanos: false } => (step, SqlType::Timestamp),
+            Self::Longs | Self::Doubles => (Step::Ticks(number), SqlType::Timestamp),
+        }
+    }
+}
+
+/// The bounds of series, a series for each row.
+struct Bounds<'a, T: ArrowPrimitiveType> {
+    low: &'a PrimitiveArray<T>,
+    high: &'a PrimitiveArray<T>,
+    step: Option<&'a PrimitiveArray<T>>,
+}
+
+impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
+    fn new(arrays: &'a [ArrayRef]) -> Self {
+        let step = arrays.get(2).map(|step| step.as_primitive());
+        Self { low: arrays[0].as_primitive(), high: arrays[1].as_primitive(), step }
+    }
+
+    fn low(&self, row: usize) -> T::Native {
+        self.low.value(row)
+    }
+
+    fn high(&self, row: usize) -> T::Native {
+        self.high.value(row)
+    }
+
+    fn step(&self, row: usize, otherwise: T::Native) -> T::Native {
+        self.step.map_or(otherwise, |step| step.value(row))
+    }
+}
+
+/// Steps of a series of doubles, less than which each number differs from the next.
+pub(crate) const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
+
+/// How many doubles there are from `low` to `high`.
+fn double_steps(low: f64, high: f64, step: f64) -> Result<i64> {
+    let steps = ((high - low) / step + 1e-9).floor();
+    if step == 0.0 || steps.is_nan() || steps >= MOST_STEPS {
+        return Err(failed("generate_series has no end: its step is too small"));
+    }
+    Ok(if steps < 0.0 { 0 } else { steps as i64 + 1 })
+}
+
+fn failed(message: &str) -> DataFusionError {
+    DataFusionError::External(Box::new(EngineError::new(ErrorCode::InvalidValue, message)))
+}
+
+/// More than the calendar has.
+const MOST_MONTHS: i64 = 10_000_000;
+
+/// The step of a series of timestamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    /// Units of the timestamps.
+    Ticks(i64),
+    /// Months of the calendar.
+    Months(i64),
+}
+
+impl Step {
+    fn parse(text: &str, of: SqlType) -> Option<Self> {
+        let unit = text.chars().next_back()?;
+        let count: i64 = match &text[..text.len() - unit.len_utf8()] {
+            "" => 1,
+            "-" => -1,
+            digits => digits.parse().ok()?,
+        };
+        let nanos: i64 = match unit {
+            'n' => 1,
+            'U' | 'u' => 1_000,
+            'T' => 1_000_000,
+            's' => 1_000_000_000,
+            'm' => 60_000_000_000,
+            'h' => 3_600_000_000_000,
+            'd' => 86_400_000_000_000,
+            'w' => 604_800_000_000_000,
+            'M' => return Some(Self::Months(count)).filter(|_| count != 0),
+            'y' => return count.checked_mul(12).filter(|_| count != 0).map(Self::Months),
+            _ => return None,
+        };
+        let per_tick = if of == SqlType::TimestampNs { 1 } else { 1_000 };
+        let ticks = i128::from(count) * i128::from(nanos) / per_tick;
+        i64::try_from(ticks).ok().map(Self::Ticks)
+    }
+
+    /// `1 month`, `6 hours`: months or a fixed length, not both.
+    fn of_length(text: &str, of: SqlType) -> Option<Self> {
+        let Period { months, days, micros } = Period::parse(text)?;
+        if months != 0 {
+            return (days == 0 && micros == 0).then_some(Self::Months(months.into()));
+        }
+        let micros = i64::from(days).checked_mul(MICROS_PER_DAY)?.checked_add(micros)?;
+        let ticks = if of == SqlType::TimestampNs { 1_000 } else { 1 };
+        micros.checked_mul(ticks).map(Self::Ticks)
+    }
+
+    /// How many values a series has.
+    fn count(self, low: i64, high: i64, of: SqlType) -> Result<i64> {
+        let is_within = |at: i64| if self.is_negative() { at >= high } else { at <= high };
+        match self {
+            Self::Ticks(0) | Self::Months(0) => Err(failed("step cannot be zero")),
+            _ if !is_within(low) => Ok(0),
+            Self::Ticks(ticks) => {
+                let steps = (i128::from(high) - i128::from(low)) / i128::from(ticks);
+                Ok(i64::try_from(steps + 1).unwrap_or(i64::MAX))
+            }
+            Self::Months(_) => {
+                let (mut least, mut most) = (0, MOST_MONTHS);
+                while least < most {
+                    let middle = least + (most - least).div_euclid(2);
+                    match self.after(low, middle, of).is_some_and(is_within) {
+                        true => least = middle + 1,
+                        false => most = middle,
+                    }
+                }
+                Ok(least)
+            }
+        }
+    }
+
+    pub(crate) fn is_negative(self) -> bool {
+        match self {
+            Self::Ticks(count) | Self::Months(count) => count < 0,
+        }
+    }
+
+    /// So many steps from a timestamp; `None` beyond all time.
+    pub(crate) fn after(self, from: i64, number: i64, of: SqlType) -> Option<i64> {
+        match self {
+            Self::Ticks(ticks) => from.checked_add(ticks.checked_mul(number)?),
+            Self::Months(months) => {
+                let per_micro = if of == SqlType::TimestampNs { 1_000 } else { 1 };
+                let (micros, rest) = (from.div_euclid(per_micro), from.rem_euclid(per_micro));
+                let moved = add_months(micros, months.checked_mul(number)?);
+                moved.checked_mul(per_micro)?.checked_add(rest)
+            }
+        }
+    }
+}
