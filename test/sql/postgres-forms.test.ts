@@ -501,6 +501,55 @@ test('switch is a CASE', async (t) => {
   ]);
 });
 
+test('a list may leave the parentheses of calls out, columns come first', async (t) => {
+  const one = async (query: string): Promise<unknown> => (await rowsOf(server, query))[0];
+  t.deepEqual(await one('select count from long_sequence(3)'), [3]);
+  t.deepEqual(await one('select x, count from long_sequence(3) order by x'), [1, 1]);
+  t.deepEqual(await one('select pi = pi()'), [true]);
+  t.deepEqual(await one('select count from (select 5 as count)'), [5]);
+  t.deepEqual(await one('select build = build(), user, current_role'), [true, 'admin', 'admin']);
+  for (const [query, name] of [
+    ['select "count" from long_sequence(3)', 'count'],
+    ['select x from long_sequence(3) where now > 0', 'now'],
+    ['select rank from long_sequence(3)', 'rank'],
+    ['select max from long_sequence(3)', 'max'],
+  ] as const) {
+    t.is((await ask(server, query)).error, `Invalid column: ${name}`, query);
+  }
+});
+
+test('glob has stars, question marks and classes', async (t) => {
+  const cases: readonly (readonly [text: string, pattern: string, fits: boolean])[] = [
+    ['abc', 'a*', true],
+    ['abc', 'A*', false],
+    ['abc', 'a?c', true],
+    ['abc', 'b*', false],
+    ['abc', '[!x]bc', true],
+    ['abc', '[a-c]bc', true],
+    ['abc', '[z-a]bc', false],
+    ['abc', '[abc', false],
+    ['a]c', 'a]c', true],
+    ['a[c', 'a[c', false],
+    ['a-c', 'a[b-]c', true],
+    ['b', '[^a]', false],
+    ['[q]', '[[]q]', true],
+    ['a.c', 'a.c', true],
+    ['abc', 'a.c', false],
+    ['a/b', 'a*b', true],
+    ['a%', 'a%', true],
+    ['', '*', true],
+  ];
+  const list = cases.map(([text, pattern]) => `glob('${text}', '${pattern}')`).join(', ');
+  const [fits] = await rowsOf(server, `select ${list}`);
+  t.deepEqual(
+    fits,
+    cases.map(([, , expected]) => expected),
+  );
+  const symbols = `select count() from (select x::symbol s from long_sequence(20)) where glob(s, '1*')`;
+  t.deepEqual(await rowsOf(server, symbols), [[11]]);
+  t.regex((await ask(server, `select glob('a', '')`)).error ?? '', /must not be null or empty/);
+});
+
 test('functions of types are joined by their numbers, as Npgsql and Ruby do', async (t) => {
   const arrays = `select count(*) from pg_type t join pg_proc p on p.oid = t.typreceive
     where p.proname = 'array_recv' and t.typelem = 0`;

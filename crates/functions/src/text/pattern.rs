@@ -229,15 +229,15 @@ fn class_of(class: &str, negated: bool) -> Option<String> {
     let letters: Vec<char> = class.chars().collect();
     let mut at = 0;
     while let Some(&low) = letters.get(at) {
-        let high = match letters.get(at + 1..at + 3) {
-            Some(['-', high]) => *high,
-            _ => low,
+        let (high, length) = match letters.get(at + 1..at + 3) {
+            Some(['-', high]) => (*high, 3),
+            _ => (low, 1),
         };
         if high < low {
             return None;
         }
         let _ = write!(out, "\\x{{{:x}}}-\\x{{{:x}}}", u32::from(low), u32::from(high));
-        at += if high == low && letters.get(at + 1) != Some(&'-') { 1 } else { 3 };
+        at += length;
     }
     out.push(']');
     Some(out)
@@ -334,6 +334,13 @@ mod tests {
 
     fn matches(text: &str, syntax: Syntax, pattern: &str) -> bool {
         syntax.compile(pattern).unwrap().matches(text)
+    }
+
+    #[test]
+    fn a_class_of_a_glob_may_end_in_a_hyphen() {
+        assert!(matches("a-c", Syntax::Glob, "a[b-]c"));
+        assert!(matches("[q]", Syntax::Glob, "[[]q]"));
+        assert!(!matches("ac", Syntax::Glob, "a[]c"));
     }
 
     #[test]

@@ -159,8 +159,10 @@ fn shown(value: &Value, kind: JsonKind) -> Option<String> {
 
 /// How many elements a row has.
 fn count(counts: &Int64Array, row: usize) -> usize {
-    let count = counts.is_valid(row).then(|| counts.value(row)).unwrap_or_default();
-    usize::try_from(count).unwrap_or_default()
+    if counts.is_null(row) {
+        return 0;
+    }
+    usize::try_from(counts.value(row)).unwrap_or_default()
 }
 
 fn places(counts: &Int64Array, parts: &[Part]) -> Vec<ArrayRef> {

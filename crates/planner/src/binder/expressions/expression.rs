@@ -188,6 +188,10 @@ impl Binder<'_> {
                 (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
                     Ok(Typed::literal(ScalarValue::Float64(None), SqlType::Double))
                 }
+                // `SELECT count FROM t`, `SELECT build`: a list may leave the parentheses out.
+                (None, [name]) if !name.quoted && scope.aggregates => {
+                    self.call(&bare_call(name), name.span, scope).map_err(|_| failure)
+                }
                 _ => Err(failure),
             },
         }
@@ -347,6 +351,18 @@ fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
 /// Whether a cast of this call says what type the call reads.
 fn is_json_call(call: &CallNode) -> bool {
     call.over.is_none() && call.name.text.eq_ignore_ascii_case("json_extract")
+}
+
+fn bare_call(name: &Name) -> CallNode {
+    CallNode {
+        name: name.clone(),
+        arguments: Vec::new(),
+        distinct: false,
+        order_by: Vec::new(),
+        filter: None,
+        ignore_nulls: false,
+        over: None,
+    }
 }
 
 fn is_session_word(name: &str) -> bool {
