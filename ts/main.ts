@@ -23,7 +23,20 @@ import {
   startMinimalHttp,
   type WireDoor,
 } from './http/index.js';
-import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
+import {
+  KeyFileError,
+  lineTcpRefusal,
+  type RunningLineTcp,
+  startLineTcp,
+} from './line-tcp/index.js';
+import {
+  createLogger,
+  IngestMetrics,
+  type Logger,
+  MetricsRegistry,
+  registerEngineMetrics,
+  registerProcessMetrics,
+} from './observability/index.js';
 import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { type Looks, type Operations, SessionHost } from './session/index.js';
@@ -76,7 +89,7 @@ const END_MS = 2_000;
 const LEAST_CLOSE_MS = 200;
 
 /** Anything that listens. */
-type Listener = RunningHttp | RunningPgWire;
+type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
 
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const config = loadServerConfig(options);
@@ -128,7 +141,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       importRoot: directories.importRoot,
     };
     ({ sessions } = services);
-    const addresses = await startListeners(services, encryption, listeners);
+    const addresses = await startListeners(services, options.root, encryption, listeners);
     encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
     const { http: httpAddress, pg: pgAddress } = addresses;
@@ -206,6 +219,10 @@ function logNotices(config: Config, logger: Logger): void {
     logger.warn('plain_text', {
       notice: `${address}: passwords and rows can be read on their way`,
     });
+  }
+  const refusal = lineTcpRefusal(config);
+  if (config.get(KEYS.lineTcpEnabled) && refusal !== null) {
+    logger.info('line_tcp_off', { notice: refusal });
   }
   if (process.getuid?.() === 0) {
     logger.warn('superuser', { notice: 'running as root: use an account of its own' });
@@ -325,6 +342,9 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
   });
+  const metrics = new MetricsRegistry();
+  registerProcessMetrics(metrics);
+  registerEngineMetrics(metrics, () => ({ ...database.metrics() }));
   const consoleDirectory = fileURLToPath(new URL('../console', import.meta.url));
   return {
     sessions,
@@ -332,21 +352,29 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
     authenticator: createLogins(config, logger, access?.directory),
     ...(access === undefined ? {} : { directory: access.directory, observer: access }),
     logger,
-    metrics: new MetricsRegistry(),
+    metrics,
+    ingest: new IngestMetrics(metrics),
+    takesLinesOverTcp: takesLinesOverTcp(config),
     console: loadStaticFiles(consoleDirectory),
     version: packageVersion(),
   };
 }
 
+function takesLinesOverTcp(config: Config): boolean {
+  return config.get(KEYS.lineTcpEnabled) && lineTcpRefusal(config) === null;
+}
+
 interface Addresses {
   readonly http: string;
   readonly pg: string;
+  readonly line: string;
 }
 
 const OFF = 'off';
 
 async function startListeners(
   services: HttpServices,
+  root: string,
   encryption: Encryption,
   running: Listener[],
 ): Promise<Addresses> {
@@ -372,12 +400,21 @@ async function startListeners(
     wire = { port: listener.port, isEncrypted: credentials !== null };
     return listener;
   });
-  return { http, pg };
+  const line = await start(services.takesLinesOverTcp, () =>
+    startLineTcp(
+      { ...services, metrics: services.ingest.of('line_tcp'), root },
+      encryption.of('line.tcp'),
+    ),
+  );
+  return { http, pg, line };
 }
 
 function asStartError(error: unknown): StartError {
   if (error instanceof StartError) {
     return error;
+  }
+  if (error instanceof KeyFileError) {
+    return new StartError(error.message, EXIT_CONFIG, { cause: error });
   }
   if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
     const { address, port, code } = error as NodeJS.ErrnoException & {

@@ -8,14 +8,13 @@ import {
   type LoginObserver,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
-import type { Logger } from '../observability/index.js';
+import { type Logger, refusedLogins } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './connection/cancel-book.js';
 import { Connection, type ConnectionServices } from './connection/connection.js';
 import { Drain } from './connection/drain.js';
-import { RefusalLog } from './login/refusal-log.js';
 import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 
 /** What the listener needs of the server. */
@@ -138,7 +137,7 @@ export async function listenPgWire(
     authenticator,
     cancels: new CancelBook(),
     logger: log,
-    refusals: new RefusalLog(log),
+    refusals: refusedLogins(log),
     readOnly: options.readOnly,
     idleMs: options.idleMs,
     loginMs: options.loginMs ?? LOGIN_MS,

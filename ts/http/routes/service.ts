@@ -46,8 +46,7 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     answer(context, 503, 'text/plain', ['Status: Unhealthy', ...lines].join('\n'));
   };
   const metrics = (context: HttpContext): void => {
-    const { database } = services.sessions;
-    answer(context, 200, METRICS_TYPE, services.metrics.text({ ...database.metrics() }));
+    answer(context, 200, METRICS_TYPE, services.metrics.text());
   };
   const shown = services.config.get(KEYS.metricsEnabled);
   const answers = { status: health, health, metrics: shown ? metrics : health };
