@@ -37,7 +37,8 @@ export class Sender {
   async send(bytes: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => {
       this.socket.write(bytes, () => {
-        resolve();
+        // A socket that broke calls back at once: a loop that sends on must see it.
+        setImmediate(resolve);
       });
     });
   }

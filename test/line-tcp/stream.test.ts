@@ -191,3 +191,17 @@ test('silent senders are closed, many are refused, a stop commits what came', as
   t.teardown(() => again.stop());
   t.deepEqual(await rows(again, 'select x from silent'), [[1], [2]]);
 });
+
+test('what cannot be written is tried again, and a stop tells what is lost', async (t) => {
+  const full = await startTestServer({
+    set: ['disk.watermark=900T', 'line.tcp.commit.interval.default=20ms'],
+  });
+  const sender = await open(full, t);
+  await sender.send('full x=1i 1\n');
+  await sleep(500);
+  t.false(sender.isClosed);
+  t.deepEqual(events(full, 'lines_lost'), []);
+  t.is(await full.stop(), 0);
+  await sender.closed;
+  t.like(events(full, 'lines_lost')[0], { code: 'DiskFull', level: 'error' });
+});
