@@ -31,11 +31,9 @@ import {
 } from './line-tcp/index.js';
 import {
   createLogger,
-  IngestMetrics,
+  type ListenerName,
   type Logger,
-  MetricsRegistry,
-  registerEngineMetrics,
-  registerProcessMetrics,
+  ServerMetrics,
 } from './observability/index.js';
 import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
@@ -91,6 +89,9 @@ const LEAST_CLOSE_MS = 200;
 /** Anything that listens. */
 type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
 
+/** Those that listen. */
+type Listeners = Map<ListenerName, Listener>;
+
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const config = loadServerConfig(options);
   const writeLog = options.writeLog ?? ((line): unknown => process.stderr.write(line));
@@ -99,7 +100,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   logNotices(config, logger);
   const directories = copyDirectories(options.root, config);
   const database = await openRoot(options.root, directories, config, logger);
-  const listeners: Listener[] = [];
+  const listeners: Listeners = new Map();
   let copy: Copy | undefined;
   let access: Access | undefined;
   let sessions: SessionHost | undefined;
@@ -120,7 +121,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     access = await openAccess(options.root, database, config, logger);
     const reloads = (): readonly Pick<Listener, 'reconfigure'>[] => [
       { reconfigure: async () => access?.directory.setAdministrator(administrator(config)) },
-      ...listeners,
+      ...listeners.values(),
     ];
     const operations: Operations = {
       reload_config: async () => {
@@ -138,6 +139,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     copy = openCopy(directories, database, config, { logger, guard: access, looks });
     const services = {
       ...createServices({ database, copy, access, config, logger, operations, looks }),
+      ...createMetrics(options.root, database, listeners),
       importRoot: directories.importRoot,
     };
     ({ sessions } = services);
@@ -326,7 +328,24 @@ interface Parts {
   readonly looks: Looks;
 }
 
-function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
+function createMetrics(
+  root: string,
+  database: Database,
+  listeners: Listeners,
+): Pick<HttpServices, 'metrics' | 'ingest'> {
+  const { registry: metrics, ingest } = new ServerMetrics({
+    engine: () => ({ ...database.metrics() }),
+    connections: (name) => listeners.get(name)?.connections ?? null,
+    waitingLines: () => {
+      const listener = listeners.get('line_tcp');
+      return listener !== undefined && 'heldBytes' in listener ? listener.heldBytes : null;
+    },
+    root,
+  });
+  return { metrics, ingest };
+}
+
+function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | 'metrics' | 'ingest'> {
   const { database, copy, access, config, logger, operations, looks } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({
@@ -342,9 +361,6 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
   });
-  const metrics = new MetricsRegistry();
-  registerProcessMetrics(metrics);
-  registerEngineMetrics(metrics, () => ({ ...database.metrics() }));
   const consoleDirectory = fileURLToPath(new URL('../console', import.meta.url));
   return {
     sessions,
@@ -352,8 +368,6 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
     authenticator: createLogins(config, logger, access?.directory),
     ...(access === undefined ? {} : { directory: access.directory, observer: access }),
     logger,
-    metrics,
-    ingest: new IngestMetrics(metrics),
     takesLinesOverTcp: takesLinesOverTcp(config),
     console: loadStaticFiles(consoleDirectory),
     version: packageVersion(),
@@ -376,31 +390,35 @@ async function startListeners(
   services: HttpServices,
   root: string,
   encryption: Encryption,
-  running: Listener[],
+  running: Listeners,
 ): Promise<Addresses> {
   const { config } = services;
-  const start = async (enabled: boolean, open: () => Promise<Listener>): Promise<string> => {
+  const start = async (
+    name: ListenerName,
+    enabled: boolean,
+    open: () => Promise<Listener>,
+  ): Promise<string> => {
     if (!enabled) {
       return OFF;
     }
     const listener = await open();
-    running.push(listener);
+    running.set(name, listener);
     return listener.address;
   };
   let wire: WireDoor | null = null;
-  const http = await start(config.get(KEYS.httpEnabled), () =>
+  const http = await start('http', config.get(KEYS.httpEnabled), () =>
     startHttp({ ...services, wire: () => wire }, encryption.of('http')),
   );
-  await start(config.get(KEYS.httpMinEnabled), () =>
+  await start('http_min', config.get(KEYS.httpMinEnabled), () =>
     startMinimalHttp(services, encryption.of('http.min')),
   );
-  const pg = await start(config.get(KEYS.pgEnabled), async () => {
+  const pg = await start('pgwire', config.get(KEYS.pgEnabled), async () => {
     const credentials = encryption.of('pg');
     const listener = await startPgWire(services, credentials);
     wire = { port: listener.port, isEncrypted: credentials !== null };
     return listener;
   });
-  const line = await start(services.takesLinesOverTcp, () =>
+  const line = await start('line_tcp', services.takesLinesOverTcp, () =>
     startLineTcp(
       { ...services, metrics: services.ingest.of('line_tcp'), root },
       encryption.of('line.tcp'),

@@ -3,6 +3,5 @@ export { BoundedLog, refusedLogins } from './bounded-log.js';
 export { hostWarnings } from './host-limits.js';
 export { createLogger, type Logger } from './logger.js';
 export { MetricsRegistry } from './metrics.js';
-export { registerEngineMetrics } from './engine-metrics.js';
-export { registerProcessMetrics } from './process-metrics.js';
-export { IngestMetrics, type ProtocolMetrics } from './ingest-metrics.js';
+export { type IngestMetrics, type ProtocolMetrics } from './ingest-metrics.js';
+export { type ListenerName, ServerMetrics } from './server-metrics.js';

@@ -61,6 +61,8 @@ export interface RunningPgWire {
   /** As the ready line shows it: `127.0.0.1:8812`. */
   readonly address: string;
   readonly port: number;
+  /** Open ones. */
+  readonly connections: number;
   /** Takes over what a reload of the configuration changed. */
   reconfigure(): Promise<void>;
   /** Ends connections that do nothing, refuses new work; resolves when no statement runs. */
@@ -83,7 +85,14 @@ export async function startPgWire(
 ): Promise<RunningPgWire> {
   const { config } = services;
   const listener = await listenPgWire(optionsOf(config), services, credentials);
-  return { ...listener, reconfigure: () => listener.reconfigure(limitsOf(config)) };
+  return {
+    ...listener,
+    // A copy would keep the number of its moment.
+    get connections() {
+      return listener.connections;
+    },
+    reconfigure: () => listener.reconfigure(limitsOf(config)),
+  };
 }
 
 function optionsOf(config: Config): PgWireOptions {
@@ -176,6 +185,9 @@ export async function listenPgWire(
   return {
     address: `${shown}:${port}`,
     port,
+    get connections() {
+      return slots.size;
+    },
     reconfigure: async (next) => {
       logins = await LoginBook.of(next.accounts, options.method, setting);
       limits = next;

@@ -34,7 +34,10 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
   };
 }
 
-/** GET /status, /health and /metrics; on the main port and on the minimal one. */
+/**
+ * GET /status, /health, /metrics and /ready; on the main port and on the minimal one. Ready is a
+ * server that takes work, damaged tables or not: one that stops refuses every request.
+ */
 export function healthRoutes(services: HttpServices, base = ''): Route[] {
   const health = (context: HttpContext): void => {
     const damages = services.sessions.database.damages();
@@ -50,11 +53,21 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
   };
   const shown = services.config.get(KEYS.metricsEnabled);
   const answers = { status: health, health, metrics: shown ? metrics : health };
-  return Object.entries(answers).map(([name, handle]) => ({
+  const routes: Route[] = Object.entries(answers).map(([name, handle]) => ({
     path: `${base}/${name}`,
     methods: ['GET'],
     access: 'data',
     about: 'health and figures, also on port 9003',
     handle,
   }));
+  const ready: Route = {
+    path: `${base}/ready`,
+    methods: ['GET'],
+    access: 'open',
+    about: '200 while the server takes work, 503 while it stops; also on port 9003',
+    handle: (context) => {
+      answer(context, 200, 'text/plain', 'Status: Ready');
+    },
+  };
+  return [...routes, ready];
 }
