@@ -11,6 +11,7 @@ import test, { type ExecutionContext } from 'ava';
 import { has, run, skip, SOURCES, TOOLS } from '../clients/tools.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { columns, rows } from '../line/harness.js';
+import { CertificateFolder } from '../tls/certificates.js';
 import { portOf, shows } from './harness.js';
 
 let server: TestServer;
@@ -189,3 +190,27 @@ for (const client of CLIENTS) {
     await sees(t, guarded, table);
   });
 }
+
+test('Python, encrypted and with a key', async (t) => {
+  const [client] = CLIENTS;
+  const lacks = (await client?.lacks()) ?? null;
+  if (client === undefined || lacks !== null) {
+    skip(t, lacks ?? 'no client');
+    return;
+  }
+  const certificates = new CertificateFolder();
+  t.teardown(() => {
+    certificates.remove();
+  });
+  // A root that signs itself is no certificate of a server to this client.
+  certificates.make('lines', { isServer: true });
+  const files = certificates.settings('lines').slice(1);
+  const secure = await startTestServer({
+    set: ['line.tcp.tls.enabled=true', ...files, `line.tcp.auth.db.path=${join(folder, 'keys')}`],
+  });
+  t.teardown(() => secure.stop());
+  const roots = `tls_roots=${certificates.file('lines.crt')};`;
+  const conf = `tcps::addr=localhost:${portOf(secure)};${roots}${key}`;
+  await send(client, conf, 'secure', '1');
+  await sees(t, secure, 'secure');
+});

@@ -100,8 +100,8 @@ export const LINE_KEYS = {
   lineTcpInterval: duration(
     'line.tcp.commit.interval.default',
     '1s',
-    'lines over TCP are committed so long after they came, or when they are many: ' +
-      'cairo.max.uncommitted.rows, or what comes while the commit before runs',
+    'between two commits of a connection, unless its lines are many: then ' +
+      'cairo.max.uncommitted.rows, or what comes while the commit before runs, is one',
   ),
   lineTcpOpen: size(
     'line.tcp.max.open.size',

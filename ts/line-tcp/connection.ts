@@ -22,6 +22,8 @@ import type { Turns } from './turns.js';
 
 /** So many bytes are committed without waiting for the interval. */
 const COMMIT_BYTES = 256 * 1024;
+/** Lines of a sender that was silent for an interval wait this long for those that follow them. */
+const GATHER_MS = 10;
 /** So many may wait, or two lines of the largest size. */
 const HELD_BYTES = 1024 * 1024;
 /** The first pause before what cannot be written is tried again, and the longest. */
@@ -67,6 +69,7 @@ export class Connection {
   #end: End = 'open';
   #isWorking = false;
   #isStopping = false;
+  #committedAt = -Infinity;
   #wake: (() => void) | null = null;
 
   /** `left` is called when nothing of it is left. */
@@ -201,9 +204,13 @@ export class Connection {
 
   #schedule(): void {
     if (this.#timer === null && !this.#isWorking && (this.#stream?.unread ?? 0) > 0) {
-      this.#timer = setTimeout(() => {
-        void this.#work();
-      }, this.#services.intervalMs);
+      const due = this.#committedAt + this.#services.intervalMs - performance.now();
+      this.#timer = setTimeout(
+        () => {
+          void this.#work();
+        },
+        Math.max(due, GATHER_MS),
+      );
     }
   }
 
@@ -219,6 +226,7 @@ export class Connection {
     try {
       do {
         await this.#services.turns.run(() => this.#commit(stream));
+        this.#committedAt = performance.now();
         this.resume();
       } while (stream.unread >= (this.#end === 'ending' ? 1 : COMMIT_BYTES));
     } catch (error) {
