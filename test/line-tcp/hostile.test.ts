@@ -75,6 +75,25 @@ test('random bytes, and no line feed ever', async (t) => {
   t.true(endless.isClosed);
 });
 
+test('many wrong lines that close nothing, and bytes one by one', async (t) => {
+  const server = await startTestServer({
+    set: ['line.tcp.disconnect.on.error=false', 'line.tcp.commit.interval.default=20ms'],
+  });
+  t.teardown(() => server.stop());
+  const sender = await open(server, t);
+  const lines = Array.from({ length: 6_000 }, (_, row) =>
+    row % 20 === 0 ? `many x=zz,y="${'y'.repeat(row)}"\n` : `many x=${row}i\n`,
+  );
+  await sender.send(lines.join(''));
+  sender.socket.setNoDelay(true);
+  for (const byte of 'many x=-1i\n'.repeat(200)) {
+    await sender.send(byte);
+  }
+  await sender.end();
+  t.deepEqual(await rows(server, 'select count(), min(x) from many'), [[5_700 + 200, -1]]);
+  t.is(events(server, 'lines_refused').length, 60, 'the log has no more of a minute');
+});
+
 async function connectMany(server: TestServer, count: number): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
   for (let from = 0; from < count; from += 100) {

@@ -8,6 +8,12 @@ import { commitLines, type LineDatabase, LineError } from './lines.js';
 
 /** The most bytes of one batch: others wait for their turn. */
 const BATCH_BYTES = 4 * 1024 * 1024;
+/** Behind a wrong line batches begin small: what follows another one is read again. */
+const CAREFUL_BYTES = 16 * 1024;
+/** More pieces are made one: a sender may send each byte by itself. */
+const MOST_PIECES = 64;
+/** What is left of a batch is copied up to so many bytes. */
+const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
 interface LineStreamOptions {
@@ -30,6 +36,9 @@ export class LineStream {
   /** Of these, the first, that are known to be the beginning of a line. */
   #begun = 0;
   #lines = 0;
+  #batchBytes = BATCH_BYTES;
+  /** Whether the last batch ended before what was there. */
+  #isBehind = false;
   /** Whether what comes up to the next line feed belongs to a line that is left out. */
   #isSkipping = false;
 
@@ -46,10 +55,18 @@ export class LineStream {
     return this.#size - this.#begun;
   }
 
+  /** Whether something waits that the last batch left for the next one. */
+  get isBehind(): boolean {
+    return this.#isBehind && this.unread > 0;
+  }
+
   push(chunk: Buffer): void {
     const bytes = this.#isSkipping ? this.#skipped(chunk) : chunk;
     if (bytes.length > 0) {
       this.#chunks.push(bytes);
+      if (this.#chunks.length >= MOST_PIECES) {
+        this.#chunks = [Buffer.concat(this.#chunks)];
+      }
       this.#hold(bytes.length);
     }
   }
@@ -60,7 +77,14 @@ export class LineStream {
    * before.
    */
   async commit(): Promise<void> {
-    await this.#commit(BATCH_BYTES);
+    try {
+      await this.#commit(Math.max(this.#batchBytes, this.#begun + CAREFUL_BYTES));
+      this.#batchBytes = Math.min(2 * this.#batchBytes, BATCH_BYTES);
+    } catch (error) {
+      this.#batchBytes = CAREFUL_BYTES;
+      this.#isBehind = true;
+      throw error;
+    }
   }
 
   /** Leaves out the line that is the first of what is there. */
@@ -84,10 +108,12 @@ export class LineStream {
     const appender = await database.openLines({ ...lines, goesOn: true });
     const batch: Buffer[] = [];
     let isWritten = false;
+    this.#isBehind = true;
     try {
       for (let left = mostBytes; left > 0;) {
         const chunk = this.#next(left);
         if (chunk === null) {
+          this.#isBehind = false;
           break;
         }
         batch.push(chunk);
@@ -152,9 +178,12 @@ export class LineStream {
       }
       done = Math.max(done - chunk.length, 0);
     }
-    if (rest.length > 0) {
+    const left = rest.reduce((sum, { length }) => sum + length, 0);
+    if (left > 0 && left <= COPIED_BYTES) {
       // A copy: a few bytes must not keep the large piece of memory that they came in.
       this.#chunks.unshift(Buffer.concat(rest));
+    } else {
+      this.#chunks.unshift(...rest);
     }
     this.#hold(-consumed);
   }

@@ -228,7 +228,7 @@ export class Connection {
         await this.#services.turns.run(() => this.#commit(stream));
         this.#committedAt = performance.now();
         this.resume();
-      } while (stream.unread >= (this.#end === 'ending' ? 1 : COMMIT_BYTES));
+      } while (stream.isBehind || stream.unread >= (this.#end === 'ending' ? 1 : COMMIT_BYTES));
     } catch (error) {
       this.#fail(error);
     }
