@@ -16,6 +16,7 @@ const MAY_IMPORT = {
   access: ['sql', 'engine', 'session', 'auth', 'observability'],
   http: ['sockets', 'tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   pgwire: ['sockets', 'tls', 'session', 'ingest', 'auth', 'config', 'observability'],
+  'line-tcp': ['sockets', 'tls', 'session', 'ingest', 'auth', 'config', 'observability'],
   console: ['sql'],
 };
 

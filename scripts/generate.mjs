@@ -2,8 +2,9 @@
  * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`,
  * `ts/border/types.generated.ts` from those of `crates/border` and the codes of `crates/types`,
  * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
- * table of routes in `docs/http.md` from `ts/http/routes`, `docs/clients.md` from what the tests of
- * clients expect, `docs/functions.md` from the functions of the built addon, and the trees of the
+ * table of routes in `docs/http.md` from `ts/http/routes`, `docs/metrics.md` from what
+ * `ts/observability` registers, `docs/clients.md` from what the tests of clients expect,
+ * `docs/functions.md` from the functions of the built addon, and the trees of the
  * binder's test cases, as the built parser makes them.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
@@ -81,6 +82,17 @@ async function renderClients() {
   return clientsDocument();
 }
 
+/** The table of what the server registers. */
+async function renderMetrics() {
+  const built = path.join(root, 'build/test/observability/document.js');
+  if (!existsSync(built)) {
+    console.error('docs/metrics.md needs the compiled tests: run `npx tsc -p .` first');
+    process.exit(1);
+  }
+  const { metricsDocument } = await import(built);
+  return metricsDocument();
+}
+
 /** The list of functions as the built addon binds it, each example run. */
 async function renderFunctions() {
   const built = path.join(root, 'build/test/sql/functions/document.js');
@@ -130,6 +142,7 @@ await settle('ts/sql/ast.generated.ts', 'typescript', tree, 'crates/ast');
 await settle('ts/border/types.generated.ts', 'typescript', border, 'crates/border');
 await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
 await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
+await settle('docs/metrics.md', 'markdown', await renderMetrics(), 'ts/observability');
 await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
 await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(), CASES);
 // Its test checks it, with the addon that it needs.

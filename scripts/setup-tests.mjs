@@ -44,7 +44,14 @@ const NODE_PACKAGES = {
   'drizzle-kit': '0.31.11',
   '@questdb/nodejs-client': '4.2.0',
 };
-const JDBC = 'org.postgresql:postgresql:42.7.4';
+/** Jars, by their names here. */
+const JARS = {
+  postgresql: 'org.postgresql:postgresql:42.7.4',
+  'questdb-client': 'org.questdb:questdb-client:1.0.1',
+  'slf4j-api': 'org.slf4j:slf4j-api:2.0.17',
+};
+/** Clients in Rust: folders of test/clients, each a program of its own. */
+const RUST_CLIENTS = ['tokio-postgres', 'sqlx', 'questdb-rs'];
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
 function skipped(what, why) {
@@ -148,7 +155,24 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** Clients of Node.js, and of the wire protocol: JDBC, pgx, GORM, tokio-postgres, sqlx. */
+/** A package of Maven as `jars/NAME.jar`. */
+async function jar(name, artifact) {
+  const target = join(toolsDirectory, 'jars', `${name}.jar`);
+  if (existsSync(target)) {
+    return;
+  }
+  const [group, id, version] = artifact.split(':');
+  const repository = join(toolsDirectory, 'maven');
+  const place = join(repository, ...group.split('.'), id, version, `${id}-${version}.jar`);
+  const local = `-Dmaven.repo.local=${repository}`;
+  await bring(name, 'mvn', ['-q', local, 'dependency:get', `-Dartifact=${artifact}`]);
+  if (existsSync(place)) {
+    mkdirSync(join(toolsDirectory, 'jars'), { recursive: true });
+    copyFileSync(place, target);
+  }
+}
+
+/** Clients of Node.js, Java, Go and Rust. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   const wanted = Object.entries(NODE_PACKAGES);
@@ -162,17 +186,8 @@ async function clients() {
       ...packages,
     ]);
   }
-  const jar = join(toolsDirectory, 'jars', 'postgresql.jar');
-  if (!existsSync(jar)) {
-    const [group, name, version] = JDBC.split(':');
-    const repository = join(toolsDirectory, 'maven');
-    const place = join(repository, ...group.split('.'), name, version, `${name}-${version}.jar`);
-    const get = ['-q', `-Dmaven.repo.local=${repository}`, 'dependency:get', `-Dartifact=${JDBC}`];
-    await bring('JDBC', 'mvn', get);
-    if (existsSync(place)) {
-      mkdirSync(join(toolsDirectory, 'jars'), { recursive: true });
-      copyFileSync(place, jar);
-    }
+  for (const [name, artifact] of Object.entries(JARS)) {
+    await jar(name, artifact);
   }
   for (const name of ['pgx', 'gorm']) {
     const client = join(toolsDirectory, 'bin', `${name}-client`);
@@ -181,7 +196,7 @@ async function clients() {
       await bring(name, 'go', ['build', '-o', client, '.'], { cwd });
     }
   }
-  for (const name of ['tokio-postgres', 'sqlx']) {
+  for (const name of RUST_CLIENTS) {
     await rustClient(name);
   }
 }

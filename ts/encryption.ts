@@ -3,7 +3,7 @@ import type { Config } from './config/index.js';
 import type { Logger } from './observability/index.js';
 import { certificateFiles, CredentialStore, type TlsEndpoint, TlsError } from './tls/index.js';
 
-const ENDPOINTS: readonly TlsEndpoint[] = ['http', 'http.min', 'pg'];
+const ENDPOINTS: readonly TlsEndpoint[] = ['http', 'http.min', 'pg', 'line.tcp'];
 
 export class Encryption {
   readonly #config: Config;

@@ -1,9 +1,10 @@
 /** Insecure listeners are refused or reported before they open: never opened by accident. */
 import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
+import { lineTcpRefusal } from './line-tcp/index.js';
 import { certificateFiles, type TlsEndpoint } from './tls/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
-/** An endpoint that asks for a password. */
+/** An endpoint that asks for a login. */
 interface Door {
   readonly tls: TlsEndpoint;
   readonly enabled: Key<boolean>;
@@ -14,6 +15,7 @@ const DOORS: readonly Door[] = [
   { tls: 'http', enabled: KEYS.httpEnabled, bindTo: KEYS.httpBindTo },
   { tls: 'http.min', enabled: KEYS.httpMinEnabled, bindTo: KEYS.httpMinBindTo },
   { tls: 'pg', enabled: KEYS.pgEnabled, bindTo: KEYS.pgBindTo },
+  { tls: 'line.tcp', enabled: KEYS.lineTcpEnabled, bindTo: KEYS.lineTcpBindTo },
 ];
 
 /** Throws where other machines could enter without a login, or in plain text against the rule. */
@@ -30,6 +32,7 @@ export function refuseInsecureListeners(config: Config): void {
     return;
   }
   const override = 'or set security.insecure.public=true to allow it';
+  refuseOpenLines(config, override);
   if (config.get(KEYS.aclEnabled)) {
     refuseKnownAdministrator(config, override);
     return;
@@ -50,6 +53,18 @@ export function refuseInsecureListeners(config: Config): void {
     throw new StartError(
       `${shown(config, KEYS.pgBindTo)} can be reached by other machines with the ` +
         `default password: set pg.password, bind to 127.0.0.1, ${override}`,
+      EXIT_CONFIG,
+    );
+  }
+}
+
+/** Lines come without a login, but from owners of keys. */
+function refuseOpenLines(config: Config, override: string): void {
+  const hasKeys = config.get(KEYS.lineTcpKeys) !== '';
+  if (!hasKeys && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {
+    throw new StartError(
+      `${shown(config, KEYS.lineTcpBindTo)} can be reached by other machines and has no login: ` +
+        `set line.tcp.auth.db.path, bind to 127.0.0.1, ${override}`,
       EXIT_CONFIG,
     );
   }
@@ -78,7 +93,8 @@ export function plainTextListeners(config: Config): string[] {
 }
 
 function isReachable(config: Config, enabled: Key<boolean>, bindTo: Key<Endpoint>): boolean {
-  return config.get(enabled) && !isLoopback(config.get(bindTo).host);
+  const isShut = bindTo === KEYS.lineTcpBindTo && lineTcpRefusal(config) !== null;
+  return config.get(enabled) && !isShut && !isLoopback(config.get(bindTo).host);
 }
 
 function shown(config: Config, bindTo: Key<Endpoint>): string {

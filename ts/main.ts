@@ -23,7 +23,18 @@ import {
   startMinimalHttp,
   type WireDoor,
 } from './http/index.js';
-import { createLogger, type Logger, MetricsRegistry } from './observability/index.js';
+import {
+  KeyFileError,
+  lineTcpRefusal,
+  type RunningLineTcp,
+  startLineTcp,
+} from './line-tcp/index.js';
+import {
+  createLogger,
+  type ListenerName,
+  type Logger,
+  ServerMetrics,
+} from './observability/index.js';
 import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { type Looks, type Operations, SessionHost } from './session/index.js';
@@ -76,7 +87,10 @@ const END_MS = 2_000;
 const LEAST_CLOSE_MS = 200;
 
 /** Anything that listens. */
-type Listener = RunningHttp | RunningPgWire;
+type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
+
+/** Those that listen. */
+type Listeners = Map<ListenerName, Listener>;
 
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const config = loadServerConfig(options);
@@ -86,7 +100,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   logNotices(config, logger);
   const directories = copyDirectories(options.root, config);
   const database = await openRoot(options.root, directories, config, logger);
-  const listeners: Listener[] = [];
+  const listeners: Listeners = new Map();
   let copy: Copy | undefined;
   let access: Access | undefined;
   let sessions: SessionHost | undefined;
@@ -107,7 +121,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     access = await openAccess(options.root, database, config, logger);
     const reloads = (): readonly Pick<Listener, 'reconfigure'>[] => [
       { reconfigure: async () => access?.directory.setAdministrator(administrator(config)) },
-      ...listeners,
+      ...listeners.values(),
     ];
     const operations: Operations = {
       reload_config: async () => {
@@ -125,10 +139,11 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     copy = openCopy(directories, database, config, { logger, guard: access, looks });
     const services = {
       ...createServices({ database, copy, access, config, logger, operations, looks }),
+      ...createMetrics(options.root, database, listeners),
       importRoot: directories.importRoot,
     };
     ({ sessions } = services);
-    const addresses = await startListeners(services, encryption, listeners);
+    const addresses = await startListeners(services, options.root, encryption, listeners);
     encryption.watch();
     logger.info('started', { root: options.root, ...addresses });
     const { http: httpAddress, pg: pgAddress } = addresses;
@@ -206,6 +221,10 @@ function logNotices(config: Config, logger: Logger): void {
     logger.warn('plain_text', {
       notice: `${address}: passwords and rows can be read on their way`,
     });
+  }
+  const refusal = lineTcpRefusal(config);
+  if (config.get(KEYS.lineTcpEnabled) && refusal !== null) {
+    logger.info('line_tcp_off', { notice: refusal });
   }
   if (process.getuid?.() === 0) {
     logger.warn('superuser', { notice: 'running as root: use an account of its own' });
@@ -309,7 +328,24 @@ interface Parts {
   readonly looks: Looks;
 }
 
-function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
+function createMetrics(
+  root: string,
+  database: Database,
+  listeners: Listeners,
+): Pick<HttpServices, 'metrics' | 'ingest'> {
+  const { registry: metrics, ingest } = new ServerMetrics({
+    engine: () => ({ ...database.metrics() }),
+    connections: (name) => listeners.get(name)?.connections ?? null,
+    waitingLines: () => {
+      const listener = listeners.get('line_tcp');
+      return listener !== undefined && 'heldBytes' in listener ? listener.heldBytes : null;
+    },
+    root,
+  });
+  return { metrics, ingest };
+}
+
+function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | 'metrics' | 'ingest'> {
   const { database, copy, access, config, logger, operations, looks } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({
@@ -332,52 +368,71 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot'> {
     authenticator: createLogins(config, logger, access?.directory),
     ...(access === undefined ? {} : { directory: access.directory, observer: access }),
     logger,
-    metrics: new MetricsRegistry(),
+    takesLinesOverTcp: takesLinesOverTcp(config),
     console: loadStaticFiles(consoleDirectory),
     version: packageVersion(),
   };
 }
 
+function takesLinesOverTcp(config: Config): boolean {
+  return config.get(KEYS.lineTcpEnabled) && lineTcpRefusal(config) === null;
+}
+
 interface Addresses {
   readonly http: string;
   readonly pg: string;
+  readonly line: string;
 }
 
 const OFF = 'off';
 
 async function startListeners(
   services: HttpServices,
+  root: string,
   encryption: Encryption,
-  running: Listener[],
+  running: Listeners,
 ): Promise<Addresses> {
   const { config } = services;
-  const start = async (enabled: boolean, open: () => Promise<Listener>): Promise<string> => {
+  const start = async (
+    name: ListenerName,
+    enabled: boolean,
+    open: () => Promise<Listener>,
+  ): Promise<string> => {
     if (!enabled) {
       return OFF;
     }
     const listener = await open();
-    running.push(listener);
+    running.set(name, listener);
     return listener.address;
   };
   let wire: WireDoor | null = null;
-  const http = await start(config.get(KEYS.httpEnabled), () =>
+  const http = await start('http', config.get(KEYS.httpEnabled), () =>
     startHttp({ ...services, wire: () => wire }, encryption.of('http')),
   );
-  await start(config.get(KEYS.httpMinEnabled), () =>
+  await start('http_min', config.get(KEYS.httpMinEnabled), () =>
     startMinimalHttp(services, encryption.of('http.min')),
   );
-  const pg = await start(config.get(KEYS.pgEnabled), async () => {
+  const pg = await start('pgwire', config.get(KEYS.pgEnabled), async () => {
     const credentials = encryption.of('pg');
     const listener = await startPgWire(services, credentials);
     wire = { port: listener.port, isEncrypted: credentials !== null };
     return listener;
   });
-  return { http, pg };
+  const line = await start('line_tcp', services.takesLinesOverTcp, () =>
+    startLineTcp(
+      { ...services, metrics: services.ingest.of('line_tcp'), root },
+      encryption.of('line.tcp'),
+    ),
+  );
+  return { http, pg, line };
 }
 
 function asStartError(error: unknown): StartError {
   if (error instanceof StartError) {
     return error;
+  }
+  if (error instanceof KeyFileError) {
+    return new StartError(error.message, EXIT_CONFIG, { cause: error });
   }
   if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
     const { address, port, code } = error as NodeJS.ErrnoException & {

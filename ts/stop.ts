@@ -15,7 +15,8 @@ export type StopStep =
   'statements that run' | 'answers of stopped statements' | 'the last checkpoint';
 
 interface Stop {
-  readonly listeners: readonly Stoppable[];
+  /** By their names. */
+  readonly listeners: ReadonlyMap<string, Stoppable>;
   /** Stops every statement. */
   readonly stopWork: () => void;
   /** From the signal to the end of the process. */
@@ -27,7 +28,9 @@ interface Stop {
 const REST_MS = 3_800;
 const ANSWERS_MS = 400;
 
-export async function stopServing({ listeners, stopWork, stopMs, step }: Stop): Promise<void> {
+export async function stopServing({ listeners: named, ...stop }: Stop): Promise<void> {
+  const { stopWork, stopMs, step } = stop;
+  const listeners = [...named.values()];
   step('statements that run');
   const drained = Promise.all(listeners.map((listener) => listener.drain()));
   if (!(await within(drained, Math.max(stopMs - REST_MS, stopMs / 4)))) {

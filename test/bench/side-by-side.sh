@@ -38,7 +38,7 @@ peer=$(QDB_EXTRA_CONF="$work/questdb.conf" QDB_XMX=8g "$here/start_questdb.sh" \
 echo "== starting Tidemark"
 node "$repository/build/server/cli.js" serve --root "$work/tidemark-root" \
   --set http.bind.to=127.0.0.1:19100 --set pg.net.bind.to=127.0.0.1:18912 \
-  --set http.min.enabled=false --set pg.auth.method=cleartext --set "cairo.commit.mode=$mode" \
+  --set http.min.enabled=false --set line.tcp.enabled=false --set pg.auth.method=cleartext --set "cairo.commit.mode=$mode" \
   > tidemark.log 2>&1 &
 ours=$!
 for _ in $(seq 1 100); do

@@ -24,7 +24,11 @@ async function run(...args: string[]): Promise<Ended> {
   return { code, out: child.out(), err: child.err() };
 }
 
-const FREE = ['--set', 'http.bind.to=127.0.0.1:0', '--set', 'pg.net.bind.to=127.0.0.1:0'];
+const FREE = [
+  ...['--set', 'http.bind.to=127.0.0.1:0'],
+  ...['--set', 'pg.net.bind.to=127.0.0.1:0'],
+  ...['--set', 'line.tcp.net.bind.to=127.0.0.1:0'],
+];
 const NO_MIN = ['--set', 'http.min.enabled=false'];
 
 function serve(root: string, ...args: string[]): Promise<Ended> {

@@ -15,7 +15,8 @@ another one than is counted here. How to connect: [Python](connect/python.md),
 [Ruby, PHP and Perl](connect/ruby-php-perl.md),
 [psql and tools of administration](connect/psql-and-admin.md),
 [Grafana, Superset and Metabase](connect/dashboards.md),
-[dbt and migrations](connect/dbt-and-migrations.md). Drivers are tested one by one:
+[dbt and migrations](connect/dbt-and-migrations.md),
+[rows with the line protocol](connect/ingestion.md). Drivers are tested one by one:
 [wire protocol](wire-protocol.md#clients-that-are-tested).
 `;
 

@@ -18,6 +18,8 @@ export interface TestServer {
   readonly url: string;
   /** `127.0.0.1:PORT` */
   readonly pg: string;
+  /** `127.0.0.1:PORT` of the line protocol over TCP; `off` without it. */
+  line(): string;
   readonly process: ChildProcess;
   /** What it wrote to standard error so far. */
   log(): string;
@@ -34,7 +36,11 @@ export interface TestServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-const FREE_PORTS = ['http.bind.to=127.0.0.1:0', 'pg.net.bind.to=127.0.0.1:0'];
+const FREE_PORTS = [
+  'http.bind.to=127.0.0.1:0',
+  'pg.net.bind.to=127.0.0.1:0',
+  'line.tcp.net.bind.to=127.0.0.1:0',
+];
 
 /** Settings of every server of a run, such as the size of a scan's parts: `key=value,key=value`. */
 const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) => one !== '');
@@ -77,10 +83,16 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     root,
     url: `http://${match[1] ?? ''}`,
     pg: match[2] ?? '',
+    line: () => lineAddress(child.err()),
     process: child.process,
     log: child.err,
     stop,
   };
+}
+
+/** The log alone tells it. */
+function lineAddress(log: string): string {
+  return /"event":"started".*"line":"([^"]+)"/.exec(log)?.[1] ?? 'off';
 }
 
 interface RunningCli {

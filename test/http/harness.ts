@@ -2,7 +2,7 @@
 import { type Authenticator, createAuthenticator } from '../../ts/auth/index.js';
 import { loadConfig } from '../../ts/config/index.js';
 import { type HttpServices, type RunningHttp, startHttp } from '../../ts/http/index.js';
-import { MetricsRegistry } from '../../ts/observability/index.js';
+import { ServerMetrics } from '../../ts/observability/index.js';
 import { SILENT } from '../silent.js';
 import { SessionHost } from '../../ts/session/index.js';
 import { type FakeDatabase, fakeDatabase, fakeParse } from './fake-database.js';
@@ -26,6 +26,12 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
   const settings = new Map(
     (options.set ?? []).map((item) => item.split('=', 2) as [string, string]),
   );
+  const metrics = new ServerMetrics({
+    engine: () => ({}),
+    connections: () => null,
+    waitingLines: () => null,
+    root: '.',
+  });
   return {
     sessions: new SessionHost({ database, parse: fakeParse }),
     config: loadConfig({ set: ['http.bind.to=127.0.0.1:0', ...(options.set ?? [])] }),
@@ -33,7 +39,9 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
       options.authenticator ??
       oneUser(settings.get('http.user') ?? '', settings.get('http.password') ?? ''),
     logger: SILENT,
-    metrics: new MetricsRegistry(),
+    metrics: metrics.registry,
+    ingest: metrics.ingest,
+    takesLinesOverTcp: false,
     console: options.files ?? new Map(),
     version: '0.1.0',
     importRoot: options.importRoot ?? '/nowhere',

@@ -39,6 +39,7 @@ test('every path answers, /metrics with figures, nothing without the login', asy
   t.regex(figures, /^# TYPE tidemark_\w+ (gauge|counter)$/m);
   t.regex(figures, /^tidemark_damaged_tables 0$/m);
   t.is((await get('/metrics', 'joe:wrong'))[0], 401);
+  t.deepEqual(await get('/ready', 'joe:wrong'), [200, 'Status: Ready']);
   const posted = await fetch(`http://127.0.0.1:${port}/exec`, { method: 'POST' });
   t.true(posted.status >= 400, 'no data here');
   await server.stop();

@@ -60,13 +60,26 @@ test('long lines are cut and stay JSON', (t) => {
 
 test('metrics are Prometheus text', (t) => {
   const metrics = new MetricsRegistry();
-  metrics.counter('http_requests_total', 'Requests.').increment(2);
+  metrics.counter('requests_total', 'Requests.', { protocol: 'a' }).increment(2);
+  metrics.counter('requests_total', 'Requests.', { protocol: 'b"' }).increment(3);
+  metrics.gauge('open', 'Open.', () => 4);
+  metrics.gauge('unknown', 'Not known here.', () => null);
+  let looks = 0;
+  metrics.beforeText(() => {
+    looks += 1;
+  });
+  metrics.common('process_looks_total', { kind: 'counter', help: 'Looks.' }, () => looks);
   t.is(
-    metrics.text({ statements_total: 3 }),
-    '# HELP tidemark_http_requests_total Requests.\n' +
-      '# TYPE tidemark_http_requests_total counter\n' +
-      'tidemark_http_requests_total 2\n' +
-      '# TYPE tidemark_statements_total gauge\n' +
-      'tidemark_statements_total 3\n',
+    metrics.text(),
+    '# HELP tidemark_requests_total Requests.\n' +
+      '# TYPE tidemark_requests_total counter\n' +
+      'tidemark_requests_total{protocol="a"} 2\n' +
+      'tidemark_requests_total{protocol="b\\""} 3\n' +
+      '# HELP tidemark_open Open.\n' +
+      '# TYPE tidemark_open gauge\n' +
+      'tidemark_open 4\n' +
+      '# HELP process_looks_total Looks.\n' +
+      '# TYPE process_looks_total counter\n' +
+      'process_looks_total 1\n',
   );
 });

@@ -121,6 +121,10 @@ export class FakeDirectory implements Directory {
   checks = 0;
   readonly #verifiers = new Map<string, ReturnType<Directory['scramVerifier']>>();
 
+  enabledIdentity(name: string): Identity | null {
+    return this.passwords.has(name) ? { kind: 'user', name } : null;
+  }
+
   scramVerifier(name: string): ReturnType<Directory['scramVerifier']> {
     if (!this.passwords.has(name)) {
       return null;

@@ -101,7 +101,7 @@ async function embedded(home: string): Promise<string> {
 async function serve<T>(home: string, work: (url: string) => Promise<T>): Promise<T> {
   const args = ['tidemark', 'serve', '--root', join(home, 'data')];
   // Another server may run on this machine.
-  const addresses = ['http.bind.to', 'http.min.bind.to', 'pg.net.bind.to'];
+  const addresses = ['http.bind.to', 'http.min.bind.to', 'pg.net.bind.to', 'line.tcp.net.bind.to'];
   const settings = addresses.map((key) => `${key}=127.0.0.1:0`);
   const child = spawn(
     'npx',

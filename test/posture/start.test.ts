@@ -12,6 +12,7 @@ import { EXIT_CONFIG, StartError } from '../../ts/start-error.js';
 
 const WIDE = 'http.bind.to=0.0.0.0:9000';
 const WIDE_PG = 'pg.net.bind.to=0.0.0.0:8812';
+const WIDE_LINES = 'line.tcp.net.bind.to=0.0.0.0:9009';
 const LOGIN = ['http.user=joe', 'http.password=a good one'];
 
 /** What is set, and what its refusal names; `null`: it starts. */
@@ -36,6 +37,14 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[WIDE, WIDE_PG, 'acl.enabled=true', 'acl.admin.user.enabled=false'], null],
   [[WIDE, 'acl.enabled=true', 'security.insecure.public=true'], null],
   [['http.bind.to=127.0.0.2:9000', 'pg.net.bind.to=localhost:8812'], null],
+  [[WIDE_LINES], /line\.tcp\.net\.bind\.to=0\.0\.0\.0:9009 .*no login.*line\.tcp\.auth\.db\.path/],
+  [[WIDE_LINES, 'line.tcp.enabled=false'], null],
+  [[WIDE_LINES, 'line.tcp.auth.db.path=keys'], null],
+  [[WIDE_LINES, 'security.insecure.public=true'], null],
+  // Where others log in, it stays shut without keys.
+  [[WIDE_LINES, ...LOGIN, 'security.require.tls=true'], null],
+  [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'security.require.tls=true'], /plain text/],
+  [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
 ];
 
 for (const [set, refusal] of STARTS) {

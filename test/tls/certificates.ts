@@ -8,6 +8,8 @@ interface CertificateOptions {
   /** Arguments of `openssl req` that choose the key. */
   readonly key?: readonly string[];
   readonly digest?: string;
+  /** Of a server alone: it can sign no other. */
+  readonly isServer?: boolean;
 }
 
 const ELLIPTIC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
@@ -21,10 +23,13 @@ export class CertificateFolder {
   }
 
   /** Writes `NAME.crt` and `NAME.key`: signed by itself, for localhost. */
-  make(name: string, { key = ELLIPTIC, digest = 'sha256' }: CertificateOptions = {}): void {
+  make(name: string, options: CertificateOptions = {}): void {
+    const { key = ELLIPTIC, digest = 'sha256', isServer = false } = options;
     const out = ['-keyout', this.file(`${name}.key`), '-out', this.file(`${name}.crt`)];
     const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    const args = ['req', '-x509', '-nodes', '-days', '2', `-${digest}`, ...key, ...out, ...names];
+    const kind = isServer ? ['-addext', 'basicConstraints=critical,CA:FALSE'] : [];
+    const made = ['req', '-x509', '-nodes', '-days', '2', `-${digest}`];
+    const args = [...made, ...key, ...out, ...names, ...kind];
     execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   }
 

@@ -78,6 +78,12 @@ export class StoredDirectory implements Directory {
     return principal === undefined ? null : identityOf(principal);
   }
 
+  enabledIdentity(name: string): Identity | null {
+    const principal = this.#store.find(name);
+    const isOff = this.#administrator?.name !== name && principal?.enabled !== true;
+    return isOff ? null : this.identityOf(name);
+  }
+
   /** Looks like a user's: its salt is the name's own, its rounds are those of some user. */
   mockVerifier(name: string): ScramVerifier {
     return this.#store.salts.mock(name, this.#roundsOf(name));

@@ -21,6 +21,8 @@ export type LoginEndpoint = 'HTTP' | 'PGWIRE' | 'ILP';
 export interface Directory {
   /** Who a name is that has proved its password. */
   identityOf(name: string): Identity | null;
+  /** Who a name is that proves itself otherwise than by a password; null when it is disabled. */
+  enabledIdentity(name: string): Identity | null;
   /** Null when there is no such principal, it is disabled, or it has no password. */
   scramVerifier(name: string): ScramVerifier | null;
   /** What is shown in place of one: looks like those that are. */

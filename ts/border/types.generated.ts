@@ -889,6 +889,17 @@ export type AppendReport = {
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
 
+export type LinesRead = {
+  /**
+   * Bytes.
+   */
+  readonly bytes: number;
+  /**
+   * Lines, empty ones and comments among them.
+   */
+  readonly lines: number;
+};
+
 export type LinesSpec = {
   /**
    * What the bytes are.
@@ -918,6 +929,10 @@ export type LinesSpec = {
    * Bytes of all rows in memory, at most.
    */
   readonly mostHeldBytes: number;
+  /**
+   * Whether another message follows: the beginning of a line at the end belongs to that one.
+   */
+  readonly goesOn: boolean;
 };
 
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h';
@@ -929,6 +944,10 @@ export type RowsReply =
        * Which one, from 1.
        */
       readonly line: number;
+      /**
+       * Bytes of the message before it.
+       */
+      readonly at: number;
       /**
        * Why.
        */
@@ -952,6 +971,10 @@ export type RowsReply =
        * The tables that get rows.
        */
       readonly tables: ReadonlyArray<PlannedTable>;
+      /**
+       * Of lines: what of the message is read.
+       */
+      readonly read?: LinesRead;
     }
   | {
       readonly state: 'committed';

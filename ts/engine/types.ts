@@ -124,6 +124,7 @@ export interface RowsAppender {
 /** How lines are read. */
 export type LineOptions = Omit<border.LinesSpec, 'kind'>;
 export type LinePrecision = border.LinePrecision;
+export type LinesRead = border.LinesRead;
 export type RowsReply = border.RowsReply;
 export type PlannedTable = border.PlannedTable;
 

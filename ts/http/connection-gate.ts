@@ -37,6 +37,11 @@ export class ConnectionGate {
     this.#slots = new Slots(limits);
   }
 
+  /** Open ones. */
+  get connections(): number {
+    return this.#slots.size;
+  }
+
   readonly opened = (socket: Socket): void => {
     this.#slots.take(socket);
   };

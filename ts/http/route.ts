@@ -9,7 +9,7 @@ import type {
   LoginObserver,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
-import type { Logger, MetricsRegistry } from '../observability/index.js';
+import type { IngestMetrics, Logger, MetricsRegistry } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import type { Parameters } from './request/parameters.js';
 import type { StaticFiles } from './response/static-files.js';
@@ -24,10 +24,14 @@ export interface HttpServices {
   readonly observer?: LoginObserver;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
+  /** What came in, by protocol. */
+  readonly ingest: IngestMetrics;
   readonly console: StaticFiles;
   readonly version: string;
   /** The directory that `read_parquet` and COPY read, absolute. */
   readonly importRoot: string;
+  /** Lines come over TCP, too. */
+  readonly takesLinesOverTcp: boolean;
   /** The wire protocol's own door; absent while it is shut. */
   readonly wire?: () => WireDoor | null;
 }

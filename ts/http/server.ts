@@ -26,6 +26,8 @@ export interface RunningHttp {
   /** As the ready line shows it: `127.0.0.1:9000`. */
   readonly address: string;
   readonly port: number;
+  /** Open ones. */
+  readonly connections: number;
   /** Takes over the limits that a reload of the configuration changed. */
   reconfigure(): void;
   /** Refuses new requests; resolves when those under way are answered. */
@@ -98,6 +100,9 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
   return {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
+    get connections() {
+      return gate.connections;
+    },
     reconfigure: () => {
       for (const server of servers) {
         applyLimits(server, listener);

@@ -10,6 +10,7 @@ export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
 export { LineError, writeLines } from './lines.js';
+export { LineStream } from './line-stream.js';
 export type { ImportReport } from './answers.js';
 export type { ImportSchema } from './schema-part.js';
 export type { ImportPart } from './import.js';

@@ -1,29 +1,45 @@
 /** The path of lines: bytes in, rights judged by what they came to, one commit of all tables. */
 import { DatabaseError } from '../engine/error.js';
-import type { LineOptions, PlannedTable, RowsAppender } from '../engine/types.js';
+import type { LineOptions, LinesRead, PlannedTable, RowsAppender } from '../engine/types.js';
 import type { WriteDoor, WriteTarget } from '../session/write-door.js';
 
 /** How often a commit is planned anew while others change its tables. */
 const MOST_PLANS = 100;
 
 /** What lines need of the database. */
-interface LineDatabase {
+export interface LineDatabase {
   openLines(options: LineOptions): Promise<RowsAppender>;
 }
 
-/** A line that is wrong: nothing of its message was written. */
-export class LineError extends Error {
-  override readonly name = 'LineError';
+interface WrongLine {
   /** From 1. */
   readonly line: number;
+  /** Bytes of the message before it. */
+  readonly at: number;
+  readonly reason: string;
   /** Whether no line is wrong, but all of them are too many. */
   readonly isTooLarge: boolean;
+}
 
-  constructor(line: number, reason: string, isTooLarge: boolean) {
+/** A line that is wrong: nothing of its message was written. */
+export class LineError extends Error implements Omit<WrongLine, 'reason'> {
+  override readonly name = 'LineError';
+  readonly line: number;
+  readonly at: number;
+  readonly isTooLarge: boolean;
+
+  constructor({ line, at, reason, isTooLarge }: WrongLine) {
     super(reason);
     this.line = line;
+    this.at = at;
     this.isTooLarge = isTooLarge;
   }
+}
+
+/** Rows that are written, and the lines of the message that are read. */
+interface LinesWritten {
+  readonly rows: number;
+  readonly read: LinesRead;
 }
 
 /** Writes the rows of one message, all of them or none; answers how many. */
@@ -41,7 +57,7 @@ export async function writeLines(
         break;
       }
     }
-    return await commit(appender, door);
+    return (await commitLines(appender, door)).rows;
   } catch (error) {
     await appender.abort();
     throw error;
@@ -52,9 +68,12 @@ function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
   return { table, creates, overwrites: false, adds };
 }
 
-async function commit(appender: RowsAppender, door: WriteDoor): Promise<number> {
+/** Commits what an appender received. */
+export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<LinesWritten> {
   let reply = await appender.finish();
+  let read: LinesRead = { bytes: 0, lines: 0 };
   for (let plans = 0; reply.state === 'planned' && plans < MOST_PLANS; plans += 1) {
+    read = reply.read ?? read;
     const targets = reply.tables.map(targetOf);
     door.authorise(...targets);
     reply = await door.commitAll(targets, () => appender.finish());
@@ -64,13 +83,13 @@ async function commit(appender: RowsAppender, door: WriteDoor): Promise<number> 
   }
   switch (reply.state) {
     case 'committed':
-      return reply.rows;
+      return { rows: reply.rows, read };
     case 'refused':
       // What the reason tells of a table is for those who may write it.
       if (reply.table !== undefined) {
         door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
       }
-      throw new LineError(reply.line, reply.reason, reply.isTooLarge);
+      throw new LineError(reply);
     case 'planned':
       throw new DatabaseError({
         code: 'Busy',

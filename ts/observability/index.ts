@@ -1,4 +1,7 @@
 /** Structured log lines, metrics, and what the host lacks. */
+export { BoundedLog, refusedLogins } from './bounded-log.js';
 export { hostWarnings } from './host-limits.js';
 export { createLogger, type Logger } from './logger.js';
 export { MetricsRegistry } from './metrics.js';
+export { type IngestMetrics, type ProtocolMetrics } from './ingest-metrics.js';
+export { type ListenerName, ServerMetrics } from './server-metrics.js';

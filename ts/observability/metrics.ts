@@ -1,6 +1,9 @@
-/** Counters and gauges, printed as Prometheus text. Names carry their unit last. */
+/**
+ * Counters and gauges, printed as Prometheus text. Names carry their unit last; labels say of which
+ * protocol, and the like. `docs/metrics.md` is written from what is registered.
+ */
 
-class Counter {
+export class Counter {
   #value = 0;
 
   increment(by = 1): void {
@@ -12,37 +15,96 @@ class Counter {
   }
 }
 
-interface Metric {
+type Labels = Readonly<Record<string, string>>;
+
+/** What a name means. */
+export interface MetricMeaning {
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
-  readonly read: () => number;
 }
 
-export class MetricsRegistry {
-  readonly #metrics = new Map<string, Metric>();
+/** A metric, as documents list it. */
+interface ListedMetric extends MetricMeaning {
+  /** With its prefix. */
+  readonly name: string;
+  readonly labels: readonly string[];
+}
 
-  counter(name: string, help: string): Counter {
+interface Family extends MetricMeaning {
+  readonly labels: readonly string[];
+  /** By the text of its labels; what is not known at the moment is left out. */
+  readonly samples: Map<string, () => number | null>;
+}
+
+const PREFIX = 'tidemark_';
+
+export class MetricsRegistry {
+  readonly #families = new Map<string, Family>();
+  readonly #before: (() => void)[] = [];
+
+  counter(name: string, help: string, labels: Labels = {}): Counter {
     const counter = new Counter();
-    this.#metrics.set(name, { kind: 'counter', help, read: () => counter.value });
+    this.#add(PREFIX + name, { kind: 'counter', help }, labels, () => counter.value);
     return counter;
   }
 
-  gauge(name: string, help: string, read: () => number): void {
-    this.#metrics.set(name, { kind: 'gauge', help, read });
+  gauge(name: string, help: string, read: () => number | null, labels: Labels = {}): void {
+    this.#add(PREFIX + name, { kind: 'gauge', help }, labels, read);
   }
 
-  /** Prometheus text format 0.0.4; `more` are gauges read elsewhere (the engine's). */
-  text(more: Readonly<Record<string, number>> = {}): string {
-    const own = [...this.#metrics].map(([name, metric]) =>
-      [
-        `# HELP tidemark_${name} ${metric.help}`,
-        `# TYPE tidemark_${name} ${metric.kind}`,
-        `tidemark_${name} ${metric.read()}`,
-      ].join('\n'),
-    );
-    const engine = Object.entries(more).map(
-      ([name, value]) => `# TYPE tidemark_${name} gauge\ntidemark_${name} ${value}`,
-    );
-    return [...own, ...engine, ''].join('\n');
+  /** Read elsewhere, and named as everyone names it: without the prefix of ours. */
+  common(name: string, meaning: MetricMeaning, read: () => number | null): void {
+    this.#add(name, meaning, {}, read);
   }
+
+  /** Read elsewhere. */
+  read(name: string, meaning: MetricMeaning, read: () => number | null): void {
+    this.#add(PREFIX + name, meaning, {}, read);
+  }
+
+  #add(name: string, meaning: MetricMeaning, labels: Labels, read: () => number | null): void {
+    const family = this.#families.get(name) ?? {
+      ...meaning,
+      labels: Object.keys(labels),
+      samples: new Map<string, () => number | null>(),
+    };
+    this.#families.set(name, family);
+    family.samples.set(labelText(labels), read);
+  }
+
+  /** Runs `look` whenever the figures are read, before them. */
+  beforeText(look: () => void): void {
+    this.#before.push(look);
+  }
+
+  list(): ListedMetric[] {
+    return [...this.#families].map(([name, { kind, help, labels }]) => ({
+      name,
+      kind,
+      help,
+      labels,
+    }));
+  }
+
+  /** Prometheus text format 0.0.4. */
+  text(): string {
+    for (const look of this.#before) {
+      look();
+    }
+    const lines = [...this.#families].flatMap(([name, { kind, help, samples }]) => {
+      const shown = [...samples].flatMap(([labels, read]) => {
+        const value = read();
+        return value === null ? [] : [`${name}${labels} ${value}`];
+      });
+      return shown.length === 0
+        ? []
+        : [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`, ...shown];
+    });
+    return [...lines, ''].join('\n');
+  }
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }

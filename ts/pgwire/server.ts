@@ -8,14 +8,13 @@ import {
   type LoginObserver,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
-import type { Logger } from '../observability/index.js';
+import { type Logger, refusedLogins } from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './connection/cancel-book.js';
 import { Connection, type ConnectionServices } from './connection/connection.js';
 import { Drain } from './connection/drain.js';
-import { RefusalLog } from './login/refusal-log.js';
 import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 
 /** What the listener needs of the server. */
@@ -62,6 +61,8 @@ export interface RunningPgWire {
   /** As the ready line shows it: `127.0.0.1:8812`. */
   readonly address: string;
   readonly port: number;
+  /** Open ones. */
+  readonly connections: number;
   /** Takes over what a reload of the configuration changed. */
   reconfigure(): Promise<void>;
   /** Ends connections that do nothing, refuses new work; resolves when no statement runs. */
@@ -84,7 +85,14 @@ export async function startPgWire(
 ): Promise<RunningPgWire> {
   const { config } = services;
   const listener = await listenPgWire(optionsOf(config), services, credentials);
-  return { ...listener, reconfigure: () => listener.reconfigure(limitsOf(config)) };
+  return {
+    ...listener,
+    // A copy would keep the number of its moment.
+    get connections() {
+      return listener.connections;
+    },
+    reconfigure: () => listener.reconfigure(limitsOf(config)),
+  };
 }
 
 function optionsOf(config: Config): PgWireOptions {
@@ -138,7 +146,7 @@ export async function listenPgWire(
     authenticator,
     cancels: new CancelBook(),
     logger: log,
-    refusals: new RefusalLog(log),
+    refusals: refusedLogins(log),
     readOnly: options.readOnly,
     idleMs: options.idleMs,
     loginMs: options.loginMs ?? LOGIN_MS,
@@ -177,6 +185,9 @@ export async function listenPgWire(
   return {
     address: `${shown}:${port}`,
     port,
+    get connections() {
+      return slots.size;
+    },
     reconfigure: async (next) => {
       logins = await LoginBook.of(next.accounts, options.method, setting);
       limits = next;

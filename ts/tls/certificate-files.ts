@@ -1,7 +1,7 @@
 /** Which endpoint is encrypted, and with which files: its own keys win over those of `tls.*`. */
 import { type Config, ConfigError, type Key, KEYS } from '../config/index.js';
 
-export type TlsEndpoint = 'http' | 'http.min' | 'pg';
+export type TlsEndpoint = 'http' | 'http.min' | 'pg' | 'line.tcp';
 
 export interface CertificateFiles {
   /** PEM: the server's certificate, then those that lead to the root. */
@@ -24,6 +24,11 @@ const ENDPOINT_KEYS: Readonly<Record<TlsEndpoint, EndpointKeys>> = {
     key: KEYS.httpMinTlsKey,
   },
   pg: { enabled: KEYS.pgTls, certificate: KEYS.pgTlsCertificate, key: KEYS.pgTlsKey },
+  'line.tcp': {
+    enabled: KEYS.lineTcpTls,
+    certificate: KEYS.lineTcpTlsCertificate,
+    key: KEYS.lineTcpTlsKey,
+  },
 };
 
 /** `null`: the endpoint speaks plain text. Throws `ConfigError` where a file is not named. */

@@ -63,6 +63,8 @@ pub struct LinesSpec {
     pub most_line_bytes: usize,
     /// Bytes of all rows in memory, at most.
     pub most_held_bytes: usize,
+    /// Whether another message follows: the beginning of a line at the end belongs to that one.
+    pub goes_on: bool,
 }
 
 /// A unit of timestamps.
@@ -98,6 +100,8 @@ pub enum RowsReply {
     Refused {
         /// Which one, from 1.
         line: u64,
+        /// Bytes of the message before it.
+        at: u64,
         /// Why.
         reason: String,
         /// Whether the rows together are too many, and not one of them wrong.
@@ -114,12 +118,26 @@ pub enum RowsReply {
     Planned {
         /// The tables that get rows.
         tables: Vec<PlannedTable>,
+        /// Of lines: what of the message is read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        read: Option<LinesRead>,
     },
     /// Everything is written.
     Committed {
         /// Rows of all tables.
         rows: u64,
     },
+}
+
+/// The lines of a message that are read; the beginning of one that another message ends is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LinesRead {
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines, empty ones and comments among them.
+    pub lines: u64,
 }
 
 /// A table that a message writes.

@@ -19,7 +19,8 @@ mod typescript;
 
 pub use append::{
     AppendProgress, AppendReport, AppenderKind, AppenderSpec, CsvAtomicity, CsvColumnSpec,
-    CsvTextSpec, LinePrecision, LinesSpec, PlannedTable, RowsReply, TextReport, WidenedColumn,
+    CsvTextSpec, LinePrecision, LinesRead, LinesSpec, PlannedTable, RowsReply, TextReport,
+    WidenedColumn,
 };
 pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};

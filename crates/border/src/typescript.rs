@@ -10,9 +10,9 @@ use ts_rs::TS;
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     ColumnSource, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions,
-    LinePrecision, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, Observed,
-    OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat,
-    RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
+    LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine,
+    Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn,
+    RowFormat, RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
     TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape,
     Verify, Visibility, WidenedColumn,
 };
@@ -76,6 +76,7 @@ fn typescript_twin_is_written() {
         TextReport,
         WidenedColumn,
         AppendReport,
+        LinesRead,
         LinesSpec,
         LinePrecision,
         RowsReply,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tidemark_border::{AppendProgress, LinePrecision, LinesSpec, RowsReply};
+use tidemark_border::{AppendProgress, LinePrecision, LinesRead, LinesSpec, RowsReply};
 use tidemark_ingest::{LineFailure, LineOptions, LineReader, Precision, Refusal, TableRows};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, failpoint};
 use tokio::sync::{Semaphore, mpsc};
@@ -38,7 +38,7 @@ struct Counts {
 /// How far the message is.
 enum Stage {
     Receiving(Pipeline),
-    Planned(PlannedRows),
+    Planned(PlannedRows, LinesRead),
     Ended,
 }
 
@@ -54,7 +54,7 @@ enum Message {
 }
 
 enum Parsed {
-    Rows(Vec<TableRows>),
+    Rows(Vec<TableRows>, LinesRead),
     Refused(Refusal),
     Aborted,
 }
@@ -89,7 +89,7 @@ impl LineAppender {
             match &*self.stage.lock() {
                 // A queue that is closed has a parser that ended: its result is the answer.
                 Stage::Receiving(pipeline) => drop(pipeline.chunks.send(Message::Bytes(chunk))),
-                Stage::Planned(_) | Stage::Ended => return Err(over()),
+                Stage::Planned(..) | Stage::Ended => return Err(over()),
             }
         }
         self.database.metrics.bytes_imported.add(length as u64);
@@ -102,9 +102,9 @@ impl LineAppender {
     /// The first time, tells what the rows would change; then commits them, or tells it anew.
     pub(crate) async fn finish(&self) -> EngineResult<RowsReply> {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Ended);
-        let planned = match stage {
+        let (planned, read) = match stage {
             Stage::Ended => return Err(over()),
-            Stage::Planned(mut planned) => {
+            Stage::Planned(mut planned, read) => {
                 let commit = move || {
                     failpoint::hit("engine.commit")?;
                     let reply = planned.commit()?;
@@ -112,22 +112,24 @@ impl LineAppender {
                 };
                 let (planned, reply) = guard::run_blocking("commit", commit).await?;
                 if matches!(reply, RowsReply::Planned { .. }) {
-                    *self.stage.lock() = Stage::Planned(planned);
+                    *self.stage.lock() = Stage::Planned(planned, read);
                 }
-                return Ok(reply);
+                return Ok(with_lines(reply, read));
             }
             Stage::Receiving(Pipeline { chunks, parser }) => {
                 let _ = chunks.send(Message::End);
                 match joined(parser).await? {
                     Parsed::Refused(refusal) => return Ok(refused(refusal)),
                     Parsed::Aborted => return Err(over()),
-                    Parsed::Rows(rows) => PlannedRows::new(&self.database, self.new_tables, rows)?,
+                    Parsed::Rows(rows, read) => {
+                        (PlannedRows::new(&self.database, self.new_tables, rows)?, read)
+                    }
                 }
             }
         };
         let report = planned.report();
-        *self.stage.lock() = Stage::Planned(planned);
-        Ok(report)
+        *self.stage.lock() = Stage::Planned(planned, read);
+        Ok(with_lines(report, read))
     }
 
     /// Forgets everything that came.
@@ -138,7 +140,7 @@ impl LineAppender {
                 drop(chunks);
                 joined(parser).await.map(drop)
             }
-            Stage::Planned(_) | Stage::Ended => Ok(()),
+            Stage::Planned(..) | Stage::Ended => Ok(()),
         }
     }
 }
@@ -162,6 +164,7 @@ fn options(database: &Database, spec: &LinesSpec) -> LineOptions {
         most_columns: database.storage.options().max_columns,
         most_line_bytes: spec.most_line_bytes,
         most_held_bytes: spec.most_held_bytes,
+        goes_on: spec.goes_on,
     }
 }
 
@@ -202,7 +205,11 @@ fn parse(
                 read
             }
             Some(Message::End) => match reader.finish(targets) {
-                Ok(()) => return reader.into_tables().map(Parsed::Rows),
+                Ok(()) => {
+                    let (lines, bytes) = reader.ended();
+                    let rows = reader.into_tables()?;
+                    return Ok(Parsed::Rows(rows, LinesRead { bytes, lines }));
+                }
                 Err(failure) => Err(failure),
             },
         };
@@ -214,10 +221,18 @@ fn parse(
     }
 }
 
-fn refused(Refusal { line, reason, is_too_large, target }: Refusal) -> RowsReply {
+/// A plan says what of the lines it has.
+fn with_lines(mut reply: RowsReply, lines: LinesRead) -> RowsReply {
+    if let RowsReply::Planned { read, .. } = &mut reply {
+        *read = Some(lines);
+    }
+    reply
+}
+
+fn refused(Refusal { line, at, reason, is_too_large, target }: Refusal) -> RowsReply {
     let exists = target.as_ref().is_some_and(|target| target.exists);
     let table = target.map(|target| target.table);
-    RowsReply::Refused { line, reason, is_too_large, table, exists }
+    RowsReply::Refused { line, at, reason, is_too_large, table, exists }
 }
 
 fn over() -> EngineError {

@@ -129,7 +129,8 @@ impl PlannedRows {
             },
             rows: rows.rows(),
         };
-        RowsReply::Planned { tables: self.tables.iter().zip(&self.rows).map(report).collect() }
+        let tables = self.tables.iter().zip(&self.rows).map(report).collect();
+        RowsReply::Planned { tables, read: None }
     }
 
     /// Commits what was planned, or plans anew. Blocks.

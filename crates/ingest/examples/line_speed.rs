@@ -48,6 +48,7 @@ fn main() -> Result<(), LineFailure> {
         most_columns: 4096,
         most_line_bytes: 16 << 20,
         most_held_bytes: 1 << 30,
+        goes_on: false,
     };
     let mut best = f64::MAX;
     for _ in 0..ROUNDS {

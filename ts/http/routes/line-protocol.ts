@@ -72,6 +72,7 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
     return [];
   }
   const open = new OpenBodies(config.get(KEYS.lineBodiesLimit));
+  const metrics = services.ingest.of('line_http');
   const refusals = new Refusals(services.logger.child('http'), config.get(KEYS.lineLogMessage));
   return paths.map((path) => ({
     path,
@@ -80,12 +81,16 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
     about: 'rows in the line protocol',
     handle: async (context) => {
       try {
-        await takeLines(context, services, open);
+        const { rows, bytes } = await takeLines(context, services, open);
+        metrics.bytes.increment(bytes);
+        metrics.rows.increment(rows);
+        metrics.commits.increment();
         context.status = 204;
       } catch (error) {
         if (error instanceof ClientGone) {
           throw error;
         }
+        metrics.errors.increment();
         refusals.answer(context, refusalOf(error));
       }
     },
@@ -96,7 +101,7 @@ async function takeLines(
   context: HttpContext,
   services: HttpServices,
   open: OpenBodies,
-): Promise<void> {
+): Promise<{ readonly rows: number; readonly bytes: number }> {
   const { config, sessions } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
@@ -107,7 +112,8 @@ async function takeLines(
   const door = new WriteDoor(sessions.guard, { principal: principalOf(context, readOnly) });
   const content = new BoundedContent(context, config.get(KEYS.lineBodyLimit), open);
   try {
-    await writeLines(sessions.database, options, content.read(), door);
+    const rows = await writeLines(sessions.database, options, content.read(), door);
+    return { rows, bytes: content.bytes };
   } finally {
     content.release();
   }
@@ -126,6 +132,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
     partitionBy: config.get(KEYS.linePartitionBy),
     mostLineBytes: config.get(KEYS.lineLimit),
     mostHeldBytes: HELD_SHARE * config.get(KEYS.lineBodyLimit),
+    goesOn: false,
   };
 }
 
@@ -140,6 +147,11 @@ class BoundedContent {
     this.#context = context;
     this.#limit = limit;
     this.#open = open;
+  }
+
+  /** Read so far, inflated. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   async *read(): AsyncGenerator<Buffer> {

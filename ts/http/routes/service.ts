@@ -34,7 +34,10 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
   };
 }
 
-/** GET /status, /health and /metrics; on the main port and on the minimal one. */
+/**
+ * GET /status, /health, /metrics and /ready; on the main port and on the minimal one. Ready is a
+ * server that takes work, damaged tables or not: one that stops refuses every request.
+ */
 export function healthRoutes(services: HttpServices, base = ''): Route[] {
   const health = (context: HttpContext): void => {
     const damages = services.sessions.database.damages();
@@ -46,16 +49,25 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     answer(context, 503, 'text/plain', ['Status: Unhealthy', ...lines].join('\n'));
   };
   const metrics = (context: HttpContext): void => {
-    const { database } = services.sessions;
-    answer(context, 200, METRICS_TYPE, services.metrics.text({ ...database.metrics() }));
+    answer(context, 200, METRICS_TYPE, services.metrics.text());
   };
   const shown = services.config.get(KEYS.metricsEnabled);
   const answers = { status: health, health, metrics: shown ? metrics : health };
-  return Object.entries(answers).map(([name, handle]) => ({
+  const routes: Route[] = Object.entries(answers).map(([name, handle]) => ({
     path: `${base}/${name}`,
     methods: ['GET'],
     access: 'data',
     about: 'health and figures, also on port 9003',
     handle,
   }));
+  const ready: Route = {
+    path: `${base}/ready`,
+    methods: ['GET'],
+    access: 'open',
+    about: '200 while the server takes work, 503 while it stops; also on port 9003',
+    handle: (context) => {
+      answer(context, 200, 'text/plain', 'Status: Ready');
+    },
+  };
+  return [...routes, ready];
 }

@@ -71,6 +71,10 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
 function publicConfig(services: HttpServices): Record<string, unknown> {
   const { authenticator, config, version } = services;
   const takesLines = config.get(KEYS.lineHttpEnabled);
+  const transports = [
+    ...(takesLines ? ['http'] : []),
+    ...(services.takesLinesOverTcp ? ['tcp'] : []),
+  ];
   return {
     'release.type': 'OSS',
     'release.version': version,
@@ -80,7 +84,7 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
       ...(config.get(KEYS.pgReadOnly) ? [] : ['pgwire']),
     ],
     'line.proto.support.versions': takesLines ? [1, 2, 3] : [],
-    'ilp.proto.transports': takesLines ? ['http'] : [],
+    'ilp.proto.transports': transports,
     'posthog.enabled': false,
     'posthog.api.key': null,
     'cairo.max.file.name.length': 127,

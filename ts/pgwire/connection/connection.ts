@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 
 import { type Authenticator, CallerGone, type LoginObserver } from '../../auth/index.js';
 import { isLoopback, plainAddress } from '../../config/index.js';
-import type { Logger } from '../../observability/index.js';
+import type { BoundedLog, Logger } from '../../observability/index.js';
 import type { Credentials } from '../../tls/index.js';
 import { principalKey, type SessionHost } from '../../session/index.js';
 import { busyPoll, type Pace, type Slot } from '../../sockets/index.js';
@@ -24,7 +24,6 @@ import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from '../login/login.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { ProvidedLogin, Visitor } from '../login/provided-login.js';
-import type { RefusalLog } from '../login/refusal-log.js';
 import * as reply from '../protocol/server-messages.js';
 import { refuseDumps, statusParameters } from './session-start.js';
 
@@ -44,7 +43,7 @@ export interface ConnectionServices {
   readonly logins: LoginBook;
   readonly cancels: CancelBook;
   readonly logger: Logger;
-  readonly refusals: RefusalLog;
+  readonly refusals: BoundedLog;
   readonly readOnly: boolean;
   readonly messageBytesMax: number;
   readonly statementsMax: number;
@@ -423,7 +422,7 @@ export class Connection implements Drained {
     const user = this.parameters.get('user') ?? '';
     const { remoteAddress = '' } = this.socket;
     this.services.observer?.refusedLogin(user, 'PGWIRE', remoteAddress);
-    this.services.refusals.add(user, remoteAddress);
+    this.services.refusals.add({ user, address: remoteAddress });
     await new Promise((resolve) => setTimeout(resolve, REFUSAL_DELAY_MS));
   }
 

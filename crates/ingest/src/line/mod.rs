@@ -31,6 +31,8 @@ pub enum LineFailure {
 pub struct Refusal {
     /// Which one, from 1. Line feeds within values begin no line; empty lines and comments count.
     pub line: u64,
+    /// Bytes of the message before it.
+    pub at: u64,
     /// Why, for the sender.
     pub reason: String,
     /// Whether the rows together are too many, and not one of them wrong.

@@ -33,6 +33,8 @@ pub struct LineOptions {
     pub most_line_bytes: usize,
     /// Bytes of the rows of the message in memory, at most.
     pub most_held_bytes: usize,
+    /// Whether another message follows: the beginning of a line at the end belongs to that one.
+    pub goes_on: bool,
 }
 
 /// Reads one message.
@@ -52,8 +54,9 @@ pub struct LineReader {
     /// Bytes of it from which it is looked at again.
     look_at: usize,
     line: Line,
-    /// Lines that ended.
+    /// Lines that ended, and their bytes.
     lines: u64,
+    whole: u64,
     rows: u64,
 }
 
@@ -73,6 +76,7 @@ impl LineReader {
             look_at: 0,
             line: Line::default(),
             lines: 0,
+            whole: 0,
             rows: 0,
         }
     }
@@ -81,6 +85,12 @@ impl LineReader {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Lines that ended, and their bytes: where the first begins that did not.
+    #[must_use]
+    pub fn ended(&self) -> (u64, u64) {
+        (self.lines, self.whole)
     }
 
     /// Takes bytes. After a failure, no more.
@@ -131,10 +141,12 @@ impl LineReader {
         Ok(())
     }
 
-    /// The message has ended: what is left is its last line.
+    /// The message has ended: what is left is its last line, unless another message follows.
     pub fn finish(&mut self, targets: &mut dyn Targets) -> Result<(), LineFailure> {
-        let pending = std::mem::take(&mut self.pending);
-        self.read(&pending, true, targets)?;
+        if !self.options.goes_on {
+            let pending = std::mem::take(&mut self.pending);
+            self.read(&pending, true, targets)?;
+        }
         self.check_held()
     }
 
@@ -155,16 +167,18 @@ impl LineReader {
         let mut at = 0;
         let mut line = std::mem::take(&mut self.line);
         while at < bytes.len() {
-            match lex(bytes, at, is_all, &mut line) {
+            let next = match lex(bytes, at, is_all, &mut line) {
                 Err(reason) => return Err(self.refused(reason)),
                 Ok(Lexed::Incomplete) => break,
-                Ok(Lexed::Nothing(next)) => at = next,
+                Ok(Lexed::Nothing(next)) => next,
                 Ok(Lexed::Line(next)) => {
                     self.push(&line, bytes, targets)?;
-                    at = next;
+                    next
                 }
-            }
+            };
             self.lines += 1;
+            self.whole += (next - at) as u64;
+            at = next;
         }
         self.line = line;
         Ok(at)
@@ -200,8 +214,8 @@ impl LineReader {
         let reason = format!(
             "the rows of the message take more than {most} bytes of memory: send fewer at once"
         );
-        let line = self.lines + 1;
-        Err(LineFailure::Refused(Refusal { line, reason, is_too_large: true, target: None }))
+        let (line, at) = (self.lines + 1, self.whole);
+        Err(LineFailure::Refused(Refusal { line, at, reason, is_too_large: true, target: None }))
     }
 
     /// The table of a line; found, or made.
@@ -258,8 +272,8 @@ impl LineReader {
     fn refused(&self, reason: String) -> LineFailure {
         let last = || self.tables.get(self.last.1).map(TableBuilder::target);
         let target = self.found.clone().or_else(last);
-        let line = self.lines + 1;
-        LineFailure::Refused(Refusal { line, reason, is_too_large: false, target })
+        let (line, at) = (self.lines + 1, self.whole);
+        LineFailure::Refused(Refusal { line, at, reason, is_too_large: false, target })
     }
 
     /// An error that the line has, or one of ours.

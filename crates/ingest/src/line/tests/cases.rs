@@ -261,3 +261,29 @@ fn sparse_columns_keep_their_rows() {
         }
     }
 }
+
+/// A stream cut into messages anywhere: the beginning of a line belongs to the next one.
+#[test]
+fn a_message_that_goes_on_ends_behind_its_last_whole_line() {
+    let stream =
+        b"t x=1i 1\n# none\nt x=2i,v=\"a\nb\" 2\r\nt d==\x10\n\n\n\n\n\n\n\n 3\nt x=4i 4\n";
+    let goes_on = crate::line::LineOptions { goes_on: true, ..options() };
+    let ended = |bytes: &[u8]| {
+        let (mut reader, mut tables) = (crate::line::LineReader::new(goes_on), nothing());
+        reader.feed(bytes, &mut tables).unwrap();
+        reader.finish(&mut tables).unwrap();
+        let (lines, whole) = reader.ended();
+        let rows =
+            reader.into_tables().unwrap().iter().map(crate::rows::TableRows::rows).sum::<u64>();
+        (lines, whole, rows)
+    };
+    let ends = [(0, 0, 0), (1, 9, 1), (2, 16, 1), (3, 34, 2), (4, 51, 3), (5, 60, 4)];
+    assert_eq!(stream.len(), 60);
+    for at in 0..=stream.len() {
+        let expected = ends.iter().rev().find(|(_, whole, _)| *whole <= at as u64).unwrap();
+        assert_eq!(ended(&stream[..at]), *expected, "cut at {at}");
+    }
+    let bad = read_pieces([b"t x=1i 1\nt x=zz\nt x=2i".as_slice()], &mut nothing(), goes_on);
+    let refusal = bad.unwrap_err();
+    assert_eq!((refusal.line, refusal.at), (2, 9));
+}

@@ -36,6 +36,7 @@ pub(super) fn options() -> LineOptions {
         most_columns: 100,
         most_line_bytes: 1 << 20,
         most_held_bytes: 64 << 20,
+        goes_on: false,
     }
 }
 

@@ -1,23 +1,23 @@
 /** Refused logins do not fill the log of the server. */
 import test from 'ava';
 
-import { RefusalLog } from '../../ts/pgwire/login/refusal-log.js';
+import { refusedLogins } from '../../ts/observability/index.js';
 
 test('the first of a minute are told, the others are counted', (t) => {
   const lines: (readonly [string, unknown])[] = [];
-  const log = new RefusalLog({
+  const log = refusedLogins({
     info: (event, fields) => {
       lines.push([event, fields]);
     },
   });
   for (let round = 0; round < 1_000; round += 1) {
-    log.add(`user${round}`, '10.0.0.1');
+    log.add({ user: `user${round}`, address: '10.0.0.1' });
   }
   t.is(lines.length, 60);
   t.deepEqual(lines[0], ['login_failed', { user: 'user0', address: '10.0.0.1' }]);
   log.flush();
   t.deepEqual(lines.at(-1), ['logins_failed', { count: 940 }]);
-  log.add('ann', '10.0.0.1');
+  log.add({ user: 'ann', address: '10.0.0.1' });
   log.flush();
   t.is(lines.length, 62, 'a minute later they are told again, and nothing is counted');
 });

@@ -1,0 +1,128 @@
+/** The examples of `docs/connect/ingestion.md`, run where their language is installed. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+import test from 'ava';
+
+import { has, run, skip, SOURCES, TOOLS } from '../clients/tools.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rows } from '../line/harness.js';
+import { portOf, shows } from './harness.js';
+
+let server: TestServer;
+let folder = '';
+let page = '';
+
+test.before(async () => {
+  server = await startTestServer({ set: ['line.tcp.commit.interval.default=50ms'] });
+  folder = await mkdtemp(join(tmpdir(), 'tidemark-examples-'));
+  page = await readFile(new URL('../../docs/connect/ingestion.md', SOURCES), 'utf8');
+  const [create = ''] = examples('sql');
+  const made = await fetch(`${server.url}/exec?query=${encodeURIComponent(create)}`);
+  if (!made.ok) {
+    throw new Error(await made.text());
+  }
+});
+test.after.always(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The examples in one language, for these ports. */
+function examples(language: string): string[] {
+  const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
+  const { port } = new URL(server.url);
+  const line = String(portOf(server));
+  return blocks.map(([, code = '']) => code.replaceAll('9000', port).replaceAll('9009', line));
+}
+
+const JARS = ['questdb-client.jar', 'slf4j-api.jar'].map((name) => join(TOOLS, 'jars', name));
+const NODE_MODULES = join(TOOLS, 'node');
+
+/** How the text of an example is run. */
+interface Language {
+  readonly language: string;
+  readonly count: number;
+  readonly lacks: () => Promise<boolean>;
+  readonly run: (code: string) => Promise<unknown>;
+}
+
+async function runFile(name: string, code: string, command: readonly string[]): Promise<unknown> {
+  const file = join(folder, name);
+  await writeFile(file, code);
+  const [program = '', ...args] = command;
+  return await run(program, [...args, file]);
+}
+
+const LANGUAGES: readonly Language[] = [
+  {
+    language: 'sh',
+    count: 1,
+    lacks: async () => !(await has('curl', '--version')),
+    run: (code) => run('sh', ['-e', '-c', code]),
+  },
+  {
+    language: 'bash',
+    count: 1,
+    lacks: async () => !(await has('bash', '--version')),
+    run: (code) => run('bash', ['-e', '-c', code]),
+  },
+  {
+    language: 'python',
+    count: 3,
+    lacks: async () =>
+      !(await has('python3', '-c', 'import questdb.ingress, pandas, pyarrow, influxdb_client')),
+    run: (code) => run('python3', ['-W', 'ignore', '-c', code]),
+  },
+  {
+    language: 'js',
+    count: 1,
+    lacks: () => Promise.resolve(!existsSync(join(NODE_MODULES, 'node_modules', '@questdb'))),
+    run: async (code) => {
+      const place = await mkdtemp(join(NODE_MODULES, 'example-'));
+      try {
+        await writeFile(join(place, 'example.mjs'), code);
+        await run(process.execPath, [join(place, 'example.mjs')]);
+      } finally {
+        await rm(place, { recursive: true, force: true });
+      }
+    },
+  },
+  {
+    language: 'java',
+    count: 1,
+    lacks: async () => !JARS.every(existsSync) || !(await has('java', '-version')),
+    run: (code) => runFile('Example.java', code, ['java', '-cp', JARS.join(delimiter)]),
+  },
+  {
+    language: 'go',
+    count: 1,
+    lacks: async () => !(await has('go', 'version')),
+    run: (code) => runFile('example.go', code, ['go', 'run']),
+  },
+];
+
+for (const { language, count, lacks, run: runCode } of LANGUAGES) {
+  test.serial(`in ${language}`, async (t) => {
+    if (await lacks()) {
+      skip(t, `${language} or its client is not installed: node scripts/setup-tests.mjs`);
+      return;
+    }
+    const codes = examples(language);
+    t.is(codes.length, count);
+    for (const code of codes) {
+      await rows(server, 'TRUNCATE TABLE readings');
+      await runCode(code);
+      const first = ['north', 1.5, '2026-01-01T10:00:00.000000Z'];
+      await shows(server, 'select * from readings limit 1', [first]);
+    }
+  });
+}
+
+/** Compiling it again takes long: it is one of the programs that the set-up builds. */
+test('in Rust', async (t) => {
+  const [, code] = /^```rust\n([^]*?)^```/m.exec(page) ?? [];
+  t.is(code, await readFile(new URL('questdb-rs/src/example.rs', SOURCES), 'utf8'));
+});

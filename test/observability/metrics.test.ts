@@ -1,0 +1,115 @@
+/** What a running server counts, and that everything it counts is explained. */
+import test from 'ava';
+import pg from 'pg';
+
+import { startTestServer } from '../golden/server.js';
+import { open as openLines, shows } from '../line-tcp/harness.js';
+import { rows, write } from '../line/harness.js';
+import { until } from '../until.js';
+
+const LINE =
+  /^(# HELP \w+ .+|# TYPE \w+ (counter|gauge)|\w+(\{\w+="\w+"(,\w+="\w+")*\})? -?[0-9.e+]+)$/;
+
+test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
+  const server = await startTestServer({
+    set: ['metrics.enabled=true', 'line.tcp.commit.interval.default=20ms'],
+  });
+  t.teardown(() => server.stop());
+  const figures = async (): Promise<Map<string, number>> => {
+    const answer = await fetch(`${server.url}/metrics`);
+    t.is(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+    const lines = (await answer.text()).split('\n').filter((line) => line !== '');
+    t.deepEqual(
+      lines.filter((line) => !LINE.test(line)),
+      [],
+    );
+    const samples = lines.filter((line) => !line.startsWith('#'));
+    const names = new Set(samples.map((line) => /^\w+/.exec(line)?.[0]));
+    t.deepEqual(
+      [...names].filter((name) => !lines.some((line) => line.startsWith(`# HELP ${name ?? ''} `))),
+      [],
+    );
+    return new Map(
+      samples.map((line) => {
+        const [name = '', value] = line.split(' ');
+        return [name, Number(value)];
+      }),
+    );
+  };
+  const of = (all: Map<string, number>, protocol: string): (number | undefined)[] =>
+    ['rows', 'bytes', 'commits', 'errors'].map((what) =>
+      all.get(`tidemark_ingest_${what}_total{protocol="${protocol}"}`),
+    );
+  const before = await figures();
+  t.deepEqual(
+    [of(before, 'line_http'), of(before, 'line_tcp')],
+    [Array(4).fill(0), Array(4).fill(0)],
+  );
+  t.is((await write(server, 'm x=1i 1\nm x=2i 2')).status, 204);
+  t.is((await write(server, 'm x=zz')).status, 400);
+  const sender = await openLines(server, t);
+  await sender.send('m x=3i 3\n');
+  await shows(server, 'select count() from m', [[3]]);
+  const wrong = await openLines(server, t);
+  await wrong.send('m x=zz 4\n');
+  await wrong.closed;
+  const [host = '', port = ''] = server.pg.split(':');
+  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  await client.connect();
+  const after = await figures();
+  t.deepEqual(of(after, 'line_http'), [2, 17, 1, 1]);
+  t.deepEqual(of(after, 'line_tcp'), [1, 18, 1, 1]);
+  t.is(after.get('tidemark_connections{protocol="pgwire"}'), 1);
+  t.is(after.get('tidemark_connections{protocol="line_tcp"}'), 1);
+  t.true((after.get('tidemark_connections{protocol="http"}') ?? 0) >= 1);
+  t.false(after.has('tidemark_connections{protocol="http_min"}'), 'it does not listen');
+  t.is(after.get('tidemark_rows_written_total'), 3);
+  t.true((after.get('process_resident_memory_bytes') ?? 0) > 1_000_000);
+  t.true((after.get('tidemark_storage_free_bytes') ?? 0) > 0);
+  await client.end();
+  await sender.end();
+  await until(
+    async () => (await figures()).get('tidemark_connections{protocol="line_tcp"}') === 0,
+    'the connection is gone',
+  );
+});
+
+test('every figure of the engine is explained', async (t) => {
+  const server = await startTestServer({ set: ['metrics.enabled=true'] });
+  t.teardown(() => server.stop());
+  const text = await fetch(`${server.url}/metrics`).then((answer) => answer.text());
+  const { openDatabase } = await import('../../ts/engine/index.js');
+  const { mkdtemp, rm } = await import('node:fs/promises');
+  const root = await mkdtemp('/tmp/tidemark-metrics-');
+  const database = await openDatabase({ root });
+  const names = Object.keys(database.metrics());
+  await database.close();
+  await rm(root, { recursive: true });
+  t.true(names.length > 10);
+  t.deepEqual(
+    names.filter((name) => !text.includes(`# HELP tidemark_${name} `)),
+    [],
+  );
+});
+
+test('a server that stops is not ready', async (t) => {
+  const server = await startTestServer();
+  t.is((await fetch(`${server.url}/ready`)).status, 200);
+  const slow = rows(server, 'select count() from long_sequence(3000000000) where x % 7 = 3');
+  const isSlow = slow.then(
+    () => 'done',
+    () => 'stopped',
+  );
+  await until(async () => {
+    const found = await rows(server, 'select count() from query_activity()');
+    return Number(found[0]?.[0]) >= 2;
+  }, 'a statement runs');
+  server.process.kill('SIGTERM');
+  const ready = async (): Promise<number> => {
+    const headers = { connection: 'close' };
+    return await fetch(`${server.url}/ready`, { headers }).then(({ status }) => status);
+  };
+  await until(async () => (await ready().catch(() => 0)) === 503, 'it is not ready');
+  await isSlow;
+  await server.stop();
+});

@@ -1,0 +1,338 @@
+/**
+ * One sender: its login, its lines, their commits, its end. Nothing answers it, so what cannot be
+ * written at the moment is tried again while the sender waits, and a wrong line ends the connection
+ * with its reason in the log.
+ */
+import type { Socket } from 'node:net';
+
+import { LineError, LineStream } from '../ingest/index.js';
+import type { BoundedLog, Logger, ProtocolMetrics } from '../observability/index.js';
+import {
+  asDatabaseError,
+  type Database,
+  errorMeaning,
+  type LineOptions,
+  WriteDoor,
+} from '../session/index.js';
+import type { Slot } from '../sockets/index.js';
+import type { KeyLogin } from './key-login.js';
+import type { Entered, Entrance } from './entrance.js';
+import type { Room } from './room.js';
+import type { Turns } from './turns.js';
+
+/** So many bytes are committed without waiting for the interval. */
+const COMMIT_BYTES = 256 * 1024;
+/** Lines of a sender that was silent for an interval wait this long for those that follow them. */
+const GATHER_MS = 10;
+/** So many may wait, or two lines of the largest size. */
+const HELD_BYTES = 1024 * 1024;
+/** The first pause before what cannot be written is tried again, and the longest. */
+const RETRY_MS = 100;
+const MOST_RETRY_MS = 2_000;
+/** Then it is given up. */
+const GIVE_UP_MS = 60_000;
+/** Time for a login. */
+const LOGIN_MS = 10_000;
+/** A server that stops takes what comes so soon. */
+const LAST_BYTES_MS = 100;
+
+export interface ConnectionServices {
+  readonly database: Database;
+  readonly entrance: Entrance;
+  readonly turns: Turns;
+  readonly room: Room;
+  readonly metrics: ProtocolMetrics;
+  readonly logger: Logger;
+  readonly refusals: BoundedLog;
+  readonly refusedLogins: BoundedLog;
+  readonly lines: Omit<LineOptions, 'goesOn'>;
+  readonly mostRows: number;
+  readonly intervalMs: number;
+  readonly idleMs: number;
+  /** A wrong line ends the connection; otherwise it is left out. */
+  readonly disconnects: boolean;
+  /** The log says why. */
+  readonly showsReason: boolean;
+}
+
+type End = 'open' | 'ending' | 'ended';
+
+export class Connection {
+  readonly #socket: Socket;
+  readonly #slot: Slot;
+  readonly #services: ConnectionServices;
+  readonly #left: () => void;
+  #login: KeyLogin | null;
+  #entered: Entered | null = null;
+  #stream: LineStream | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #end: End = 'open';
+  #isWorking = false;
+  #isStopping = false;
+  #committedAt = -Infinity;
+  #wake: (() => void) | null = null;
+
+  /** `left` is called when nothing of it is left. */
+  constructor(socket: Socket, slot: Slot, services: ConnectionServices, left: () => void) {
+    this.#socket = socket;
+    this.#slot = slot;
+    this.#services = services;
+    this.#left = left;
+    this.#login = services.entrance.login();
+    socket.setTimeout(services.idleMs, () => {
+      this.#close();
+    });
+    if (this.#login === null) {
+      this.#enter(services.entrance.anyone());
+    } else {
+      this.#timer = setTimeout(() => {
+        this.#refuseLogin('', 'it took too long');
+      }, LOGIN_MS).unref();
+    }
+    socket.on('data', (chunk: Buffer) => {
+      this.#take(chunk);
+    });
+    socket.on('error', () => undefined);
+    socket.on('end', () => {
+      this.#close();
+    });
+    socket.on('close', () => {
+      this.#close();
+    });
+  }
+
+  /** The server stops: what has come is committed. */
+  shutdown(): void {
+    setTimeout(() => {
+      this.#isStopping = true;
+      this.#wake?.();
+      this.#close();
+    }, LAST_BYTES_MS);
+  }
+
+  /** More can be read, perhaps. */
+  readonly resume = (): void => {
+    const { room } = this.#services;
+    if (this.#end === 'open' && this.#socket.isPaused() && !this.#isFull() && !room.isFull) {
+      this.#socket.resume();
+    }
+  };
+
+  #take(chunk: Buffer): void {
+    if (this.#end !== 'open') {
+      return;
+    }
+    this.#services.metrics.bytes.increment(chunk.length);
+    if (this.#login === null) {
+      this.#push(chunk);
+      return;
+    }
+    const step = this.#login.take(chunk);
+    switch (step.state) {
+      case 'more':
+        if (step.send !== undefined) {
+          this.#socket.write(step.send);
+        }
+        break;
+      case 'refused':
+        this.#refuseLogin(step.name, step.reason);
+        break;
+      case 'entered': {
+        const entered = this.#services.entrance.enter(step.name, this.#slot.address);
+        if (entered === null) {
+          this.#refuseLogin(step.name, 'it may not send lines');
+          return;
+        }
+        this.#enter(entered);
+        this.#push(step.rest);
+      }
+    }
+  }
+
+  #enter(entered: Entered): void {
+    const { database, lines, mostRows, metrics, room, entrance } = this.#services;
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    this.#login = null;
+    this.#entered = entered;
+    this.#slot.enter();
+    this.#stream = new LineStream({
+      database,
+      lines,
+      mostRows,
+      door: new WriteDoor(entrance.guard, entered),
+      committed: (rows) => {
+        metrics.rows.increment(rows);
+        metrics.commits.increment();
+      },
+      held: (change) => {
+        room.hold(change);
+      },
+    });
+  }
+
+  #refuseLogin(name: string, reason: string): void {
+    const { entrance, refusedLogins } = this.#services;
+    if (this.#end === 'open') {
+      entrance.refused(name, this.#slot.address);
+      refusedLogins.add({ user: name, address: this.#slot.address, reason });
+      this.#abandon();
+    }
+  }
+
+  #push(chunk: Buffer): void {
+    const stream = this.#stream;
+    if (stream === null || chunk.length === 0) {
+      return;
+    }
+    stream.push(chunk);
+    const isOverfull = this.#services.room.isFull;
+    if (this.#isFull() || isOverfull) {
+      this.#socket.pause();
+    }
+    if (isOverfull || stream.unread >= Math.max(COMMIT_BYTES, stream.size - stream.unread)) {
+      void this.#work();
+    } else {
+      this.#schedule();
+    }
+  }
+
+  #isFull(): boolean {
+    const most = Math.max(HELD_BYTES, 2 * this.#services.lines.mostLineBytes);
+    return (this.#stream?.size ?? 0) >= most;
+  }
+
+  #schedule(): void {
+    if (this.#timer === null && !this.#isWorking && (this.#stream?.unread ?? 0) > 0) {
+      const due = this.#committedAt + this.#services.intervalMs - performance.now();
+      this.#timer = setTimeout(
+        () => {
+          void this.#work();
+        },
+        Math.max(due, GATHER_MS),
+      );
+    }
+  }
+
+  /** Commits until there is nothing to commit at once. */
+  async #work(): Promise<void> {
+    const stream = this.#stream;
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    if (this.#isWorking || stream === null) {
+      return;
+    }
+    this.#isWorking = true;
+    try {
+      do {
+        await this.#services.turns.run(() => this.#commit(stream));
+        this.#committedAt = performance.now();
+        this.resume();
+      } while (stream.isBehind || stream.unread >= (this.#end === 'ending' ? 1 : COMMIT_BYTES));
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#isWorking = false;
+    if (this.#end === 'ending') {
+      this.#leave();
+    } else if (this.#end === 'open') {
+      this.#schedule();
+    }
+  }
+
+  /** One commit; what cannot be written at the moment is tried again. */
+  async #commit(stream: LineStream): Promise<void> {
+    const givesUpAt = performance.now() + GIVE_UP_MS;
+    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_RETRY_MS)) {
+      try {
+        this.#services.entrance.check(this.#entered);
+        await stream.commit();
+        return;
+      } catch (error) {
+        if (error instanceof LineError && !this.#services.disconnects) {
+          this.#tell(error);
+          stream.skipLine();
+          return;
+        }
+        if (!isPassing(error) || this.#isStopping || performance.now() > givesUpAt) {
+          throw error;
+        }
+        await this.#pause(pauseMs);
+      }
+    }
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, milliseconds);
+    });
+    this.#wake = null;
+  }
+
+  #fail(error: unknown): void {
+    this.#tell(error);
+    this.#abandon();
+  }
+
+  #tell(error: unknown): void {
+    const { metrics, logger, refusals, showsReason } = this.#services;
+    metrics.errors.increment();
+    const { address } = this.#slot;
+    const user = this.#entered?.principal.name ?? '';
+    if (error instanceof LineError) {
+      const { line, message } = error;
+      refusals.add({ address, user, line, ...(showsReason ? { message } : {}) });
+      return;
+    }
+    const { code, message } = asDatabaseError(error);
+    if (errorMeaning(code).httpStatus >= 500) {
+      logger.error('lines_lost', { address, user, code, message, error });
+    } else {
+      refusals.add({ address, user, message });
+    }
+  }
+
+  /** Whatever is left is forgotten. */
+  #abandon(): void {
+    this.#end = 'ending';
+    this.#socket.destroy();
+    this.#stream?.close();
+    if (!this.#isWorking) {
+      this.#leave();
+    }
+  }
+
+  /** No more comes; what came is committed. */
+  #close(): void {
+    if (this.#end !== 'open') {
+      return;
+    }
+    this.#end = 'ending';
+    if (!this.#isWorking) {
+      void this.#work().then(() => {
+        this.#leave();
+      });
+    }
+  }
+
+  #leave(): void {
+    if (this.#end !== 'ended') {
+      this.#end = 'ended';
+      clearTimeout(this.#timer ?? undefined);
+      this.#stream?.close();
+      this.#socket.end();
+      this.#left();
+    }
+  }
+}
+
+/** Whether it may go better later: nothing is wrong with the lines. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof LineError) {
+    return false;
+  }
+  const { code, retryable } = asDatabaseError(error);
+  const { httpStatus } = errorMeaning(code);
+  return retryable || httpStatus === 503 || httpStatus === 507;
+}

@@ -1,0 +1,71 @@
+/** Who may send lines: anyone where there are no logins, else owners of keys, as their users. */
+import type { Directory, LoginObserver } from '../auth/index.js';
+import { DatabaseError, type Guard, type Principal } from '../session/index.js';
+import type { KeyBook } from './key-book.js';
+import { KeyLogin } from './key-login.js';
+
+/** A sender that is let in. */
+export interface Entered {
+  readonly principal: Principal;
+}
+
+interface EntranceOptions {
+  readonly guard: Guard | undefined;
+  readonly directory: Directory | undefined;
+  readonly observer: LoginObserver | undefined;
+}
+
+export class Entrance {
+  /** `null`: anyone may enter. */
+  keys: KeyBook | null;
+  readonly #options: EntranceOptions;
+
+  constructor(keys: KeyBook | null, options: EntranceOptions) {
+    this.keys = keys;
+    this.#options = options;
+  }
+
+  get guard(): Guard | undefined {
+    return this.#options.guard;
+  }
+
+  /** What a new connection has to pass; `null`: nothing. */
+  login(): KeyLogin | null {
+    return this.keys === null ? null : new KeyLogin(this.keys);
+  }
+
+  anyone(): Entered {
+    return { principal: { name: 'admin', readOnly: false } };
+  }
+
+  /** The owner of the key `name`; `null` when it may not send lines. */
+  enter(name: string, address: string): Entered | null {
+    const { directory, observer } = this.#options;
+    if (directory === undefined) {
+      return { principal: { name, readOnly: false } };
+    }
+    const identity = directory.enabledIdentity(name);
+    if (identity === null || !directory.mayConnect(identity, 'ILP')) {
+      return null;
+    }
+    observer?.signedIn(identity, 'ILP', address);
+    return { principal: { name, readOnly: false, identity } };
+  }
+
+  refused(name: string, address: string): void {
+    this.#options.observer?.refusedLogin(name, 'ILP', address);
+  }
+
+  /** Throws where a sender that was let in may not be here any more. */
+  check(entered: Entered | null): void {
+    const { directory } = this.#options;
+    const identity = entered?.principal.identity;
+    if (directory === undefined || identity === undefined) {
+      return;
+    }
+    const now = directory.enabledIdentity(identity.name);
+    if (now?.id !== identity.id || now === null || !directory.mayConnect(now, 'ILP')) {
+      throw new DatabaseError({ code: 'AccessDenied', message: 'Access denied [ILP]' });
+    }
+  }
+}

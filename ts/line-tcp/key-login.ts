@@ -1,0 +1,67 @@
+/**
+ * The login of a sender: it says the name of its key, signs what it is sent, and goes on with
+ * lines. Nothing answers it but the challenge; who cannot sign is closed.
+ */
+import { randomBytes } from 'node:crypto';
+
+import type { KeyBook } from './key-book.js';
+
+/** Of random bytes; as base64 they are 512 characters. */
+const CHALLENGE_BYTES = 384;
+const MOST_NAME_BYTES = 256;
+const MOST_SIGNATURE_BYTES = 256;
+const LINE_FEED = 0x0a;
+
+/** What the bytes so far came to. */
+type LoginStep =
+  | { readonly state: 'more'; readonly send?: Buffer }
+  /** `rest`: what follows the login. */
+  | { readonly state: 'entered'; readonly name: string; readonly rest: Buffer }
+  | { readonly state: 'refused'; readonly name: string; readonly reason: string };
+
+export class KeyLogin {
+  readonly #keys: KeyBook;
+  readonly #challenge = Buffer.from(randomBytes(CHALLENGE_BYTES).toString('base64'), 'latin1');
+  #name: string | null = null;
+  #pending: Buffer = Buffer.alloc(0);
+
+  constructor(keys: KeyBook) {
+    this.#keys = keys;
+  }
+
+  take(chunk: Buffer): LoginStep {
+    const bytes = Buffer.concat([this.#pending, chunk]);
+    const end = bytes.indexOf(LINE_FEED);
+    const length = end < 0 ? bytes.length : end;
+    if (length > (this.#name === null ? MOST_NAME_BYTES : MOST_SIGNATURE_BYTES)) {
+      const what = this.#name === null ? 'name of its key' : 'signature';
+      return this.#refused(`the ${what} is too long, or no login at all`);
+    }
+    if (end < 0) {
+      this.#pending = bytes;
+      return { state: 'more' };
+    }
+    const word = bytes.toString('utf8', 0, end).replace(/\r$/, '');
+    const rest = bytes.subarray(end + 1);
+    if (this.#name !== null) {
+      return this.#judge(Buffer.from(word, 'base64'), rest);
+    }
+    if (rest.length > 0) {
+      return this.#refused('it sent on before it was challenged');
+    }
+    this.#name = word;
+    this.#pending = Buffer.alloc(0);
+    return { state: 'more', send: Buffer.concat([this.#challenge, Buffer.from('\n')]) };
+  }
+
+  #judge(signature: Buffer, rest: Buffer): LoginStep {
+    const name = this.#name ?? '';
+    return this.#keys.proves(name, this.#challenge, signature)
+      ? { state: 'entered', name, rest }
+      : this.#refused('the signature does not fit, or there is no such key');
+  }
+
+  #refused(reason: string): LoginStep {
+    return { state: 'refused', name: this.#name ?? '', reason };
+  }
+}

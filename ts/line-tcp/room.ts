@@ -1,0 +1,29 @@
+/** What all senders together may keep waiting for its commit. */
+
+export class Room {
+  readonly #limit: number;
+  readonly #freed: () => void;
+  #bytes = 0;
+
+  /** `freed` is called when there is room again. */
+  constructor(limit: number, freed: () => void) {
+    this.#limit = limit;
+    this.#freed = freed;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#limit;
+  }
+
+  hold(change: number): void {
+    const before = this.#bytes;
+    this.#bytes += change;
+    if (before >= this.#limit && this.#bytes < this.#limit) {
+      this.#freed();
+    }
+  }
+}

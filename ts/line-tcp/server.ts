@@ -1,0 +1,334 @@
+/** The listener of the line protocol over TCP. */
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { createServer as createSecureServer, type TLSSocket } from 'node:tls';
+
+import type { Directory, LoginObserver } from '../auth/index.js';
+import { type Config, type Endpoint, KEYS } from '../config/index.js';
+import {
+  BoundedLog,
+  type Logger,
+  type ProtocolMetrics,
+  refusedLogins,
+} from '../observability/index.js';
+import type { LineOptions, SessionHost } from '../session/index.js';
+import { type Slot, type SlotLimits, slotOf, Slots, stopListening } from '../sockets/index.js';
+import type { CredentialStore } from '../tls/index.js';
+import { Connection, type ConnectionServices } from './connection.js';
+import { Entrance } from './entrance.js';
+import { KeyBook, KeyFileError } from './key-book.js';
+import { lineTcpRefusal } from './need.js';
+import { Room } from './room.js';
+import { Turns } from './turns.js';
+
+/** What the listener needs of the server. */
+interface LineTcpServices {
+  readonly sessions: SessionHost;
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly metrics: ProtocolMetrics;
+  /** The users of the database; absent where access control is off. */
+  readonly directory?: Directory;
+  readonly observer?: LoginObserver;
+  /** Of the server; the file of keys may be named from here. */
+  readonly root: string;
+}
+
+export interface RunningLineTcp {
+  /** As the log shows it: `127.0.0.1:9009`. */
+  readonly address: string;
+  readonly connections: number;
+  /** Bytes that wait for their commit. */
+  readonly heldBytes: number;
+  /** Takes over the limits and keys that a reload of the configuration changed. */
+  reconfigure(): void;
+  /** Refuses new connections; resolves when what came on the others is committed. */
+  drain(): Promise<void>;
+  interrupt(): void;
+  /** Ends every open connection. */
+  close(): Promise<void>;
+}
+
+/** The server's end follows the last commit: a sender that waits for it knows that it is made. */
+const HALF_OPEN = { allowHalfOpen: true };
+const HANDSHAKE_MS = 10_000;
+/** Nothing is written to senders but a challenge. */
+const STALL_MS = 10_000;
+/** Rows of one batch in memory; the bytes of one are 4 MiB at most. */
+const HELD_BYTES = 64 * 1024 * 1024;
+
+/** Serves at `line.tcp.net.bind.to`; encrypted when there are `credentials`. */
+export async function startLineTcp(
+  services: LineTcpServices,
+  credentials: CredentialStore | null = null,
+): Promise<RunningLineTcp> {
+  const listener = new LineListener(services);
+  await listener.open(credentials);
+  return listener;
+}
+
+class LineListener implements RunningLineTcp, Acceptance {
+  readonly #config: Config;
+  readonly #root: string;
+  readonly #log: Logger;
+  readonly #connections = new Set<Connection>();
+  readonly #drained = new Drained(this.#connections);
+  readonly #slots: Slots;
+  readonly #shared: ConnectionServices;
+  readonly #refused: BoundedLog;
+  #servers: Server[] = [];
+
+  /** Throws `KeyFileError`. */
+  constructor(services: LineTcpServices) {
+    const { config, sessions, logger, directory, observer, metrics, root } = services;
+    const log = logger.child('line_tcp');
+    this.#config = config;
+    this.#root = root;
+    this.#log = log;
+    this.#slots = new Slots(() => slotLimits(config));
+    this.#refused = new BoundedLog(log, {
+      one: 'connection_refused',
+      more: 'connections_refused',
+    });
+    const keys = readKeys(config, root);
+    this.#shared = {
+      ...readOptions(config),
+      database: sessions.database,
+      entrance: new Entrance(keys, { guard: sessions.guard, directory, observer }),
+      turns: new Turns(availableParallelism()),
+      room: new Room(config.get(KEYS.lineTcpOpen), () => {
+        for (const connection of this.#connections) {
+          connection.resume();
+        }
+      }),
+      metrics,
+      logger: log,
+      refusals: new BoundedLog(log, { one: 'lines_refused', more: 'more_lines_refused' }),
+      refusedLogins: refusedLogins(log),
+    };
+  }
+
+  async open(credentials: CredentialStore | null): Promise<void> {
+    this.#servers = await listen(this.#config.get(KEYS.lineTcpBindTo), () =>
+      credentials === null ? createPlain(this) : createEncrypted(credentials, this),
+    );
+  }
+
+  get address(): string {
+    const { address, family, port } = this.#servers[0]?.address() as AddressInfo;
+    return `${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  }
+
+  get connections(): number {
+    return this.#slots.size;
+  }
+
+  get heldBytes(): number {
+    return this.#shared.room.bytes;
+  }
+
+  admit(socket: Socket): Slot | null {
+    if (this.#drained.isOn) {
+      socket.destroy();
+      return null;
+    }
+    const slot = this.#slots.take(socket);
+    if (slot !== null && slot.refusal !== null) {
+      this.#refused.add({ address: slot.address, reason: slot.refusal });
+      slot.cut();
+      return null;
+    }
+    return slot;
+  }
+
+  carry(socket: Socket): void {
+    this.#slots.carry(socket);
+  }
+
+  serve(socket: Socket, slot: Slot): void {
+    const connection = new Connection(socket, slot, this.#shared, () => {
+      this.#connections.delete(connection);
+      this.#drained.look();
+    });
+    this.#connections.add(connection);
+  }
+
+  reconfigure(): void {
+    try {
+      this.#shared.entrance.keys = readKeys(this.#config, this.#root);
+    } catch (error) {
+      if (!(error instanceof KeyFileError)) {
+        throw error;
+      }
+      // Those that were read before go on.
+      this.#log.error('keys_refused', { reason: error.message });
+    }
+  }
+
+  drain(): Promise<void> {
+    return this.#drained.begin();
+  }
+
+  interrupt(): void {
+    this.#slots.cutAll();
+  }
+
+  async close(): Promise<void> {
+    this.#slots.cutAll();
+    await Promise.all(this.#servers.map((server) => stopListening(server)));
+  }
+}
+
+/** Connections that end when the server does. */
+class Drained {
+  readonly #connections: ReadonlySet<Connection>;
+  #done: (() => void) | null = null;
+
+  constructor(connections: ReadonlySet<Connection>) {
+    this.#connections = connections;
+  }
+
+  get isOn(): boolean {
+    return this.#done !== null;
+  }
+
+  begin(): Promise<void> {
+    return new Promise((resolved) => {
+      this.#done = resolved;
+      for (const connection of this.#connections) {
+        connection.shutdown();
+      }
+      this.look();
+    });
+  }
+
+  look(): void {
+    if (this.#connections.size === 0) {
+      this.#done?.();
+    }
+  }
+}
+
+function readOptions(
+  config: Config,
+): Pick<
+  ConnectionServices,
+  'lines' | 'mostRows' | 'intervalMs' | 'idleMs' | 'disconnects' | 'showsReason'
+> {
+  const lines: Omit<LineOptions, 'goesOn'> = {
+    precision: config.get(KEYS.lineTcpUnit),
+    createTables: config.get(KEYS.lineCreateTables),
+    createColumns: config.get(KEYS.lineCreateColumns),
+    partitionBy: config.get(KEYS.linePartitionBy),
+    mostLineBytes: config.get(KEYS.lineTcpLimit),
+    mostHeldBytes: HELD_BYTES,
+  };
+  return {
+    lines,
+    mostRows: config.get(KEYS.maxUncommittedRows),
+    intervalMs: config.get(KEYS.lineTcpInterval),
+    idleMs: config.get(KEYS.lineTcpIdle),
+    disconnects: config.get(KEYS.lineTcpDisconnect),
+    showsReason: config.get(KEYS.lineLogMessage),
+  };
+}
+
+/** Throws `KeyFileError`. */
+function readKeys(config: Config, root: string): KeyBook | null {
+  const path = config.get(KEYS.lineTcpKeys);
+  if (path === '') {
+    const refusal = lineTcpRefusal(config);
+    if (refusal !== null) {
+      throw new KeyFileError(refusal);
+    }
+    return null;
+  }
+  const file = resolve(root, path);
+  try {
+    return new KeyBook(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new KeyFileError(`cannot use the keys in '${file}': ${reason}`, { cause: error });
+  }
+}
+
+function slotLimits(config: Config): SlotLimits {
+  const all = config.get(KEYS.lineTcpConnections);
+  return {
+    all,
+    perAddress: config.get(KEYS.lineTcpAddressConnections) || Math.ceil(all / 4),
+    withoutLogin: Math.ceil(all / 2),
+    stallMs: STALL_MS,
+  };
+}
+
+/** What becomes of connections. */
+interface Acceptance {
+  /** `null`: it is closed. */
+  admit(socket: Socket): Slot | null;
+  /** Goes on encrypted. */
+  carry(socket: Socket): void;
+  serve(socket: Socket, slot: Slot): void;
+}
+
+function createPlain(acceptance: Acceptance): Server {
+  return createServer(HALF_OPEN, (socket) => {
+    const slot = acceptance.admit(socket);
+    if (slot !== null) {
+      acceptance.serve(socket, slot);
+    }
+  });
+}
+
+function createEncrypted(credentials: CredentialStore, acceptance: Acceptance): Server {
+  const handshake = { handshakeTimeout: HANDSHAKE_MS };
+  const options = { ...HALF_OPEN, ...credentials.current.options, ...handshake };
+  const server = createSecureServer(options);
+  credentials.onChange((next) => {
+    // Open connections keep what they agreed on.
+    server.setSecureContext(next.options);
+  });
+  server.prependListener('connection', (socket: Socket) => {
+    acceptance.admit(socket);
+  });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    acceptance.carry(socket);
+    const slot = slotOf(socket);
+    if (slot === undefined) {
+      socket.destroy();
+    } else {
+      acceptance.serve(socket, slot);
+    }
+  });
+  server.on('tlsClientError', (_error, socket) => {
+    socket.destroy();
+  });
+  return server;
+}
+
+/** Loopback alone is both families, where the machine has them. */
+async function listen({ host, port }: Endpoint, open: () => Server): Promise<Server[]> {
+  const main = open();
+  await bind(main, host ?? '127.0.0.1', port);
+  if (host !== null || port === 0) {
+    return [main];
+  }
+  const second = open();
+  const isBound = await bind(second, '::1', port).then(
+    () => true,
+    () => false,
+  );
+  return isBound ? [main, second] : [main];
+}
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolved, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port, backlog: 511 }, () => {
+      server.off('error', reject);
+      resolved();
+    });
+  });
+}

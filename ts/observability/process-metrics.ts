@@ -1,0 +1,41 @@
+/** Figures of the process, under the names that Prometheus' own clients give them. */
+import { readdirSync } from 'node:fs';
+
+import type { MetricsRegistry } from './metrics.js';
+
+const MICROS = 1_000_000;
+
+export function registerProcessMetrics(registry: MetricsRegistry): void {
+  const startedSeconds = Date.now() / 1000 - process.uptime();
+  registry.common(
+    'process_cpu_seconds_total',
+    { kind: 'counter', help: 'Processor time of the process, in seconds.' },
+    () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / MICROS;
+    },
+  );
+  registry.common(
+    'process_start_time_seconds',
+    { kind: 'gauge', help: 'When the process started, in seconds since 1970.' },
+    () => startedSeconds,
+  );
+  registry.common(
+    'process_resident_memory_bytes',
+    { kind: 'gauge', help: 'Memory of the process in RAM, mapped files among it.' },
+    () => process.memoryUsage.rss(),
+  );
+  registry.common(
+    'process_open_fds',
+    { kind: 'gauge', help: 'Open files and sockets.' },
+    openFiles,
+  );
+}
+
+function openFiles(): number | null {
+  try {
+    return readdirSync('/proc/self/fd').length;
+  } catch {
+    return null; // the system does not tell
+  }
+}
