@@ -1,4 +1,4 @@
-//! Record batches to bytes: JSON rows, CSV, pgwire `DataRow`, Parquet and the Arrow arena.
+//! Record batches to bytes: JSON rows, CSV, pgwire `DataRow`, QWP, Parquet and the Arrow arena.
 //!
 //! Everything here turns columns into text or binary, column by column where that is faster, into
 //! a buffer the caller reuses. It knows no table, no plan and no socket.
@@ -15,6 +15,7 @@ mod json;
 mod parquet_archive;
 mod parquet_file;
 mod pg;
+mod qwp;
 mod row_encoder;
 mod row_group;
 mod symbols;
@@ -22,4 +23,5 @@ mod zip;
 
 pub use arena::write_arena;
 pub use parquet_file::{Codec, ParquetOptions};
+pub use qwp::QwpOptions;
 pub use row_encoder::{RowEncoder, RowFormat};
