@@ -12,8 +12,19 @@ import { lineProtocolRoutes } from './line-protocol.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
 import { settingsRoutes } from './settings.js';
 import { validateRoute } from './validate.js';
+import { type WebSocketRoute, withoutUpgrade } from '../websocket/route.js';
 
-export function createRoutes(services: HttpServices): Route[] {
+/** Every WebSocket there is: what makes its routes. */
+const WEB_SOCKETS: readonly ((services: HttpServices) => WebSocketRoute[])[] = [];
+
+export function createWebSockets(services: HttpServices): WebSocketRoute[] {
+  return WEB_SOCKETS.flatMap((create) => create(services));
+}
+
+export function createRoutes(
+  services: HttpServices,
+  webSockets: readonly WebSocketRoute[] = createWebSockets(services),
+): Route[] {
   const paths = httpPaths(services.config);
   return [
     execRoute(services, paths),
@@ -29,5 +40,6 @@ export function createRoutes(services: HttpServices): Route[] {
     ...healthRoutes(services, paths.base),
     ...consoleRoutes(services, paths.base),
     ...lineProtocolRoutes(services, paths.lineProtocol),
+    ...webSockets.map(withoutUpgrade),
   ];
 }
