@@ -148,6 +148,11 @@ test('parameters of every type', async (t) => {
   });
   const wrong = await client.query(4, 'SELECT 1 WHERE 1 = $1', { binds: [[0x12, NULL]] });
   t.like(wrong.last, { status: STATUS.mismatch });
+  const deep = Buffer.alloc(21);
+  deep.set([5]);
+  deep.fill(0x7f, 1, 17);
+  const empty = await client.query(8, 'SELECT $1', { binds: [[0x11, given(deep)]] });
+  t.like(empty.last, { status: STATUS.mismatch }, 'brackets beyond measure');
   const other = await client.query(5, 'SELECT l FROM every WHERE ts = $1', {
     binds: [textBind('no time')],
   });
@@ -356,6 +361,20 @@ test('rights are those of SQL, asked for each query', async (t) => {
     t.is((await execAs(guarded, 'reader:pass', 'SELECT 1')).status, 200);
   } finally {
     await guarded.stop();
+  }
+});
+
+test('a client that gives no credit for too long is given up', async (t) => {
+  const own = await startTestServer({ set: ['http.send.timeout=200ms'] });
+  try {
+    const client = await ReadClient.open(portOf(own));
+    client.request(1, 'SELECT x FROM long_sequence(9000000000)', { credit: 1 });
+    t.is((await client.next())?.kind, 'batch');
+    t.like(await client.next(), { kind: 'error', id: 1n, status: STATUS.limit });
+    t.is((await client.query(2, 'SELECT 1')).last.kind, 'end');
+    client.close();
+  } finally {
+    await own.stop();
   }
 });
 

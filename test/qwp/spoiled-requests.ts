@@ -17,7 +17,7 @@ import { type Bind, given, int64, NULL, queryRequest, textBind } from './request
 import { ResultDecoder, type ServerMessage } from './result-decoder.js';
 
 const LIMITS = { statementBytes: 4096, binds: 16 };
-const BATCHES = { maxRows: 100, maxBytes: 4096, zstdLevel: null };
+const BATCHES = { maxRows: 100, maxBytes: 4096, zstdLevel: null, pauseMs: 1000 };
 /** Messages of one conversation. */
 const MESSAGES = 50;
 const LONGEST_MS = 30_000;

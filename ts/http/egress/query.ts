@@ -24,6 +24,8 @@ export interface BatchOptions {
   readonly maxBytes: number;
   /** Null: not compressed. */
   readonly zstdLevel: number | null;
+  /** How long a client may give no credit; it holds what the query reads. */
+  readonly pauseMs: number;
 }
 
 /** What a query needs of its connection. */
@@ -167,10 +169,19 @@ export class Query {
   async #waitForCredit(): Promise<void> {
     while (this.#credit <= 0) {
       this.#refuseIfStopped();
-      await new Promise<void>((resolve) => {
-        this.#granted = resolve;
+      const { pauseMs } = this.#options;
+      const isLate = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(resolve, pauseMs, true);
+        this.#granted = (): void => {
+          clearTimeout(timer);
+          resolve(false);
+        };
       });
       this.#granted = null;
+      if (isLate) {
+        const message = `no credit came [timeout=${pauseMs}ms, key=http.send.timeout]`;
+        throw new DatabaseError({ code: 'Timeout', message });
+      }
     }
     this.#refuseIfStopped();
   }

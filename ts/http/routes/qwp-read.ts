@@ -24,7 +24,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
     binds: config.get(KEYS.egressBindsLimit),
   };
   const accept: WebSocketRoute['accept'] = (context) => {
-    const { login } = context.state;
+    const { login, timeouts } = context.state;
     const version = context.get('X-QWP-Max-Version').trim() || VERSION;
     if (login === null || !/^[1-9]\d{0,8}$/.test(version)) {
       answerText(context, 400, 'Bad Request: X-QWP-Max-Version has to be a number from 1');
@@ -40,6 +40,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
       maxRows,
       maxBytes: config.get(KEYS.egressBatchSize),
       zstdLevel: level === null ? null : config.get(KEYS.egressCompressionLevel) || level,
+      pauseMs: timeouts.sendMs,
     });
     return {
       mostMessageBytes: config.get(KEYS.egressRequestLimit),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::net::Ipv4Addr;
 
 use chrono::DateTime;
-use tidemark_types::double_array::{DoubleArray, PG_ARRAY};
+use tidemark_types::double_array::{self, DoubleArray, PG_ARRAY};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
 
 use super::text::text_of;
@@ -187,6 +187,10 @@ fn array(bytes: &[u8]) -> EngineResult<String> {
         .ok_or_else(|| malformed("lengths cut short"))?;
     let shape: Vec<i32> =
         lengths.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
+    // Negative lengths are huge ones here.
+    if !double_array::is_allowed(shape.iter().map(|length| u64::from(*length as u32))) {
+        return Err(malformed("an array with too many elements, or too many arrays without one"));
+    }
     let count = shape
         .iter()
         .try_fold(1_usize, |all, length| all.checked_mul(usize::try_from(*length).ok()?));
@@ -284,6 +288,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let huge = [&[2][..], &i32::MAX.to_le_bytes(), &i32::MAX.to_le_bytes()].concat();
+        let many = [&[2][..], &i32::MAX.to_le_bytes(), &[0; 4]].concat();
         for (code, bytes) in [
             (0x05, &[0; 7][..]),
             (0x0f, b"\0\0\0\0\x03\0\0\0a"),
@@ -294,6 +299,7 @@ mod tests {
             (0x0e, &[]),
             (0x11, &huge),
             (0x11, &[0]),
+            (0x11, &many),
             (0x12, &[0]),
             (0x13, &[1]),
             (0x08, &[0]),
