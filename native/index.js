@@ -840,6 +840,7 @@ module.exports.NativeDatabase = nativeBinding.NativeDatabase
 module.exports.NativeResultStream = nativeBinding.NativeResultStream
 module.exports.NativeStatement = nativeBinding.NativeStatement
 module.exports.NativeTransaction = nativeBinding.NativeTransaction
+module.exports.NativeWebSocket = nativeBinding.NativeWebSocket
 module.exports.checkRoot = nativeBinding.checkRoot
 module.exports.FORMAT_MAJOR = nativeBinding.FORMAT_MAJOR
 module.exports.FORMAT_MINOR = nativeBinding.FORMAT_MINOR

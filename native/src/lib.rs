@@ -22,8 +22,8 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, OpenOptions, ResultStream, Statement, Transaction, failpoint,
-    given, log,
+    ExecuteOptions, ExecuteReply, OpenOptions, ResultStream, Statement, Transaction,
+    WebSocketReader, failpoint, given, log,
 };
 
 use crate::calls::{encode, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi};
@@ -493,5 +493,51 @@ impl NativeAppender {
     pub fn abort<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
         let appender = Arc::clone(&self.appender);
         spawn(env, "append_abort", async move { appender.abort().await })
+    }
+}
+
+/// Reads the frames that the client of a WebSocket sends.
+#[napi]
+pub struct NativeWebSocket {
+    reader: WebSocketReader,
+}
+
+/// What bytes of a WebSocket came to.
+#[napi(object, object_from_js = false)]
+pub struct NativeReceived<'env> {
+    /// Messages that are whole.
+    pub messages: Vec<BufferSlice<'env>>,
+    /// What the client is to be sent.
+    pub reply: Option<Buffer>,
+    /// Whether nothing follows.
+    pub is_over: bool,
+    /// The code to close the connection with where the client broke a rule.
+    pub close_code: Option<u16>,
+    /// Which one.
+    pub reason: Option<String>,
+}
+
+#[napi]
+impl NativeWebSocket {
+    /// No message may be longer.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(most_message_bytes: u32) -> Self {
+        Self { reader: WebSocketReader::new(most_message_bytes as usize) }
+    }
+
+    /// Takes what came.
+    #[napi(catch_unwind)]
+    pub fn receive<'env>(
+        &mut self,
+        env: &'env Env,
+        bytes: BufferSlice<'_>,
+    ) -> napi::Result<NativeReceived<'env>> {
+        let received = sync("websocket_receive", || Ok(self.reader.receive(&bytes)))?;
+        // Copied into memory that JavaScript collects as it fills.
+        let message = |bytes: &Vec<u8>| BufferSlice::copy_from(env, bytes);
+        let messages = received.messages.iter().map(message).collect::<napi::Result<_>>()?;
+        let reply = (!received.reply.is_empty()).then(|| received.reply.into());
+        let (close_code, reason) = received.failure.unzip();
+        Ok(NativeReceived { messages, reply, is_over: received.is_over, close_code, reason })
     }
 }

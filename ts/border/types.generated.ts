@@ -555,6 +555,21 @@ export type RowFormat =
       readonly nanoseconds?: boolean;
     }
   | {
+      readonly format: 'qwp';
+      /**
+       * Rows of a message, at most.
+       */
+      readonly maxRows: number;
+      /**
+       * Bytes after which a message is closed.
+       */
+      readonly maxBytes: number;
+      /**
+       * 1 to 9; absent: not compressed.
+       */
+      readonly zstdLevel?: number;
+    }
+  | {
       readonly format: 'parquet';
       /**
        * Codec, sizes and versions.

@@ -15,6 +15,7 @@ export type {
   NativeResultStream,
   NativeStatement,
   NativeTransaction,
+  NativeWebSocket,
 } from '#native';
 
 const require = createRequire(import.meta.url);

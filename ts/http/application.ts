@@ -8,44 +8,59 @@ import type { Endpoint } from '../config/index.js';
 import { busyPoll } from '../sockets/index.js';
 import type { Application } from './connection-gate.js';
 import { Exchange } from './exchange.js';
-import { createPipelines, type Pipelines } from './pipeline.js';
+import { createPipelines, type OtherRoutes, type Pipelines } from './pipeline.js';
 import type { HttpContext, HttpServices, Route } from './route.js';
 import { pathOf } from './steps.js';
 
-/** The request listener of a set of routes. `anyPath` answers GETs of paths that none is at. */
+/** What serves a set of routes. */
 export function createApplication(
   services: HttpServices,
   routes: readonly Route[],
   endpoint: Endpoint,
-  anyPath?: Route,
+  others: OtherRoutes = {},
 ): Application {
   const logger = services.logger.child('http');
   const failed = (error: unknown): void => logger.debug('answer_failed', { error });
-  const pipelines = createPipelines(services, routes, endpoint, anyPath);
+  const pipelines = createPipelines(services, routes, endpoint, others);
   const koa = throughKoa(pipelines);
   koa.on('error', failed);
-  const answer = koa.callback();
-  return async (request, response) => {
+  const throughRouter = koa.callback();
+  const serveHot = async (serve: Serve, exchange: Exchange): Promise<void> => {
+    try {
+      await serve(exchange);
+      exchange.finish();
+    } catch (error) {
+      failed(error);
+      exchange.res.destroy();
+    }
+  };
+  const answer: Application['answer'] = async (request, response) => {
     const { method = '', url = '' } = request;
     const at = url.indexOf('?');
     const serve = pipelines.hot.get(at < 0 ? url : url.slice(0, at))?.get(method);
     if (serve === undefined) {
-      await answer(request, response);
+      await throughRouter(request, response);
       return;
     }
-    const exchange = new Exchange(request, response);
     const pace = busyPoll.paceOf(request.socket);
     pace.asked();
-    try {
-      await serve(exchange);
-      exchange.finish();
-      pace.answered();
-    } catch (error) {
-      failed(error);
-      response.destroy();
-    }
+    await serveHot(serve, new Exchange(request, response));
+    pace.answered();
+  };
+  return {
+    answer,
+    upgrade: async (request, response) => {
+      const serve = pipelines.upgrades.get(pathOf(request.url ?? ''));
+      await (serve === undefined
+        ? answer(request, response)
+        : serveHot(serve, new Exchange(request, response)));
+    },
+    webSockets: pipelines.webSockets,
   };
 }
+
+/** Answers a request, whatever happens. */
+type Serve = (exchange: Exchange) => Promise<void>;
 
 /** What the router reads of Koa's context beside the request, and leaves there. */
 interface Routed {

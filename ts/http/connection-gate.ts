@@ -3,16 +3,25 @@
  * refused politely, because a client that may come again does, and one whose connection is
  * dropped reports a broken server.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 import { type Slot, slotOf, Slots, type SlotLimits } from '../sockets/index.js';
 import { ambiguity, type ParserError, type Refusal, refuseMalformed } from './request/malformed.js';
 import { watchBody } from './request/request-body.js';
+import type { WebSocketConnection } from './websocket/connection.js';
+import { attach } from './websocket/upgrade.js';
 
-/** What answers requests; resolves when the answer is out. */
-export type Application = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+/** What answers requests. */
+export interface Application {
+  /** Resolves when the answer is out. */
+  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** The same for a request that asks for a WebSocket: resolves when that has ended. */
+  upgrade(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Those there are. */
+  readonly webSockets: ReadonlySet<WebSocketConnection>;
+}
 
 /** A client whose answer is out may pause so long in what it still sends. */
 const REST_IDLE_MS = 2_000;
@@ -75,6 +84,9 @@ export class ConnectionGate {
     for (const response of this.#running) {
       response.shouldKeepAlive = false;
     }
+    for (const connection of this.#application.webSockets) {
+      connection.stop();
+    }
     if (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;
@@ -97,6 +109,37 @@ export class ConnectionGate {
     }
   };
 
+  /** A request that asks for a WebSocket; Node has let its socket go. */
+  readonly upgraded = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => undefined);
+    if (this.#ending.has(socket)) {
+      return;
+    }
+    if (head.length > 0) {
+      socket.unshift(head);
+    }
+    const slot = slotOf(socket);
+    const response = new ServerResponse(request);
+    attach(response, socket);
+    const refusal = ambiguity(request) ?? this.#refusal(slot);
+    if (refusal === null) {
+      void this.#upgrade(request, response, slot);
+    } else {
+      refuse(request, response, refusal);
+    }
+  };
+
+  async #upgrade(
+    request: IncomingMessage,
+    response: ServerResponse,
+    slot: Slot | undefined,
+  ): Promise<void> {
+    this.#running.add(response);
+    const serve = (): Promise<void> => this.#application.upgrade(request, response);
+    await (slot === undefined ? serve() : slot.during(serve));
+    this.#answered(response);
+  }
+
   #refusal(slot: Slot | undefined): Refusal | null {
     const message = this.#isStopping ? STOPPING : (slot?.refusal ?? null);
     return message === null ? null : { status: 503, message };
@@ -109,9 +152,9 @@ export class ConnectionGate {
   ): Promise<void> {
     this.#running.add(response);
     if (slot === undefined || slot.hasEntered) {
-      await this.#application(request, response);
+      await this.#application.answer(request, response);
     } else {
-      await slot.during(() => this.#application(request, response));
+      await slot.during(() => this.#application.answer(request, response));
     }
     if (!request.complete && !request.destroyed) {
       watchRest(request, response, slot);

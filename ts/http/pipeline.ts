@@ -10,6 +10,9 @@ import { type Config, type Endpoint, KEYS } from '../config/index.js';
 import { LOOPBACK_NAMES, type OriginRules } from './request/origin-guard.js';
 import type { HttpContext, HttpServices, Route } from './route.js';
 import { readSmallBody } from './request/small-body.js';
+import type { WebSocketConnection } from './websocket/connection.js';
+import type { WebSocketRoute } from './websocket/route.js';
+import { serveUpgrade } from './websocket/upgrade.js';
 import {
   allowOrigins,
   answerUnserved,
@@ -23,6 +26,9 @@ import {
   type Step,
 } from './steps.js';
 
+/** What a request passes before its route. */
+type Needs = Pick<Route, 'access' | 'permission' | 'body'>;
+
 /** Answers a request, whatever happens. */
 type Serve = (context: HttpContext) => Promise<void>;
 
@@ -32,13 +38,24 @@ export interface Pipelines {
   readonly hot: ReadonlyMap<string, ReadonlyMap<string, Serve>>;
   /** Serves what the router found no route for, given what it found at the path. */
   readonly unserved: (context: HttpContext, layers: readonly object[]) => Promise<void>;
+  /** What serves requests for a WebSocket, by path. */
+  readonly upgrades: ReadonlyMap<string, Serve>;
+  /** The WebSockets there are. */
+  readonly webSockets: ReadonlySet<WebSocketConnection>;
+}
+
+/** What is served beside plain routes. */
+export interface OtherRoutes {
+  readonly webSockets?: readonly WebSocketRoute[];
+  /** Answers GETs of paths that no route is at. */
+  readonly anyPath?: Route;
 }
 
 export function createPipelines(
   services: HttpServices,
   routes: readonly Route[],
   endpoint: Endpoint,
-  anyPath?: Route,
+  { webSockets = [], anyPath }: OtherRoutes = {},
 ): Pipelines {
   const { authenticator, config, observer } = services;
   const rules = originRules(services, endpoint);
@@ -63,11 +80,7 @@ export function createPipelines(
       }
     };
   };
-  const stepsOf = ({ access: needs, permission, body }: Route): Step[] => [
-    ...(needs === 'data' ? [access] : []),
-    ...(permission === undefined ? [] : [checkPermission(services, permission)]),
-    ...(body === undefined ? [] : [readSmallBody(body)]),
-  ];
+  const stepsOf = (route: Needs): Step[] => stepsBefore(route, access, services);
 
   // Paths are taken as they are written, to the letter.
   const router = new Router({ strict: true, sensitive: true });
@@ -83,10 +96,17 @@ export function createPipelines(
       hot.set(route.path, new Map(route.methods.map((method) => [method, serve])));
     }
   }
+  const open = new Set<WebSocketConnection>();
+  const upgrade = (route: WebSocketRoute): Serve =>
+    pipeline(stepsOf({ ...route, access: 'data' }), (context) =>
+      serveUpgrade(context, route, { open, logger }),
+    );
   const other = anyPath && pipeline(stepsOf(anyPath), anyPath.handle);
   return {
     router,
     hot,
+    upgrades: new Map(webSockets.map((route) => [route.path, upgrade(route)])),
+    webSockets: open,
     unserved: (context, layers) => {
       if (other !== undefined && layers.length === 0 && context.method === 'GET') {
         return other(context);
@@ -99,6 +119,18 @@ export function createPipelines(
       })(context);
     },
   };
+}
+
+function stepsBefore(
+  { access: needs, permission, body }: Needs,
+  access: Step,
+  services: HttpServices,
+): Step[] {
+  return [
+    ...(needs === 'data' ? [access] : []),
+    ...(permission === undefined ? [] : [checkPermission(services, permission)]),
+    ...(body === undefined ? [] : [readSmallBody(body)]),
+  ];
 }
 
 function firstSteps(config: Config, rules: OriginRules): Step[] {

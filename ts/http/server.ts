@@ -13,8 +13,9 @@ import { REFUSED_AT_ONCE, type SlotLimits, stopListening } from '../sockets/inde
 import { type Application, ConnectionGate } from './connection-gate.js';
 import type { HttpServices } from './route.js';
 import { MOST_HEADERS, refuseTunnel } from './request/malformed.js';
-import { createRoutes } from './routes/index.js';
+import { createRoutes, createWebSockets } from './routes/index.js';
 import { healthRoutes } from './routes/service.js';
+import { PlainRequest } from './websocket/upgrade.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 250;
@@ -42,10 +43,13 @@ export interface RunningHttp {
 export function startHttp(
   services: HttpServices,
   credentials: CredentialStore | null = null,
+  webSockets = createWebSockets(services),
 ): Promise<RunningHttp> {
   const { config } = services;
   const endpoint = config.get(KEYS.httpBindTo);
-  const application = createApplication(services, createRoutes(services), endpoint);
+  const application = createApplication(services, createRoutes(services, webSockets), endpoint, {
+    webSockets,
+  });
   const stallMs = config.get(KEYS.httpSendTimeout);
   const limits = (): SlotLimits => {
     const all = config.get(KEYS.httpConnections);
@@ -64,7 +68,9 @@ export function startMinimalHttp(
   const { config } = services;
   const endpoint = config.get(KEYS.httpMinBindTo);
   const routes = healthRoutes(services);
-  const application = createApplication(services, routes, endpoint, routes[0]);
+  const application = createApplication(services, routes, endpoint, {
+    ...(routes[0] === undefined ? {} : { anyPath: routes[0] }),
+  });
   const all = config.get(KEYS.httpMinConnections);
   const stallMs = config.get(KEYS.httpSendTimeout);
   const limits = (): SlotLimits => ({ all, perAddress: all, withoutLogin: all, stallMs });
@@ -129,6 +135,7 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
     insecureHTTPParser: false,
     // A missing Host header is answered by our own check.
     requireHostHeader: false,
+    IncomingMessage: PlainRequest,
   };
   const server =
     credentials === null
@@ -139,6 +146,7 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
   applyLimits(server, listener);
   server.on('connection', gate.opened);
   server.on('secureConnection', gate.encrypted);
+  server.on('upgrade', gate.upgraded);
   server.on('clientError', gate.malformed);
   server.on('connect', refuseTunnel);
   return server;

@@ -73,6 +73,17 @@ pub enum RowFormat {
         #[cfg_attr(test, ts(as = "Option<bool>", optional))]
         nanoseconds: bool,
     },
+    /// One RESULT_BATCH message of QWP per chunk, without what comes before its sequence: the flags
+    /// of the header, then what follows the query's number.
+    Qwp {
+        /// Rows of a message, at most.
+        max_rows: usize,
+        /// Bytes after which a message is closed.
+        max_bytes: usize,
+        /// 1 to 9; absent: not compressed.
+        #[serde(default)]
+        zstd_level: Option<i32>,
+    },
     /// A Parquet file.
     Parquet {
         /// Codec, sizes and versions.

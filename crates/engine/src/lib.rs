@@ -56,5 +56,6 @@ pub use tidemark_border::{ExecuteOptions, OpenOptions};
 pub use tidemark_storage::FORMAT_VERSION;
 pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 pub use tidemark_vfs::CountingAllocator;
+pub use tidemark_wire::WebSocketReader;
 pub use transaction::Transaction;
 pub use writer::{Place, Writer};

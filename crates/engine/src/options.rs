@@ -6,7 +6,7 @@ use tidemark_planner::Access;
 use tidemark_types::{
     CatalogType, EngineError, EngineResult, ErrorCode, Field, PartitionBy, SourceColumn, SqlType,
 };
-use tidemark_wire::Codec;
+use tidemark_wire::{Codec, QwpOptions};
 
 /// The encoder's own description of how rows are encoded.
 pub(crate) fn row_format(of: RowFormat) -> EngineResult<tidemark_wire::RowFormat> {
@@ -26,6 +26,10 @@ pub(crate) fn row_format(of: RowFormat) -> EngineResult<tidemark_wire::RowFormat
             Wire::Csv { delimiter, header }
         }
         RowFormat::Pg { format_codes, nanoseconds } => Wire::Pg { format_codes, nanoseconds },
+        RowFormat::Qwp { max_rows, max_bytes, zstd_level } => {
+            let (max_rows, max_bytes) = (max_rows.max(1), max_bytes.max(1));
+            Wire::Qwp(QwpOptions { max_rows, max_bytes, zstd_level })
+        }
         RowFormat::Parquet { options } => Wire::Parquet(parquet_options(options)?),
         RowFormat::Arrow => Wire::Arrow,
     })

@@ -37,7 +37,7 @@ impl ParameterType {
         }
         match ARRAYS.iter().find(|array| **array == name) {
             Some(array) => Some(Self::Array(array)),
-            None => SqlType::parse(name, &[], 0).map(Self::Value),
+            None => SqlType::parse_text(name).map(Self::Value),
         }
     }
 

@@ -235,6 +235,20 @@ impl DoubleArrayBuilder {
     }
 }
 
+/// The most arrays within an array that has no element: its text has brackets for each, so that few
+/// bytes of lengths could ask for a text of any size.
+const MOST_EMPTY_ARRAYS: u64 = 1024;
+
+/// Whether an array of these lengths may come from outside.
+pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
+    let (mut product, mut is_empty) = (1_u64, false);
+    for length in lengths {
+        product = product.saturating_mul(length.max(1));
+        is_empty |= length == 0;
+    }
+    product <= if is_empty { MOST_EMPTY_ARRAYS } else { MAX_ARRAY_ELEMENTS as u64 }
+}
+
 /// `array element count exceeds max` when an array has more elements than one may have. While a
 /// statement is planned, also when it would be too large a constant: then the call stays.
 pub fn check_elements(count: usize) -> EngineResult<()> {

@@ -1,7 +1,8 @@
-//! Record batches to bytes: JSON rows, CSV, pgwire `DataRow`, Parquet and the Arrow arena.
+//! Record batches to bytes: JSON rows, CSV, pgwire `DataRow`, QWP, Parquet and the Arrow arena.
 //!
 //! Everything here turns columns into text or binary, column by column where that is faster, into
-//! a buffer the caller reuses. It knows no table, no plan and no socket.
+//! a buffer the caller reuses. It knows no table, no plan and no socket. `websocket` reads the
+//! frames of clients whose messages are binary.
 
 #![forbid(unsafe_code)]
 
@@ -15,11 +16,15 @@ mod json;
 mod parquet_archive;
 mod parquet_file;
 mod pg;
+mod qwp;
 mod row_encoder;
 mod row_group;
 mod symbols;
+mod websocket;
 mod zip;
 
 pub use arena::write_arena;
 pub use parquet_file::{Codec, ParquetOptions};
+pub use qwp::QwpOptions;
 pub use row_encoder::{RowEncoder, RowFormat};
+pub use websocket::{Received, WebSocketReader};

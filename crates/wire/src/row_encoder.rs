@@ -9,6 +9,7 @@ use crate::json::JsonRows;
 use crate::parquet_archive::ParquetArchive;
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::pg::PgRows;
+use crate::qwp::{QwpMessages, QwpOptions};
 
 /// How rows are encoded.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub enum RowFormat {
         /// Nine digits of a second in texts of `TIMESTAMP_NS`, not six.
         nanoseconds: bool,
     },
+    /// RESULT_BATCH messages of QWP without their heads, each a chunk of its own.
+    Qwp(QwpOptions),
     /// One Parquet file, streamed; in partitions, a ZIP archive of files.
     Parquet(ParquetOptions),
     /// One Arrow arena per batch, see [`crate::write_arena`].
@@ -51,6 +54,7 @@ enum Encoder {
     Json(JsonRows),
     Csv(CsvRows),
     Pg(PgRows),
+    Qwp(Box<QwpMessages>),
     Parquet(Box<ParquetFile>),
     ParquetArchive(Box<ParquetArchive>),
     Arrow(Vec<Field>),
@@ -74,6 +78,7 @@ impl RowEncoder {
             RowFormat::Pg { format_codes, nanoseconds } => {
                 Encoder::Pg(PgRows::new(fields, &format_codes, nanoseconds)?)
             }
+            RowFormat::Qwp(options) => Encoder::Qwp(Box::new(QwpMessages::new(fields, options)?)),
             RowFormat::Parquet(options) if options.partition_by != PartitionBy::None => {
                 Encoder::ParquetArchive(Box::new(ParquetArchive::new(fields, timestamp, options)?))
             }
@@ -92,9 +97,27 @@ impl RowEncoder {
             Encoder::Json(rows) => rows.encode(batch, out),
             Encoder::Csv(rows) => rows.encode(batch, out),
             Encoder::Pg(rows) => rows.encode(batch, out),
+            Encoder::Qwp(messages) => messages.encode(batch),
             Encoder::Parquet(file) => file.encode(batch, out),
             Encoder::ParquetArchive(archive) => archive.encode(batch, out),
             Encoder::Arrow(fields) => arena::append_arena(fields, batch, out),
+        }
+    }
+
+    /// How many rows the open chunk takes; 0 when it has to be closed. The others take any.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        match &self.encoder {
+            Encoder::Qwp(messages) => messages.room(),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Appends what was held back until the chunk's rows are known.
+    pub fn close_chunk(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
+        match &mut self.encoder {
+            Encoder::Qwp(messages) => messages.close(out),
+            _ => Ok(()),
         }
     }
 
@@ -105,6 +128,10 @@ impl RowEncoder {
             Encoder::Json(_) | Encoder::Pg(_) | Encoder::Arrow(_) => Ok(()),
             Encoder::Csv(rows) => {
                 rows.finish(out);
+                Ok(())
+            }
+            Encoder::Qwp(messages) => {
+                messages.finish();
                 Ok(())
             }
             Encoder::Parquet(file) => file.finish(out),

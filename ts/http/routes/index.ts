@@ -9,11 +9,23 @@ import { impRoute } from './imp.js';
 import { importFileRoute } from './import-file.js';
 import { importPreviewRoute } from './import-preview.js';
 import { lineProtocolRoutes } from './line-protocol.js';
+import { readRoutes } from './qwp-read.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
 import { settingsRoutes } from './settings.js';
 import { validateRoute } from './validate.js';
+import { type WebSocketRoute, withoutUpgrade } from '../websocket/route.js';
 
-export function createRoutes(services: HttpServices): Route[] {
+/** Every WebSocket there is: what makes its routes. */
+const WEB_SOCKETS: readonly ((services: HttpServices) => WebSocketRoute[])[] = [readRoutes];
+
+export function createWebSockets(services: HttpServices): WebSocketRoute[] {
+  return WEB_SOCKETS.flatMap((create) => create(services));
+}
+
+export function createRoutes(
+  services: HttpServices,
+  webSockets: readonly WebSocketRoute[] = createWebSockets(services),
+): Route[] {
   const paths = httpPaths(services.config);
   return [
     execRoute(services, paths),
@@ -29,5 +41,6 @@ export function createRoutes(services: HttpServices): Route[] {
     ...healthRoutes(services, paths.base),
     ...consoleRoutes(services, paths.base),
     ...lineProtocolRoutes(services, paths.lineProtocol),
+    ...webSockets.map(withoutUpgrade),
   ];
 }

@@ -121,13 +121,14 @@ impl Cursor {
         failpoint::hit("engine.produce")?;
         let mut chunk = Chunk::default();
         let mut room = max_rows.unwrap_or(u64::MAX);
-        while room > 0 && chunk.bytes.len() < CHUNK_BYTES {
+        while room > 0 && chunk.bytes.len() < CHUNK_BYTES && self.encoder.room() > 0 {
             let Some(batch) = self.next_rows().await? else {
                 self.encoder.finish(&mut chunk.bytes)?;
                 self.finished = true;
                 break;
             };
             let most = if self.one_batch_per_chunk { usize::MAX } else { ROWS_PER_STEP };
+            let most = most.min(self.encoder.room());
             let step = (batch.num_rows().min(most) as u64).min(room) as usize;
             let step = if self.one_batch_per_chunk { step } else { rows_within(&batch, step) };
             account::room(written_bytes(&batch.slice(0, step)))?;
@@ -145,6 +146,7 @@ impl Cursor {
                 tokio::task::yield_now().await;
             }
         }
+        self.encoder.close_chunk(&mut chunk.bytes)?;
         // Everything in the chunk was read by now.
         check_faults(self.running.registration.faults)?;
         Ok(chunk)

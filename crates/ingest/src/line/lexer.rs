@@ -1,7 +1,7 @@
 //! Finds the parts of one line. Values tell their own length: a line feed within a text or a
 //! binary value ends no line. Nothing is copied, nothing is allocated for a value.
 
-use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
+use tidemark_types::double_array::{self, MAX_ARRAY_ELEMENTS};
 
 /// The most dimensions of an array.
 const MOST_DIMENSIONS: u8 = 32;
@@ -433,8 +433,10 @@ impl Cursor<'_> {
         }
         let at = self.at;
         let mut elements = 1_u64;
+        let mut lengths = Vec::with_capacity(usize::from(dimensions));
         for _ in 0..dimensions {
             let length = u32::from_le_bytes(self.take()?);
+            lengths.push(u64::from(length));
             elements = elements.saturating_mul(u64::from(length));
             if length > i32::MAX as u32 {
                 return self.bad(format!("an array has a dimension of {length} elements"));
@@ -443,6 +445,9 @@ impl Cursor<'_> {
         if elements > MAX_ARRAY_ELEMENTS as u64 {
             let most = MAX_ARRAY_ELEMENTS;
             return self.bad(format!("an array has {elements} elements, expected at most {most}"));
+        }
+        if !double_array::is_allowed(lengths) {
+            return self.bad("an array without elements has too many arrays".to_owned());
         }
         self.skip(elements as usize * size_of::<f64>())?;
         Ok(self.raw(Form::Array(dimensions), at))

@@ -1,28 +1,35 @@
 //! Rows of parameter values, as Bind messages of the wire protocol have them, to typed values.
 //!
-//! They begin with how the values were sent: their number (16 bits), then for each its
-//! format (8 bits: 0 is text, 1 binary) and its type (32 bits: an OID of `PostgreSQL`, 0 where it
-//! is not said). Values beyond that number are text. Then come the rows: for each the count of its
-//! values (16 bits), for each value its length in bytes (32 bits, -1 for null) and its bytes.
-//! Numbers are big-endian.
+//! They begin with how the values were sent: their number (16 bits), then for each its format
+//! (8 bits: 0 is text, 1 binary, 2 as the columnar protocol has it) and its type (32 bits: an OID
+//! of `PostgreSQL`, 0 where it is not said; the code of the columnar protocol). Values beyond that
+//! number are text. Then come the rows: for each the count of its values (16 bits), for each value
+//! its length in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
 
 mod binary;
+mod columnar;
 mod oid;
 mod text;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
 
-use self::binary::decoded;
 use self::text::{text_of, truth};
 
 /// How one value was sent.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
-    is_binary: bool,
+    format: Format,
     oid: u32,
 }
 
-const AS_TEXT: Sent = Sent { is_binary: false, oid: oid::UNKNOWN };
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Text,
+    Binary,
+    Columnar,
+}
+
+const AS_TEXT: Sent = Sent { format: Format::Text, oid: oid::UNKNOWN };
 
 /// The rows; texts lie where they came.
 #[derive(Debug)]
@@ -81,14 +88,21 @@ fn sent_as(bytes: &mut &[u8]) -> EngineResult<Vec<Sent>> {
     let one = |_| {
         let [format] = take(bytes)?;
         let oid = u32::from_be_bytes(take(bytes)?);
-        Ok(Sent { is_binary: format == 1, oid })
+        let format = match format {
+            1 => Format::Binary,
+            2 => Format::Columnar,
+            _ => Format::Text,
+        };
+        Ok(Sent { format, oid })
     };
     (0..count).map(one).collect()
 }
 
 fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
-    if sent.is_binary {
-        return decoded(bytes, sent.oid);
+    match sent.format {
+        Format::Binary => return binary::decoded(bytes, sent.oid),
+        Format::Columnar => return columnar::decoded(bytes, sent.oid),
+        Format::Text => {}
     }
     let text = text_of(bytes)?;
     Ok(match sent.oid {

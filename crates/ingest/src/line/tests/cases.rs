@@ -129,6 +129,8 @@ fn refusals_say_line_column_value_and_type() {
         let message = format!("{first}{line}");
         assert_eq!(reason(message.as_bytes(), nothing()), expected, "{line:?}");
     }
+    let many = b"t y==\x0e\x0a\x02\xff\xff\xff\x7f\0\0\0\0";
+    assert!(reason(many, nothing()).contains("without elements has too many"));
     let huge = b"t y==\x0e\x0a\x02\xff\xff\xff\x7f\xff\xff\xff\x7f";
     assert!(reason(huge, nothing()).contains("elements, expected at most"));
     assert_eq!(

@@ -1,0 +1,197 @@
+//! Rows as RESULT_BATCH messages of QWP, the columnar protocol: each column's values packed, in one
+//! table block for each message, straight from the arrays.
+//!
+//! What is written is a message without its head, which holds the query's number: the flags of the
+//! header (8 bits), then what follows that number, from the sequence on. So equal results have
+//! equal bytes for every client. The symbols of a query are numbered from 0.
+
+mod column;
+mod dictionary;
+mod gorilla;
+mod varint;
+
+use arrow_array::RecordBatch;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, account};
+use zstd::bulk::Compressor;
+
+use self::column::ColumnBuffer;
+use self::dictionary::Dictionary;
+use self::varint::{push_text, push_varint};
+use crate::columns::columns_of;
+
+/// Timestamps and dates begin with a byte that says how they are encoded.
+const FLAG_GORILLA: u8 = 0x04;
+/// New symbols come before the table block.
+const FLAG_DELTA_DICTIONARY: u8 = 0x08;
+/// What follows the sequence is compressed.
+const FLAG_ZSTD: u8 = 0x10;
+/// The protocol's own limit of a message, less than which all of ours have.
+const MESSAGE_BYTES: usize = 16 << 20;
+/// What one row may have, so that it fits beside those that share its message.
+const ROW_BYTES: usize = 15 << 20;
+/// A column's flag, prefix and name, for the first guess.
+const COLUMN_BYTES_GUESS: usize = 16;
+
+/// How rows are divided into messages, and packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QwpOptions {
+    /// Rows of a message, at most; 1 at least.
+    pub max_rows: usize,
+    /// Bytes after which a message is closed; a row may exceed them.
+    pub max_bytes: usize,
+    /// The level of zstd; `None` leaves it away.
+    pub zstd_level: Option<i32>,
+}
+
+/// The messages of one result.
+pub(crate) struct QwpMessages {
+    fields: Vec<Field>,
+    options: QwpOptions,
+    columns: Vec<ColumnBuffer>,
+    dictionary: Dictionary,
+    /// Rows of the open message.
+    rows: usize,
+    /// Bytes that a row has at least.
+    row_bytes: usize,
+    sequence: u64,
+    is_ended: bool,
+    compressor: Option<Compressor<'static>>,
+    /// The body before it is compressed.
+    body: Vec<u8>,
+}
+
+impl std::fmt::Debug for QwpMessages {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "QwpMessages({} columns, {:?})", self.columns.len(), self.options)
+    }
+}
+
+impl QwpMessages {
+    pub(crate) fn new(fields: &[Field], options: QwpOptions) -> EngineResult<Self> {
+        let columns: Vec<_> =
+            fields.iter().map(|field| ColumnBuffer::new(field.sql_type)).collect();
+        let failed = |error| EngineError::internal(format!("zstd: {error}"));
+        Ok(Self {
+            fields: fields.to_vec(),
+            options,
+            row_bytes: columns.iter().map(ColumnBuffer::width).sum(),
+            columns,
+            dictionary: Dictionary::default(),
+            rows: 0,
+            sequence: 0,
+            is_ended: false,
+            compressor: options.zstd_level.map(Compressor::new).transpose().map_err(failed)?,
+            body: Vec::new(),
+        })
+    }
+
+    /// How many rows the open message takes, as far as their width is known; 0 when it is full.
+    pub(crate) fn room(&self) -> usize {
+        let rows = self.options.max_rows.saturating_sub(self.rows);
+        let bytes = self.options.max_bytes.saturating_sub(self.held());
+        match bytes {
+            0 if self.rows > 0 => 0,
+            _ => rows.min((bytes / self.row_bytes.max(1)).max(1)),
+        }
+    }
+
+    /// Bytes of the open message.
+    fn held(&self) -> usize {
+        self.columns.iter().map(ColumnBuffer::held).sum::<usize>() + self.dictionary.new_bytes()
+    }
+
+    /// Adds rows to the open message.
+    pub(crate) fn encode(&mut self, batch: &RecordBatch) -> EngineResult<()> {
+        let before = self.held();
+        for (buffer, column) in self.columns.iter_mut().zip(columns_of(&self.fields, batch)?) {
+            buffer.push(&column, batch.num_rows(), &mut self.dictionary)?;
+        }
+        self.rows += batch.num_rows();
+        let added = self.held() - before;
+        if added > ROW_BYTES {
+            let message = format!("a row of {added} bytes: a message of QWP takes {ROW_BYTES}");
+            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+        }
+        Ok(())
+    }
+
+    /// Notes that no row follows: a result without rows has a message too.
+    pub(crate) fn finish(&mut self) {
+        self.is_ended = true;
+    }
+
+    /// Appends the open message, when it has anything to say.
+    pub(crate) fn close(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
+        let is_first = self.sequence == 0;
+        if self.rows == 0 && !(is_first && self.is_ended) {
+            return Ok(());
+        }
+        let start = out.len();
+        out.push(FLAG_GORILLA | FLAG_DELTA_DICTIONARY);
+        push_varint(out, self.sequence);
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        let held = self.held() + self.columns.len() * COLUMN_BYTES_GUESS;
+        account::room(2 * held)?;
+        if self.compressor.is_some() {
+            body.reserve(held);
+            self.write_body(&mut body, is_first)?;
+            if self.compress(&body, out)? {
+                out[start] |= FLAG_ZSTD;
+            } else {
+                out.extend_from_slice(&body);
+            }
+        } else {
+            out.reserve(held);
+            self.write_body(out, is_first)?;
+        }
+        self.body = body;
+        self.sequence += 1;
+        self.rows = 0;
+        if out.len() - start > MESSAGE_BYTES {
+            let message =
+                format!("a message of {} bytes: QWP has {MESSAGE_BYTES} at most", out.len());
+            return Err(EngineError::new(ErrorCode::ResourceLimit, message));
+        }
+        Ok(())
+    }
+
+    /// The new symbols and the table block.
+    fn write_body(&mut self, out: &mut Vec<u8>, is_first: bool) -> EngineResult<()> {
+        self.dictionary.write_new(out);
+        push_text(out, b"");
+        push_varint(out, self.rows as u64);
+        if is_first {
+            push_varint(out, self.fields.len() as u64);
+            for (field, column) in self.fields.iter().zip(&self.columns) {
+                push_text(out, field.name.as_bytes());
+                out.push(column.code());
+            }
+        }
+        for column in &mut self.columns {
+            column.write(out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the body compressed, unless that is not smaller.
+    fn compress(&mut self, body: &[u8], out: &mut Vec<u8>) -> EngineResult<bool> {
+        let Some(compressor) = &mut self.compressor else { return Ok(false) };
+        let start = out.len();
+        // A byte less than it has: what does not fit there did not shrink.
+        out.resize(start + body.len().saturating_sub(1), 0);
+        match compressor.compress_to_buffer(body, &mut out[start..]) {
+            Ok(written) => {
+                out.truncate(start + written);
+                Ok(true)
+            }
+            Err(_) => {
+                out.truncate(start);
+                Ok(false)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

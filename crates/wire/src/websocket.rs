@@ -1,0 +1,182 @@
+//! Frames of a WebSocket that clients send: bytes of the socket to whole messages. Masks,
+//! fragments, pings and the client's close are the library's work; the upgrade and the socket are
+//! TypeScript's.
+
+use std::io::{self, Read, Write};
+
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
+use tungstenite::{Error, Message};
+
+/// What is read at once; a connection that says nothing holds so much.
+const READ_BYTES: usize = 8 * 1024;
+
+/// Reads the frames of one connection.
+#[derive(Debug)]
+pub struct WebSocketReader {
+    frames: WebSocketContext,
+    is_over: bool,
+}
+
+/// What bytes came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Messages that are whole, in their order.
+    pub messages: Vec<Vec<u8>>,
+    /// What the client is to be sent: answers to its pings and to its close.
+    pub reply: Vec<u8>,
+    /// Whether nothing follows, be it that the client closed the connection.
+    pub is_over: bool,
+    /// The code to close it with, and why: the client broke a rule.
+    pub failure: Option<(u16, String)>,
+}
+
+/// The socket as the library sees it: what came, and what is to be sent.
+struct Pipe<'a> {
+    input: &'a [u8],
+    output: &'a mut Vec<u8>,
+}
+
+impl Read for Pipe<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.input.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.input.read(buffer)
+    }
+}
+
+impl Write for Pipe<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl WebSocketReader {
+    /// No message may be longer, with all of its fragments.
+    #[must_use]
+    pub fn new(most_message_bytes: usize) -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BYTES)
+            .write_buffer_size(0)
+            .max_message_size(Some(most_message_bytes))
+            .max_frame_size(Some(most_message_bytes));
+        Self { frames: WebSocketContext::new(Role::Server, Some(config)), is_over: false }
+    }
+
+    /// Takes what came; nothing once it is over.
+    pub fn receive(&mut self, bytes: &[u8]) -> Received {
+        let mut received = Received::default();
+        let mut pipe = Pipe { input: bytes, output: &mut received.reply };
+        while !self.is_over {
+            match self.frames.read(&mut pipe) {
+                Ok(Message::Binary(message)) => received.messages.push(message.into()),
+                Ok(Message::Text(_)) => {
+                    received.failure = Some((1003, "messages are binary here".to_owned()));
+                    self.is_over = true;
+                }
+                Ok(_) => {}
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => {
+                    received.failure = failure(&error);
+                    self.is_over = true;
+                }
+            }
+        }
+        received.is_over = self.is_over;
+        received
+    }
+}
+
+/// Why the connection is closed; none where the client has closed it.
+fn failure(error: &Error) -> Option<(u16, String)> {
+    let code = match error {
+        Error::ConnectionClosed | Error::AlreadyClosed => return None,
+        Error::Capacity(_) => CloseCode::Size,
+        Error::Utf8(_) => CloseCode::Invalid,
+        _ => CloseCode::Protocol,
+    };
+    Some((code.into(), error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame as clients send it: masked.
+    fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![first];
+        match payload.len() {
+            length @ 0..=125 => bytes.push(0x80 | length as u8),
+            length @ 126..=65_535 => {
+                bytes.push(0x80 | 126);
+                bytes.extend((length as u16).to_be_bytes());
+            }
+            length => {
+                bytes.push(0x80 | 127);
+                bytes.extend((length as u64).to_be_bytes());
+            }
+        }
+        let mask = [0x37, 0xfa, 0x21, 0x3d];
+        bytes.extend(mask);
+        bytes.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+        bytes
+    }
+
+    #[test]
+    fn messages_come_whole_however_their_bytes_come() {
+        let long: Vec<u8> = (0..70_000_u32).map(|at| at as u8).collect();
+        let mut bytes = frame(0x82, b"one");
+        bytes.extend(frame(0x02, b"tw"));
+        bytes.extend(frame(0x89, b"ping"));
+        bytes.extend(frame(0x80, b"o"));
+        bytes.extend(frame(0x82, &long));
+        bytes.extend(frame(0x88, &[0x03, 0xe8]));
+        for step in [1, 7, 1_000, bytes.len()] {
+            let mut reader = WebSocketReader::new(1 << 20);
+            let mut messages = Vec::new();
+            let mut reply = Vec::new();
+            let mut ends = Vec::new();
+            for part in bytes.chunks(step) {
+                let received = reader.receive(part);
+                assert_eq!(received.failure, None);
+                messages.extend(received.messages);
+                reply.extend(received.reply);
+                ends.push(received.is_over);
+            }
+            assert_eq!(messages, [b"one".to_vec(), b"two".to_vec(), long.clone()]);
+            assert_eq!(reply, b"\x8a\x04ping\x88\x02\x03\xe8");
+            assert_eq!(ends.iter().filter(|end| **end).count(), 1);
+        }
+    }
+
+    #[test]
+    fn what_breaks_a_rule_ends_it_with_a_code() {
+        let fragments = [frame(0x02, &[0; 600]), frame(0x80, &[0; 600])].concat();
+        // Its length alone is enough: nothing of it has come.
+        let claimed = vec![0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
+        let cases = [
+            (claimed, 1009),
+            (fragments, 1009),
+            (frame(0x82, &[0; 1025]), 1009),
+            (frame(0x81, b"text"), 1003),
+            (vec![0x82, 0x01, b'x'], 1002),
+            (frame(0xc2, b"reserved bit"), 1002),
+            (frame(0x83, b"reserved kind"), 1002),
+            (frame(0x80, b"goes on with nothing"), 1002),
+            (frame(0x89, &[0; 126]), 1002),
+        ];
+        for (bytes, code) in cases {
+            let mut reader = WebSocketReader::new(1024);
+            let received = reader.receive(&bytes);
+            assert_eq!(received.failure.map(|(code, _)| code), Some(code));
+            assert!(received.is_over && received.messages.is_empty());
+            let after = reader.receive(&frame(0x82, b"x"));
+            assert_eq!(after, Received { is_over: true, ..Received::default() });
+        }
+    }
+}

@@ -1,0 +1,182 @@
+/**
+ * Spoiled requests of clients that read results over QWP, against an engine in this process: each
+ * is answered or ends the conversation, whatever it says. `npm run spoiled-requests` runs many.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { openDatabase } from '../../ts/engine/index.js';
+import { Conversation, type Peer } from '../../ts/http/egress/conversation.js';
+import { Reader } from '../../ts/http/egress/reader.js';
+import { SessionHost } from '../../ts/session/index.js';
+import { readStatement } from '../../ts/sql/index.js';
+import { createLogger } from '../../ts/observability/index.js';
+import { Random } from '../torture/harness.js';
+import { type Bind, given, int64, NULL, queryRequest, textBind } from './requests.js';
+import { ResultDecoder, type ServerMessage } from './result-decoder.js';
+
+const LIMITS = { statementBytes: 4096, binds: 16 };
+const BATCHES = { maxRows: 100, maxBytes: 4096, zstdLevel: null, pauseMs: 1000 };
+/** Messages of one conversation. */
+const MESSAGES = 50;
+const LONGEST_MS = 30_000;
+/** The kind of a message and its query's number. */
+const HEAD_BYTES = 9;
+/** Turns after which a client goes on whether it was answered or not. */
+const MOST_TURNS = 2_000;
+
+const BINDS: readonly Bind[] = [
+  [0x01, given(Buffer.from([1]))],
+  [0x05, given(int64(42))],
+  [0x07, given(Buffer.alloc(8, 0x40))],
+  textBind('some text'),
+  [0x0a, given(int64(1_700_000_000_000_000))],
+  [0x0e, given(Buffer.from([20, 1, 2, 3]))],
+  [0x11, given(Buffer.from('0102000000000000000000f83f000000000000f83f', 'hex'))],
+  [0x13, given(Buffer.concat([Buffer.from([2]), int64(1234)]))],
+  [0x17, given(Buffer.from('00000000020000006162', 'hex'))],
+  [0x0f, NULL],
+];
+const TEXTS = [
+  'SELECT $1, $2',
+  'SELECT x, $1 FROM long_sequence(300)',
+  "SELECT rnd_symbol('a', 'b') FROM long_sequence(250)",
+  'SELECT nothing',
+  'SELECT $1::double[], $2::decimal(9,2)',
+  '',
+];
+
+interface Spoiled {
+  readonly messages: number;
+  /** Answers by their kind. */
+  readonly answers: ReadonlyMap<string, number>;
+}
+
+/** Some stay as they are, and most keep their kind and number: others end the conversation. */
+function spoil(bytes: Buffer, random: Random): Buffer {
+  let spoiled = Buffer.from(bytes);
+  const start = random.next() < 0.98 ? HEAD_BYTES : 0;
+  for (let times = Math.floor(random.next() * 4); times > 0; times -= 1) {
+    const at = start + Math.floor(random.next() * (spoiled.length - start));
+    switch (Math.floor(random.next() * 4)) {
+      case 0:
+        spoiled = spoiled.subarray(0, at);
+        break;
+      case 1:
+        spoiled = Buffer.concat([spoiled, Buffer.from([Math.floor(random.next() * 256)])]);
+        break;
+      case 2:
+        spoiled[at] = (spoiled[at] ?? 0) ^ (1 << Math.floor(random.next() * 8));
+        break;
+      default:
+        spoiled[at] = [0, 0x7f, 0x80, 0xff][Math.floor(random.next() * 4)] ?? 0;
+    }
+  }
+  return spoiled;
+}
+
+function message(id: number, random: Random): Buffer {
+  const one = random.next();
+  if (one < 0.1) {
+    return Buffer.concat([Buffer.from([0x14]), int64(id)]);
+  }
+  if (one < 0.2) {
+    return Buffer.concat([Buffer.from([0x15]), int64(id), Buffer.from([0xff, 0x7f])]);
+  }
+  const binds = Array.from({ length: Math.floor(random.next() * 4) }, () => {
+    const at = Math.floor(random.next() * BINDS.length);
+    return BINDS[at] ?? ([0x0f, NULL] as const);
+  });
+  const text = TEXTS[Math.floor(random.next() * TEXTS.length)] ?? '';
+  return queryRequest(id, text, { binds, flags: random.next() < 0.5 ? 0 : 1 });
+}
+
+/** A client that says this, and hears what is answered. */
+class SpoiledPeer implements Peer {
+  readonly heard: ServerMessage[] = [];
+  readonly ended: AbortSignal = new AbortController().signal;
+  readonly isStopping = false;
+  isClosed = false;
+  /** Messages that were taken. */
+  said = 0;
+  readonly #said: readonly Buffer[];
+  readonly #decoder = new ResultDecoder();
+
+  constructor(said: readonly Buffer[]) {
+    this.#said = said;
+  }
+
+  async *messages(): AsyncGenerator<Buffer> {
+    for (const [index, bytes] of this.#said.entries()) {
+      this.said += 1;
+      const before = this.heard.length;
+      yield bytes;
+      // Some are cancelled by what follows, others are done before.
+      const isAnswered = (): boolean => {
+        const last = this.heard.length > before ? this.heard.at(-1)?.kind : undefined;
+        return last === 'end' || last === 'error' || last === 'done';
+      };
+      const turns = index % 3 === 0 || bytes[0] !== 0x10 ? 1 : MOST_TURNS;
+      for (let turn = 0; turn < turns && !isAnswered(); turn += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+
+  send(...parts: readonly Buffer[]): Promise<void> {
+    this.heard.push(this.#decoder.read(Buffer.concat(parts)));
+    return Promise.resolve();
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+/** Says so many messages; throws where a conversation does not end as it should. */
+export async function runSpoiled(count: number, seed: number): Promise<Spoiled> {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-spoiled-'));
+  const database = await openDatabase({ root });
+  const sessions = new SessionHost({ database, parse: readStatement });
+  const reader = new Reader({ kind: 'known', identity: { name: 'admin', kind: 'admin' } }, false);
+  const random = new Random(seed);
+  const answers = new Map<string, number>();
+  let messages = 0;
+  try {
+    while (messages < count) {
+      const said = Array.from({ length: MESSAGES }, (_, id) => spoil(message(id, random), random));
+      const peer = new SpoiledPeer(said);
+      const logger = createLogger({ level: 'error', write: () => undefined });
+      const batches = () => BATCHES;
+      const parts = { peer, sessions, reader, limits: LIMITS, batches, logger };
+      await within(new Conversation(parts).run(), said);
+      messages += peer.said;
+      for (const heard of peer.heard) {
+        const kind = heard.kind === 'error' ? `error ${heard.status}` : heard.kind;
+        answers.set(kind, (answers.get(kind) ?? 0) + 1);
+        if (heard.kind === 'error' && heard.status === 6) {
+          throw new Error(`${heard.text}: ${said.map((one) => one.toString('hex')).join(' ')}`);
+        }
+      }
+    }
+    return { messages, answers };
+  } finally {
+    await database.close();
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function within(work: Promise<void>, said: readonly Buffer[]): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`no end: ${said.map((one) => one.toString('hex')).join(' ')}`));
+    }, LONGEST_MS);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * npm run requests -- [--messages N] [--seed S]
+ *
+ * Spoiled messages of clients that read results over QWP: each conversation is answered in
+ * well-formed messages and ends, none of them by a fault of the server.
+ */
+import { runSpoiled } from '../qwp/spoiled-requests.js';
+import { Harness } from './harness.js';
+
+const harness: Harness = new Harness('requests', ['messages']);
+const { messages, answers } = await runSpoiled(
+  harness.number('messages', 1_000_000),
+  harness.seed,
+).catch((error: unknown) => {
+  harness.fail(String(error));
+  return { messages: 0, answers: new Map<string, number>() };
+});
+const kinds = [...answers].map(([kind, count]) => `${kind} ${count}`).join(', ');
+harness.say(`${messages} messages; answers: ${kinds}`);
+// Conversations that end before they begin would prove nothing.
+const isDeep = (answers.get('end') ?? 0) * 200 > messages;
+harness.judge(isDeep ? undefined : 'few messages were answered');
+harness.finish();

@@ -1,0 +1,125 @@
+/**
+ * Typed parameters of a request: each is a column of one row. They are cut out here, and their
+ * bytes become values in the engine.
+ */
+import { BindMismatch } from './failure.js';
+import type { MessageReader } from './message-reader.js';
+
+/** The format of a value that came from the columnar protocol, for the engine. */
+const COLUMNAR = 2;
+/** Offsets of the only value: where it begins and ends. */
+const OFFSETS_BYTES = 8;
+const ELEMENT_BYTES = 8;
+const LENGTH_BYTES = 4;
+const MOST_DIMENSIONS = 32;
+
+/** Parameters as they are bound. */
+export interface BoundBinds {
+  /** Types of SQL; null leaves one to be found out. */
+  readonly types: (string | null)[];
+  readonly sent: { readonly format: number; readonly oid: number }[];
+  readonly values: (Buffer | null)[];
+}
+
+interface BindType {
+  /** Null: what the statement makes of it. */
+  readonly type: (bytes: Buffer) => string | null;
+  /** Bytes of the value that comes. */
+  readonly length: (reader: MessageReader, what: string) => number;
+}
+
+function fixed(type: string | null, bytes: number): BindType {
+  return { type: () => type, length: () => bytes };
+}
+
+function between(type: string | null): BindType {
+  return {
+    type: () => type,
+    length: (reader, what) =>
+      OFFSETS_BYTES + reader.peek(OFFSETS_BYTES, what).readUInt32LE(OFFSETS_BYTES / 2),
+  };
+}
+
+function decimal(precision: number, bytes: number): BindType {
+  return {
+    type: (value) => `DECIMAL(${precision},${Math.min(value[0] ?? 0, precision)})`,
+    length: () => 1 + bytes,
+  };
+}
+
+const GEOHASH: BindType = {
+  type: (value) => `GEOHASH(${value[0] ?? 1}b)`,
+  length: (reader, what) => {
+    const bits = reader.peek(1, what)[0] ?? 0;
+    if (bits < 1 || bits > 60) {
+      throw reader.malformed(`${what}: a geohash of ${bits} bits, from 1 to 60 there are`);
+    }
+    return 1 + Math.ceil(bits / 8);
+  },
+};
+
+const DOUBLES: BindType = {
+  // `DOUBLE[]` is an array of PostgreSQL to a binder, which is text.
+  type: (value) => `FLOAT8${'[]'.repeat(value[0] ?? 1)}`,
+  length: (reader, what) => {
+    const dimensions = reader.peek(1, what)[0] ?? 0;
+    if (dimensions < 1 || dimensions > MOST_DIMENSIONS) {
+      const there = `from 1 to ${MOST_DIMENSIONS} there are`;
+      throw reader.malformed(`${what}: an array of ${dimensions} dimensions, ${there}`);
+    }
+    const head = reader.peek(1 + dimensions * LENGTH_BYTES, what);
+    let elements = 1;
+    for (let index = 0; index < dimensions; index += 1) {
+      const length = head.readInt32LE(1 + index * LENGTH_BYTES);
+      if (length < 0) {
+        throw reader.malformed(`${what}: a dimension of the length ${length}`);
+      }
+      // Too many to be exact are too many to be there.
+      elements *= length;
+    }
+    return head.length + elements * ELEMENT_BYTES;
+  },
+};
+
+const TYPES: ReadonlyMap<number, BindType> = new Map([
+  [0x01, fixed('BOOLEAN', 1)],
+  [0x02, fixed('BYTE', 1)],
+  [0x03, fixed('SHORT', 2)],
+  [0x04, fixed('INT', 4)],
+  [0x05, fixed('LONG', 8)],
+  [0x06, fixed('FLOAT', 4)],
+  [0x07, fixed('DOUBLE', 8)],
+  [0x09, between(null)],
+  [0x0a, fixed('TIMESTAMP', 8)],
+  [0x0b, fixed('DATE', 8)],
+  [0x0c, fixed('UUID', 16)],
+  [0x0d, fixed('LONG256', 32)],
+  [0x0e, GEOHASH],
+  [0x0f, between(null)],
+  [0x10, fixed('TIMESTAMP_NS', 8)],
+  [0x11, DOUBLES],
+  [0x13, decimal(18, 8)],
+  [0x14, decimal(38, 16)],
+  [0x15, decimal(76, 32)],
+  [0x16, fixed('CHAR', 2)],
+  [0x17, between('BINARY')],
+  [0x18, fixed('IPV4', 4)],
+]);
+
+/** Reads the parameter of this number, from 1. */
+export function readBind(reader: MessageReader, index: number, into: BoundBinds): void {
+  const what = `parameter $${index}`;
+  const code = reader.byte(what);
+  const type = TYPES.get(code);
+  if (type === undefined) {
+    const named = code.toString(16).padStart(2, '0');
+    throw new BindMismatch(`no parameter has the type 0x${named} [${what}]`, reader.id);
+  }
+  const hasBitmap = reader.byte(what) !== 0;
+  const isNull = hasBitmap && (reader.byte(what) & 1) === 1;
+  const value = isNull ? null : reader.bytes(type.length(reader, what), what);
+  into.sent.push({ format: COLUMNAR, oid: code });
+  into.values.push(value);
+  // A null has no type of its own but the one that is fixed: `None` is one of text to its sender.
+  into.types.push(value === null ? null : type.type(value));
+}

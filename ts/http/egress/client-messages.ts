@@ -1,0 +1,93 @@
+/**
+ * What clients of the columnar protocol (QWP) say where they read: QUERY_REQUEST, CANCEL and
+ * CREDIT. Nothing is copied; a length counts only where so many bytes are left.
+ */
+import { isUtf8 } from 'node:buffer';
+
+import { type BoundBinds, readBind } from './binds.js';
+import { LimitExceeded, MalformedMessage } from './failure.js';
+import { MessageReader } from './message-reader.js';
+
+const KIND = { query: 0x10, cancel: 0x14, credit: 0x15 } as const;
+/** Of a request: forget the symbols of queries before. */
+const FLAG_RESET_DICTIONARY = 0x01;
+
+/** A statement to run. */
+export interface QueryRequest {
+  readonly kind: 'query';
+  readonly id: bigint;
+  readonly sql: string;
+  /** Bytes that may be sent; 0: all there are. */
+  readonly credit: number;
+  readonly binds: BoundBinds;
+  readonly resetsDictionary: boolean;
+}
+
+type ClientMessage =
+  | QueryRequest
+  | { readonly kind: 'cancel'; readonly id: bigint }
+  | { readonly kind: 'credit'; readonly id: bigint; readonly bytes: number };
+
+/** What a request may have at most. */
+export interface RequestLimits {
+  readonly statementBytes: number;
+  readonly binds: number;
+}
+
+/** Throws `MalformedMessage` or `LimitExceeded`, with the query's number where it was read. */
+export function readClientMessage(bytes: Buffer, limits: RequestLimits): ClientMessage {
+  const reader = new MessageReader(bytes);
+  const kind = reader.byte('the message kind');
+  switch (kind) {
+    case KIND.query:
+      return readRequest(reader, limits);
+    case KIND.cancel: {
+      const id = reader.int64('the number of the query');
+      reader.end();
+      return { kind: 'cancel', id };
+    }
+    case KIND.credit: {
+      const id = reader.int64('the number of the query');
+      const credit = reader.varint('the credit');
+      reader.end();
+      return { kind: 'credit', id, bytes: credit };
+    }
+    default:
+      throw new MalformedMessage(`no message has the kind 0x${hex(kind)}`);
+  }
+}
+
+function hex(byte: number): string {
+  return byte.toString(16).padStart(2, '0');
+}
+
+function readRequest(reader: MessageReader, limits: RequestLimits): QueryRequest {
+  const id = reader.int64('the number of the query');
+  reader.blame(id);
+  const length = reader.varint('the length of the statement');
+  if (length > limits.statementBytes) {
+    const limit = `limit=${limits.statementBytes}, key=qwp.egress.max.sql.size`;
+    throw new LimitExceeded(`statement is too long [length=${length}, ${limit}]`, id);
+  }
+  const text = reader.bytes(length, 'the statement');
+  if (!isUtf8(text)) {
+    throw new MalformedMessage('the statement is not UTF-8', id);
+  }
+  const credit = reader.varint('the credit');
+  const count = reader.varint('the number of parameters');
+  if (count > limits.binds) {
+    const limit = `limit=${limits.binds}, key=qwp.egress.max.binds`;
+    throw new LimitExceeded(`too many parameters [count=${count}, ${limit}]`, id);
+  }
+  const binds: BoundBinds = { types: [], sent: [], values: [] };
+  for (let index = 1; index <= count; index += 1) {
+    readBind(reader, index, binds);
+  }
+  const flags = reader.isAtEnd ? 0 : reader.varint('the flags');
+  if ((flags & ~FLAG_RESET_DICTIONARY) !== 0 || flags > FLAG_RESET_DICTIONARY) {
+    throw new MalformedMessage(`unknown flags of a request [flags=${flags}]`, id);
+  }
+  reader.end();
+  const resetsDictionary = flags === FLAG_RESET_DICTIONARY;
+  return { kind: 'query', id, sql: text.toString('utf8'), credit, binds, resetsDictionary };
+}

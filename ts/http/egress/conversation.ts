@@ -1,0 +1,169 @@
+/**
+ * What is said on one connection where results are read: one statement after another, and while
+ * one runs, its credit and its end.
+ */
+import { asDatabaseError, type SessionHost, errorMeaning } from '../../session/index.js';
+import type { Logger } from '../../observability/index.js';
+import { ClientGone } from '../response/body-writer.js';
+import { type QueryRequest, readClientMessage, type RequestLimits } from './client-messages.js';
+import { failureOf, MalformedMessage, requestFailure, STATUS } from './failure.js';
+import { type BatchOptions, type Outlet, Query } from './query.js';
+import * as reply from './server-messages.js';
+import type { Reader } from './reader.js';
+
+/** A connection as it is used here. */
+export interface Peer {
+  messages(): AsyncIterable<Buffer>;
+  send(...parts: readonly Buffer[]): Promise<void>;
+  close(code: number, reason?: string): void;
+  /** Aborted when no client waits for an answer any more. */
+  readonly ended: AbortSignal;
+  readonly isStopping: boolean;
+}
+
+/** What a conversation has. */
+interface ConversationParts {
+  readonly peer: Peer;
+  readonly sessions: SessionHost;
+  readonly reader: Reader;
+  readonly limits: RequestLimits;
+  /** As they are when a statement begins. */
+  readonly batches: () => BatchOptions;
+  readonly logger: Logger;
+}
+
+/** The client broke the protocol. */
+const CLOSE_PROTOCOL_ERROR = 1002;
+const NO_QUERY = -1n;
+
+export class Conversation implements Outlet {
+  readonly #parts: ConversationParts;
+  #query: Query | null = null;
+  #running: Promise<void> = Promise.resolve();
+  /** Whether the client may hold symbols of a query before. */
+  #holdsSymbols = false;
+
+  constructor(parts: ConversationParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when it is over. */
+  async run(): Promise<void> {
+    const { peer } = this.#parts;
+    const gone = (): void => this.#query?.stop();
+    peer.ended.addEventListener('abort', gone);
+    try {
+      await peer.send(reply.serverInfo());
+      for await (const bytes of peer.messages()) {
+        if (!(await this.#take(bytes))) {
+          break;
+        }
+      }
+      if (!peer.isStopping) {
+        gone();
+      }
+      await this.#running;
+    } finally {
+      gone();
+      peer.ended.removeEventListener('abort', gone);
+    }
+  }
+
+  send(...parts: readonly Buffer[]): Promise<void> {
+    return this.#parts.peer.send(...parts);
+  }
+
+  async beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void> {
+    if (resets || this.#holdsSymbols) {
+      await this.send(reply.cacheReset());
+    }
+    this.#holdsSymbols = hasSymbols;
+  }
+
+  /** False when nothing can follow. */
+  async #take(bytes: Buffer): Promise<boolean> {
+    let message;
+    try {
+      message = readClientMessage(bytes, this.#parts.limits);
+    } catch (error) {
+      return this.#refuse(error);
+    }
+    switch (message.kind) {
+      case 'query':
+        await this.#begin(message);
+        break;
+      case 'cancel':
+        if (message.id === this.#query?.id) {
+          this.#query.stop();
+        }
+        break;
+      case 'credit':
+        if (message.id === this.#query?.id) {
+          this.#query.grant(message.bytes);
+        }
+        break;
+    }
+    return true;
+  }
+
+  async #refuse(error: unknown): Promise<boolean> {
+    if (!(error instanceof MalformedMessage)) {
+      throw error;
+    }
+    const failure = requestFailure(error);
+    if (error.id !== null && error.id !== this.#query?.id) {
+      await this.send(reply.queryError(error.id, failure));
+      return true;
+    }
+    this.#query?.stop();
+    await this.#running;
+    await this.send(reply.queryError(NO_QUERY, failure));
+    this.#parts.peer.close(CLOSE_PROTOCOL_ERROR, failure.message);
+    return false;
+  }
+
+  async #begin(request: QueryRequest): Promise<void> {
+    if (this.#query !== null) {
+      const message = `a query is running on this connection [id=${this.#query.id}]`;
+      if (request.id === this.#query.id) {
+        // The running one has this number too: an error of it would end that.
+        await this.#refuse(new MalformedMessage(message));
+        return;
+      }
+      const failure = { status: STATUS.limitExceeded, message };
+      await this.send(reply.queryError(request.id, failure));
+      return;
+    }
+    const { sessions, reader, batches } = this.#parts;
+    const query = new Query(request, sessions.open(reader), batches(), this);
+    this.#query = query;
+    this.#running = this.#finish(query);
+  }
+
+  /** Runs it to its end; never rejects. */
+  async #finish(query: Query): Promise<void> {
+    const { reader, peer, logger } = this.#parts;
+    let last: Buffer | null = null;
+    try {
+      const refusal = await reader.refusal();
+      if (refusal === null) {
+        await query.run();
+      } else {
+        last = reply.queryError(query.id, refusal);
+      }
+    } catch (error) {
+      if (!(error instanceof ClientGone)) {
+        const failure = asDatabaseError(error);
+        const { logLevel } = errorMeaning(failure.code);
+        const { code, message, cause } = failure;
+        const why = cause === undefined ? {} : { cause };
+        logger.log(logLevel, 'query_failed', { path: 'qwp', code, message, ...why });
+        last = reply.queryError(query.id, failureOf(failure));
+      }
+    }
+    this.#query = null;
+    if (last !== null && !peer.ended.aborted) {
+      await this.send(last).catch(() => undefined);
+    }
+  }
+}

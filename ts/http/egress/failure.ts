@@ -1,0 +1,71 @@
+/** What goes wrong, as clients of the columnar protocol learn it: a status and a text. */
+import type { DatabaseError } from '../../session/index.js';
+
+export const STATUS = {
+  schemaMismatch: 3,
+  parseError: 5,
+  internalError: 6,
+  securityError: 8,
+  cancelled: 10,
+  limitExceeded: 11,
+} as const;
+
+type Status = (typeof STATUS)[keyof typeof STATUS];
+
+/** A message that says nothing; `id` is the query it is about, where that could be read. */
+export class MalformedMessage extends Error {
+  readonly id: bigint | null;
+
+  constructor(message: string, id: bigint | null = null) {
+    super(message);
+    this.id = id;
+  }
+}
+
+/** A request beyond a limit. */
+export class LimitExceeded extends MalformedMessage {}
+
+/** A parameter whose type nothing here has. */
+export class BindMismatch extends MalformedMessage {}
+
+const BY_CODE: Readonly<Partial<Record<DatabaseError['code'], Status>>> = {
+  InvalidBinary: STATUS.schemaMismatch,
+  AccessDenied: STATUS.securityError,
+  ReadOnly: STATUS.securityError,
+  Cancelled: STATUS.cancelled,
+  Timeout: STATUS.limitExceeded,
+  ResourceLimit: STATUS.limitExceeded,
+  StatementTooComplex: STATUS.limitExceeded,
+  OutOfMemory: STATUS.limitExceeded,
+  Busy: STATUS.limitExceeded,
+  Replan: STATUS.internalError,
+  DiskFull: STATUS.internalError,
+  Io: STATUS.internalError,
+  Damaged: STATUS.internalError,
+  RootLocked: STATUS.internalError,
+  Closed: STATUS.internalError,
+  Internal: STATUS.internalError,
+};
+
+export interface Failure {
+  readonly status: Status;
+  readonly message: string;
+}
+
+/** Of a statement; where in its text is part of the message. */
+export function failureOf({ code, message, start, detail }: DatabaseError): Failure {
+  const isBind = detail?.startsWith('parameter $') === true;
+  const status = isBind ? STATUS.schemaMismatch : (BY_CODE[code] ?? STATUS.parseError);
+  const place = isBind ? ` [${detail}]` : start === undefined ? '' : ` [position=${start}]`;
+  return { status, message: message + place };
+}
+
+/** Of a request that was not understood. */
+export function requestFailure(error: MalformedMessage): Failure {
+  const { message } = error;
+  if (error instanceof LimitExceeded) {
+    return { status: STATUS.limitExceeded, message };
+  }
+  const isMismatch = error instanceof BindMismatch;
+  return { status: isMismatch ? STATUS.schemaMismatch : STATUS.parseError, message };
+}

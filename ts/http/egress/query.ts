@@ -1,0 +1,194 @@
+/**
+ * One statement of a client on its way: bound, run, its messages sent as far as the client gives
+ * credit. It can be stopped wherever it is.
+ */
+import {
+  DatabaseError,
+  type ExecuteReply,
+  ParameterBatch,
+  parameterHeader,
+  type PreparedStatement,
+  type ResultStream,
+  type RowFormat,
+  type Session,
+  type StatementDescription,
+  type Summary,
+  timeBounds,
+} from '../../session/index.js';
+import type { QueryRequest } from './client-messages.js';
+import * as reply from './server-messages.js';
+
+/** How a connection's results are divided and packed. */
+export interface BatchOptions {
+  readonly maxRows: number;
+  readonly maxBytes: number;
+  /** Null: not compressed. */
+  readonly zstdLevel: number | null;
+  /** How long a client may give no credit; it holds what the query reads. */
+  readonly pauseMs: number;
+}
+
+/** What a query needs of its connection. */
+export interface Outlet {
+  /** Resolves when more may come; rejects when its client is gone. */
+  send(...parts: readonly Buffer[]): Promise<void>;
+  /** Before the first message of rows: symbols are numbered anew. */
+  beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void>;
+}
+
+/** A client that gives little credit is sent messages as small, down to this. */
+const LEAST_MESSAGE_BYTES = 16 * 1024;
+/** The kind of a statement without rows; clients hand it on. */
+const STATEMENT_KINDS: Readonly<Record<string, number>> = { insert: 1, update: 2, ddl: 3 };
+
+export class Query {
+  readonly id: bigint;
+  readonly #request: QueryRequest;
+  readonly #session: Session;
+  readonly #options: BatchOptions;
+  readonly #outlet: Outlet;
+  readonly #stopped = new AbortController();
+  readonly #sinceMs = performance.now();
+  #credit: number;
+  #granted: (() => void) | null = null;
+  #statement: PreparedStatement | null = null;
+  #stream: ResultStream | null = null;
+
+  constructor(request: QueryRequest, session: Session, options: BatchOptions, outlet: Outlet) {
+    this.id = request.id;
+    this.#request = request;
+    this.#session = session;
+    this.#options = options;
+    this.#outlet = outlet;
+    this.#credit = request.credit === 0 ? Infinity : request.credit;
+  }
+
+  /** Lets so many bytes more go out. */
+  grant(bytes: number): void {
+    this.#credit += bytes;
+    this.#granted?.();
+  }
+
+  /** Ends it, whatever it waits for. */
+  stop(): void {
+    this.#stopped.abort();
+    this.#stream?.cancel();
+    this.#statement?.cancel();
+    this.#granted?.();
+  }
+
+  /** Resolves when the last message is sent; rejects with what the statement failed with. */
+  async run(): Promise<void> {
+    const { sql, binds } = this.#request;
+    const bounds = timeBounds(undefined, this.#sinceMs);
+    const options = { ...bounds, signal: this.#stopped.signal };
+    const statement = await this.#session.prepare(sql, binds.types, options);
+    this.#statement = statement;
+    try {
+      this.#refuseIfStopped();
+      const { kind, columns } = statement.description;
+      if (kind === 'empty') {
+        throw new DatabaseError({ code: 'Syntax', message: 'empty query' });
+      }
+      const answer = await this.#execute(statement);
+      if (kind === 'select' || columns.length > 0) {
+        await this.#sendRows(answer, statement.description);
+      } else {
+        const { rowsAffected } = await this.#summary(answer);
+        await this.#outlet.send(reply.execDone(this.id, STATEMENT_KINDS[kind] ?? 0, rowsAffected));
+      }
+    } finally {
+      this.#stream?.cancel();
+      this.#stream = null;
+      statement.close();
+    }
+  }
+
+  async #execute(statement: PreparedStatement): Promise<ExecuteReply> {
+    const { sent, values } = this.#request.binds;
+    const parameters =
+      values.length === 0
+        ? ParameterBatch.none
+        : ParameterBatch.of([values], parameterHeader(sent));
+    const rows = this.#format();
+    const answer = await statement.execute(
+      parameters,
+      () => ({ rows }),
+      timeBounds(undefined, this.#sinceMs),
+    );
+    this.#stream = answer.stream;
+    if (this.#stopped.signal.aborted) {
+      answer.stream?.cancel();
+    }
+    return answer;
+  }
+
+  #format(): RowFormat {
+    const { maxRows, maxBytes, zstdLevel } = this.#options;
+    const most = Math.max(LEAST_MESSAGE_BYTES, this.#credit);
+    return {
+      format: 'qwp',
+      maxRows,
+      maxBytes: Math.min(maxBytes, most),
+      ...(zstdLevel === null ? {} : { zstdLevel }),
+    };
+  }
+
+  async #sendRows(answer: ExecuteReply, { columns }: StatementDescription): Promise<void> {
+    const hasSymbols = columns.some(({ type }) => type === 'SYMBOL');
+    await this.#outlet.beginSymbols(this.#request.resetsDictionary, hasSymbols);
+    let sequence = -1;
+    let chunk = answer.chunk ?? (await answer.stream?.next()) ?? null;
+    while (chunk !== null) {
+      await this.#waitForCredit();
+      const [head, rest] = reply.resultBatch(this.id, chunk.bytes);
+      this.#credit -= head.length + rest.length;
+      sequence += 1;
+      await this.#outlet.send(head, rest);
+      this.#refuseIfStopped();
+      chunk = (await answer.stream?.next()) ?? null;
+    }
+    const { rowsReturned } = await this.#summary(answer);
+    await this.#outlet.send(reply.resultEnd(this.id, Math.max(sequence, 0), rowsReturned));
+  }
+
+  async #summary({ summary, stream }: ExecuteReply): Promise<Summary> {
+    if (summary !== null) {
+      return summary;
+    }
+    if (stream === null) {
+      throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and end' });
+    }
+    while ((await stream.next()) !== null) {
+      // A statement without columns has none of these.
+    }
+    return stream.summary();
+  }
+
+  /** One message may take more than there is: every query moves on. */
+  async #waitForCredit(): Promise<void> {
+    while (this.#credit <= 0) {
+      this.#refuseIfStopped();
+      const { pauseMs } = this.#options;
+      const isLate = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(resolve, pauseMs, true);
+        this.#granted = (): void => {
+          clearTimeout(timer);
+          resolve(false);
+        };
+      });
+      this.#granted = null;
+      if (isLate) {
+        const message = `no credit came [timeout=${pauseMs}ms, key=http.send.timeout]`;
+        throw new DatabaseError({ code: 'Timeout', message });
+      }
+    }
+    this.#refuseIfStopped();
+  }
+
+  #refuseIfStopped(): void {
+    if (this.#stopped.signal.aborted) {
+      throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
+    }
+  }
+}

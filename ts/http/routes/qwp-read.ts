@@ -1,0 +1,78 @@
+/** Where results are read over the columnar protocol: a WebSocket at /read/v1. */
+import { KEYS } from '../../config/index.js';
+import { Conversation } from '../egress/conversation.js';
+import type { BatchOptions } from '../egress/query.js';
+import { Reader } from '../egress/reader.js';
+import { answerText, type HttpContext, type HttpServices } from '../route.js';
+import type { WebSocketRoute } from '../websocket/route.js';
+
+const READ_PATH = '/read/v1';
+/** The only version there is; a client says the highest one that it knows. */
+const VERSION = '1';
+const MOST_LEVEL = 9;
+const DEFAULT_LEVEL = 1;
+
+export function readRoutes(services: HttpServices): WebSocketRoute[] {
+  const { config, sessions } = services;
+  if (!config.get(KEYS.egressEnabled)) {
+    return [];
+  }
+  const readOnly = config.get(KEYS.httpReadOnly);
+  const logger = services.logger.child('qwp');
+  const limits = {
+    statementBytes: config.get(KEYS.egressStatementLimit),
+    binds: config.get(KEYS.egressBindsLimit),
+  };
+  const accept: WebSocketRoute['accept'] = (context) => {
+    const { login, timeouts } = context.state;
+    const version = context.get('X-QWP-Max-Version').trim() || VERSION;
+    if (login === null || !/^[1-9]\d{0,8}$/.test(version)) {
+      answerText(context, 400, 'Bad Request: X-QWP-Max-Version has to be a number from 1');
+      return null;
+    }
+    const level = levelAsked(context.get('X-QWP-Accept-Encoding'));
+    context.set('X-QWP-Version', VERSION);
+    if (level !== null) {
+      context.set('X-QWP-Content-Encoding', 'zstd');
+    }
+    const maxRows = batchRows(context, config.get(KEYS.egressBatchRows));
+    const batches = (): BatchOptions => ({
+      maxRows,
+      maxBytes: config.get(KEYS.egressBatchSize),
+      zstdLevel: level === null ? null : config.get(KEYS.egressCompressionLevel) || level,
+      pauseMs: timeouts.sendMs,
+    });
+    return {
+      mostMessageBytes: config.get(KEYS.egressRequestLimit),
+      run: async (peer) => {
+        const reader = new Reader(login, readOnly);
+        await new Conversation({ peer, sessions, reader, limits, batches, logger }).run();
+      },
+    };
+  };
+  const about = 'results over the columnar protocol: a WebSocket';
+  return [{ path: READ_PATH, about, accept }];
+}
+
+/** The level of zstd; null where the client takes none, or likes plain ones better. */
+function levelAsked(accepted: string): number | null {
+  for (const choice of accepted.split(',')) {
+    const [name = '', ...parameters] = choice.split(';').map((part) => part.trim().toLowerCase());
+    if (name === 'raw' || name === 'identity') {
+      return null;
+    }
+    if (name === 'zstd') {
+      const [, digits] = /^level=(-?\d{1,9})$/.exec(parameters[0] ?? '') ?? [];
+      const level = digits === undefined ? DEFAULT_LEVEL : Number(digits);
+      return Math.min(Math.max(level, 1), MOST_LEVEL);
+    }
+  }
+  return null;
+}
+
+/** Fewer rows than there would be; what cannot be read counts as absent. */
+function batchRows(context: HttpContext, most: number): number {
+  const text = context.get('X-QWP-Max-Batch-Rows').trim();
+  const asked = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return asked === 0 ? most : Math.min(asked, most);
+}

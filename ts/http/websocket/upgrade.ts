@@ -1,0 +1,138 @@
+/**
+ * From a request to a WebSocket (RFC 6455): which requests ask for one, what they must say, and the
+ * answer that makes it one.
+ */
+import { createHash } from 'node:crypto';
+import { IncomingMessage, type ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+import { DatabaseError, WebSocketReader } from '../../session/index.js';
+import type { Logger } from '../../observability/index.js';
+import { slotOf } from '../../sockets/index.js';
+import { ClientGone } from '../response/body-writer.js';
+import { answerText, type HttpContext } from '../route.js';
+import { CLOSE, WebSocketConnection } from './connection.js';
+import type { Acceptance, WebSocketRoute } from './route.js';
+
+const VERSION = '13';
+/** Appended to the client's key before it is hashed. */
+const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+/** What a server's requests are made as: those that do not ask for a WebSocket stay requests. */
+export class PlainRequest extends IncomingMessage {
+  #asksForUpgrade = false;
+
+  /** Node reads it before it looks for a body; other upgrades (`h2c`) are never granted. */
+  get upgrade(): boolean {
+    return this.#asksForUpgrade && (this.method === 'CONNECT' || asksForWebSocket(this));
+  }
+
+  set upgrade(asks: boolean | null) {
+    // Node's own constructor sets it before there are fields.
+    if (#asksForUpgrade in this) {
+      this.#asksForUpgrade = asks === true;
+    }
+  }
+}
+
+/** Whether an upgrade to a WebSocket is asked for. */
+function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket';
+}
+
+/** Refuses what is no proper handshake; false when it has answered. */
+function checkHandshake(context: HttpContext): boolean {
+  if (context.get('Sec-WebSocket-Version') !== VERSION) {
+    context.set('Sec-WebSocket-Version', VERSION);
+    answerText(context, 426, `Upgrade Required: version ${VERSION} of WebSocket`);
+    return false;
+  }
+  const key = context.get('Sec-WebSocket-Key');
+  if (!/^[A-Za-z0-9+/]{22}==$/.test(key)) {
+    answerText(context, 400, 'Bad Request: Sec-WebSocket-Key has to be 16 bytes in base64');
+    return false;
+  }
+  return true;
+}
+
+/** Serves a request of a route: it is answered, or becomes a WebSocket until that has ended. */
+export async function serveUpgrade(
+  context: HttpContext,
+  route: WebSocketRoute,
+  { open, logger }: Upgrades,
+): Promise<void> {
+  if (!checkHandshake(context)) {
+    return;
+  }
+  const acceptance = await route.accept(context);
+  if (acceptance === null) {
+    return;
+  }
+  const { req, res } = context;
+  const { socket } = req;
+  if (socket.destroyed) {
+    throw new ClientGone();
+  }
+  const reader = new WebSocketReader(acceptance.mostMessageBytes);
+  switchProtocols(context);
+  res.detachSocket(socket);
+  const connection = new WebSocketConnection(socket, reader, slotOf(socket)?.stopping);
+  open.add(connection);
+  try {
+    await run(connection, acceptance, logger);
+  } finally {
+    open.delete(connection);
+  }
+}
+
+/** What is around every WebSocket. */
+interface Upgrades {
+  /** Those that are open. */
+  readonly open: Set<WebSocketConnection>;
+  readonly logger: Logger;
+}
+
+function switchProtocols(context: HttpContext): void {
+  const { res } = context;
+  const accept = createHash('sha1').update(context.get('Sec-WebSocket-Key') + KEY_SUFFIX);
+  context.set('Upgrade', 'websocket');
+  context.set('Connection', 'Upgrade');
+  context.set('Sec-WebSocket-Accept', accept.digest('base64'));
+  context.respond = false;
+  res.writeHead(101);
+  res.flushHeaders();
+}
+
+async function run(
+  connection: WebSocketConnection,
+  { run: serve }: Acceptance,
+  logger: Logger,
+): Promise<void> {
+  try {
+    await serve(connection);
+    connection.close(connection.isStopping ? CLOSE.goingAway : CLOSE.normal);
+  } catch (error) {
+    if (!(error instanceof ClientGone)) {
+      const level = error instanceof DatabaseError && error.code !== 'Internal' ? 'info' : 'error';
+      logger.log(level, 'websocket_failed', { error });
+    }
+    connection.close(connection.isStopping ? CLOSE.goingAway : CLOSE.failure);
+  }
+  await connection.closed;
+}
+
+/** Gives a response to a request that came as an upgrade. */
+export function attach(response: ServerResponse, socket: Duplex): void {
+  if (!(socket instanceof Socket)) {
+    socket.destroy();
+    return;
+  }
+  // Whatever the answer is, no request follows on the connection.
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => {
+    response.detachSocket(socket);
+    socket.destroySoon();
+  });
+}
