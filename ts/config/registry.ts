@@ -20,6 +20,7 @@ import {
   text,
 } from './key.js';
 import { LINE_KEYS } from './line-keys.js';
+import { QWP_KEYS } from './qwp-keys.js';
 import { OIDC_KEYS } from './oidc-keys.js';
 import { parseInteger, parseList, parseRowCount, ValueError } from './units.js';
 
@@ -161,6 +162,7 @@ export const KEYS = {
     'paths that take lines of the line protocol',
   ),
   ...LINE_KEYS,
+  ...QWP_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

@@ -1,13 +1,16 @@
 /**
  * CSV on its way in: detection of the text's shape, the schema part, the import itself and its
- * two answers; and the path of lines (`lines.ts`). Knows the engine's appenders, nothing of
- * HTTP: `ts/http/routes` hands it the bytes of requests and sends what it returns.
+ * two answers; and the paths of lines (`lines.ts`) and of columnar messages (`columns.ts`). Knows
+ * the engine's appenders, nothing of HTTP: `ts/http/routes` hands it the bytes of requests and
+ * sends what it returns.
  */
 export { inflatesTooFar } from './bytes/inflation.js';
 export { Room } from './bytes/room.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
+export { ColumnFlow, MessageError } from './columns.js';
+export type { CommittedRows } from './commit-rows.js';
 export { LineError, writeLines } from './lines.js';
 export type { ImportReport } from './answers.js';
 export type { ImportSchema } from './schema-part.js';

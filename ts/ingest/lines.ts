@@ -1,10 +1,7 @@
-/** The path of lines: bytes in, rights judged by what they came to, one commit of all tables. */
-import { DatabaseError } from '../engine/error.js';
-import type { LineOptions, PlannedTable, RowsAppender } from '../engine/types.js';
-import type { WriteDoor, WriteTarget } from '../session/write-door.js';
-
-/** How often a commit is planned anew while others change its tables. */
-const MOST_PLANS = 100;
+/** The path of lines: bytes in, one commit of all tables. */
+import type { LineOptions, RowsAppender } from '../engine/types.js';
+import type { WriteDoor } from '../session/write-door.js';
+import { commitRows, type RowsProtocol } from './commit-rows.js';
 
 /** What lines need of the database. */
 interface LineDatabase {
@@ -26,6 +23,11 @@ export class LineError extends Error {
   }
 }
 
+const LINES: RowsProtocol = {
+  name: 'line protocol',
+  refused: ({ line, reason, isTooLarge }) => new LineError(line, reason, isTooLarge),
+};
+
 /** Writes the rows of one message, all of them or none; answers how many. */
 export async function writeLines(
   database: LineDatabase,
@@ -41,52 +43,10 @@ export async function writeLines(
         break;
       }
     }
-    return await commit(appender, door);
+    const { rows } = await commitRows(appender, door, LINES);
+    return rows;
   } catch (error) {
     await appender.abort();
     throw error;
-  }
-}
-
-function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
-  return { table, creates, overwrites: false, adds };
-}
-
-async function commit(appender: RowsAppender, door: WriteDoor): Promise<number> {
-  let reply = await appender.finish();
-  for (let plans = 0; reply.state === 'planned' && plans < MOST_PLANS; plans += 1) {
-    const targets = reply.tables.map(targetOf);
-    door.authorise(...targets);
-    reply = await door.commitAll(targets, () => appender.finish());
-    if (reply.state === 'committed') {
-      recordChanges(targets, door);
-    }
-  }
-  switch (reply.state) {
-    case 'committed':
-      return reply.rows;
-    case 'refused':
-      // What the reason tells of a table is for those who may write it.
-      if (reply.table !== undefined) {
-        door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
-      }
-      throw new LineError(reply.line, reply.reason, reply.isTooLarge);
-    case 'planned':
-      throw new DatabaseError({
-        code: 'Busy',
-        message: 'the tables were changed again and again: send the lines again',
-        retryable: true,
-      });
-  }
-}
-
-/** The audit log tells of rows as of other writes: what changed the catalog has its line. */
-function recordChanges(targets: readonly WriteTarget[], door: WriteDoor): void {
-  for (const { table, creates, adds = [] } of targets) {
-    if (creates) {
-      door.committed(`line protocol: table '${table}'`, 'CREATE TABLE');
-    } else if (adds.length > 0) {
-      door.committed(`line protocol: columns of '${table}': ${adds.join(', ')}`, 'ALTER TABLE');
-    }
   }
 }

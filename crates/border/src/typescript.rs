@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use ts_rs::TS;
 
 use crate::{
-    Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask, CommitMode,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions, LinePrecision, LinesSpec,
-    ListedCell, ListedRows, ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner,
-    ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat, RowsReply, Setting,
-    StatementContext, StatementDescription, StatementKind, Summary, TableColumn, TableMetadata,
-    TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape, Verify, Visibility,
-    WidenedColumn,
+    Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
+    ColumnsSpec, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions,
+    LinePrecision, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, Observed,
+    OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat,
+    RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
+    TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape,
+    Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -76,6 +76,7 @@ fn typescript_twin_is_written() {
         WidenedColumn,
         AppendReport,
         LinesSpec,
+        ColumnsSpec,
         LinePrecision,
         RowsReply,
         PlannedTable,
