@@ -1,10 +1,14 @@
 /** Rows in the columnar protocol: commits and their answers, errors, rights, limits. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import test from 'ava';
 
 import { credentials, run, startAccessServer } from '../access/harness.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { KIND, Refused, WebSocketClient } from '../http/websocket-client.js';
 import { columns, rows } from '../line/harness.js';
+import { until } from '../until.js';
 import { answer, block, delta, FLAG, longs, message, row, STATUS, TYPE } from './messages.js';
 
 let server: TestServer;
@@ -168,6 +172,8 @@ test('rights are those of other rows', async (t) => {
     "CREATE USER ann WITH PASSWORD 'a'",
     'GRANT HTTP TO ann',
     'GRANT INSERT ON open TO ann',
+    "CREATE USER maker WITH PASSWORD 'm'",
+    'GRANT HTTP, CREATE TABLE TO maker',
     "CREATE USER guest WITH PASSWORD 'g'",
     'GRANT PGWIRE TO guest',
   );
@@ -192,5 +198,14 @@ test('rights are those of other rows', async (t) => {
     t.notRegex(refusal?.reason ?? '', /LONG/);
     client.socket.destroy();
   }
+  const maker = await open(credentials('maker:m'), guarded);
+  maker.send(message(0, 1, row('made', 1)));
+  t.like(await answer(maker), { status: STATUS.ok });
+  maker.send(message(0, 1, block('made', 1, ['late', TYPE.long, longs(1)])));
+  t.like(await answer(maker), { status: STATUS.ok });
+  maker.socket.destroy();
+  const copy = (): string => readFileSync(join(guarded.root, 'audit.jsonl'), 'utf8');
+  await until(() => copy().includes("columnar protocol: columns of 'made': late"), 'the copy');
+  t.true(copy().includes("columnar protocol: table 'made'"));
   await guarded.stop();
 });
