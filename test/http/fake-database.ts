@@ -76,6 +76,7 @@ export function fakeDatabase(): FakeDatabase {
         name === 'there' ? { name, columns: [], partitionBy: 'NONE', timestamp: null } : null,
       ),
     openAppender: (): Promise<Appender> => Promise.reject(new Error('no appender here')),
+    openColumns: () => Promise.reject(new Error('no appender here')),
     openLines: () => Promise.reject(new Error('no appender here')),
     begin: () => NO_TRANSACTION,
     loadRecords: () => Promise.resolve(new Map(records)),

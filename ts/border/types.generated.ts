@@ -771,7 +771,7 @@ export type AppenderSpec = {
   readonly csv: CsvTextSpec;
 };
 
-export type AppenderKind = 'csv' | 'lines';
+export type AppenderKind = 'csv' | 'lines' | 'columns';
 
 export type CsvTextSpec = {
   /**
@@ -835,6 +835,10 @@ export type AppendProgress = {
    * Set where more bytes make no difference: what they came to is known already.
    */
   readonly ended?: boolean;
+  /**
+   * Set where so many rows wait that they have to be committed.
+   */
+  readonly full?: boolean;
 };
 
 export type TextReport = {
@@ -950,6 +954,45 @@ export type LinesSpec = {
   readonly goesOn: boolean;
 };
 
+export type ColumnsSpec = {
+  /**
+   * What the bytes are.
+   */
+  readonly kind: AppenderKind;
+  /**
+   * Whether tables are made that are not there.
+   */
+  readonly createTables: boolean;
+  /**
+   * Whether tables that are there get columns.
+   */
+  readonly createColumns: boolean;
+  /**
+   * Partitioning of tables that are made.
+   */
+  readonly partitionBy: string;
+  /**
+   * Rows of a table in a message, at most.
+   */
+  readonly mostRows: number;
+  /**
+   * Tables that a connection names, at most.
+   */
+  readonly mostTables: number;
+  /**
+   * Bytes of the texts in the dictionary of a connection, at most.
+   */
+  readonly mostDictionaryBytes: number;
+  /**
+   * Rows from which a commit is asked for.
+   */
+  readonly mostWaitingRows: number;
+  /**
+   * Bytes that rows which wait take in memory, at most.
+   */
+  readonly mostHeldBytes: number;
+};
+
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h';
 
 export type RowsReply =
@@ -979,6 +1022,10 @@ export type RowsReply =
        * Whether that is there.
        */
       readonly exists: boolean;
+      /**
+       * How the columnar protocol classes it.
+       */
+      readonly status?: number;
     }
   | {
       readonly state: 'planned';
@@ -997,6 +1044,10 @@ export type RowsReply =
        * Rows of all tables.
        */
       readonly rows: number;
+      /**
+       * Number of the transaction; none where there was nothing to write.
+       */
+      readonly transaction?: number;
     };
 
 export type PlannedTable = {

@@ -21,6 +21,7 @@ import {
 } from './key.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
+import { QWP_KEYS } from './qwp-keys.js';
 import { OIDC_KEYS } from './oidc-keys.js';
 import { parseInteger, parseList, parseRowCount, ValueError } from './units.js';
 
@@ -163,6 +164,7 @@ export const KEYS = {
   ),
   ...LINE_KEYS,
   ...EGRESS_KEYS,
+  ...QWP_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

@@ -3,7 +3,7 @@
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
 import { native } from './addon.js';
-import type { LinesSpec } from '../border/types.generated.js';
+import type { ColumnsSpec, LinesSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
@@ -17,6 +17,7 @@ import type {
   AppenderSpec,
   Ask,
   Chunk,
+  ColumnOptions,
   CsvTextSpec,
   Damage,
   Database,
@@ -187,6 +188,11 @@ class EngineDatabase implements Database {
 
   async openLines(options: LineOptions): Promise<RowsAppender> {
     const spec: LinesSpec = { kind: 'lines', ...options };
+    return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
+  }
+
+  async openColumns(options: ColumnOptions): Promise<RowsAppender> {
+    const spec: ColumnsSpec = { kind: 'columns', ...options };
     return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
   }
 

@@ -108,7 +108,7 @@ export interface Appender {
   abort(): Promise<void>;
 }
 
-/** Takes lines of the line protocol, for the tables that they name. */
+/** Takes lines, or messages of the columnar protocol, for the tables that they name. */
 export interface RowsAppender {
   /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
@@ -123,6 +123,8 @@ export interface RowsAppender {
 
 /** How lines are read. */
 export type LineOptions = Omit<border.LinesSpec, 'kind'>;
+/** How messages of the columnar protocol are read. */
+export type ColumnOptions = Omit<border.ColumnsSpec, 'kind'>;
 export type LinePrecision = border.LinePrecision;
 export type LinesRead = border.LinesRead;
 export type RowsReply = border.RowsReply;
@@ -158,6 +160,7 @@ export interface Database {
   tableMetadata(name: string): Promise<TableMetadata | null>;
   openAppender(spec: AppenderSpec): Promise<Appender>;
   openLines(options: LineOptions): Promise<RowsAppender>;
+  openColumns(options: ColumnOptions): Promise<RowsAppender>;
   /** Inserts of statements prepared with it become visible together at `commit`. */
   begin(): Transaction;
   /** Durable records of one kind, by key: users, grants, console settings. */

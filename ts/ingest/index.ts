@@ -1,7 +1,8 @@
 /**
  * CSV on its way in: detection of the text's shape, the schema part, the import itself and its
- * two answers; and the path of lines (`lines.ts`). Knows the engine's appenders, nothing of
- * HTTP: `ts/http/routes` hands it the bytes of requests and sends what it returns.
+ * two answers; and the paths of lines (`lines.ts`) and of columnar messages (`columns.ts`). Knows
+ * the engine's appenders, nothing of HTTP: `ts/http/routes` hands it the bytes of requests and
+ * sends what it returns.
  */
 export { isEncoding } from './bytes/encoding.js';
 export { inflatesTooFar } from './bytes/inflation.js';
@@ -9,6 +10,8 @@ export { Room } from './bytes/room.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
+export { ColumnFlow, MessageError } from './columns.js';
+export type { CommittedRows } from './commit-rows.js';
 export { LineError, writeLines } from './lines.js';
 export { LineStream } from './line-stream.js';
 export type { ImportReport } from './answers.js';

@@ -1,10 +1,7 @@
-/** The path of lines: bytes in, rights judged by what they came to, one commit of all tables. */
-import { DatabaseError } from '../engine/error.js';
-import type { LineOptions, LinesRead, PlannedTable, RowsAppender } from '../engine/types.js';
-import type { WriteDoor, WriteTarget } from '../session/write-door.js';
-
-/** How often a commit is planned anew while others change its tables. */
-const MOST_PLANS = 100;
+/** The path of lines: bytes in, one commit of all tables. */
+import type { LineOptions, RowsAppender } from '../engine/types.js';
+import type { WriteDoor } from '../session/write-door.js';
+import { commitRows, type CommittedRows, type RowsProtocol } from './commit-rows.js';
 
 /** What lines need of the database. */
 export interface LineDatabase {
@@ -36,11 +33,10 @@ export class LineError extends Error implements Omit<WrongLine, 'reason'> {
   }
 }
 
-/** Rows that are written, and the lines of the message that are read. */
-interface LinesWritten {
-  readonly rows: number;
-  readonly read: LinesRead;
-}
+const LINES: RowsProtocol = {
+  name: 'line protocol',
+  refused: (reply) => new LineError(reply),
+};
 
 /** Writes the rows of one message, all of them or none; answers how many. */
 export async function writeLines(
@@ -64,48 +60,7 @@ export async function writeLines(
   }
 }
 
-function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
-  return { table, creates, overwrites: false, adds };
-}
-
 /** Commits what an appender received. */
-export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<LinesWritten> {
-  let reply = await appender.finish();
-  let read: LinesRead = { bytes: 0, lines: 0 };
-  for (let plans = 0; reply.state === 'planned' && plans < MOST_PLANS; plans += 1) {
-    read = reply.read ?? read;
-    const targets = reply.tables.map(targetOf);
-    door.authorise(...targets);
-    reply = await door.commitAll(targets, () => appender.finish());
-    if (reply.state === 'committed') {
-      recordChanges(targets, door);
-    }
-  }
-  switch (reply.state) {
-    case 'committed':
-      return { rows: reply.rows, read };
-    case 'refused':
-      // What the reason tells of a table is for those who may write it.
-      if (reply.table !== undefined) {
-        door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
-      }
-      throw new LineError(reply);
-    case 'planned':
-      throw new DatabaseError({
-        code: 'Busy',
-        message: 'the tables were changed again and again: send the lines again',
-        retryable: true,
-      });
-  }
-}
-
-/** The audit log tells of rows as of other writes: what changed the catalog has its line. */
-function recordChanges(targets: readonly WriteTarget[], door: WriteDoor): void {
-  for (const { table, creates, adds = [] } of targets) {
-    if (creates) {
-      door.committed(`line protocol: table '${table}'`, 'CREATE TABLE');
-    } else if (adds.length > 0) {
-      door.committed(`line protocol: columns of '${table}': ${adds.join(', ')}`, 'ALTER TABLE');
-    }
-  }
+export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<CommittedRows> {
+  return await commitRows(appender, door, LINES);
 }

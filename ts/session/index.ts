@@ -45,6 +45,7 @@ export { isSentAsText, ParameterBatch, parameterHeader } from '../engine/paramet
 export type {
   Access,
   Chunk,
+  ColumnOptions,
   Database,
   ExecuteReply,
   LineOptions,

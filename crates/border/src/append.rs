@@ -42,6 +42,9 @@ pub enum AppenderKind {
     Csv,
     /// The line protocol, into the tables that its lines name: the rest is a [`LinesSpec`].
     Lines,
+    /// Messages of the columnar protocol, into the tables that they name, in as many commits as
+    /// are asked for: the rest is a [`ColumnsSpec`].
+    Columns,
 }
 
 /// How lines of the line protocol are read, and what they may make.
@@ -65,6 +68,31 @@ pub struct LinesSpec {
     pub most_held_bytes: usize,
     /// Whether another message follows: the beginning of a line at the end belongs to that one.
     pub goes_on: bool,
+}
+
+/// How messages of the columnar protocol are read, and what they may make.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ColumnsSpec {
+    /// What the bytes are.
+    pub kind: AppenderKind,
+    /// Whether tables are made that are not there.
+    pub create_tables: bool,
+    /// Whether tables that are there get columns.
+    pub create_columns: bool,
+    /// Partitioning of tables that are made.
+    pub partition_by: String,
+    /// Rows of a table in a message, at most.
+    pub most_rows: usize,
+    /// Tables that a connection names, at most.
+    pub most_tables: usize,
+    /// Bytes of the texts in the dictionary of a connection, at most.
+    pub most_dictionary_bytes: usize,
+    /// Rows from which a commit is asked for.
+    pub most_waiting_rows: u64,
+    /// Bytes that rows which wait take in memory, at most.
+    pub most_held_bytes: usize,
 }
 
 /// A unit of timestamps.
@@ -112,6 +140,10 @@ pub enum RowsReply {
         table: Option<String>,
         /// Whether that is there.
         exists: bool,
+        /// How the columnar protocol classes it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        status: Option<u8>,
     },
     /// Everything was read, and would change this; asked again, it is committed, or planned anew
     /// where the tables changed meanwhile.
@@ -127,6 +159,10 @@ pub enum RowsReply {
     Committed {
         /// Rows of all tables.
         rows: u64,
+        /// Number of the transaction; none where there was nothing to write.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(test, ts(optional))]
+        transaction: Option<u64>,
     },
 }
 
@@ -219,6 +255,9 @@ pub struct AppendProgress {
     /// Set where more bytes make no difference: what they came to is known already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
+    /// Set where so many rows wait that they have to be committed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<bool>,
 }
 
 /// What was read of one text.

@@ -9,12 +9,12 @@ use ts_rs::TS;
 
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
-    ColumnSource, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, ExecuteOptions,
-    LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine,
-    Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn,
-    RowFormat, RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
-    TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape,
-    Verify, Visibility, WidenedColumn,
+    ColumnSource, ColumnsSpec, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage,
+    ExecuteOptions, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows, ListedType,
+    LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable,
+    ResultColumn, RowFormat, RowsReply, Setting, StatementContext, StatementDescription,
+    StatementKind, Summary, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace,
+    TextReport, TextShape, Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -78,6 +78,7 @@ fn typescript_twin_is_written() {
         AppendReport,
         LinesRead,
         LinesSpec,
+        ColumnsSpec,
         LinePrecision,
         RowsReply,
         PlannedTable,

@@ -7,6 +7,7 @@ use tidemark_border::{AppendProgress, AppendReport, AppenderKind, RowsReply, Tex
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::append::CsvAppender;
+use crate::columns::ColumnAppender;
 use crate::database::{Database, given};
 use crate::lines::LineAppender;
 
@@ -16,6 +17,7 @@ pub struct Appender(Kind);
 enum Kind {
     Csv(Box<CsvAppender>),
     Lines(LineAppender),
+    Columns(ColumnAppender),
 }
 
 /// The part of a specification that says which one it is.
@@ -42,6 +44,7 @@ impl Appender {
         Ok(Self(match kind {
             AppenderKind::Csv => Kind::Csv(Box::new(CsvAppender::open(database, spec)?)),
             AppenderKind::Lines => Kind::Lines(LineAppender::open(database, spec)?),
+            AppenderKind::Columns => Kind::Columns(ColumnAppender::open(database, spec)?),
         }))
     }
 
@@ -51,6 +54,7 @@ impl Appender {
         match &self.0 {
             Kind::Csv(csv) => csv.write(chunk).await,
             Kind::Lines(lines) => lines.write(chunk).await,
+            Kind::Columns(columns) => columns.write(chunk).await,
         }
     }
 
@@ -59,7 +63,7 @@ impl Appender {
         failpoint::hit("engine.append_text")?;
         match &self.0 {
             Kind::Csv(appender) => appender.next_text(csv).await,
-            Kind::Lines(_) => {
+            Kind::Lines(_) | Kind::Columns(_) => {
                 let message = "only appenders of CSV take several texts";
                 Err(EngineError::new(ErrorCode::NotSupported, message))
             }
@@ -73,6 +77,7 @@ impl Appender {
         match &self.0 {
             Kind::Csv(csv) => Ok(Finished::Text(Box::new(csv.finish().await?))),
             Kind::Lines(lines) => Ok(Finished::Rows(lines.finish().await?)),
+            Kind::Columns(columns) => Ok(Finished::Rows(columns.finish().await?)),
         }
     }
 
@@ -82,6 +87,10 @@ impl Appender {
         match &self.0 {
             Kind::Csv(csv) => csv.abort().await,
             Kind::Lines(lines) => lines.abort().await,
+            Kind::Columns(columns) => {
+                columns.abort();
+                Ok(())
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tidemark_border::{AppendProgress, LinePrecision, LinesRead, LinesSpec, RowsReply};
 use tidemark_ingest::{LineFailure, LineOptions, LineReader, Precision, Refusal, TableRows};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
@@ -63,16 +63,13 @@ impl LineAppender {
     /// `spec` is the JSON of a [`LinesSpec`].
     pub(crate) fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
         let spec: LinesSpec = given(spec, "appender")?;
-        let partition_by = PartitionBy::parse(&spec.partition_by).ok_or_else(|| {
-            let message = format!("invalid partitioning [partitionBy={}]", spec.partition_by);
-            EngineError::new(ErrorCode::InvalidValue, message)
-        })?;
+        let new_tables = NewTables::new(&spec.partition_by)?;
         let counts = Arc::<Counts>::default();
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
         let pipeline = start(database, options(database, &spec), &counts, &room)?;
         Ok(Self {
             database: Arc::clone(database),
-            new_tables: NewTables { partition_by },
+            new_tables,
             counts,
             room,
             stage: Mutex::new(Stage::Receiving(pipeline)),
@@ -96,7 +93,7 @@ impl LineAppender {
         let bytes = self.counts.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
         let rows = self.counts.rows.load(Ordering::Relaxed);
         let ended = self.counts.ended.load(Ordering::Relaxed).then_some(true);
-        Ok(AppendProgress { bytes, rows, ended })
+        Ok(AppendProgress { bytes, rows, ended, full: None })
     }
 
     /// The first time, tells what the rows would change; then commits them, or tells it anew.
@@ -232,7 +229,7 @@ fn with_lines(mut reply: RowsReply, lines: LinesRead) -> RowsReply {
 fn refused(Refusal { line, at, reason, is_too_large, target }: Refusal) -> RowsReply {
     let exists = target.as_ref().is_some_and(|target| target.exists);
     let table = target.map(|target| target.table);
-    RowsReply::Refused { line, at, reason, is_too_large, table, exists }
+    RowsReply::Refused { line, at, reason, is_too_large, table, exists, status: None }
 }
 
 fn over() -> EngineError {

@@ -16,7 +16,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 
 use crate::cancel::CancelToken;
 use crate::database::Database;
-use crate::writer::{Place, Writer};
+use crate::writer::{Place, Writer, Written};
 
 /// The tables of a database, for readers of rows.
 pub(crate) struct SnapshotTargets {
@@ -64,6 +64,16 @@ fn refuse_view(snapshot: &Snapshot, name: &str) -> EngineResult<()> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewTables {
     pub(crate) partition_by: PartitionBy,
+}
+
+impl NewTables {
+    pub(crate) fn new(partition_by: &str) -> EngineResult<Self> {
+        let partition_by = PartitionBy::parse(partition_by).ok_or_else(|| {
+            let message = format!("invalid partitioning [partitionBy={partition_by}]");
+            EngineError::new(ErrorCode::InvalidValue, message)
+        })?;
+        Ok(Self { partition_by })
+    }
 }
 
 /// Rows that are known, and what their commit would change.
@@ -136,7 +146,7 @@ impl PlannedRows {
     /// Commits what was planned, or plans anew. Blocks.
     pub(crate) fn commit(&mut self) -> EngineResult<RowsReply> {
         match self.commit_once() {
-            Ok(rows) => Ok(RowsReply::Committed { rows }),
+            Ok(Written { rows, transaction }) => Ok(RowsReply::Committed { rows, transaction }),
             Err(error) if matches!(error.code, ErrorCode::Replan | ErrorCode::TableExists) => {
                 self.plan()?;
                 Ok(self.report())
@@ -145,7 +155,7 @@ impl PlannedRows {
         }
     }
 
-    fn commit_once(&self) -> EngineResult<u64> {
+    fn commit_once(&self) -> EngineResult<Written> {
         let mut writer = Writer::new(&self.database);
         for (planned, rows) in self.tables.iter().zip(&self.rows) {
             let place = planned.place(&mut writer);
@@ -153,7 +163,7 @@ impl PlannedRows {
                 writer.push(place, planned.batch(chunk)?)?;
             }
         }
-        writer.commit(&CancelToken::default())
+        writer.commit_numbered(&CancelToken::default())
     }
 }
 

@@ -30,6 +30,14 @@ pub struct Writer {
     rows: u64,
 }
 
+/// What a commit came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written {
+    pub(crate) rows: u64,
+    /// None where there was nothing to write.
+    pub(crate) transaction: Option<u64>,
+}
+
 /// Rows of one table.
 #[derive(Debug)]
 enum TableRows {
@@ -167,6 +175,11 @@ impl Writer {
     /// Commits everything at once; answers the rows. Blocks until they are as durable as is
     /// configured. Nothing is committed for a statement that was stopped before.
     pub fn commit(self, token: &CancelToken) -> EngineResult<u64> {
+        self.commit_numbered(token).map(|written| written.rows)
+    }
+
+    /// The same; answers the transaction as well.
+    pub(crate) fn commit_numbered(self, token: &CancelToken) -> EngineResult<Written> {
         let Self { database, definitions: mut changes, tables, rows } = self;
         let mut staged = Vec::new();
         for table in tables {
@@ -179,13 +192,13 @@ impl Writer {
             }
         }
         let storage = &database.storage;
-        match (changes.is_empty(), staged.is_empty()) {
-            (true, true) => {}
-            (false, true) => token.settle(|| storage.commit(changes)).map(drop)?,
-            _ => token.settle(|| storage.commit_bulk(staged, changes)).map(drop)?,
-        }
+        let receipt = match (changes.is_empty(), staged.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some(token.settle(|| storage.commit(changes))?),
+            _ => Some(token.settle(|| storage.commit_bulk(staged, changes))?),
+        };
         database.metrics.rows_written.add(rows);
-        Ok(rows)
+        Ok(Written { rows, transaction: receipt.map(|receipt| receipt.lsn) })
     }
 
     /// Hands the rows to a block, which commits them with its others; answers how many. They are in

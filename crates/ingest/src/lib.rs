@@ -9,10 +9,12 @@
 //! and the type it needs, `record` splits a record into fields, `column` collects the values of one
 //! column, `value_text` and `instant` read single values, `number_text` undresses numbers, `symbol`
 //! interns texts. `parameters` reads the values of Bind messages. `rows` is what protocols bring
-//! that write several tables in one message, `line` reads the line protocol into it.
+//! that write several tables in one message, `line` reads the line protocol into it and `qwp` the
+//! columnar one; `cast` puts their values into columns of other types.
 
 #![forbid(unsafe_code)]
 
+mod cast;
 mod column;
 mod csv_reader;
 mod csv_spec;
@@ -21,8 +23,11 @@ mod instant;
 mod line;
 mod number_text;
 mod parameters;
+mod qwp;
 mod record;
 mod rows;
+#[cfg(test)]
+mod shown_rows;
 mod symbol;
 mod value_text;
 
@@ -31,6 +36,7 @@ pub use csv_reader::CsvReader;
 pub use csv_spec::{
     Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
 };
-pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal, RefusedTarget};
+pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal};
 pub use parameters::ParameterRows;
-pub use rows::{Cells, Chunk, TableRows, TargetColumn, TargetTable, Targets};
+pub use qwp::{QwpFailure, QwpOptions, QwpReader, QwpRefusal, QwpStatus};
+pub use rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable, Targets};

@@ -84,3 +84,12 @@ pub struct Cells {
     /// The rows that left out a column with a default.
     pub missing: Option<BooleanBuffer>,
 }
+
+/// The table of what is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedTarget {
+    /// Its name.
+    pub table: String,
+    /// Whether there is one, or a view.
+    pub exists: bool,
+}

@@ -9,6 +9,7 @@ import { impRoute } from './imp.js';
 import { importFileRoute } from './import-file.js';
 import { importPreviewRoute } from './import-preview.js';
 import { lineProtocolRoutes } from './line-protocol.js';
+import { qwpIngressRoutes } from './qwp-ingress.js';
 import { readRoutes } from './qwp-read.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
 import { settingsRoutes } from './settings.js';
@@ -16,7 +17,10 @@ import { validateRoute } from './validate.js';
 import { type WebSocketRoute, withoutUpgrade } from '../websocket/route.js';
 
 /** Every WebSocket there is: what makes its routes. */
-const WEB_SOCKETS: readonly ((services: HttpServices) => WebSocketRoute[])[] = [readRoutes];
+const WEB_SOCKETS: readonly ((services: HttpServices) => WebSocketRoute[])[] = [
+  qwpIngressRoutes,
+  readRoutes,
+];
 
 export function createWebSockets(services: HttpServices): WebSocketRoute[] {
   return WEB_SOCKETS.flatMap((create) => create(services));

@@ -1,10 +1,9 @@
 //! Bytes of the line protocol to typed columns.
 //!
-//! `lexer` finds the parts of one line and copies nothing, `value` says what a value is, `cast`
-//! puts it into a column of the table's own type, `table` collects the rows of one table, `reader`
+//! `lexer` finds the parts of one line and copies nothing, `value` says what a value is, `table`
+//! collects the rows of one table, `reader`
 //! takes bytes as they come and knows the tables of a message.
 
-mod cast;
 mod lexer;
 mod reader;
 mod table;
@@ -16,6 +15,8 @@ pub use reader::{LineOptions, LineReader};
 pub use value::Precision;
 
 use tidemark_types::EngineError;
+
+use crate::rows::RefusedTarget;
 
 /// Why no more lines are read.
 #[derive(Debug)]
@@ -40,15 +41,6 @@ pub struct Refusal {
     /// The table of the line, where it came that far: the reason may tell of it, to those who may
     /// write it.
     pub target: Option<RefusedTarget>,
-}
-
-/// The table of a line that is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedTarget {
-    /// Its name.
-    pub table: String,
-    /// Whether there is one, or a view.
-    pub exists: bool,
 }
 
 impl From<EngineError> for LineFailure {

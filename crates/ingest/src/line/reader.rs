@@ -9,8 +9,8 @@ use tidemark_types::{EngineError, EngineResult};
 use super::lexer::{Lexed, Line, MOST_BYTES, lex};
 use super::table::{Additions, RowProblem, TableBuilder};
 use super::value::{Precision, SYMBOL_ESCAPES, unescaped};
-use super::{LineFailure, Refusal, RefusedTarget, shown};
-use crate::rows::{TableRows, Targets};
+use super::{LineFailure, Refusal, shown};
+use crate::rows::{RefusedTarget, TableRows, Targets};
 
 /// The beginning of a line up to so many bytes is looked at again whenever more come; a longer one
 /// when it has grown to twice the size.

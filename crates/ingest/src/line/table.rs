@@ -2,7 +2,6 @@
 //! until it has a value again, or the chunk is complete.
 
 use std::collections::HashMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBufferBuilder;
@@ -10,12 +9,12 @@ use rustc_hash::FxBuildHasher;
 use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, Field, SqlType};
 
-use super::cast::{self, Problem};
 use super::lexer::{Form, Line, Raw, Token};
-use super::value::{self, Instant, Precision, SYMBOL_ESCAPES, Value};
-use super::{RefusedTarget, shown};
+use super::shown;
+use super::value::{self, Precision, SYMBOL_ESCAPES};
+use crate::cast::{self, Instant, Problem, Value};
 use crate::column::ColumnBuilder;
-use crate::rows::{Cells, Chunk, TableRows, TargetColumn, TargetTable};
+use crate::rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable};
 
 /// Cells of a chunk, those of columns without values counted as well: it becomes one batch.
 const MOST_CHUNK_CELLS: usize = 2 << 20;
@@ -318,7 +317,7 @@ impl TableBuilder {
             return Ok(());
         }
         filling.pad(rows);
-        let instant = sent.unwrap_or_else(now);
+        let instant = sent.unwrap_or_else(Instant::now);
         if let Err(problem) = cast::instant(&mut filling.builder, instant) {
             let token = token.unwrap_or_default();
             let raw = Raw { form: Form::Plain, token };
@@ -401,11 +400,6 @@ impl TableBuilder {
         let Self { table, known, exists, chunks, .. } = self;
         Ok(TableRows { table, known, exists, chunks })
     }
-}
-
-fn now() -> Instant {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Instant::Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }
 
 fn column_name(name: Token, bytes: &[u8]) -> Row<String> {

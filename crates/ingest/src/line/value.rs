@@ -1,12 +1,11 @@
-//! What a value of a line is, by its form alone, and the type that a column gets which is made
-//! for it.
+//! What a value of a line is, by its form alone.
 
 use std::borrow::Cow;
 
 use arrow_buffer::i256;
-use tidemark_types::SqlType;
 
 use super::lexer::{Form, Raw, Token};
+use crate::cast::{Instant, Value};
 use crate::value_text;
 
 /// The unit of timestamps at the end of lines, where they do not say it themselves.
@@ -40,48 +39,6 @@ impl Precision {
     }
 }
 
-/// An instant in its own unit, microseconds or nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Instant {
-    Micros(i64),
-    Nanos(i64),
-}
-
-impl Instant {
-    /// In other units, the rest cut towards the past; none beyond 64 bits.
-    pub(super) fn in_units_of(self, nanos: i64) -> Option<i64> {
-        let (value, own) = match self {
-            Self::Micros(value) => (value, 1_000),
-            Self::Nanos(value) => (value, 1),
-        };
-        if own >= nanos {
-            value.checked_mul(own / nanos)
-        } else {
-            Some(value.div_euclid(nanos / own))
-        }
-    }
-}
-
-/// A value.
-#[derive(Debug)]
-pub(super) enum Value<'b> {
-    Symbol(Cow<'b, [u8]>),
-    Text(Cow<'b, [u8]>),
-    Integer(i64),
-    /// With the text it came as, where it did.
-    Double(f64, Option<&'b [u8]>),
-    Long256(&'b [u8]),
-    /// Digits, without the letter behind them.
-    Decimal(&'b [u8]),
-    Unscaled(i256, u8),
-    Boolean(bool),
-    Instant(Instant),
-    Array(u8, &'b [u8]),
-    /// Null of any type that has it.
-    Null,
-    NullArray,
-}
-
 impl<'b> Value<'b> {
     /// Reads a value; none where it has no meaning.
     #[inline]
@@ -101,23 +58,6 @@ impl<'b> Value<'b> {
                 [] => Self::Null,
                 unscaled => Self::Unscaled(big_endian(unscaled), scale),
             },
-        })
-    }
-
-    /// The type of a column that is made for it; none where the value tells nothing.
-    pub(super) fn new_type(&self) -> Option<SqlType> {
-        Some(match self {
-            Self::Symbol(_) => SqlType::Symbol,
-            Self::Text(_) => SqlType::Varchar,
-            Self::Integer(_) => SqlType::Long,
-            Self::Double(..) => SqlType::Double,
-            Self::Long256(_) => SqlType::Long256,
-            Self::Decimal(_) | Self::Unscaled(..) => SqlType::Decimal(18, 3),
-            Self::Boolean(_) => SqlType::Boolean,
-            Self::Instant(Instant::Micros(_)) => SqlType::Timestamp,
-            Self::Instant(Instant::Nanos(_)) => SqlType::TimestampNs,
-            Self::Array(dimensions, _) => SqlType::DoubleArray(*dimensions),
-            Self::Null | Self::NullArray => return None,
         })
     }
 }

@@ -1,17 +1,87 @@
+//! A value of a protocol that brings its own types, and the type of a column that is made for it.
 //! Puts a value into a column of the table's type, or says why it does not go in. Nothing is lost
 //! on the way but digits of a floating number, and of an instant what is finer than the column.
 
+use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use arrow_buffer::i256;
 use tidemark_types::timestamp::TimestampUnit;
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::{EngineError, EngineResult, SqlType};
 
-use super::value::{Instant, Value};
 use crate::column::ColumnBuilder;
 use crate::value_text;
 
+/// An instant in its own unit, microseconds or nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instant {
+    Micros(i64),
+    Nanos(i64),
+}
+
+impl Instant {
+    /// The server's time.
+    pub(crate) fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self::Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    /// In other units, the rest cut towards the past; none beyond 64 bits.
+    pub(crate) fn in_units_of(self, nanos: i64) -> Option<i64> {
+        let (value, own) = match self {
+            Self::Micros(value) => (value, 1_000),
+            Self::Nanos(value) => (value, 1),
+        };
+        if own >= nanos {
+            value.checked_mul(own / nanos)
+        } else {
+            Some(value.div_euclid(nanos / own))
+        }
+    }
+}
+
+/// A value.
+#[derive(Debug)]
+pub(crate) enum Value<'b> {
+    Symbol(Cow<'b, [u8]>),
+    Text(Cow<'b, [u8]>),
+    Integer(i64),
+    /// With the text it came as, where it did.
+    Double(f64, Option<&'b [u8]>),
+    Long256(&'b [u8]),
+    /// Digits, without the letter behind them.
+    Decimal(&'b [u8]),
+    Unscaled(i256, u8),
+    Boolean(bool),
+    Instant(Instant),
+    Array(u8, &'b [u8]),
+    /// Null of any type that has it.
+    Null,
+    NullArray,
+}
+
+impl Value<'_> {
+    /// The type of a column that is made for it; none where the value tells nothing.
+    pub(crate) fn new_type(&self) -> Option<SqlType> {
+        Some(match self {
+            Self::Symbol(_) => SqlType::Symbol,
+            Self::Text(_) => SqlType::Varchar,
+            Self::Integer(_) => SqlType::Long,
+            Self::Double(..) => SqlType::Double,
+            Self::Long256(_) => SqlType::Long256,
+            Self::Decimal(_) | Self::Unscaled(..) => SqlType::Decimal(18, 3),
+            Self::Boolean(_) => SqlType::Boolean,
+            Self::Instant(Instant::Micros(_)) => SqlType::Timestamp,
+            Self::Instant(Instant::Nanos(_)) => SqlType::TimestampNs,
+            Self::Array(dimensions, _) => SqlType::DoubleArray(*dimensions),
+            Self::Null | Self::NullArray => return None,
+        })
+    }
+}
+
 /// Why a value does not go in.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(crate) enum Problem {
     /// The column's type takes no values of this kind.
     Kind,
     /// It is beyond what the type holds, or not written as the type asks.
@@ -30,7 +100,7 @@ type Put = Result<(), Problem>;
 
 /// Appends a value; after a problem the column may have one cell more than before, or not.
 #[inline]
-pub(super) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
+pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     match (&mut *column, value) {
         (ColumnBuilder::Double(cells), Value::Double(value, _)) => {
             cells.push(value.is_finite().then_some(*value));
@@ -165,7 +235,7 @@ fn boolean(column: &mut ColumnBuilder, value: bool) -> Put {
 }
 
 /// Nanoseconds of one of a column's units.
-pub(super) fn unit_nanos(unit: TimestampUnit) -> i64 {
+pub(crate) fn unit_nanos(unit: TimestampUnit) -> i64 {
     match unit {
         TimestampUnit::Millis => 1_000_000,
         TimestampUnit::Micros => 1_000,
@@ -173,7 +243,7 @@ pub(super) fn unit_nanos(unit: TimestampUnit) -> i64 {
     }
 }
 
-pub(super) fn instant(column: &mut ColumnBuilder, value: Instant) -> Put {
+pub(crate) fn instant(column: &mut ColumnBuilder, value: Instant) -> Put {
     let (Instant::Micros(raw) | Instant::Nanos(raw)) = value;
     let own = match column {
         ColumnBuilder::Long(cells) => {

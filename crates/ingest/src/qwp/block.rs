@@ -1,0 +1,372 @@
+//! The columns of one table in a message, checked and not copied: names, types, nulls, values.
+
+use super::bytes::{Bytes, Read};
+use super::dictionary::{Dictionary, MOST_ENTRIES};
+use super::gorilla;
+use super::options::QwpOptions;
+use crate::line::shown;
+
+/// Columns of a block, and bytes of a name.
+const MOST_COLUMNS: usize = 2_048;
+const MOST_NAME_BYTES: usize = 127;
+/// Dimensions of an array.
+const MOST_DIMENSIONS: u8 = 32;
+const MOST_SCALE: u8 = 76;
+/// Memory for an entry of a column's own dictionary, beside its text.
+const ENTRY_BYTES: usize = 16;
+
+/// What messages say of all their columns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flags {
+    /// Instants say how they are encoded.
+    pub(super) gorilla: bool,
+    /// Symbols are numbers of the connection's dictionary.
+    pub(super) delta: bool,
+}
+
+/// Rows of one table.
+#[derive(Debug)]
+pub(super) struct Block<'a> {
+    pub(super) table: &'a str,
+    pub(super) rows: usize,
+    pub(super) columns: Vec<WireColumn<'a>>,
+}
+
+/// The types of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Boolean,
+    Byte,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+    Symbol,
+    Timestamp,
+    Date,
+    Uuid,
+    Long256,
+    Geohash,
+    Varchar,
+    TimestampNanos,
+    DoubleArray,
+    LongArray,
+    /// With the digits that it may have.
+    Decimal(u8),
+    Char,
+    Binary,
+    Ipv4,
+}
+
+impl Kind {
+    fn of(code: u8) -> Option<Self> {
+        Some(match code {
+            0x01 => Self::Boolean,
+            0x02 => Self::Byte,
+            0x03 => Self::Short,
+            0x04 => Self::Int,
+            0x05 => Self::Long,
+            0x06 => Self::Float,
+            0x07 => Self::Double,
+            0x09 => Self::Symbol,
+            0x0a => Self::Timestamp,
+            0x0b => Self::Date,
+            0x0c => Self::Uuid,
+            0x0d => Self::Long256,
+            0x0e => Self::Geohash,
+            0x0f => Self::Varchar,
+            0x10 => Self::TimestampNanos,
+            0x11 => Self::DoubleArray,
+            0x12 => Self::LongArray,
+            0x13 => Self::Decimal(18),
+            0x14 => Self::Decimal(38),
+            0x15 => Self::Decimal(76),
+            0x16 => Self::Char,
+            0x17 => Self::Binary,
+            0x18 => Self::Ipv4,
+            _ => return None,
+        })
+    }
+
+    /// Memory that a row takes in a column, beside texts and elements.
+    fn row_bytes(self) -> usize {
+        match self {
+            Self::Long256 | Self::Decimal(_) | Self::DoubleArray => 40,
+            Self::Uuid | Self::Varchar | Self::Binary | Self::Symbol => 20,
+            _ => 12,
+        }
+    }
+
+    /// As messages to clients call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "BOOLEAN",
+            Self::Byte => "BYTE",
+            Self::Short => "SHORT",
+            Self::Int => "INT",
+            Self::Long => "LONG",
+            Self::Float => "FLOAT",
+            Self::Double => "DOUBLE",
+            Self::Symbol => "SYMBOL",
+            Self::Timestamp => "TIMESTAMP",
+            Self::Date => "DATE",
+            Self::Uuid => "UUID",
+            Self::Long256 => "LONG256",
+            Self::Geohash => "GEOHASH",
+            Self::Varchar => "VARCHAR",
+            Self::TimestampNanos => "TIMESTAMP_NANOS",
+            Self::DoubleArray => "DOUBLE_ARRAY",
+            Self::LongArray => "LONG_ARRAY",
+            Self::Decimal(18) => "DECIMAL64",
+            Self::Decimal(38) => "DECIMAL128",
+            Self::Decimal(_) => "DECIMAL256",
+            Self::Char => "CHAR",
+            Self::Binary => "BINARY",
+            Self::Ipv4 => "IPv4",
+        }
+    }
+}
+
+/// A column of a block.
+#[derive(Debug)]
+pub(super) struct WireColumn<'a> {
+    /// Empty: the designated timestamp.
+    pub(super) name: &'a str,
+    pub(super) kind: Kind,
+    pub(super) rows: usize,
+    /// A bit for each row, set where it has no value.
+    pub(super) nulls: Option<&'a [u8]>,
+    /// The others, one after the other.
+    pub(super) values: Values<'a>,
+}
+
+#[derive(Debug)]
+pub(super) enum Values<'a> {
+    /// A bit for each, from the lowest of each byte.
+    Bits(&'a [u8]),
+    /// As many bytes for each as the type has.
+    Fixed(&'a [u8]),
+    Instants(Vec<i64>),
+    /// Numbers of the dictionary of the connection.
+    Symbols(Vec<u32>),
+    /// Those of the column's own.
+    OwnSymbols(Dictionary, Vec<u32>),
+    /// Where each ends, and the bytes.
+    Texts(&'a [u8], &'a [u8]),
+    Geohashes(u8, &'a [u8]),
+    /// With their scale.
+    Decimals(u8, &'a [u8]),
+    /// Lengths of the dimensions and elements of each.
+    Arrays(Vec<(&'a [u8], &'a [u8])>),
+}
+
+impl WireColumn<'_> {
+    /// Whether a row has no value by the bitmap.
+    #[inline]
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls[row / 8] >> (row % 8) & 1 == 1)
+    }
+}
+
+/// What the columns of a message are read with.
+pub(super) struct Context<'a> {
+    pub(super) flags: Flags,
+    pub(super) options: &'a QwpOptions,
+    /// Entries of the dictionary of the connection.
+    pub(super) entries: usize,
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn read(bytes: &mut Bytes<'a>, context: &Context<'_>) -> Read<Self> {
+        let table = bytes.text("name of a table")?;
+        if table.len() > MOST_NAME_BYTES {
+            return Err(bytes.malformed("the name of a table has more than 127 bytes"));
+        }
+        let rows = bytes.count("rows", context.options.most_rows, "qwp.max.rows.per.table")?;
+        let count = bytes.count("columns", MOST_COLUMNS, "limit")?;
+        if count == 0 && rows > 0 {
+            return Err(bytes.malformed(format!("{rows} rows without columns")));
+        }
+        let mut schema = Vec::with_capacity(count.min(bytes.left()));
+        for _ in 0..count {
+            let name = bytes.text("name of a column")?;
+            if name.len() > MOST_NAME_BYTES {
+                return Err(bytes.malformed("the name of a column has more than 127 bytes"));
+            }
+            let code = bytes.byte("type of a column")?;
+            let Some(kind) = Kind::of(code) else {
+                let name = shown(name.as_bytes());
+                return Err(bytes.malformed(format!("column {name}: there is no type {code:#04x}")));
+            };
+            schema.push((name, kind));
+        }
+        let columns = schema.into_iter().map(|(name, kind)| {
+            WireColumn::read(bytes, context, (name, kind), rows).map_err(|mut malformed| {
+                let (table, name) = (shown(table.as_bytes()), shown(name.as_bytes()));
+                malformed.reason = format!("table {table}, column {name}: {}", malformed.reason);
+                malformed
+            })
+        });
+        Ok(Self { table, rows, columns: columns.collect::<Read<_>>()? })
+    }
+}
+
+impl<'a> WireColumn<'a> {
+    fn read(
+        bytes: &mut Bytes<'a>,
+        context: &Context<'_>,
+        (name, kind): (&'a str, Kind),
+        rows: usize,
+    ) -> Read<Self> {
+        bytes.room(rows, kind.row_bytes())?;
+        let nulls = match bytes.byte("null flag")? {
+            0 => None,
+            _ => Some(bytes.take(rows.div_ceil(8), "bitmap of nulls")?),
+        };
+        let count = rows - nulls.map_or(0, |nulls| null_count(nulls, rows));
+        let values = Values::read(bytes, context, kind, count)?;
+        Ok(Self { name, kind, rows, nulls, values })
+    }
+}
+
+fn null_count(nulls: &[u8], rows: usize) -> usize {
+    let bits = |byte: &u8| byte.count_ones() as usize;
+    let whole: usize = nulls[..rows / 8].iter().map(bits).sum();
+    let rest = rows % 8;
+    let last = nulls.get(rows / 8).filter(|_| rest > 0);
+    whole + last.map_or(0, |byte| bits(&(byte & ((1 << rest) - 1))))
+}
+
+impl<'a> Values<'a> {
+    fn read(bytes: &mut Bytes<'a>, context: &Context<'_>, kind: Kind, count: usize) -> Read<Self> {
+        let fixed = |bytes: &mut Bytes<'a>, width| bytes.take_values(count, width).map(Self::Fixed);
+        match kind {
+            Kind::Boolean => bytes.take(count.div_ceil(8), "values").map(Self::Bits),
+            Kind::Byte => fixed(bytes, 1),
+            Kind::Short | Kind::Char => fixed(bytes, 2),
+            Kind::Int | Kind::Float | Kind::Ipv4 => fixed(bytes, 4),
+            Kind::Long | Kind::Double | Kind::Date => fixed(bytes, 8),
+            Kind::Uuid => fixed(bytes, 16),
+            Kind::Long256 => fixed(bytes, 32),
+            Kind::Timestamp | Kind::TimestampNanos if !context.flags.gorilla => fixed(bytes, 8),
+            Kind::Timestamp | Kind::TimestampNanos => match bytes.byte("encoding")? {
+                0 => fixed(bytes, 8),
+                1 => gorilla::decode(bytes, count).map(Self::Instants),
+                other => Err(bytes.malformed(format!("there is no encoding {other}"))),
+            },
+            Kind::Symbol => Self::symbols(bytes, context, count),
+            Kind::Varchar => Self::texts(bytes, count, true),
+            Kind::Binary => Self::texts(bytes, count, false),
+            Kind::Geohash => {
+                let bits = bytes.varint("precision")?;
+                match u8::try_from(bits) {
+                    Ok(bits @ 1..=60) => {
+                        let width = usize::from(bits.div_ceil(8));
+                        Ok(Self::Geohashes(bits, bytes.take_values(count, width)?))
+                    }
+                    _ => Err(bytes.malformed(format!("a geohash of {bits} bits: 1 to 60"))),
+                }
+            }
+            Kind::Decimal(digits) => {
+                let scale = bytes.byte("scale")?;
+                if scale > digits.min(MOST_SCALE) {
+                    return Err(bytes.malformed(format!("a scale of {scale}, at most {digits}")));
+                }
+                let width = match digits {
+                    18 => 8,
+                    38 => 16,
+                    _ => 32,
+                };
+                Ok(Self::Decimals(scale, bytes.take_values(count, width)?))
+            }
+            Kind::DoubleArray | Kind::LongArray => Self::arrays(bytes, count),
+        }
+    }
+
+    fn symbols(bytes: &mut Bytes<'a>, context: &Context<'_>, count: usize) -> Read<Self> {
+        if context.flags.delta {
+            return entries(bytes, count, context.entries).map(Self::Symbols);
+        }
+        let known = bytes.count("entries", MOST_ENTRIES, "limit")?;
+        let mut own = Dictionary::default();
+        for _ in 0..known {
+            let text = bytes.text("entry")?;
+            bytes.room(1, text.len() + ENTRY_BYTES)?;
+            own.push(text);
+        }
+        let keys = entries(bytes, count, known)?;
+        Ok(Self::OwnSymbols(own, keys))
+    }
+
+    fn texts(bytes: &mut Bytes<'a>, count: usize, is_text: bool) -> Read<Self> {
+        let first = u32::from_le_bytes(bytes.array("offsets")?);
+        let ends = bytes.take_values(count, size_of::<u32>())?;
+        let mut before = 0;
+        let mut falls = first != 0;
+        for end in ends.as_chunks().0 {
+            let end = u32::from_le_bytes(*end);
+            falls |= end < before;
+            before = end;
+        }
+        if falls {
+            return Err(bytes.malformed("offsets have to begin at 0, and may not fall"));
+        }
+        let content = bytes.take(before as usize, "texts")?;
+        if is_text {
+            let Ok(text) = std::str::from_utf8(content) else {
+                return Err(bytes.malformed("a text is not UTF-8"));
+            };
+            let mut ends = ends.as_chunks().0.iter().map(|end| u32::from_le_bytes(*end));
+            if !ends.all(|end| text.is_char_boundary(end as usize)) {
+                return Err(bytes.malformed("a text is not UTF-8"));
+            }
+        }
+        bytes.room(content.len(), 1)?;
+        Ok(Self::Texts(ends, content))
+    }
+
+    fn arrays(bytes: &mut Bytes<'a>, count: usize) -> Read<Self> {
+        // Each has a byte for its dimensions and four for a length, at least.
+        if count > bytes.left() / 5 {
+            return Err(bytes.malformed(format!("{count} arrays in {} bytes", bytes.left())));
+        }
+        bytes.room(count, size_of::<(&[u8], &[u8])>())?;
+        let mut arrays = Vec::with_capacity(count);
+        for _ in 0..count {
+            let dimensions = bytes.byte("dimensions")?;
+            if dimensions == 0 || dimensions > MOST_DIMENSIONS {
+                return Err(bytes.malformed(format!("{dimensions} dimensions: 1 to 32")));
+            }
+            let shape = bytes.take(usize::from(dimensions) * size_of::<i32>(), "lengths")?;
+            let mut product = Some(1_usize);
+            for length in shape.as_chunks().0 {
+                let length = usize::try_from(i32::from_le_bytes(*length));
+                product = length.ok().and_then(|length| product?.checked_mul(length));
+            }
+            let Some(elements) = product else {
+                return Err(bytes.malformed("lengths of an array are negative, or too large"));
+            };
+            let content = bytes.take_values(elements, size_of::<f64>())?;
+            bytes.room(content.len(), 2)?;
+            arrays.push((shape, content));
+        }
+        Ok(Self::Arrays(arrays))
+    }
+}
+
+/// Numbers of entries, all of which there are.
+fn entries(bytes: &mut Bytes<'_>, count: usize, known: usize) -> Read<Vec<u32>> {
+    if count > bytes.left() {
+        return Err(bytes.malformed(format!("{count} symbols in {} bytes", bytes.left())));
+    }
+    let mut found = Vec::with_capacity(count);
+    for _ in 0..count {
+        let entry = bytes.varint("symbol")?;
+        if entry >= known as u64 {
+            return Err(bytes.malformed(format!("symbol {entry} of {known} entries")));
+        }
+        found.push(entry as u32);
+    }
+    Ok(found)
+}

@@ -1,0 +1,115 @@
+//! Takes what is there of a message, and nothing that is not.
+
+/// What is wrong with a message, and where.
+#[derive(Debug)]
+pub(super) struct Malformed {
+    pub(super) at: usize,
+    pub(super) reason: String,
+}
+
+pub(super) type Read<T> = Result<T, Malformed>;
+
+/// A message, read from its beginning.
+#[derive(Debug)]
+pub(super) struct Bytes<'a> {
+    all: &'a [u8],
+    at: usize,
+    /// What may still be made of it in memory.
+    memory: usize,
+    limit: usize,
+}
+
+impl<'a> Bytes<'a> {
+    /// At most so many bytes of memory are taken for it.
+    pub(super) fn new(all: &'a [u8], memory: usize) -> Self {
+        Self { all, at: 0, memory, limit: memory }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.all.len() - self.at
+    }
+
+    #[cold]
+    pub(super) fn malformed(&self, reason: impl Into<String>) -> Malformed {
+        Malformed { at: self.at, reason: reason.into() }
+    }
+
+    /// Asked before memory is taken for what the message claims to have.
+    pub(super) fn room(&mut self, count: usize, width: usize) -> Read<()> {
+        let wanted = count.saturating_mul(width);
+        if wanted > self.memory {
+            let limit = self.limit;
+            return Err(self.malformed(format!(
+                "rows that wait take more memory than they may [qwp.max.uncommitted.size={limit}]"
+            )));
+        }
+        self.memory -= wanted;
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, count: usize, what: &str) -> Read<&'a [u8]> {
+        if count > self.left() {
+            let left = self.left();
+            return Err(self.malformed(format!("{what}: {count} bytes of which {left} are there")));
+        }
+        let taken = &self.all[self.at..self.at + count];
+        self.at += count;
+        Ok(taken)
+    }
+
+    /// What is left, still to be taken.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.all[self.at..]
+    }
+
+    /// So many values of so many bytes.
+    pub(super) fn take_values(&mut self, count: usize, width: usize) -> Read<&'a [u8]> {
+        self.take(count.saturating_mul(width), "values")
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self, what: &str) -> Read<u8> {
+        Ok(self.take(1, what)?[0])
+    }
+
+    pub(super) fn array<const SIZE: usize>(&mut self, what: &str) -> Read<[u8; SIZE]> {
+        let mut bytes = [0; SIZE];
+        bytes.copy_from_slice(self.take(SIZE, what)?);
+        Ok(bytes)
+    }
+
+    /// An unsigned number of up to ten bytes, seven bits in each.
+    #[inline]
+    pub(super) fn varint(&mut self, what: &str) -> Read<u64> {
+        let mut value = 0_u64;
+        for shift in (0..70).step_by(7) {
+            let byte = self.byte(what)?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(self.malformed(format!("{what}: a number of more than 64 bits")))
+    }
+
+    /// A count under a limit.
+    pub(super) fn count(&mut self, what: &str, limit: usize, key: &str) -> Read<usize> {
+        let count = self.varint(what)?;
+        match usize::try_from(count) {
+            Ok(count) if count <= limit => Ok(count),
+            _ => Err(self.malformed(format!("{what}: {count} are too many [{key}={limit}]"))),
+        }
+    }
+
+    /// A length, and as much text.
+    pub(super) fn text(&mut self, what: &str) -> Read<&'a str> {
+        let length = usize::try_from(self.varint(what)?).unwrap_or(usize::MAX);
+        let bytes = self.take(length, what)?;
+        std::str::from_utf8(bytes).map_err(|_| self.malformed(format!("{what} is not UTF-8")))
+    }
+}

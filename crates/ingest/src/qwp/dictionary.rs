@@ -1,0 +1,115 @@
+//! The symbols that a connection has named, by the numbers that its client gave them.
+
+use super::QwpFailure;
+use super::QwpStatus;
+use super::bytes::Bytes;
+use super::options::QwpOptions;
+
+/// Entries of a dictionary, that of a connection or of one column.
+pub(super) const MOST_ENTRIES: usize = 2_000_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Dictionary {
+    texts: String,
+    ends: Vec<usize>,
+    /// For [`Self::compact`]: the place of each entry in the column at hand, and which one that is.
+    places: Vec<(u32, i32)>,
+    column: u32,
+}
+
+/// The symbols of one column: those that occur, and which of them each value is.
+pub(super) struct Compact {
+    pub(super) keys: Vec<i32>,
+    /// Numbers of the dictionary.
+    pub(super) entries: Vec<u32>,
+}
+
+impl Dictionary {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn get(&self, entry: u32) -> &str {
+        let at = entry as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.texts[start..self.ends[at]]
+    }
+
+    /// Takes the new entries of a message. Those that are known come again as they are.
+    pub(super) fn extend(
+        &mut self,
+        bytes: &mut Bytes<'_>,
+        options: &QwpOptions,
+    ) -> Result<(), QwpFailure> {
+        let start = bytes.varint("first entry of the dictionary")?;
+        let count = bytes.count("entries of the dictionary", MOST_ENTRIES, "limit")?;
+        let known = self.len() as u64;
+        if start > known {
+            return Err(QwpFailure::refused(
+                QwpStatus::DictionaryGap,
+                format!("the dictionary has {known} entries, and the next ones begin at {start}"),
+            ));
+        }
+        let mut at = start as usize;
+        if at + count > MOST_ENTRIES {
+            let reason = format!("the dictionary is full [entries={MOST_ENTRIES}]");
+            return Err(bytes.malformed(reason).into());
+        }
+        for _ in 0..count {
+            let text = bytes.text("entry of the dictionary")?;
+            if at < self.len() {
+                if self.get(at as u32) != text {
+                    let reason = format!("entry {at} of the dictionary has another text already");
+                    return Err(bytes.malformed(reason).into());
+                }
+            } else {
+                self.add(bytes, text, options)?;
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        bytes: &Bytes<'_>,
+        text: &str,
+        options: &QwpOptions,
+    ) -> Result<(), QwpFailure> {
+        let limit = options.most_dictionary_bytes;
+        if self.texts.len() + text.len() > limit {
+            let reason = format!("the dictionary is too large [qwp.max.dictionary.size={limit}]");
+            return Err(bytes.malformed(reason).into());
+        }
+        self.push(text);
+        Ok(())
+    }
+
+    /// Adds an entry; the memory for it was asked for.
+    pub(super) fn push(&mut self, text: &str) {
+        self.texts.push_str(text);
+        self.ends.push(self.texts.len());
+    }
+
+    /// The symbols of one column, all of which are entries.
+    pub(super) fn compact(&mut self, column: &[u32]) -> Compact {
+        self.places.resize(self.len(), (0, 0));
+        self.column = self.column.wrapping_add(1);
+        if self.column == 0 {
+            // It has come round: old places would look new.
+            self.places.fill((0, 0));
+            self.column = 1;
+        }
+        let mut entries = Vec::new();
+        let mut place = |entry: u32| {
+            let place = &mut self.places[entry as usize];
+            if place.0 != self.column {
+                *place = (self.column, entries.len() as i32);
+                entries.push(entry);
+            }
+            place.1
+        };
+        let keys = column.iter().map(|entry| place(*entry)).collect();
+        Compact { keys, entries }
+    }
+}

@@ -1,0 +1,76 @@
+//! Instants as differences of differences, in as few bits as they need.
+
+use super::bytes::{Bytes, Read};
+
+/// Lengths of the numbers behind 10, 110, 1110 and 1111.
+const WIDTHS: [u32; 4] = [7, 9, 12, 32];
+
+/// Bits from the lowest of each byte.
+struct Bits<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bits<'_> {
+    fn bit(&mut self) -> Option<bool> {
+        let byte = self.bytes.get(self.at / 8)?;
+        let bit = byte >> (self.at % 8) & 1 == 1;
+        self.at += 1;
+        Some(bit)
+    }
+
+    /// A signed number, its lowest bit first.
+    fn number(&mut self, width: u32) -> Option<i64> {
+        let mut value = 0_i64;
+        for place in 0..width {
+            value |= i64::from(self.bit()?) << place;
+        }
+        let unused = i64::BITS - width;
+        Some(value << unused >> unused)
+    }
+
+    fn difference(&mut self) -> Option<i64> {
+        if !self.bit()? {
+            return Some(0);
+        }
+        let mut bucket = 0;
+        while bucket < WIDTHS.len() - 1 && self.bit()? {
+            bucket += 1;
+        }
+        self.number(WIDTHS[bucket])
+    }
+}
+
+/// So many values; the memory for them was asked for.
+pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
+    let plain = |bytes: &mut Bytes<'_>| bytes.array("instant").map(i64::from_le_bytes);
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let first = plain(bytes)?;
+    if count == 1 {
+        return Ok(vec![first]);
+    }
+    let second = plain(bytes)?;
+    // A bit for each of the others, at least.
+    if (count - 2).div_ceil(8) > bytes.left() {
+        return Err(bytes.malformed(format!("{count} instants in {} bytes", bytes.left())));
+    }
+    let mut values = Vec::with_capacity(count);
+    values.extend([first, second]);
+    let mut bits = Bits { bytes: bytes.rest(), at: 0 };
+    let (mut before, mut last) = (first, second);
+    for _ in 2..count {
+        let next = bits.difference().and_then(|difference| {
+            last.checked_sub(before)?.checked_add(difference)?.checked_add(last)
+        });
+        let Some(next) = next else {
+            return Err(bytes.malformed("instants end early, or are beyond 64 bits"));
+        };
+        (before, last) = (last, next);
+        values.push(next);
+    }
+    let used = bits.at.div_ceil(8);
+    bytes.take(used, "instants")?;
+    Ok(values)
+}

@@ -1,0 +1,171 @@
+//! Reads the messages of a connection, and knows the tables of the next commit.
+
+use std::collections::{HashMap, HashSet};
+
+use rustc_hash::FxBuildHasher;
+use tidemark_types::ErrorCode;
+use tidemark_types::identifier::{fold, is_valid_table_name};
+
+use super::block::{Block, Context, Flags};
+use super::bytes::Bytes;
+use super::dictionary::Dictionary;
+use super::options::QwpOptions;
+use super::table::TableColumns;
+use super::{QwpFailure, QwpStatus};
+use crate::line::shown;
+use crate::rows::{RefusedTarget, TableRows, Targets};
+
+const MAGIC: &[u8; 4] = b"QWP1";
+const VERSION: u8 = 1;
+const DEFER_COMMIT: u8 = 0x01;
+const GORILLA: u8 = 0x04;
+const DELTA_DICTIONARY: u8 = 0x08;
+
+/// Reads the messages of one connection. After a failure it reads no more.
+#[derive(Debug)]
+pub struct QwpReader {
+    options: QwpOptions,
+    dictionary: Dictionary,
+    tables: Vec<TableColumns>,
+    by_name: HashMap<String, usize, FxBuildHasher>,
+    /// Every table that was named, folded.
+    named: HashSet<String, FxBuildHasher>,
+    rows: u64,
+    held_bytes: usize,
+}
+
+impl QwpReader {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(options: QwpOptions) -> Self {
+        Self {
+            options,
+            dictionary: Dictionary::default(),
+            tables: Vec::new(),
+            by_name: HashMap::default(),
+            named: HashSet::default(),
+            rows: 0,
+            held_bytes: 0,
+        }
+    }
+
+    /// Rows that wait for their commit.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes that they take in memory.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Takes a message.
+    pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<(), QwpFailure> {
+        let memory = self.options.most_held_bytes.saturating_sub(self.held_bytes);
+        let mut bytes = Bytes::new(message, memory);
+        let (flags, tables) = header(&mut bytes)?;
+        if flags.delta {
+            self.dictionary.extend(&mut bytes, &self.options)?;
+        }
+        let context = Context { flags, options: &self.options, entries: self.dictionary.len() };
+        let mut blocks = Vec::new();
+        for _ in 0..tables {
+            blocks.push(Block::read(&mut bytes, &context)?);
+        }
+        if bytes.left() > 0 {
+            let reason = format!("{} bytes behind the last table", bytes.left());
+            return Err(bytes.malformed(reason).into());
+        }
+        // Nothing of a message is taken before all of it is read.
+        blocks.iter().try_for_each(|block| self.take(block, targets))
+    }
+
+    fn take(&mut self, block: &Block<'_>, targets: &mut dyn Targets) -> Result<(), QwpFailure> {
+        let folded = fold(block.table);
+        if !is_valid_table_name(block.table) {
+            let reason = format!("{} is no name of a table", shown(block.table.as_bytes()));
+            return Err(QwpFailure::refused(QwpStatus::ParseError, reason));
+        }
+        if block.rows == 0 {
+            return Ok(());
+        }
+        let place = match self.by_name.get(&folded) {
+            Some(place) => *place,
+            None => self.open(folded, block.table, targets)?,
+        };
+        let table = &mut self.tables[place];
+        let held = table
+            .push(block, &mut self.dictionary, &self.options)
+            .map_err(|failure| failure.of(|| table.target()))?;
+        self.held_bytes = self.held_bytes.saturating_add(held);
+        self.rows += block.rows as u64;
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        folded: String,
+        name: &str,
+        targets: &mut dyn Targets,
+    ) -> Result<usize, QwpFailure> {
+        let most = self.options.most_tables;
+        if !self.named.contains(&folded) {
+            if self.named.len() >= most {
+                let reason = format!("too many tables [qwp.max.tables.per.connection={most}]");
+                return Err(QwpFailure::refused(QwpStatus::ParseError, reason));
+            }
+            self.named.insert(folded.clone());
+        }
+        let target = |exists| RefusedTarget { table: name.to_owned(), exists };
+        let found = match targets.table(name) {
+            Ok(found) => found,
+            Err(error) if error.code == ErrorCode::InvalidName => {
+                let refused = QwpFailure::refused(QwpStatus::SchemaMismatch, error.message);
+                return Err(refused.of(|| target(true)));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if found.is_none() && !self.options.create_tables {
+            let reason = format!("there is no table {}, and none is made", shown(name.as_bytes()));
+            let refused = QwpFailure::refused(QwpStatus::SchemaMismatch, reason);
+            return Err(refused.of(|| target(false)));
+        }
+        self.tables.push(TableColumns::new(name, found));
+        self.by_name.insert(folded, self.tables.len() - 1);
+        Ok(self.tables.len() - 1)
+    }
+
+    /// All rows that wait; what comes next is another commit.
+    pub fn take_tables(&mut self) -> Vec<TableRows> {
+        self.by_name.clear();
+        self.rows = 0;
+        self.held_bytes = 0;
+        let tables = std::mem::take(&mut self.tables);
+        tables.into_iter().map(TableColumns::finish).collect()
+    }
+}
+
+/// The flags, and how many tables follow.
+fn header(bytes: &mut Bytes<'_>) -> Result<(Flags, u16), QwpFailure> {
+    if bytes.take(4, "head of a message")? != MAGIC {
+        return Err(bytes.malformed("the message does not begin with QWP1").into());
+    }
+    let version = bytes.byte("head of a message")?;
+    if version != VERSION {
+        return Err(bytes.malformed(format!("version {version}, agreed was {VERSION}")).into());
+    }
+    let flags = bytes.byte("head of a message")?;
+    if flags & !(DEFER_COMMIT | GORILLA | DELTA_DICTIONARY) != 0 {
+        return Err(bytes.malformed(format!("reserved flags [flags={flags:#04x}]")).into());
+    }
+    let tables = u16::from_le_bytes(bytes.array("head of a message")?);
+    let length = u32::from_le_bytes(bytes.array("head of a message")?);
+    if length as usize != bytes.left() {
+        let left = bytes.left();
+        return Err(bytes.malformed(format!("a length of {length} before {left} bytes")).into());
+    }
+    let flags = Flags { gorilla: flags & GORILLA != 0, delta: flags & DELTA_DICTIONARY != 0 };
+    Ok((flags, tables))
+}

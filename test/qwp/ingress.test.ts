@@ -1,0 +1,211 @@
+/** Rows in the columnar protocol: commits and their answers, errors, rights, limits. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { credentials, run, startAccessServer } from '../access/harness.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { KIND, Refused, WebSocketClient } from '../http/websocket-client.js';
+import { columns, rows } from '../line/harness.js';
+import { until } from '../until.js';
+import { answer, block, delta, FLAG, longs, message, row, STATUS, TYPE } from './messages.js';
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer();
+});
+test.after.always(() => server.stop());
+
+function portOf({ url }: TestServer): number {
+  return Number(new URL(url).port);
+}
+
+async function open(
+  headers: Record<string, string> = {},
+  place = server,
+  path = '/write/v4',
+): Promise<WebSocketClient> {
+  return await WebSocketClient.open(portOf(place), path, { headers });
+}
+
+test('the handshake tells versions and limits, at both paths', async (t) => {
+  for (const path of ['/write/v4', '/api/v4/write']) {
+    const client = await open({ 'X-QWP-Max-Version': '5' }, server, path);
+    t.regex(client.head, /X-QWP-Version: 1\r\n/);
+    t.regex(client.head, /X-QWP-Max-Batch-Size: 2097138\r\n/);
+    t.notRegex(client.head, /X-QWP-Durable-Ack/);
+    client.socket.destroy();
+  }
+  const refused = await t.throwsAsync(open({ 'X-QWP-Max-Version': 'x' }), { instanceOf: Refused });
+  t.is(refused.status, 400);
+  const plain = await fetch(`${server.url}/write/v4`);
+  t.is(plain.status, 426);
+});
+
+test('rows are there when OK comes, and OK tells tables and their transaction', async (t) => {
+  const client = await open();
+  client.send(message(0, 2, row('one', 1), row('two', 2)));
+  const first = await answer(client);
+  t.is(first?.status, STATUS.ok);
+  t.is(first?.sequence, 0);
+  t.deepEqual(Object.keys(first?.tables ?? {}), ['one', 'two']);
+  t.deepEqual(await rows(server, 'select x from one union all select x from two'), [[1], [2]]);
+  client.send(message(0, 1, row('one', 3)));
+  const second = await answer(client);
+  t.is(second?.sequence, 1);
+  t.true((second?.tables?.['one'] ?? 0) > (first?.tables?.['one'] ?? 0));
+  t.deepEqual(await columns(server, 'one'), ['x LONG', 'timestamp TIMESTAMP']);
+  client.send(Buffer.from([0x03, 0xe8]), KIND.close);
+  t.is(await client.receiveClose(), 1000);
+});
+
+test('rows wait for the commit of their group, and are gone without it', async (t) => {
+  const client = await open();
+  // The dictionary comes first and alone: it is taken at once.
+  client.send(message(FLAG.delta | FLAG.defer, 0, delta(0, ['a', 'b'])));
+  t.like(await answer(client), { status: STATUS.ok, sequence: 0, tables: {} });
+  const symbols = (start: number, entries: readonly string[], id: number): Buffer =>
+    message(
+      FLAG.delta | FLAG.defer,
+      1,
+      delta(start, entries),
+      block('groups', 1, ['s', TYPE.symbol, Buffer.from([id])], ['', TYPE.timestamp, longs(id)]),
+    );
+  client.send(symbols(2, [], 1));
+  client.send(symbols(2, ['c'], 2));
+  client.send(message(FLAG.delta, 0, delta(3, [])));
+  const committed = await answer(client);
+  t.like(committed, { status: STATUS.ok, sequence: 3 });
+  t.deepEqual(Object.keys(committed?.tables ?? {}), ['groups']);
+  t.deepEqual(await rows(server, 'select s from groups'), [['b'], ['c']]);
+  client.send(symbols(3, [], 0));
+  client.send(Buffer.from([0x03, 0xe8]), KIND.close);
+  t.is(await client.receiveClose(), 1000);
+  t.deepEqual(await rows(server, 'select count() from groups'), [[2]]);
+});
+
+test('nothing after a message that is wrong is applied', async (t) => {
+  const cases = [
+    { bad: Buffer.from('QWP1'), status: STATUS.parseError, reason: /head of a message/ },
+    {
+      bad: message(FLAG.delta, 0, delta(7, [])),
+      status: STATUS.dictionaryGap,
+      reason: /has 0 entries, and the next ones begin at 7/,
+    },
+    {
+      bad: message(0, 1, block('wrong', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])])),
+      status: STATUS.schemaMismatch,
+      reason: /column 'x' of 'wrong' is LONG and takes no SYMBOL/,
+    },
+  ];
+  let count = 0;
+  for (const { bad, status, reason } of cases) {
+    const client = await open();
+    client.send(message(0, 1, row('wrong', 1)));
+    client.send(message(FLAG.defer, 1, row('wrong', 2)));
+    client.send(bad);
+    client.send(message(0, 1, row('wrong', 3)));
+    t.like(await answer(client), { status: STATUS.ok, sequence: 0 });
+    const refusal = await answer(client);
+    t.like(refusal, { status, sequence: 2 });
+    t.regex(refusal?.reason ?? '', reason);
+    t.is(await client.receiveClose(), 1011);
+    count += 1;
+    t.deepEqual(await rows(server, 'select count() from wrong'), [[count]]);
+  }
+});
+
+test('a message over the limit closes the connection, and one at it is taken', async (t) => {
+  const small = await startTestServer({ set: ['http.receive.buffer.size=4096'] });
+  const client = await open({}, small);
+  t.regex(client.head, /X-QWP-Max-Batch-Size: 4082\r\n/);
+  const values = longs(...Array.from({ length: 252 }, (_, at) => at));
+  const rowsOf = (count: number): Buffer =>
+    message(
+      0,
+      1,
+      block(
+        't',
+        count,
+        ['x', TYPE.long, values.subarray(0, 8 * count)],
+        ['', TYPE.timestamp, values.subarray(0, 8 * count)],
+      ),
+    );
+  t.true(rowsOf(252).length <= 4082 && rowsOf(252).length > 4000);
+  client.send(rowsOf(252));
+  t.like(await answer(client), { status: STATUS.ok });
+  client.send(Buffer.alloc(4083));
+  t.is(await client.receiveClose(), 1009);
+  await small.stop();
+});
+
+test('too many rows that wait are committed, and what is durable is told', async (t) => {
+  const set = ['qwp.max.uncommitted.rows=3'];
+  const limited = await startTestServer({ set });
+  const client = await open({ 'X-QWP-Request-Durable-Ack': 'TRUE' }, limited);
+  t.regex(client.head, /X-QWP-Durable-Ack: enabled\r\n/);
+  for (let at = 0; at < 3; at += 1) {
+    client.send(message(FLAG.defer, 1, row('t', at)));
+  }
+  const committed = await answer(client);
+  t.like(committed, { status: STATUS.ok, sequence: 2 });
+  const durable = await answer(client);
+  t.deepEqual(durable, { status: STATUS.durable, tables: committed?.tables ?? {} });
+  t.true(limited.log().includes('commit_forced'));
+  client.socket.destroy();
+  await limited.stop();
+  const lazy = await startTestServer({ set: ['cairo.commit.mode=nosync'] });
+  const other = await open({ 'X-QWP-Request-Durable-Ack': 'true' }, lazy);
+  t.notRegex(other.head, /X-QWP-Durable-Ack/);
+  other.socket.destroy();
+  await lazy.stop();
+});
+
+test('rights are those of other rows', async (t) => {
+  const guarded = await startAccessServer();
+  await run(
+    guarded,
+    'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+    'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+    "CREATE USER ann WITH PASSWORD 'a'",
+    'GRANT HTTP TO ann',
+    'GRANT INSERT ON open TO ann',
+    "CREATE USER maker WITH PASSWORD 'm'",
+    'GRANT HTTP, CREATE TABLE TO maker',
+    "CREATE USER guest WITH PASSWORD 'g'",
+    'GRANT PGWIRE TO guest',
+  );
+  const refusedAs = async (headers: Record<string, string>): Promise<number> => {
+    const refused = await t.throwsAsync(open(headers, guarded), { instanceOf: Refused });
+    return refused.status;
+  };
+  t.is(await refusedAs({}), 401);
+  t.is(await refusedAs(credentials('ann:wrong')), 401);
+  t.is(await refusedAs(credentials('guest:g')), 403);
+  const taken = await open(credentials('ann:a'), guarded);
+  taken.send(message(0, 1, row('open', 1)));
+  t.like(await answer(taken), { status: STATUS.ok });
+  taken.socket.destroy();
+  const wrongType = block('shut', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])]);
+  const added = block('open', 1, ['new', TYPE.long, longs(1)]);
+  for (const payload of [row('shut', 1), row('unknown', 1), wrongType, added]) {
+    const client = await open(credentials('ann:a'), guarded);
+    client.send(message(0, 1, payload));
+    const refusal = await answer(client);
+    t.is(refusal?.status, STATUS.securityError, refusal?.reason);
+    t.notRegex(refusal?.reason ?? '', /LONG/);
+    client.socket.destroy();
+  }
+  const maker = await open(credentials('maker:m'), guarded);
+  maker.send(message(0, 1, row('made', 1)));
+  t.like(await answer(maker), { status: STATUS.ok });
+  maker.send(message(0, 1, block('made', 1, ['late', TYPE.long, longs(1)])));
+  t.like(await answer(maker), { status: STATUS.ok });
+  maker.socket.destroy();
+  const copy = (): string => readFileSync(join(guarded.root, 'audit.jsonl'), 'utf8');
+  await until(() => copy().includes("columnar protocol: columns of 'made': late"), 'the copy');
+  t.true(copy().includes("columnar protocol: table 'made'"));
+  await guarded.stop();
+});
