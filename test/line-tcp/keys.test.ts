@@ -96,11 +96,11 @@ test('a signature lets in, in either encoding', async (t) => {
   t.not(challenges[0], challenges[1]);
 });
 
-test('nobody else comes in, and nothing tells which names there are', async (t) => {
+test('no other sender comes in, and nothing tells which names there are', async (t) => {
   const server = await start(t);
   const attempts: readonly ((sender: Sender) => Promise<unknown>)[] = [
     (sender) => prove(sender, 'ann', BOB.privateKey),
-    (sender) => prove(sender, 'nobody', ANN.privateKey),
+    (sender) => prove(sender, 'eve', ANN.privateKey),
     (sender) => sender.send('open x=1i\nopen x=2i\n'),
     (sender) => sender.send('y'.repeat(1_000)),
     async (sender) => {
@@ -124,7 +124,7 @@ test('nobody else comes in, and nothing tells which names there are', async (t) 
   const unfit = 'the signature does not fit, or there is no such key';
   t.deepEqual(reasons.slice(0, 2), [
     ['ann', unfit],
-    ['nobody', unfit],
+    ['eve', unfit],
   ]);
   t.is(reasons.length, attempts.length);
 });

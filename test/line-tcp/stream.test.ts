@@ -17,13 +17,13 @@ test.after.always(() => server.stop());
 
 test('lines are committed while the connection stays open', async (t) => {
   const sender = await open(server, t);
-  await sender.send('steady,s=a x=1i 1000\nsteady,s=b x=2i 2000\n');
-  await shows(server, 'select s, x from steady', [
+  await sender.send('staying,s=a x=1i 1000\nstaying,s=b x=2i 2000\n');
+  await shows(server, 'select s, x from staying', [
     ['a', 1],
     ['b', 2],
   ]);
-  await sender.send('steady,s=c x=3i 3000\n');
-  await shows(server, 'select count() from steady', [[3]]);
+  await sender.send('staying,s=c x=3i 3000\n');
+  await shows(server, 'select count() from staying', [[3]]);
   t.false(sender.isClosed);
 });
 

@@ -114,7 +114,7 @@ test.serial('the audit log tells of tables and columns that lines made', async (
   t.is((await as('maker:m', 'audited x=1i 1')).status, 204);
   t.is((await as('maker:m', 'audited x=1i,late=1i 2')).status, 204);
   const copy = (): string => readFileSync(join(server.root, 'audit.jsonl'), 'utf8');
-  for (const told of ["table 'audited'", "columns of 'audited': late"]) {
-    await until(() => copy().includes(`line protocol: ${told}`), `the audit log has ${told}`);
+  for (const entry of ["table 'audited'", "columns of 'audited': late"]) {
+    await until(() => copy().includes(`line protocol: ${entry}`), `the audit log has ${entry}`);
   }
 });
