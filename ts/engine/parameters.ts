@@ -14,11 +14,16 @@ const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
 const SENT_BYTES = 5;
 
-/** How one value was sent: format (0 text, 1 binary) and type, an OID of PostgreSQL or 0. */
+/**
+ * How one value was sent: format (0 text, 1 binary, 2 as QWP has it, the lowest byte first) and
+ * type, an OID of PostgreSQL or 0; of QWP its code.
+ */
 interface SentAs {
   readonly format: number;
   readonly oid: number;
 }
+
+const COLUMNAR = 2;
 
 /** The beginning of rows that are sent in this way. */
 export function parameterHeader(sent: readonly SentAs[]): Buffer {
@@ -33,8 +38,17 @@ export function parameterHeader(sent: readonly SentAs[]): Buffer {
 
 /** Whether the value of this number was sent as text. */
 export function isSentAsText(header: Buffer, index: number): boolean {
+  return formatOf(header, index) === 0;
+}
+
+/** Of what is not said it is text. */
+function formatOf(header: Buffer, index: number): number {
   const isSaid = index < header.readUInt16BE(0);
-  return !isSaid || header.readUInt8(COUNT_BYTES + index * SENT_BYTES) === 0;
+  return isSaid ? header.readUInt8(COUNT_BYTES + index * SENT_BYTES) : 0;
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
 }
 
 const ALL_TEXT = parameterHeader([]);
@@ -148,9 +162,8 @@ export class ParameterBatch {
       return bytes?.toString('utf8') ?? null;
     }
     const isWhole = [2, 4, 8].includes(bytes.length);
-    return isWhole
-      ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${bytes.toString('hex')}`)))
-      : '';
+    const ordered = formatOf(this.header, index) === COLUMNAR ? bytes.toReversed() : bytes;
+    return isWhole ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex(ordered)}`))) : '';
   }
 
   /** The header without what comes after so many values. */

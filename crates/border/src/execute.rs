@@ -73,8 +73,8 @@ pub enum RowFormat {
         #[cfg_attr(test, ts(as = "Option<bool>", optional))]
         nanoseconds: bool,
     },
-    /// One RESULT_BATCH message of QWP per chunk, without what comes before its sequence: the flags
-    /// of the header, then what follows the query's number.
+    /// One `RESULT_BATCH` message of QWP per chunk, without what comes before its sequence: the
+    /// flags of the header, then what follows the query's number.
     Qwp {
         /// Rows of a message, at most.
         max_rows: usize,

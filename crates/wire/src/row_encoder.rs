@@ -35,7 +35,7 @@ pub enum RowFormat {
         /// Nine digits of a second in texts of `TIMESTAMP_NS`, not six.
         nanoseconds: bool,
     },
-    /// RESULT_BATCH messages of QWP without their heads, each a chunk of its own.
+    /// `RESULT_BATCH` messages of QWP without their heads, each a chunk of its own.
     Qwp(QwpOptions),
     /// One Parquet file, streamed; in partitions, a ZIP archive of files.
     Parquet(ParquetOptions),

@@ -1,5 +1,5 @@
-//! Rows as RESULT_BATCH messages of QWP, the columnar protocol: each column's values packed, in one
-//! table block for each message, straight from the arrays.
+//! Rows as `RESULT_BATCH` messages of QWP, the columnar protocol: each column's values packed, in
+//! one table block for each message, straight from the arrays.
 //!
 //! What is written is a message without its head, which holds the query's number: the flags of the
 //! header (8 bits), then what follows that number, from the sequence on. So equal results have
@@ -180,16 +180,9 @@ impl QwpMessages {
         let start = out.len();
         // A byte less than it has: what does not fit there did not shrink.
         out.resize(start + body.len().saturating_sub(1), 0);
-        match compressor.compress_to_buffer(body, &mut out[start..]) {
-            Ok(written) => {
-                out.truncate(start + written);
-                Ok(true)
-            }
-            Err(_) => {
-                out.truncate(start);
-                Ok(false)
-            }
-        }
+        let written = compressor.compress_to_buffer(body, &mut out[start..]).ok();
+        out.truncate(start + written.unwrap_or(0));
+        Ok(written.is_some())
     }
 }
 
