@@ -10,7 +10,7 @@ export interface ProtocolMetrics {
 }
 
 /** Ways in; each has its counters from the start, so that rates begin at zero. */
-type IngestProtocol = 'line_http' | 'line_tcp';
+type IngestProtocol = 'line_http' | 'line_tcp' | 'qwp';
 
 export class IngestMetrics {
   readonly #protocols: Readonly<Record<IngestProtocol, ProtocolMetrics>>;
@@ -26,7 +26,11 @@ export class IngestMetrics {
         { protocol },
       ),
     });
-    this.#protocols = { line_http: of('line_http'), line_tcp: of('line_tcp') };
+    this.#protocols = {
+      line_http: of('line_http'),
+      line_tcp: of('line_tcp'),
+      qwp: of('qwp'),
+    };
   }
 
   of(protocol: IngestProtocol): ProtocolMetrics {

@@ -4,7 +4,7 @@
  */
 import { type Config, KEYS } from '../../config/index.js';
 import { ColumnFlow, type CommittedRows, MessageError } from '../../ingest/index.js';
-import type { Logger } from '../../observability/index.js';
+import type { Logger, ProtocolMetrics } from '../../observability/index.js';
 import {
   asDatabaseError,
   type ColumnOptions,
@@ -84,7 +84,8 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   }
   const door = new WriteDoor(sessions.guard, { principal: principalOf(context, readOnly) });
   const options = columnOptions(config);
-  const setting = { database: sessions.database, options, door, tellsDurable };
+  const metrics = services.ingest.of('qwp');
+  const setting = { database: sessions.database, options, door, tellsDurable, metrics };
   return {
     mostMessageBytes,
     run: (connection) => new Sender(connection, setting, logger.child('qwp')).run(),
@@ -115,6 +116,7 @@ interface Setting {
   readonly options: ColumnOptions;
   readonly door: WriteDoor;
   readonly tellsDurable: boolean;
+  readonly metrics: ProtocolMetrics;
 }
 
 /** One client that sends rows. */
@@ -150,17 +152,23 @@ class Sender {
   }
 
   async #take(flow: ColumnFlow, message: Buffer): Promise<void> {
+    const { metrics, tellsDurable } = this.#setting;
+    metrics.bytes.increment(message.length);
     const defers = ((message[FLAGS_AT] ?? 0) & DEFER_COMMIT) !== 0;
     const { commit, isForced } = await flow.take(message, defers);
     if (commit === null) {
       // The OK of the commit is that of its messages, too.
       return;
     }
+    if (commit.tables.length > 0) {
+      metrics.rows.increment(commit.rows);
+      metrics.commits.increment();
+    }
     if (isForced) {
       this.#logger.info('commit_forced', { rows: commit.rows, tables: commit.tables.length });
     }
     await this.#connection.send(okFrame(this.#sequence, commit));
-    if (this.#setting.tellsDurable && commit.tables.length > 0) {
+    if (tellsDurable && commit.tables.length > 0) {
       await this.#connection.send(Buffer.from([STATUS.durable]), tableList(commit));
     }
   }
@@ -168,6 +176,7 @@ class Sender {
   /** Nothing after a message that is wrong is applied: the client begins anew with it. */
   async #refuse(error: unknown): Promise<void> {
     const { status, message } = refusalOf(error);
+    this.#setting.metrics.errors.increment();
     const isOurs = status === STATUS.internalError || status === STATUS.writeError;
     const sequence = Number(this.#sequence);
     this.#logger.log(isOurs ? 'warn' : 'info', 'message_refused', { status, message, sequence });
