@@ -347,6 +347,10 @@ impl<'a> Values<'a> {
             let Some(elements) = product else {
                 return Err(bytes.malformed("lengths of an array are negative, or too large"));
             };
+            let lengths = shape.as_chunks().0.iter();
+            if !is_allowed(lengths.map(|length| u64::from(u32::from_le_bytes(*length)))) {
+                return Err(bytes.malformed("an array has too many elements, or arrays without any"));
+            }
             let content = bytes.take_values(elements, size_of::<f64>())?;
             bytes.room(content.len(), 2)?;
             arrays.push((shape, content));

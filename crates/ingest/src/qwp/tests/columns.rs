@@ -67,6 +67,9 @@ fn texts_geohashes_decimals_arrays() {
     let empty = [vec![0, 1], array(&[0], &[]), vec![1], array(&[1], &[2.0])].concat();
     assert!(made(0x11, empty).starts_with("DOUBLE[]=[{"));
     assert_eq!(made(0x11, vec![1, 0b11]), "none", "nothing tells its dimensions");
+    // Few bytes of lengths would ask for a text of any length.
+    let hollow = [vec![1, 0b10, 2], array(&[i32::MAX, 0], &[])].concat();
+    assert!(cells(0x11, hollow, nothing()).unwrap_err().contains("arrays without any"));
     let long_array = [vec![1, 0b10, 1], array(&[1], &[2.0])].concat();
     assert!(cells(0x12, long_array, nothing()).unwrap_err().contains("LONG_ARRAY"));
 }
