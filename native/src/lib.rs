@@ -534,7 +534,7 @@ impl NativeWebSocket {
     ) -> napi::Result<NativeReceived<'env>> {
         let received = sync("websocket_receive", || Ok(self.reader.receive(&bytes)))?;
         // Copied into memory that JavaScript collects as it fills.
-        let message = |bytes: &Vec<u8>| BufferSlice::copy_from(env, bytes);
+        let message = |bytes: &_| BufferSlice::copy_from(env, bytes);
         let messages = received.messages.iter().map(message).collect::<napi::Result<_>>()?;
         let reply = (!received.reply.is_empty()).then(|| received.reply.into());
         let (close_code, reason) = received.failure.unzip();

@@ -6,23 +6,73 @@ use std::io::{self, Read, Write};
 
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
-use tungstenite::{Error, Message};
+use tungstenite::{Bytes, Error, Message};
 
 /// What is read at once; a connection that says nothing holds so much.
 const READ_BYTES: usize = 8 * 1024;
+/// After a message of so many bytes the library's buffer, which has grown with it, is given up.
+const LARGE_BYTES: usize = 64 * 1024;
 
 /// Reads the frames of one connection.
 #[derive(Debug)]
 pub struct WebSocketReader {
     frames: WebSocketContext,
+    config: WebSocketConfig,
+    ends: FrameEnds,
     is_over: bool,
+}
+
+/// Where frames end: behind the last one the library holds nothing that is still needed.
+#[derive(Debug, Default)]
+struct FrameEnds {
+    /// The head of the frame, as far as it has come.
+    head: Vec<u8>,
+    /// Bytes of its payload that are to come, once the head is whole.
+    left: Option<u64>,
+}
+
+impl FrameEnds {
+    /// Bytes up to the end of the frame, or all of them; and whether that is the end.
+    fn next(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let mut taken = 0;
+        while self.left.is_none() {
+            let Some(byte) = bytes.get(taken) else { return (taken, false) };
+            taken += 1;
+            self.head.push(*byte);
+            self.left = payload_length(&self.head);
+        }
+        let there = (bytes.len() - taken) as u64;
+        let left = self.left.unwrap_or_default();
+        if there < left {
+            self.left = Some(left - there);
+            return (bytes.len(), false);
+        }
+        *self = Self::default();
+        (taken + left as usize, true)
+    }
+}
+
+/// Of a frame, where its head is whole.
+fn payload_length(head: &[u8]) -> Option<u64> {
+    let short = head.get(1)? & 0x7f;
+    let wide = match short {
+        126 => 2,
+        127 => 8,
+        _ => 0,
+    };
+    let mask = if head.get(1)? & 0x80 == 0 { 0 } else { 4 };
+    if head.len() < 2 + wide + mask {
+        return None;
+    }
+    let length = head[2..2 + wide].iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
+    Some(if wide == 0 { u64::from(short) } else { length })
 }
 
 /// What bytes came to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Messages that are whole, in their order.
-    pub messages: Vec<Vec<u8>>,
+    pub messages: Vec<Bytes>,
     /// What the client is to be sent: answers to its pings and to its close.
     pub reply: Vec<u8>,
     /// Whether nothing follows, be it that the client closed the connection.
@@ -65,16 +115,37 @@ impl WebSocketReader {
             .write_buffer_size(0)
             .max_message_size(Some(most_message_bytes))
             .max_frame_size(Some(most_message_bytes));
-        Self { frames: WebSocketContext::new(Role::Server, Some(config)), is_over: false }
+        let frames = WebSocketContext::new(Role::Server, Some(config));
+        Self { frames, config, ends: FrameEnds::default(), is_over: false }
     }
 
     /// Takes what came; nothing once it is over.
     pub fn receive(&mut self, bytes: &[u8]) -> Received {
         let mut received = Received::default();
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.is_over {
+            let (length, is_end) = self.ends.next(rest);
+            let (frame, behind) = rest.split_at(length);
+            rest = behind;
+            let largest = self.read(frame, &mut received);
+            if is_end && largest >= LARGE_BYTES {
+                self.frames = WebSocketContext::new(Role::Server, Some(self.config));
+            }
+        }
+        received.is_over = self.is_over;
+        received
+    }
+
+    /// Reads at most to the end of a frame; answers the length of the message that ended with it.
+    fn read(&mut self, bytes: &[u8], received: &mut Received) -> usize {
+        let mut length = 0;
         let mut pipe = Pipe { input: bytes, output: &mut received.reply };
         while !self.is_over {
             match self.frames.read(&mut pipe) {
-                Ok(Message::Binary(message)) => received.messages.push(message.into()),
+                Ok(Message::Binary(message)) => {
+                    length = message.len();
+                    received.messages.push(message);
+                }
                 Ok(Message::Text(_)) => {
                     received.failure = Some((1003, "messages are binary here".to_owned()));
                     self.is_over = true;
@@ -87,8 +158,7 @@ impl WebSocketReader {
                 }
             }
         }
-        received.is_over = self.is_over;
-        received
+        length
     }
 }
 
@@ -113,11 +183,11 @@ mod tests {
         match payload.len() {
             length @ 0..=125 => bytes.push(0x80 | length as u8),
             length @ 126..=65_535 => {
-                bytes.push(0x80 | 126);
+                bytes.push(0xfe);
                 bytes.extend((length as u16).to_be_bytes());
             }
             length => {
-                bytes.push(0x80 | 127);
+                bytes.push(0xff);
                 bytes.extend((length as u64).to_be_bytes());
             }
         }
@@ -135,6 +205,7 @@ mod tests {
         bytes.extend(frame(0x89, b"ping"));
         bytes.extend(frame(0x80, b"o"));
         bytes.extend(frame(0x82, &long));
+        bytes.extend(frame(0x82, b"four"));
         bytes.extend(frame(0x88, &[0x03, 0xe8]));
         for step in [1, 7, 1_000, bytes.len()] {
             let mut reader = WebSocketReader::new(1 << 20);
@@ -148,7 +219,7 @@ mod tests {
                 reply.extend(received.reply);
                 ends.push(received.is_over);
             }
-            assert_eq!(messages, [b"one".to_vec(), b"two".to_vec(), long.clone()]);
+            assert_eq!(messages, [b"one".to_vec(), b"two".to_vec(), long.clone(), b"four".into()]);
             assert_eq!(reply, b"\x8a\x04ping\x88\x02\x03\xe8");
             assert_eq!(ends.iter().filter(|end| **end).count(), 1);
         }

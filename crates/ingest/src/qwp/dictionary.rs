@@ -50,12 +50,12 @@ impl Dictionary {
                 format!("the dictionary has {known} entries, and the next ones begin at {start}"),
             ));
         }
-        let mut at = start as usize;
-        if at + count > MOST_ENTRIES {
+        let start = start as usize;
+        if start + count > MOST_ENTRIES {
             let reason = format!("the dictionary is full [entries={MOST_ENTRIES}]");
             return Err(bytes.malformed(reason).into());
         }
-        for _ in 0..count {
+        for at in start..start + count {
             let text = bytes.text("entry of the dictionary")?;
             if at < self.len() {
                 if self.get(at as u32) != text {
@@ -65,7 +65,6 @@ impl Dictionary {
             } else {
                 self.add(bytes, text, options)?;
             }
-            at += 1;
         }
         Ok(())
     }

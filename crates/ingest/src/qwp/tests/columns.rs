@@ -107,7 +107,8 @@ fn values_go_into_columns_of_other_types_by_the_rules_of_lines() {
 #[test]
 fn gorilla_in_every_bucket() {
     let mut values = vec![1_700_000_000_000_000_i64, 1_700_000_000_001_000];
-    for step in [0, 1, -64, 63, -256, 255, -2048, 2047, i32::MIN as i64, i32::MAX as i64] {
+    let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+    for step in [0, 1, -64, 63, -256, 255, -2048, 2047, least, most] {
         let [.., before, last] = values[..] else { unreachable!() };
         values.push(last + (last - before) + step);
     }

@@ -116,7 +116,7 @@ fn spoil(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
                 bytes.drain(at..end);
             }
             2 if at < bytes.len() => {
-                bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)]
+                bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)];
             }
             3 if at < bytes.len() => bytes[at] ^= 1 << random.random_range(0..8),
             _ => bytes.truncate(at),

@@ -46,7 +46,9 @@ pub(super) fn message(flags: u8, tables: u16, payload: &[u8]) -> Vec<u8> {
 /// Entries from a number on.
 pub(super) fn delta(start: u64, entries: &[&str]) -> Vec<u8> {
     let mut bytes = [varint(start), varint(entries.len() as u64)].concat();
-    entries.iter().for_each(|entry| bytes.extend(text(entry)));
+    for entry in entries {
+        bytes.extend(text(entry));
+    }
     bytes
 }
 
@@ -59,7 +61,9 @@ pub(super) fn block(table: &str, rows: u64, columns: &[Column<'_>]) -> Vec<u8> {
         bytes.extend(text(name));
         bytes.push(*code);
     }
-    columns.iter().for_each(|(_, _, data)| bytes.extend(data));
+    for (_, _, data) in columns {
+        bytes.extend(data);
+    }
     bytes
 }
 
