@@ -63,7 +63,11 @@ test('an appender reads CSV, and what it does not read has no type', async (t) =
     t.is((await appender.finish()).rowsImported, 2);
     // @ts-expect-error: no such kind.
     const arrow = (): Promise<unknown> => database.appender({ kind: 'arrow', ...spec });
-    await isRefused(t, arrow, /^malformed appender: unknown variant `arrow`, expected `csv`/);
+    await isRefused(
+      t,
+      arrow,
+      /^malformed appender: unknown variant `arrow`, expected one of `csv`/,
+    );
   });
 });
 

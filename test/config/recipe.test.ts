@@ -91,7 +91,7 @@ test('every option of the engine is read there, and has a key but for directorie
   const named: readonly string[] = ALL_KEYS.flatMap((key) => key.engine ?? []);
   t.deepEqual(
     options.filter((name) => !named.includes(name)),
-    ['root', 'importRoot'],
+    ['root', 'importRoot', 'exportRoot'],
     'without a key',
   );
   t.is(new Set(named).size, named.length, 'no option has two keys');

@@ -163,6 +163,42 @@ test('too many rows that wait are committed, and what is durable is told', async
   await lazy.stop();
 });
 
+test('what all connections hold together has a limit', async (t) => {
+  const limited = await startTestServer({ set: ['qwp.max.open.size=192K'] });
+  t.teardown(() => limited.stop());
+  const long = (from: number): string[] =>
+    Array.from({ length: 1_000 }, (_, at) => `${from + at}`.padEnd(100, 'x'));
+  const first = await open({}, limited);
+  first.send(message(FLAG.delta, 0, delta(0, long(0))));
+  t.like(await answer(first), { status: STATUS.ok });
+  const second = await open({}, limited);
+  second.send(message(FLAG.delta, 0, delta(0, long(0))));
+  t.like(await answer(second), { status: STATUS.writeError });
+  // What one gave up is there for the others; rows that wait are committed.
+  first.socket.destroy();
+  const third = await open({}, limited);
+  const held = async (): Promise<boolean> => {
+    const next = await open({}, limited);
+    next.send(message(FLAG.delta, 0, delta(0, long(0))));
+    const { status } = (await answer(next)) ?? {};
+    next.socket.destroy();
+    return status === STATUS.ok;
+  };
+  await until(held, 'room');
+  const values = Array.from({ length: 20_000 }, (_, at) => at);
+  const many = ['x', TYPE.long, longs(...values)] as const;
+  third.send(
+    message(
+      FLAG.defer,
+      1,
+      block('many', values.length, many, ['', TYPE.timestamp, longs(...values)]),
+    ),
+  );
+  t.like(await answer(third), { status: STATUS.ok, sequence: 0 });
+  t.true(limited.log().includes('commit_forced'));
+  third.socket.destroy();
+});
+
 test('rights are those of other rows', async (t) => {
   const guarded = await startAccessServer();
   await run(

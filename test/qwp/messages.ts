@@ -9,6 +9,7 @@ export const STATUS = {
   schemaMismatch: 3,
   parseError: 5,
   securityError: 8,
+  writeError: 9,
   dictionaryGap: 13,
 } as const;
 

@@ -991,6 +991,10 @@ export type ColumnsSpec = {
    * Bytes that rows which wait take in memory, at most.
    */
   readonly mostHeldBytes: number;
+  /**
+   * Bytes of rows that wait, and of dictionaries, of all connections together.
+   */
+  readonly mostOpenBytes: number;
 };
 
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h';

@@ -29,6 +29,13 @@ export const QWP_KEYS = {
     'memory of such rows; from half of it they are committed unasked',
     OWN,
   ),
+  qwpOpenBytes: size(
+    'qwp.max.open.size',
+    '512M',
+    'memory of such rows, and of dictionaries, of all connections; above it rows are committed ' +
+      'unasked, and what makes a dictionary longer is to be sent again later',
+    OWN,
+  ),
   qwpDictionaryBytes: size(
     'qwp.max.dictionary.size',
     '64M',

@@ -1,6 +1,6 @@
 /**
  * CSV on its way in: detection of the text's shape, the schema part, the import itself and its
- * two answers; and the paths of lines (`lines.ts`) and of columnar messages (`columns.ts`). Knows
+ * two answers; and the paths of lines and of columnar messages (`protocols`). Knows
  * the engine's appenders, nothing of HTTP: `ts/http/routes` hands it the bytes of requests and
  * sends what it returns.
  */
@@ -10,10 +10,10 @@ export { Room } from './bytes/room.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
-export { ColumnFlow, MessageError } from './columns.js';
-export type { CommittedRows } from './commit-rows.js';
-export { LineError, writeLines } from './lines.js';
-export { LineStream } from './line-stream.js';
+export { ColumnFlow, MessageError } from './protocols/columns.js';
+export type { CommittedRows } from './protocols/commit-rows.js';
+export { LineError, writeLines } from './protocols/lines.js';
+export { LineStream } from './protocols/line-stream.js';
 export type { ImportReport } from './answers.js';
 export type { ImportSchema } from './schema-part.js';
 export type { ImportPart } from './import.js';

@@ -93,6 +93,8 @@ pub struct ColumnsSpec {
     pub most_waiting_rows: u64,
     /// Bytes that rows which wait take in memory, at most.
     pub most_held_bytes: usize,
+    /// Bytes of rows that wait, and of dictionaries, of all connections together.
+    pub most_open_bytes: u64,
 }
 
 /// A unit of timestamps.

@@ -22,6 +22,8 @@ pub(crate) struct ColumnAppender {
     new_tables: NewTables,
     most_waiting_rows: u64,
     most_held_bytes: usize,
+    most_open_bytes: u64,
+    share: Share,
     bytes: AtomicU64,
     stage: Mutex<Stage>,
 }
@@ -53,6 +55,8 @@ impl ColumnAppender {
             new_tables: NewTables::new(&spec.partition_by)?,
             most_waiting_rows: spec.most_waiting_rows,
             most_held_bytes: spec.most_held_bytes,
+            most_open_bytes: spec.most_open_bytes,
+            share: Share { total: Arc::clone(&database.columns_held), own: AtomicU64::new(0) },
             bytes: AtomicU64::new(0),
             stage: Mutex::new(Stage::Reading(Box::new(QwpReader::new(options)))),
         })
@@ -78,8 +82,14 @@ impl ColumnAppender {
         self.database.metrics.bytes_imported.add(length);
         let bytes = self.bytes.fetch_add(length, Ordering::Relaxed) + length;
         let rows = reader.rows();
-        let is_full =
-            rows >= self.most_waiting_rows || reader.held_bytes() >= self.most_held_bytes / 2;
+        let (before, total) = self.share.set(held_bytes(&reader));
+        let is_crowded = total > self.most_open_bytes;
+        if is_crowded && rows == 0 && held_bytes(&reader) > before {
+            return Err(self.crowded());
+        }
+        let is_full = is_crowded
+            || rows >= self.most_waiting_rows
+            || reader.held_bytes() >= self.most_held_bytes / 2;
         match outcome {
             Ok(()) => {
                 *self.stage.lock() = Stage::Reading(reader);
@@ -115,6 +125,7 @@ impl ColumnAppender {
                     Ok((planned, reply))
                 };
                 let (planned, reply) = guard::run_blocking("commit", commit).await?;
+                self.share.set(held_bytes(&reader));
                 *self.stage.lock() = match reply {
                     RowsReply::Planned { .. } => Stage::Planned(reader, planned),
                     _ => Stage::Reading(reader),
@@ -129,12 +140,51 @@ impl ColumnAppender {
     /// Forgets what waits.
     pub(crate) fn abort(&self) {
         drop(self.take());
+        self.share.set(0);
+    }
+
+    fn crowded(&self) -> EngineError {
+        let message = format!(
+            "the connections of the columnar protocol hold more than {} bytes \
+             (qwp.max.open.size): send it again later",
+            self.most_open_bytes
+        );
+        EngineError::new(ErrorCode::Busy, message)
     }
 
     /// What follows puts it back; what fails does not.
     fn take(&self) -> Stage {
         std::mem::replace(&mut *self.stage.lock(), Stage::Ended)
     }
+}
+
+/// What a connection takes of the bytes of all of them.
+struct Share {
+    total: Arc<AtomicU64>,
+    own: AtomicU64,
+}
+
+impl Share {
+    /// What it had, and what all have now.
+    fn set(&self, bytes: u64) -> (u64, u64) {
+        let before = self.own.swap(bytes, Ordering::AcqRel);
+        let total = if bytes >= before {
+            self.total.fetch_add(bytes - before, Ordering::AcqRel) + (bytes - before)
+        } else {
+            self.total.fetch_sub(before - bytes, Ordering::AcqRel) - (before - bytes)
+        };
+        (before, total)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+fn held_bytes(reader: &QwpReader) -> u64 {
+    (reader.held_bytes() + reader.dictionary_bytes()) as u64
 }
 
 fn refused(QwpRefusal { status, reason, target }: QwpRefusal) -> RowsReply {

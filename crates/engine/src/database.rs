@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use datafusion::catalog::Session;
@@ -70,6 +70,8 @@ pub struct Database {
     pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
+    /// What the connections of the columnar protocol hold, in bytes.
+    pub(crate) columns_held: Arc<AtomicU64>,
     pub(crate) plans: Arc<KeptPlans>,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
@@ -119,9 +121,7 @@ impl Database {
         let sources = EngineSources {
             root: options.root.clone(),
             import_root: import_root(options)?,
-            export_root: options
-                .root
-                .join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY))),
+            export_root: export_root(options),
             registry: Arc::clone(&registry),
             storage: Arc::clone(&storage),
             memory: Arc::clone(&memory),
@@ -146,6 +146,7 @@ impl Database {
             registry,
             plans,
             metrics: Arc::default(),
+            columns_held: Arc::default(),
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
             table_defaults: table_defaults(options),
@@ -386,6 +387,10 @@ fn import_root(options: &OpenOptions) -> EngineResult<PathBuf> {
         Some(path) => directory(&options.root.join(path)),
         None => directory(&options.root.join(IMPORT_DIRECTORY)),
     }
+}
+
+fn export_root(options: &OpenOptions) -> PathBuf {
+    options.root.join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY)))
 }
 
 fn directory(path: &Path) -> EngineResult<PathBuf> {

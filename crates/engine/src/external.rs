@@ -179,7 +179,7 @@ impl ExternalSources for EngineSources {
             // A file that went away meanwhile is left out, and so is what is behind a link.
             let metadata = std::fs::symlink_metadata(directory.join(&path)).ok()?;
             let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-            metadata.is_file().then(|| ListedFile {
+            metadata.is_file().then_some(ListedFile {
                 path,
                 bytes: metadata.len(),
                 modified_millis: modified.as_millis() as i64,

@@ -107,6 +107,7 @@ function columnOptions(config: Config): ColumnOptions {
     mostDictionaryBytes: config.get(KEYS.qwpDictionaryBytes),
     mostWaitingRows: config.get(KEYS.qwpWaitingRows),
     mostHeldBytes: config.get(KEYS.qwpWaitingBytes),
+    mostOpenBytes: config.get(KEYS.qwpOpenBytes),
   };
 }
 

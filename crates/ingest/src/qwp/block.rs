@@ -1,5 +1,7 @@
 //! The columns of one table in a message, checked and not copied: names, types, nulls, values.
 
+use tidemark_types::double_array::is_allowed;
+
 use super::bytes::{Bytes, Read};
 use super::dictionary::{Dictionary, MOST_ENTRIES};
 use super::gorilla;
@@ -349,7 +351,9 @@ impl<'a> Values<'a> {
             };
             let lengths = shape.as_chunks().0.iter();
             if !is_allowed(lengths.map(|length| u64::from(u32::from_le_bytes(*length)))) {
-                return Err(bytes.malformed("an array has too many elements, or arrays without any"));
+                return Err(
+                    bytes.malformed("an array has too many elements, or arrays without any")
+                );
             }
             let content = bytes.take_values(elements, size_of::<f64>())?;
             bytes.room(content.len(), 2)?;

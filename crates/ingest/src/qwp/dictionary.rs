@@ -29,6 +29,13 @@ impl Dictionary {
         self.ends.len()
     }
 
+    /// Bytes that it takes in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.texts.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.places.capacity() * size_of::<(u32, i32)>()
+    }
+
     pub(super) fn get(&self, entry: u32) -> &str {
         let at = entry as usize;
         let start = if at == 0 { 0 } else { self.ends[at - 1] };

@@ -61,6 +61,12 @@ impl QwpReader {
         self.held_bytes
     }
 
+    /// Bytes that the dictionary takes in memory.
+    #[must_use]
+    pub fn dictionary_bytes(&self) -> usize {
+        self.dictionary.held_bytes()
+    }
+
     /// Takes a message.
     pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<(), QwpFailure> {
         let memory = self.options.most_held_bytes.saturating_sub(self.held_bytes);

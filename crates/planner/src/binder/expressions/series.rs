@@ -68,10 +68,10 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        let length = Series::new(Part::Length, values).call(arguments.clone());
+        let length = Series::function(Part::Length, values).call(arguments.clone());
         let number = self.list_element(length, UnnestItem::Count, at)?;
         arguments.push(number);
-        let value = Series::new(Part::Value, values).call(arguments);
+        let value = Series::function(Part::Value, values).call(arguments);
         let value = if timed { cast(value, sql_type.arrow_type()) } else { value };
         Ok(Typed::computed(value, sql_type))
     }
@@ -128,7 +128,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(part: Part, values: Values) -> ScalarUDF {
+    fn function(part: Part, values: Values) -> ScalarUDF {
         let signature = Signature::variadic_any(Volatility::Immutable);
         ScalarUDF::from(Self { part, values, signature })
     }
@@ -158,7 +158,7 @@ impl ScalarUDFImpl for Series {
         let arrays = arguments.args.iter().map(|argument| argument.to_array(rows));
         let mut bounds = arrays.collect::<Result<Vec<ArrayRef>>>()?;
         let numbers = (self.part == Part::Value).then(|| bounds.pop()).flatten();
-        let numbers = numbers.as_ref().map(|numbers| numbers.as_primitive::<Int64Type>());
+        let numbers = numbers.as_ref().map(AsArray::as_primitive::<Int64Type>);
         let known = |row: &usize| {
             bounds.iter().all(|bound| bound.is_valid(*row))
                 && numbers.is_none_or(|numbers| numbers.is_valid(*row))
@@ -217,7 +217,7 @@ struct Bounds<'a, T: ArrowPrimitiveType> {
 
 impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
     fn new(arrays: &'a [ArrayRef]) -> Self {
-        let step = arrays.get(2).map(|step| step.as_primitive());
+        let step = arrays.get(2).map(AsArray::as_primitive);
         Self { low: arrays[0].as_primitive(), high: arrays[1].as_primitive(), step }
     }
 
@@ -313,9 +313,10 @@ impl Step {
                 let (mut least, mut most) = (0, MOST_MONTHS);
                 while least < most {
                     let middle = least + (most - least).div_euclid(2);
-                    match self.after(low, middle, of).is_some_and(is_within) {
-                        true => least = middle + 1,
-                        false => most = middle,
+                    if self.after(low, middle, of).is_some_and(is_within) {
+                        least = middle + 1;
+                    } else {
+                        most = middle;
                     }
                 }
                 Ok(least)

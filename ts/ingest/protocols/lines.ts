@@ -1,6 +1,6 @@
 /** The path of lines: bytes in, one commit of all tables. */
-import type { LineOptions, RowsAppender } from '../engine/types.js';
-import type { WriteDoor } from '../session/write-door.js';
+import type { LineOptions, RowsAppender } from '../../engine/types.js';
+import type { WriteDoor } from '../../session/write-door.js';
 import { commitRows, type CommittedRows, type RowsProtocol } from './commit-rows.js';
 
 /** What lines need of the database. */

@@ -1,9 +1,9 @@
 /**
  * The end of rows that came without a statement: rights judged by what they came to, one commit.
  */
-import { DatabaseError } from '../engine/error.js';
-import type { LinesRead, PlannedTable, RowsAppender, RowsReply } from '../engine/types.js';
-import type { WriteDoor, WriteTarget } from '../session/write-door.js';
+import { DatabaseError } from '../../engine/error.js';
+import type { LinesRead, PlannedTable, RowsAppender, RowsReply } from '../../engine/types.js';
+import type { WriteDoor, WriteTarget } from '../../session/write-door.js';
 
 /** How often a commit is planned anew while others change its tables. */
 const MOST_PLANS = 100;

@@ -1,6 +1,6 @@
 /** The path of messages of the columnar protocol: as many as are to be one commit, then that. */
-import type { ColumnOptions, RowsAppender } from '../engine/types.js';
-import type { WriteDoor } from '../session/write-door.js';
+import type { ColumnOptions, RowsAppender } from '../../engine/types.js';
+import type { WriteDoor } from '../../session/write-door.js';
 import { type CommittedRows, commitRows, type RowsProtocol } from './commit-rows.js';
 
 /** What the messages need of the database. */

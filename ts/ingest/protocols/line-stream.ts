@@ -2,8 +2,8 @@
  * Lines without an end, as a connection brings them: gathered as bytes, and committed in batches.
  * What a line is, the engine knows: it says where the last whole one ended.
  */
-import type { LineOptions } from '../engine/types.js';
-import type { WriteDoor } from '../session/write-door.js';
+import type { LineOptions } from '../../engine/types.js';
+import type { WriteDoor } from '../../session/write-door.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
 /** The most bytes of one batch: others wait for their turn. */
