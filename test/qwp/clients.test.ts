@@ -43,7 +43,7 @@ async function python(
 
 const ROWS = `
 import sys, datetime, decimal, ipaddress, uuid, numpy, questdb
-with questdb.connect(sys.argv[1], lazy_connect=True) as db, db.sender() as sender:
+with questdb.connect(sys.argv[1]) as db, db.sender() as sender:
     for row in range(2500):
         sender.row('typed', symbols={'s': 'x y,=%d' % row}, columns={
             'f': row + 0.5, 'i': row, 'b': row > 0, 'v': 'a "quoted"\\nline %d' % row,
@@ -117,7 +117,7 @@ times = pd.to_datetime(1700000000000000 + np.arange(count) * 1000, unit='us')
 numbers = np.arange(count)
 optional = [None if at % 3 == 0 else at + 0.5 for at in range(count)]
 names = ['a', 'b', 'c']
-with questdb.connect(sys.argv[1], lazy_connect=True) as db:
+with questdb.connect(sys.argv[1]) as db:
     db.dataframe(pd.DataFrame({
         's': pd.Categorical.from_codes(numbers % 3, names), 'x': optional, 'i': numbers,
         'i8': numbers.astype('int8'), 'i32': numbers.astype('int32'),
@@ -172,7 +172,7 @@ test('frames of pandas, Polars and Arrow', async (t) => {
 test('a refusal reaches the program with its reason', async (t) => {
   const program = `
 import sys, pandas, questdb
-with questdb.connect(sys.argv[1], lazy_connect=True) as db:
+with questdb.connect(sys.argv[1]) as db:
     times = pandas.to_datetime([1, 2], unit='us')
     db.dataframe(pandas.DataFrame({'x': [1, 2], 'ts': times}), table_name='refused', at='ts')
     try:

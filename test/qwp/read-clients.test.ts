@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 let server: TestServer;
 
 function confOf({ url }: TestServer, more = ''): string {
-  return `ws::addr=${url.replace('http://', '')};lazy_connect=true;${more}`;
+  return `ws::addr=${url.replace('http://', '')};${more}`;
 }
 
 async function exec(sql: string): Promise<void> {
