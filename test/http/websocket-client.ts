@@ -73,9 +73,13 @@ export class WebSocketClient {
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
       this.#wake();
     });
-    this.#closed = once(socket, 'close').then(() => {
-      this.#isOver = true;
-      this.#wake();
+    // Not `once`, which rejects when the connection is reset.
+    this.#closed = new Promise<void>((resolve) => {
+      socket.once('close', () => {
+        this.#isOver = true;
+        this.#wake();
+        resolve();
+      });
     });
   }
 
