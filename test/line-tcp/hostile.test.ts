@@ -1,6 +1,5 @@
 /** Bytes and connections that mean harm, and servers that are killed: what was whole is there. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,6 +11,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { bytes, rows } from '../line/harness.js';
 import { suiteSeed } from '../seed.js';
 import { randomFrom } from '../sql/time-series/random-table.js';
+import { residentBytes } from '../torture/process.js';
 import { until } from '../until.js';
 import { events, open, portOf, shows } from './harness.js';
 
@@ -110,12 +110,6 @@ async function connectMany(server: TestServer, count: number): Promise<readonly 
   return sockets;
 }
 
-/** Bytes of a process that no file backs. */
-function privateBytes({ process: child }: TestServer): number {
-  const status = readFileSync(`/proc/${child.pid ?? 0}/status`, 'utf8');
-  return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
-}
-
 const MANY = 1_000;
 
 test('a thousand senders that idle in the middle of a line cost at most 64 MiB', async (t) => {
@@ -126,7 +120,7 @@ test('a thousand senders that idle in the middle of a line cost at most 64 MiB',
   const warm = await open(server, t);
   await warm.send('idle x=0i\n');
   await warm.end();
-  const before = privateBytes(server);
+  const before = residentBytes(server);
   const sockets = await connectMany(server, MANY);
   t.teardown(() => {
     for (const socket of sockets) {
@@ -137,7 +131,7 @@ test('a thousand senders that idle in the middle of a line cost at most 64 MiB',
     socket.write(`idle x=${at + 1}i\nidle x=`);
   }
   await shows(server, 'select count() from idle', [[MANY + 1]]);
-  const cost = privateBytes(server) - before;
+  const cost = residentBytes(server) - before;
   t.log(`${(cost / 1024 ** 2).toFixed(1)} MiB`);
   t.true(cost <= 64 * 1024 ** 2, `${cost} bytes`);
   t.true(sockets.every(({ destroyed }) => !destroyed));

@@ -6,8 +6,9 @@ import test from 'ava';
 
 import { credentials, run, startAccessServer } from '../access/harness.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { KIND, Refused, WebSocketClient } from '../http/websocket-client.js';
+import { KIND, maskedFrame, Refused, WebSocketClient } from '../http/websocket-client.js';
 import { columns, rows } from '../line/harness.js';
+import { residentBytes } from '../torture/process.js';
 import { until } from '../until.js';
 import { answer, block, delta, FLAG, longs, message, row, STATUS, TYPE } from './messages.js';
 
@@ -244,4 +245,32 @@ test('rights are those of other rows', async (t) => {
   await until(() => copy().includes("columnar protocol: columns of 'made': late"), 'the copy');
   t.true(copy().includes("columnar protocol: table 'made'"));
   await guarded.stop();
+});
+
+const MANY = 1_000;
+
+test('a thousand senders that idle in the middle of a frame cost at most 64 MiB', async (t) => {
+  const limits = ['http.net.connection.limit=5000', 'http.net.connection.limit.per.address=5000'];
+  const idle = await startTestServer({ set: limits });
+  t.teardown(() => idle.stop());
+  const begin = async (at: number): Promise<WebSocketClient> => {
+    const client = await open({}, idle);
+    client.send(message(0, 1, row('idle', at)));
+    t.like(await answer(client), { status: STATUS.ok });
+    client.socket.write(maskedFrame(KIND.binary, Buffer.alloc(1_000)).subarray(0, 500));
+    return client;
+  };
+  (await begin(0)).socket.destroy();
+  const before = residentBytes(idle);
+  const clients: WebSocketClient[] = [];
+  for (let at = 1; at <= MANY; at += 1) {
+    clients.push(await begin(at));
+  }
+  const cost = residentBytes(idle) - before;
+  t.log(`${(cost / 1024 ** 2).toFixed(1)} MiB`);
+  t.true(cost <= 64 * 1024 ** 2, `${cost} bytes`);
+  t.true(clients.every(({ socket }) => !socket.destroyed));
+  for (const { socket } of clients) {
+    socket.destroy();
+  }
 });
