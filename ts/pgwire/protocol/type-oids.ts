@@ -134,6 +134,11 @@ function modifierOf({ type, source }: ResultColumn, oid: number): number {
   return precision === undefined ? -1 : ((Number(precision) << 16) | Number(scale)) + HEADER;
 }
 
+/** Names with a dot have quotes around them elsewhere; clients of PostgreSQL look for the name. */
+function plainName(name: string): string {
+  return name.startsWith('"') && name.includes('.') ? name.slice(1, -1) : name;
+}
+
 export function describeField(
   column: ResultColumn,
   place: number,
@@ -141,7 +146,7 @@ export function describeField(
 ): FieldDescription {
   const [oid, size] = column.oid === undefined ? shapeOf(column.type) : catalogShape(column.oid);
   return {
-    name: column.name,
+    name: plainName(column.name),
     table: column.source?.table ?? 0,
     column: column.source?.number ?? place + 1,
     oid,
