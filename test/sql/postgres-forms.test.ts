@@ -518,6 +518,21 @@ test('a list may leave the parentheses of calls out, columns come first', async 
   }
 });
 
+test('the date of a time in a zone is its day there, as Django asks for it', async (t) => {
+  const late = "timestamp '2024-01-01 23:30:00'";
+  const query = `select (${late} at time zone 'Europe/Berlin')::date,
+    cast(timezone('UTC', ${late}) as date), date(${late}), ${late}::date`;
+  t.deepEqual(await rowsOf(server, query), [
+    [
+      '2024-01-02T00:00:00.000Z',
+      '2024-01-01T00:00:00.000Z',
+      '2024-01-01T00:00:00.000000Z',
+      // By itself the cast is that of QuestDB, which keeps the time of the day.
+      '2024-01-01T23:30:00.000Z',
+    ],
+  ]);
+});
+
 test('glob has stars, question marks and classes', async (t) => {
   const cases: readonly (readonly [text: string, pattern: string, fits: boolean])[] = [
     ['abc', 'a*', true],

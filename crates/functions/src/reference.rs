@@ -190,6 +190,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("next_id", "", "next_id() > 0"),
     shown("dateadd", "", "dateadd('M', 1, '2024-01-31'::timestamp)"),
     shown("datediff", "", "datediff('d', '2026-01-01'::timestamp, '2026-11-21'::timestamp)"),
+    shown("timezone", "", "timezone('Europe/Berlin', timestamp '2024-07-01 10:00:00')"),
     shown("date", "", "date(timestamp '2024-03-05 10:11:12')"),
     shown("date_trunc", "", "date_trunc('month', '2026-11-21'::timestamp)"),
     shown("timestamp_floor", "", "timestamp_floor('15m', '2026-11-21T12:34:56Z'::timestamp)"),

@@ -109,6 +109,14 @@ impl Field {
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self { name: name.into(), sql_type, catalog_type: None, source: None }
     }
+
+    /// Whether rows of one are read as those of the other. Where they come from does not matter: a
+    /// parameter's value may leave no table to read.
+    #[must_use]
+    pub fn reads_as(&self, other: &Self) -> bool {
+        (&self.name, self.sql_type, self.catalog_type)
+            == (&other.name, other.sql_type, other.catalog_type)
+    }
 }
 
 impl SqlType {

@@ -43,8 +43,8 @@ function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
     p.fail('time zone expected');
   }
   const zone = primary(p);
-  const name = { text: 'to_timezone', quoted: false, span: { start: at, end: p.lastEnd() } };
-  return addCall(p, name, start, [time, zone]);
+  const name = { text: 'timezone', quoted: false, span: { start: at, end: p.lastEnd() } };
+  return addCall(p, name, start, [zone, time]);
 }
 
 /** `(row).field`: a call, as of any function. */

@@ -342,7 +342,7 @@ impl Statement {
     ) -> EngineResult<Binding> {
         let binding = self.bind(snapshot, Some(parameters))?;
         if !covers(&self.shape.accesses, binding.bound.accesses())
-            || binding.bound.columns() != self.shape.columns
+            || !reads_as(&binding.bound.columns(), &self.shape.columns)
         {
             return Err(replan());
         }
@@ -358,6 +358,12 @@ fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
         ..Summary::default()
     };
     ExecuteReply { chunk: None, summary: Some(summary), stream: None, kept_for: None }
+}
+
+/// Whether rows of these columns are what was described.
+fn reads_as(columns: &[Field], described: &[Field]) -> bool {
+    columns.len() == described.len()
+        && columns.iter().zip(described).all(|(one, other)| one.reads_as(other))
 }
 
 fn replan() -> EngineError {

@@ -253,13 +253,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "start of the next step",
     ),
     pure(
+        "timezone",
+        &[made(&[Text, Time], Gives::SameAs(1), |b| in_zone(b, (1, 0), false))],
+        "what the clocks of a zone show at a time; `time AT TIME ZONE zone` is the same",
+    ),
+    pure(
         "to_timezone",
-        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, false))],
+        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, (0, 1), false))],
         "UTC to a zone's clock",
     ),
     pure(
         "to_utc",
-        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, true))],
+        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, (0, 1), true))],
         "a zone's clock to UTC",
     ),
     pure(

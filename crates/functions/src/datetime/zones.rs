@@ -48,11 +48,13 @@ impl Zones {
     }
 }
 
-pub(super) fn in_zone(bound: &Bound<'_>, to_utc: bool) -> Made {
-    let known = zone_argument(bound, 1)?;
+/// Between UTC and the clocks of a zone; `places` are those of the time and of the zone.
+pub(super) fn in_zone(bound: &Bound<'_>, places: (usize, usize), to_utc: bool) -> Made {
+    let (time, zone) = places;
+    let known = zone_argument(bound, zone)?;
     Ok(Arc::new(move |call: &Call<'_>| {
-        let (at, unit) = times(call, 0)?;
-        let zones = Zones::new(call, 1, known)?;
+        let (at, unit) = times(call, time)?;
+        let zones = Zones::new(call, zone, known)?;
         let per_second = unit.per_second();
         Ok(build_times(call.rows, unit, |row| {
             let (zone, value) = (zones.get(row)?, at(row)?);

@@ -99,6 +99,9 @@ impl Binder<'_> {
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
         }
         let to = Self::cast_type(type_name, double_colon);
+        // The peer has no AT TIME ZONE: who writes it means the day, as `PostgreSQL` does.
+        let is_day = matches!(to, Ok(SqlType::Date))
+            && matches!(self.node(operand)?, Node::Call(call) if is_zone_call(call));
         let operand = match (self.node(operand)?, &to) {
             (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
             (Node::Cast { type_name: inner, .. }, Ok(to)) if to.is_text() => {
@@ -113,6 +116,8 @@ impl Binder<'_> {
             }
             _ => self.expression(operand, scope)?,
         };
+        let operand =
+            if is_day { self.scalar_call("date", vec![operand], at, &[])? } else { operand };
         // The catalog names its functions without their schema.
         let operand = match operand.constant.as_ref().and_then(constant::as_text) {
             Some(name) if is_function_type(type_name) => {
@@ -346,6 +351,11 @@ fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
         "numeric" | "decimal" | "json" | "jsonb" | "inet" | "interval" | "time" => "TEXT[]",
         _ => return None,
     })
+}
+
+/// Whether a call is `time AT TIME ZONE zone`.
+fn is_zone_call(call: &CallNode) -> bool {
+    call.name.text.eq_ignore_ascii_case("timezone")
 }
 
 /// Whether a cast of this call says what type the call reads.
