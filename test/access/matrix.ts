@@ -20,6 +20,15 @@ const alter = (action: string, need: string, rest: Partial<Row> = {}): Row => ({
   ...rest,
 });
 
+const DAYS = 'SELECT ts, sum(a) x FROM t SAMPLE BY 1d';
+
+const material = (sql: string, permission: string): Row => ({
+  sql,
+  needs: [`${permission} ON n`],
+  before: [`CREATE MATERIALIZED VIEW IF NOT EXISTS n AS (${DAYS})`],
+  after: ['DROP MATERIALIZED VIEW IF EXISTS n'],
+});
+
 export const ROWS: readonly Row[] = [
   { sql: 'SELECT a FROM t', needs: ['SELECT ON t(a)'] },
   { sql: 'SELECT a FROM t WHERE b > 0', needs: ['SELECT ON t(a)', 'SELECT ON t(b)'] },
@@ -122,6 +131,16 @@ export const ROWS: readonly Row[] = [
     before: ['CREATE OR REPLACE VIEW n AS (SELECT a FROM t)'],
     after: ['DROP VIEW IF EXISTS n'],
   },
+  {
+    sql: `CREATE MATERIALIZED VIEW n AS (${DAYS})`,
+    needs: ['CREATE MATERIALIZED VIEW', 'SELECT ON t(a)'],
+    after: ['DROP MATERIALIZED VIEW IF EXISTS n'],
+  },
+  material('ALTER MATERIALIZED VIEW n SET REFRESH MANUAL', 'ALTER MATERIALIZED VIEW'),
+  material('REFRESH MATERIALIZED VIEW n FULL', 'REFRESH MATERIALIZED VIEW'),
+  material('DROP MATERIALIZED VIEW n', 'DROP MATERIALIZED VIEW'),
+  material('SHOW CREATE MATERIALIZED VIEW n', 'SELECT'),
+  material('SELECT x FROM n', 'SELECT'),
   { sql: 'CHECKPOINT CREATE', needs: ['SNAPSHOT'], after: ['CHECKPOINT RELEASE'] },
   { sql: 'CHECKPOINT RELEASE', needs: ['SNAPSHOT'], before: ['CHECKPOINT CREATE'] },
   { sql: 'CHECK DATABASE', needs: ['SNAPSHOT'] },

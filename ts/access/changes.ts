@@ -18,7 +18,7 @@ import {
   renameTable,
   withoutColumns,
 } from './model.js';
-import { makesView, NAME_AN_OWNER, ownerOf, viewOwner } from './owners.js';
+import { makesView, NAME_AN_OWNER, ownerOf, ownerOfView, viewOwner } from './owners.js';
 import { type Column, type CurrentSchema, readSchema } from './schema.js';
 import type { AccessContext } from './setting.js';
 import { type Draft, keyOf, refused } from './store.js';
@@ -308,7 +308,7 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'CreateTable':
       return [{ effect: 'create', table: node.name.text, owner: ownerOf(node.options) }];
     case 'CreateView':
-      return [{ effect: 'create', table: node.name.text, owner: ownerOf(node.options) }];
+      return [{ effect: 'create', table: node.name.text, owner: ownerOfView(node) }];
     case 'Rename':
       return [{ effect: 'rename', table: node.table.text, to: node.to.text }];
     case 'AlterTable': {

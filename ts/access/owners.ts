@@ -17,6 +17,13 @@ interface Option {
   readonly value: { readonly text: string } | null;
 }
 
+type ViewNode = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
+
+/** OWNED BY of a view, which a materialized one has among its own clauses. */
+export function ownerOfView(node: ViewNode): string | null {
+  return node.material?.owner?.text ?? ownerOf(node.options);
+}
+
 /** OWNED BY. */
 export function ownerOf(options: readonly Option[]): string | null {
   const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
@@ -30,7 +37,7 @@ export function makesView({ nodes, root }: Partial<Tree>): boolean {
 /** Who will own the view that a statement makes, replaces or alters. */
 export function viewOwner(context: AccessContext, principal: Principal, tree: Tree): Owner {
   const node = tree.nodes[tree.root];
-  const name = node?.kind === 'CreateView' ? ownerOf(node.options) : null;
+  const name = node?.kind === 'CreateView' ? ownerOfView(node) : null;
   const { identity } = principal;
   if (name === null) {
     if (identity === undefined || identity.kind === 'external') {

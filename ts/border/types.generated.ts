@@ -66,6 +66,10 @@ export type OpenOptions = {
    */
   readonly queueWaitMs?: number;
   /**
+   * Whether materialized views follow their base tables; default true.
+   */
+  readonly refreshViews?: boolean;
+  /**
    * Manifests kept to fall back to: 2 (default), or 1 for none.
    */
   readonly keepGenerations?: number;
@@ -476,6 +480,10 @@ export type Permission =
   | 'ALTER VIEW'
   | 'DROP VIEW'
   | 'COMPILE VIEW'
+  | 'CREATE MATERIALIZED VIEW'
+  | 'ALTER MATERIALIZED VIEW'
+  | 'DROP MATERIALIZED VIEW'
+  | 'REFRESH MATERIALIZED VIEW'
   | 'READ FILES'
   | 'SNAPSHOT'
   | 'SYSTEM ADMIN';

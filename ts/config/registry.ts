@@ -449,6 +449,12 @@ export const KEYS = {
     'threads that run queries; 0 is the number of cores',
     { engine: 'workers' },
   ),
+  viewsRefreshed: bool(
+    'cairo.mat.view.enabled',
+    true,
+    'materialized views follow their base tables; off leaves them as they are',
+    { engine: 'refreshViews' },
+  ),
   scanPartRows: integer(
     'query.scan.part.rows',
     '0',

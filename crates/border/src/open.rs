@@ -41,6 +41,8 @@ pub struct OpenOptions {
     pub max_waiting_queries: Option<usize>,
     /// Milliseconds a query waits for its turn; default 10,000.
     pub queue_wait_ms: Option<u64>,
+    /// Whether materialized views follow their base tables; default true.
+    pub refresh_views: Option<bool>,
     /// Manifests kept to fall back to: 2 (default), or 1 for none.
     pub keep_generations: Option<u32>,
     /// When checksums of segments are compared; default `first`.

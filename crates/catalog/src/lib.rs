@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod builder;
+mod materialized;
 mod records;
 
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use tidemark_storage::{Snapshot, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 pub use builder::{TableBuilder, check_new_column};
+pub use materialized::{
+    Every, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest, RefreshTrigger,
+};
 pub use records::{
     Owner, RecordKind, View, ViewColumn, ViewSource, due_table_types, set_table_type,
 };

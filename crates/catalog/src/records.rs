@@ -15,6 +15,10 @@ pub enum RecordKind {
     Setting,
     /// The type a table gets at the next start, by its identifier.
     TableType,
+    /// What a materialized view is, by the identifier of its table; it goes with the table.
+    MaterializedView,
+    /// What a materialized view shows, likewise.
+    MaterializedState,
 }
 
 impl RecordKind {
@@ -25,6 +29,8 @@ impl RecordKind {
             Self::View => "view",
             Self::Setting => "setting",
             Self::TableType => "table_type",
+            Self::MaterializedView => "materialized_view",
+            Self::MaterializedState => "materialized_state",
         }
     }
 }

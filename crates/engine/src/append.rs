@@ -14,7 +14,7 @@ use tidemark_border::{
     AppendProgress, AppendReport, AppenderSpec, CsvColumnSpec, CsvTextSpec, TextReport,
     WidenedColumn,
 };
-use tidemark_catalog::TableBuilder;
+use tidemark_catalog::{MaterializedView, TableBuilder};
 use tidemark_ingest::{CsvColumn, CsvReader, CsvReport, CsvSpec, Widened};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, TableDefaults, TableSchema, TableSnapshot};
@@ -120,6 +120,11 @@ impl CsvAppender {
         let csv = &spec.csv;
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
+        let view = existing.as_ref().map(|table| table.schema().id);
+        if view.is_some_and(|id| MaterializedView::is(&snapshot, id)) {
+            let message = format!("cannot modify materialized view [view={}]", spec.table);
+            return Err(EngineError::new(ErrorCode::NotSupported, message));
+        }
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;
         let mut writer = Writer::new(database);
         let (place, schema) = writer.staged(target)?;

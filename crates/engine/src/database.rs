@@ -35,6 +35,7 @@ use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::restore::{damage_report, restore_if_asked};
 use crate::spill::{query_disk, runtime_environment};
 use crate::text_table::TextTables;
+use crate::views::progress::Refresher;
 use crate::work::{self, follow_tasks};
 
 /// Directory below the root that `read_parquet` may read by default.
@@ -73,6 +74,8 @@ pub struct Database {
     /// What the connections of the columnar protocol hold, in bytes.
     pub(crate) columns_held: Arc<AtomicU64>,
     pub(crate) plans: Arc<KeptPlans>,
+    /// Keeps materialized views current.
+    pub(crate) refresher: Arc<Refresher>,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
@@ -89,21 +92,17 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens the root, recovering what a crash left. Blocks.
-    pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
+    /// Opens the root, recovering what a crash left. Blocks. Views do not follow their tables yet.
+    pub(crate) fn open_root(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         failpoint::arm_from_environment()?;
         let workers = options.workers.unwrap_or_else(default_workers).max(1);
-        let vfs = RealVfs::new(&options.root).map_err(|error| {
-            let root = options.root.display();
-            EngineError::io(format_args!("cannot use the root directory {root}"), &error)
-        })?;
+        let vfs = root_directory(&options.root)?;
         restore_if_asked(&vfs)?;
         check_machine(&vfs)?;
         let spill_limit = options.spill_limit_bytes.unwrap_or_else(|| default_spill_limit(&vfs));
         let total = options.process_memory_bytes.unwrap_or_else(machine_memory);
         let storage = Storage::open(Arc::new(vfs), storage_options(options, total))?;
-        report_damage(&storage);
-        set_table_types(&storage);
+        prepare_tables(&storage);
         let memory = query_memory(options, total);
         follow_tasks();
         let registry = QueryRegistry::new(Arc::clone(&memory), Lanes::new(workers));
@@ -118,7 +117,9 @@ impl Database {
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
+        let refresher = Refresher::new(options.refresh_views.unwrap_or(true), workers / 2);
         let sources = EngineSources {
+            refresher: Arc::clone(&refresher),
             root: options.root.clone(),
             import_root: import_root(options)?,
             export_root: export_root(options),
@@ -138,7 +139,6 @@ impl Database {
         runtime.spawn(plans::forget_old(Arc::downgrade(&plans), Arc::downgrade(&storage)));
         let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
-        settle_views(&storage);
         Ok(Arc::new(Self {
             storage,
             session,
@@ -157,6 +157,7 @@ impl Database {
             handle,
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
+            refresher,
         }))
     }
 
@@ -238,7 +239,12 @@ impl Database {
         self.registry.cancel_all();
         let runtime = self.runtime.lock().take();
         if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(within / 2);
+            if self.is_current() {
+                // The last reference was that of a task, which cannot wait for its own end.
+                runtime.shutdown_background();
+            } else {
+                runtime.shutdown_timeout(within / 2);
+            }
         }
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
         // Includes the files of a query that did not end in time: nothing reads them any more.
@@ -477,6 +483,13 @@ fn default_spill_limit(vfs: &RealVfs) -> u64 {
     vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
 }
 
+fn root_directory(root: &Path) -> EngineResult<RealVfs> {
+    RealVfs::new(root).map_err(|error| {
+        let root = root.display();
+        EngineError::io(format_args!("cannot use the root directory {root}"), &error)
+    })
+}
+
 /// Refuses a root whose file system keeps no promises, and warns of what will hurt later.
 fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
     let root = vfs.root().display();
@@ -508,6 +521,13 @@ fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
         warn("limits", format!("vm.max_map_count is {maps}: raise it for many partitions"));
     }
     Ok(())
+}
+
+/// What a start does to tables and views before they are used.
+fn prepare_tables(storage: &Storage) {
+    report_damage(storage);
+    set_table_types(storage);
+    settle_views(storage);
 }
 
 /// What SET TYPE asked for before this start. A disk that refuses it now is asked again at the

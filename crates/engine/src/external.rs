@@ -30,6 +30,7 @@ use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
 use crate::text_table::{MOST_TEXTS, TextTables};
+use crate::views::progress::Refresher;
 use crate::work::waited_for;
 use tidemark_operators::from_datafusion;
 use tidemark_optimizer::PlanSession;
@@ -39,6 +40,7 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What the engine offers to the binder beside the tables.
 pub(crate) struct EngineSources {
+    pub(crate) refresher: Arc<Refresher>,
     pub(crate) root: PathBuf,
     pub(crate) import_root: PathBuf,
     pub(crate) export_root: PathBuf,
@@ -198,9 +200,14 @@ impl ExternalSources for EngineSources {
             "query_activity" => self.running_queries(of).map(Some),
             "memory_metrics" => self.memory_metrics().map(Some),
             "writer_pool" => self.writer_pool().map(Some),
+            "jobs" => self.jobs().map(Some),
             "checkpoint_status" => self.checkpoint_status().map(Some),
             _ => Ok(None),
         }
+    }
+
+    fn is_refreshing(&self, view: TableId) -> bool {
+        self.refresher.is_refreshing(view)
     }
 
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64> {

@@ -12,6 +12,7 @@ use tidemark_storage::BACKUP_FOLDER;
 use tidemark_types::{EngineResult, Field, SqlType};
 
 use crate::external::{EngineSources, memory_table};
+use crate::jobs::JobReport;
 use crate::resident::{process_bytes, resident_bytes};
 
 fn fields(columns: &[(&str, SqlType)]) -> Vec<Field> {
@@ -100,6 +101,43 @@ impl EngineSources {
             Arc::new(Int64Array::new_null(names.len())),
             Arc::new(TimestampMicrosecondArray::new_null(names.len())),
             texts(names.iter().map(|_| "UPDATE, DELETE or ALTER TABLE")),
+        ];
+        memory_table(columns, arrays)
+    }
+
+    /// The work in the background.
+    pub(crate) fn jobs(&self) -> EngineResult<ExternalTable> {
+        let mut reports = self.refresher.reports(&self.storage.snapshot());
+        let own = self.storage.work_reports().into_iter();
+        reports.extend(own.map(|(kind, report)| JobReport::of_storage(kind, report)));
+        let columns = fields(&[
+            ("kind", SqlType::String),
+            ("name", SqlType::String),
+            ("state", SqlType::String),
+            ("last_error", SqlType::String),
+            ("last_start", SqlType::Timestamp),
+            ("last_micros", SqlType::Long),
+            ("next_run", SqlType::Timestamp),
+            ("runs", SqlType::Long),
+            ("failures", SqlType::Long),
+        ]);
+        let times = |of: fn(&JobReport) -> Option<i64>| -> ArrayRef {
+            Arc::new(reports.iter().map(of).collect::<TimestampMicrosecondArray>())
+        };
+        let longs = |of: fn(&JobReport) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(reports.iter().map(of)))
+        };
+        let errors = reports.iter().map(|report| report.last_error.as_deref());
+        let arrays: Vec<ArrayRef> = vec![
+            texts(reports.iter().map(|report| report.kind)),
+            texts(reports.iter().map(|report| report.name.as_str())),
+            texts(reports.iter().map(|report| report.state.name())),
+            Arc::new(errors.collect::<StringViewArray>()),
+            times(|report| report.last_began_micros),
+            longs(|report| report.last_took_micros),
+            times(|report| report.next_micros),
+            longs(|report| report.runs as i64),
+            longs(|report| report.failures as i64),
         ];
         memory_table(columns, arrays)
     }

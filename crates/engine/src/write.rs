@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::Summary;
-use tidemark_catalog::{View, set_table_type};
+use tidemark_catalog::{MaterializedState, MaterializedView, View, set_table_type};
 use tidemark_ingest::ParameterRows;
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
-    Returning,
+    MaterializedAction, Returning,
 };
-use tidemark_storage::{BulkTarget, Change, CommitReceipt};
+use tidemark_storage::{BulkTarget, Change, CommitReceipt, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::cancel::CancelToken;
@@ -59,6 +59,14 @@ pub(crate) async fn apply(
                 commit(database, vec![change], &query.token).await?;
             }
             Ok(0)
+        }
+        BoundStatement::Materialized(bound) => {
+            let changes = match bound.action {
+                MaterializedAction::Create(made) => made_view(database, *made)?,
+                MaterializedAction::Change(changes) => changes,
+                MaterializedAction::Nothing => return Ok(0),
+            };
+            commit(database, changes, &query.token).await.map(|_| 0)
         }
         BoundStatement::Maintenance(maintenance) => {
             let database = Arc::clone(database);
@@ -193,18 +201,30 @@ async fn insert_select(
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
     let _turn = database.turn(plan.as_ref(), query).await?;
-    let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
+    let source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let mut writer = Writer::new(database);
     let place = writer.table(insert.table.schema());
+    write_all(writer, place, source, transaction, (&query.token, faults)).await
+}
+
+/// Writes all rows of a source: few are held, more are staged. With the statement's token come the
+/// faults of mapped files before anything was read.
+pub(crate) async fn write_all(
+    mut writer: Writer,
+    place: Place,
+    mut source: BatchSource,
+    transaction: Option<&Transaction>,
+    (token, faults): (&CancelToken, u64),
+) -> EngineResult<u64> {
     // Rows of a block are held until it ends.
     while transaction.is_some() || !writer.is_staging(place) {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
-            return writer.finish(transaction, &query.token).await;
+            return writer.finish(transaction, token).await;
         };
         writer.hold(place, batch)?;
     }
-    stage_all(writer, place, source, (&query.token, faults)).await
+    stage_all(writer, place, source, (token, faults)).await
 }
 
 /// All rows in one commit: that of the block, where there is one.
@@ -284,6 +304,21 @@ async fn stage_all(
 enum Staged {
     Rows(RecordBatch),
     End,
+}
+
+/// A materialized view with its table, which nothing has filled yet.
+fn made_view(
+    database: &Database,
+    (schema, view): (TableSchema, MaterializedView),
+) -> EngineResult<Vec<Change>> {
+    let id = database.storage.reserve_table_id();
+    let base = view.base;
+    Ok(vec![
+        Change::CreateTable(TableSchema { id, ..schema }),
+        MaterializedView { table: id, ..view }.put()?,
+        MaterializedState::default().put(id)?,
+        Change::Watch { table: base, through: 0 },
+    ])
 }
 
 fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {

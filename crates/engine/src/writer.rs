@@ -72,6 +72,11 @@ impl Writer {
         Self { database, definitions: Vec::new(), tables: Vec::new(), rows: 0 }
     }
 
+    /// Another change that is committed with the rows, before them.
+    pub(crate) fn with(&mut self, change: Change) {
+        self.definitions.push(change);
+    }
+
     /// Rows for a table that is made with them.
     pub fn new_table(&mut self, schema: TableSchema) -> Place {
         let id = self.database.storage.reserve_table_id();

@@ -25,6 +25,39 @@ enum Step {
     Months(i64),
 }
 
+impl BucketSpec {
+    /// Whole buckets around the instants from `first` to `last`, both included, in the timestamp
+    /// column's unit: the first instant in them and the first one after them. No row outside
+    /// belongs to a bucket that starts inside, and the reverse. For grids of the calendar.
+    #[must_use]
+    pub fn around(&self, first: i64, last: i64) -> (i64, i64) {
+        let mut grid = Grid::new(self, 0);
+        let day = MICROS_PER_DAY.saturating_mul(grid.scale);
+        let (mut first, mut last) = (first, last.max(first));
+        if grid.zone.is_some() {
+            // Where clocks go back, buckets of an hour before lie among those of the hour after.
+            let (_, changed) = grid.regime(first.saturating_sub(day));
+            if changed <= first {
+                first = first.saturating_sub(day);
+            }
+            let mut changes = first;
+            while let (_, until) = grid.regime(changes)
+                && until <= last.saturating_add(day)
+            {
+                last = last.max(until.saturating_add(day));
+                first = first.min(until.saturating_sub(day));
+                changes = until;
+            }
+        }
+        let start = grid.run(first).label.min(first);
+        let mut run = grid.run(last);
+        while run.end < i64::MAX && grid.run(run.end).label == run.label {
+            run = grid.run(run.end);
+        }
+        (start, run.end)
+    }
+}
+
 /// The grid of buckets of one query, in the unit of the timestamp column.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
@@ -228,6 +261,33 @@ mod tests {
         assert_eq!(grid.run(at(2024, 1, 15, 0, 0)).label, at(2020, 1, 1, 0, 0));
         let mut grid = Grid::new(&BucketSpec::new(1, StepUnit::Week), 0);
         assert_eq!(grid.run(at(2024, 1, 10, 5, 0)).label, at(2024, 1, 8, 0, 0));
+    }
+
+    /// Whole buckets have their rows inside and no others, when clocks change as well.
+    #[test]
+    fn whole_buckets_have_their_rows_and_no_others() {
+        let units = [(7, StepUnit::Minute), (30, StepUnit::Minute), (1, StepUnit::Hour)];
+        let longer = [(5, StepUnit::Hour), (1, StepUnit::Day), (1, StepUnit::Month)];
+        for change in [at(2024, 3, 31, 1, 0), at(2024, 10, 27, 1, 0)] {
+            for (count, unit) in units.into_iter().chain(longer) {
+                let zone = Some(Zone::Named(chrono_tz::Europe::Berlin));
+                let alignment = Alignment::Calendar { zone, offset_micros: 0 };
+                let spec = BucketSpec { alignment, ..BucketSpec::new(count, unit) };
+                let mut grid = Grid::new(&spec, 0);
+                for step in -40..40 {
+                    let first = change + step * 11 * MICROS_PER_MINUTE;
+                    let last = first + (step + 40) * 3 * MICROS_PER_MINUTE;
+                    let (start, end) = spec.around(first, last);
+                    assert!(start <= first && last < end, "{spec} {step}");
+                    for row in -800..800 {
+                        let ts = change + row * 5 * MICROS_PER_MINUTE;
+                        let label = grid.run(ts).label;
+                        let is_label_inside = (start..end).contains(&label);
+                        assert_eq!(is_label_inside, (start..end).contains(&ts), "{spec} {step}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

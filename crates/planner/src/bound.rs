@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
 use tidemark_border::StatementKind;
+use tidemark_catalog::MaterializedView;
 use tidemark_storage::{
     Change, PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot,
 };
@@ -114,6 +115,30 @@ pub struct BoundViewChange {
     pub change: Option<Change>,
     /// The command tag's words.
     pub command: &'static str,
+    /// What is read and changed.
+    pub accesses: Vec<Access>,
+}
+
+/// What a statement about a materialized view does.
+#[derive(Debug, Clone)]
+pub enum MaterializedAction {
+    /// Makes the view and its table; both have no identifier yet.
+    Create(Box<(TableSchema, MaterializedView)>),
+    /// Changes to commit.
+    Change(Vec<Change>),
+    /// IF NOT EXISTS finds it there.
+    Nothing,
+}
+
+/// CREATE, ALTER and REFRESH MATERIALIZED VIEW.
+#[derive(Debug, Clone)]
+pub struct BoundMaterialized {
+    /// What is done.
+    pub action: MaterializedAction,
+    /// The command tag's words.
+    pub command: &'static str,
+    /// What the statement asks for and has no effect here.
+    pub notice: Option<String>,
     /// What is read and changed.
     pub accesses: Vec<Access>,
 }
@@ -274,6 +299,8 @@ pub enum BoundStatement {
     },
     /// CREATE, ALTER, DROP and COMPILE VIEW.
     ViewChange(BoundViewChange),
+    /// CREATE, ALTER and REFRESH MATERIALIZED VIEW.
+    Materialized(BoundMaterialized),
     /// What must be known before it can be bound.
     Asking(Questions),
     /// An empty text.
@@ -291,6 +318,7 @@ impl BoundStatement {
             Self::CreateTable(_)
             | Self::SchemaChange(_)
             | Self::ViewChange(_)
+            | Self::Materialized(_)
             | Self::Maintenance(_) => StatementKind::Ddl,
             Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
             Self::Empty => StatementKind::Empty,
@@ -306,7 +334,8 @@ impl BoundStatement {
             | Self::Delete(_)
             | Self::CreateTable(_)
             | Self::SchemaChange(_)
-            | Self::ViewChange(_) => true,
+            | Self::ViewChange(_)
+            | Self::Materialized(_) => true,
             Self::Maintenance(maintenance) => maintenance.action.writes(),
             // EXPLAIN ANALYZE computes the rows of a change and does not commit them.
             Self::Query(_)
@@ -343,6 +372,7 @@ impl BoundStatement {
             Self::CreateTable(_) => "CREATE TABLE",
             Self::SchemaChange(change) => change.command,
             Self::ViewChange(change) => change.command,
+            Self::Materialized(change) => change.command,
             Self::Explain(_) => "EXPLAIN",
             Self::Session { command, .. } => command,
             Self::Maintenance(maintenance) => match maintenance.action {
@@ -388,6 +418,7 @@ impl BoundStatement {
         match self {
             Self::CreateTable(create) => create.notice.as_deref(),
             Self::SchemaChange(change) => change.notice.as_deref(),
+            Self::Materialized(change) => change.notice.as_deref(),
             _ => None,
         }
     }
@@ -416,6 +447,7 @@ impl BoundStatement {
             Self::CreateTable(create) => &create.accesses,
             Self::SchemaChange(change) => &change.accesses,
             Self::ViewChange(change) => &change.accesses,
+            Self::Materialized(change) => &change.accesses,
             Self::Explain(explain) => &explain.accesses,
             Self::Maintenance(maintenance) => &maintenance.accesses,
             Self::Session { .. } | Self::CancelQuery { .. } | Self::Asking(_) | Self::Empty => &[],

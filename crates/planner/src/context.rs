@@ -103,6 +103,12 @@ pub trait ExternalSources: Send + Sync {
         Ok(None)
     }
 
+    /// Whether a materialized view, by its table, is being refreshed.
+    fn is_refreshing(&self, view: TableId) -> bool {
+        let _ = view;
+        false
+    }
+
     /// The last number that a column which numbers its rows was given; 0 before the first.
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 

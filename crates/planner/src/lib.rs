@@ -26,11 +26,13 @@ pub use binder::expressions::restriction::Restriction;
 pub use binder::state::conditions::Conditions;
 pub use binder::statements::defaults::Defaults;
 pub use binder::statements::insert_values::InsertTemplate;
+pub use binder::statements::materialized::MaterializedRows;
 pub use binder::statements::returning::Returning;
 pub use bound::{
     BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
-    BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement, BoundUpdate,
-    BoundViewChange, InsertSource, MaintenanceAction,
+    BoundMaintenance, BoundMaterialized, BoundPartitions, BoundQuery, BoundSchemaChange,
+    BoundStatement, BoundUpdate, BoundViewChange, InsertSource, MaintenanceAction,
+    MaterializedAction,
 };
 pub use context::{
     BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,

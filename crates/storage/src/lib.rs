@@ -33,6 +33,7 @@ mod state;
 mod storage;
 mod table;
 
+pub use compaction::report::WorkReport;
 pub use disk::layout::FORMAT_VERSION;
 pub use memory::Pressure;
 pub use mutation::bulk::BulkWriter;
@@ -46,8 +47,10 @@ pub use options::{CommitMode, PlantedFault, StorageOptions, Verify};
 pub use recovery::backup::{BACKUP_FOLDER, restore_if_asked};
 pub use recovery::check::check_root;
 pub use recovery::skip::LostPart;
+
 pub use snapshot::PinnedSnapshot;
 pub use snapshot::Snapshot;
+pub use state::touched::{Touched, TouchedStretch};
 pub use storage::Storage;
 pub use storage::hold::WriteHold;
 pub use table::damage::Damage;
@@ -57,4 +60,5 @@ pub use table::schema::{
     TableSchema,
 };
 pub use table::symbols::SymbolDictionary;
-pub use table::{PartitionInfo, Slice, TableSnapshot, TimeRange, TransactionInfo};
+pub use table::time_range::TimeRange;
+pub use table::{PartitionInfo, Slice, TableSnapshot, TransactionInfo};

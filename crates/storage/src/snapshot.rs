@@ -133,7 +133,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<Known>);
 
-fn now_micros() -> i64 {
+/// Microseconds since 1970.
+pub(crate) fn now_micros() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }

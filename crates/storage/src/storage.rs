@@ -10,7 +10,7 @@ mod open;
 pub(crate) mod rewrite;
 mod room;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
@@ -21,6 +21,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::VfsLock;
 
 use crate::compaction::checkpoint::FileNumbers;
+use crate::compaction::report::WorkReport;
 use crate::disk::Disk;
 use crate::disk::file::StoredFile;
 use crate::disk::space::Space;
@@ -39,8 +40,9 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::{apply, check_limits};
 use crate::state::context::{ApplyContext, Owed};
+use crate::state::materialized::refuse_foreign_rows;
 use crate::state::op::Op;
-use crate::state::resolve::{expiry, resolve};
+use crate::state::resolve::{check_expected, expiry, resolve};
 use crate::table::schema::TableId;
 
 /// A group takes no more transactions once it has this many bytes.
@@ -104,6 +106,8 @@ pub(crate) struct LogPosition {
 pub(crate) struct Background {
     pub(crate) wanted: Mutex<Wanted>,
     pub(crate) wake: Condvar,
+    /// How its work fares, by kind.
+    pub(crate) reports: Mutex<BTreeMap<&'static str, WorkReport>>,
 }
 
 #[derive(Debug, Default)]
@@ -154,6 +158,10 @@ impl Storage {
 
     pub(crate) fn next_file_number(&self) -> u64 {
         Numbers(&self.next_file).next()
+    }
+
+    pub(crate) fn background(&self) -> &Background {
+        &self.background
     }
 
     pub(crate) fn holds(&self) -> &Holds {
@@ -355,7 +363,12 @@ impl Storage {
         let by_clock = self.options.ttl_by_clock;
         let forget = self.options.planted == Some(PlantedFault::ForgetSymbols);
         let mut tables = BTreeSet::new();
+        refuse_foreign_rows(attempt, &work)?;
         for change in work {
+            if matches!(change, Prepared::Other(Change::Expect { .. })) {
+                check_expected(attempt, &change)?;
+                continue;
+            }
             let op = resolve(attempt, change)?;
             encode_op(&op, out, forget)?;
             tables.extend(op.table());

@@ -14,6 +14,7 @@ use tidemark_storage::{
 };
 use tidemark_types::{EngineResult, PartitionBy, SqlType};
 
+use crate::copies::{ends_rows, is_followed};
 use crate::model::{Model, ModelTable};
 use crate::workload::{Client, lost};
 
@@ -55,6 +56,9 @@ impl Client<'_> {
             12.. => self.delete(&table, model)?,
             _ => self.partition(&table, model),
         };
+        if ends_rows(&changes) && is_followed(&self.history.model, &table.schema().name) {
+            return Ok(());
+        }
         let has_cells = changes.iter().any(|change| matches!(change, Change::Update(_)));
         if changes.is_empty() {
             Ok(())

@@ -10,6 +10,7 @@
 pub mod bit_rot;
 mod changes;
 pub mod command;
+mod copies;
 pub mod crash;
 pub mod damage;
 pub mod faults;

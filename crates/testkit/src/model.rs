@@ -10,6 +10,9 @@ use tidemark_storage::{Snapshot, TableSchema, TableSnapshot};
 use tidemark_types::double_array::{DoubleArrayBuilder, DoubleArrays};
 use tidemark_types::{EngineError, EngineResult};
 
+/// How the name of a table ends that follows another one: nothing but a refresh changes it.
+pub(crate) const COPY: &str = " copy";
+
 /// A row: timestamp, identifier, symbol, text.
 pub(crate) type Row = (i64, i64, Option<String>, Option<String>);
 

@@ -15,7 +15,7 @@ use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::SimVfs;
 
-use crate::model::{Model, ModelTable, Row, push_book};
+use crate::model::{COPY, Model, ModelTable, Row, push_book};
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 
@@ -117,6 +117,8 @@ pub(crate) enum Action {
     Pin,
     /// Lets it go, and creates a table.
     Create,
+    /// Makes or refreshes a copy of a table.
+    Refresh,
 }
 
 impl Action {
@@ -133,6 +135,7 @@ impl Action {
         (Self::Change, 7),
         (Self::Pin, 2),
         (Self::Create, 2),
+        (Self::Refresh, 10),
     ];
 
     /// Every action, each where it meets what the others left.
@@ -143,8 +146,11 @@ impl Action {
         Self::PutRecord,
         Self::Create,
         Self::Append,
+        Self::Refresh,
         Self::Bulk,
         Self::Checkpoint,
+        Self::Refresh,
+        Self::Refresh,
         Self::Append,
         Self::Pin,
         Self::AddColumn,
@@ -155,8 +161,10 @@ impl Action {
         Self::DropOrTruncate,
         Self::Append,
         Self::Change,
+        Self::Refresh,
         Self::Change,
         Self::Checkpoint,
+        Self::Refresh,
         Self::Advance,
         Self::Create,
         Self::Append,
@@ -222,6 +230,7 @@ impl Client<'_> {
                 self.pinned = Some(self.storage.snapshot());
                 Ok(())
             }
+            Action::Refresh => self.refresh(),
             Action::Create => {
                 self.pinned = None;
                 self.create(Model::clone(&self.history.model)).map(drop)
@@ -318,7 +327,8 @@ impl Client<'_> {
     }
 
     pub(crate) fn some_table(&mut self) -> EngineResult<Option<String>> {
-        let names: Vec<String> = self.history.model.tables.keys().cloned().collect();
+        let names = self.history.model.tables.keys();
+        let names: Vec<String> = names.filter(|name| !name.ends_with(COPY)).cloned().collect();
         match names.choose(self.rng) {
             Some(name) => Ok(Some(name.clone())),
             None => self.create(Model::clone(&self.history.model)),
@@ -457,7 +467,7 @@ pub(crate) fn lost(name: &str) -> EngineError {
 }
 
 /// Rows as the table takes them; columns added later are null.
-fn batch(schema: &TableSchema, rows: &[Row]) -> EngineResult<RecordBatch> {
+pub(crate) fn batch(schema: &TableSchema, rows: &[Row]) -> EngineResult<RecordBatch> {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     for (_, _, symbol, _) in rows {
         symbols.append_option(symbol.as_deref());

@@ -57,6 +57,15 @@ impl SnapshotTable {
         Self { table: Arc::clone(&self.table), ranges, schema: Arc::clone(&self.schema) }
     }
 
+    /// Those of its rows that lie within one of `ranges`: sorted, disjoint.
+    #[must_use]
+    pub fn narrowed(&self, ranges: &[TimeRange]) -> Self {
+        let known = if self.ranges.is_empty() { vec![EVER] } else { self.ranges.clone() };
+        let both = ranges.iter().flat_map(|range| time_filter::intersect(&known, *range));
+        let both: Vec<TimeRange> = both.collect();
+        self.within(if both.is_empty() { vec![NEVER] } else { both })
+    }
+
     /// The same rows with their identifiers in one more column, [`ROW_ID`].
     #[must_use]
     pub fn with_row_ids(mut self) -> Self {

@@ -15,7 +15,7 @@ const FORMAT: &str =
     "new partitions are written in the native format: use CONVERT PARTITION TO PARQUET";
 const PARQUET: &str =
     "encodings of Parquet partitions are chosen by type: PARQUET(…) has no effect";
-const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
+pub(crate) const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
 
 pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that hold the \
      designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";

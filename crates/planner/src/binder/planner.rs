@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use tidemark_ast::{BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree};
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_ast::{
+    BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree, ViewKind,
+};
 use tidemark_border::Permission;
+use tidemark_catalog::MaterializedView;
 use tidemark_optimizer::PlanSize;
-use tidemark_storage::{Change, Snapshot, TableSchema};
+use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
 use crate::binder::catalog::show;
@@ -17,7 +21,8 @@ use crate::binder::state::binder::{Binder, WHOLE};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
-use crate::binder::statements::{view, view_sources};
+use crate::binder::statements::materialized::MaterializedRows;
+use crate::binder::statements::{materialized, materialized_shape, view, view_sources};
 use crate::binder::{error, unsupported};
 use crate::visibility::denied;
 use crate::{
@@ -77,6 +82,27 @@ impl Planner {
     ) -> EngineResult<Defaults> {
         let nothing = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
         Binder::new(&nothing, snapshot, context, &Clauses).defaults(schema, given)
+    }
+
+    /// The rows of a materialized view as its query has them in a snapshot. `by_names` binds the
+    /// query as if the view were made now: what it named may be gone, and have come again.
+    pub fn materialized_rows(
+        view: &MaterializedView,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+        by_names: bool,
+    ) -> EngineResult<MaterializedRows> {
+        materialized::rows(view, snapshot, context, by_names)
+    }
+
+    /// The same plan, whose scan of one table reads within some ranges of time alone: sorted,
+    /// disjoint, in the table's unit.
+    pub fn within_times(
+        plan: LogicalPlan,
+        table: TableId,
+        ranges: &[TimeRange],
+    ) -> EngineResult<LogicalPlan> {
+        materialized_shape::restricted(plan, table, ranges)
     }
 
     /// What has to be committed so that views which an older version made are bound to what their
@@ -168,27 +194,37 @@ impl Binder<'_> {
             Node::Empty => Ok(BoundStatement::Empty),
             Node::Update(update) => self.update(update),
             Node::Delete(delete) => self.delete(delete),
+            Node::CreateView { .. } => self.made_view(node),
+            Node::AlterView { view, action } => self.alter_materialized(view, action),
+            Node::RefreshView { view, mode } => self.refresh_materialized(view, mode),
+            Node::CompileView { view } => self.compile_view(view),
+            _ => unsupported::statement(self.tree, id, node),
+        }
+    }
+
+    /// CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW.
+    fn made_view(self, node: &Node) -> EngineResult<BoundStatement> {
+        let Node::CreateView { name, query, query_text, if_not_exists, .. } = node else {
+            return Err(EngineError::internal("no view"));
+        };
+        let (query, text, if_not_exists) = (*query, query_text.as_str(), *if_not_exists);
+        match node {
             Node::CreateView {
-                what,
+                what: ViewKind::MaterializedView, material: Some(clauses), ..
+            } => {
+                let given = materialized::Definition { name, query, text, if_not_exists, clauses };
+                self.create_materialized(&given)
+            }
+            Node::CreateView { or_replace, options, .. } => self.define_view(&view::Definition {
                 name,
                 query,
-                query_text,
+                text,
                 if_not_exists,
-                or_replace,
-                options,
-                ..
-            } => self.define_view(&view::Definition {
-                what: *what,
-                name,
-                query: *query,
-                text: query_text,
-                if_not_exists: *if_not_exists,
                 or_replace: *or_replace,
                 alter: options.iter().any(|option| option.name.text == "ALTER"),
                 owner: owner_of(options),
             }),
-            Node::CompileView { view } => self.compile_view(view),
-            _ => unsupported::statement(self.tree, id, node),
+            _ => Err(EngineError::internal("no view")),
         }
     }
 

@@ -10,9 +10,6 @@ use crate::BoundStatement;
 pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<BoundStatement> {
     let root = tree.span(id);
     let (what, position) = match node {
-        Node::AlterView { view, .. } | Node::RefreshView { view, .. } => {
-            ("materialized views are", view.span)
-        }
         Node::Access { access } => {
             ("access control is", principal(access).map_or(root, |name| name.span))
         }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tidemark_types::{EngineError, EngineResult};
 
+use crate::compaction::report::WorkReport;
 use crate::compaction::shrink::Shrink;
+use crate::snapshot::now_micros;
 use crate::storage::{Background, Storage};
 
 /// Longest sleep: bounds how late a time-driven checkpoint starts.
@@ -70,12 +72,33 @@ fn run(
             let _ = storage.flush();
         }
         if last_expiry.elapsed() >= EXPIRY {
-            let _ = storage.expire();
+            storage.report("expiry", || storage.expire());
             last_expiry = Instant::now();
         }
         pace.checkpoint(&storage, checkpoint);
         shrink.go_on(&storage, shrinks);
         storage.space().mend_reserve(storage.vfs().system());
+    }
+}
+
+impl Storage {
+    /// The work of the storage's own thread by kind: `checkpoint`, `expiry`.
+    pub fn work_reports(&self) -> Vec<(&'static str, WorkReport)> {
+        let reports = self.background().reports.lock();
+        reports.iter().map(|(kind, report)| (*kind, report.clone())).collect()
+    }
+
+    fn report<T>(&self, kind: &'static str, work: impl FnOnce() -> EngineResult<T>) -> bool {
+        let (began, began_micros) = (Instant::now(), now_micros());
+        let outcome = work();
+        let mut reports = self.background().reports.lock();
+        let report = reports.entry(kind).or_default();
+        report.began_micros = began_micros;
+        report.took = began.elapsed();
+        report.runs += 1;
+        report.failures = if outcome.is_ok() { 0 } else { report.failures + 1 };
+        report.last_error = outcome.as_ref().err().map(|error| error.message.clone());
+        outcome.is_ok()
     }
 }
 
@@ -99,9 +122,9 @@ impl Pace {
         let low = storage.is_low();
         if wanted || self.is_due(storage, low) {
             let began = Instant::now();
-            let done = storage.checkpoint();
+            let is_done = storage.report("checkpoint", || storage.checkpoint());
             (self.ended, self.took) = (Instant::now(), began.elapsed());
-            self.failed = done.is_err().then_some(began);
+            self.failed = (!is_done).then_some(began);
         }
         // The generation before ages by time: what only it needs is free soon, also where no
         // other checkpoint follows.

@@ -3,4 +3,5 @@
 pub(crate) mod background;
 pub(crate) mod checkpoint;
 pub(crate) mod fold;
+pub(crate) mod report;
 pub(crate) mod shrink;

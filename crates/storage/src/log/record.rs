@@ -29,6 +29,7 @@ const UPDATE: u8 = 10;
 const CONVERT: u8 = 11;
 const SKIP: u8 = 12;
 const DELETE: u8 = 13;
+const WATCH: u8 = 14;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -81,13 +82,7 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.text(kind);
             out.text(key);
         }
-        Op::Partitions(op) => {
-            out.u8(PARTITIONS);
-            out.u64(op.table);
-            out.u8(op.action.code());
-            out.u32(op.floors.len() as u32);
-            op.floors.iter().for_each(|floor| out.i64(*floor));
-        }
+        Op::Partitions(op) => encode_partitions(op, out),
         Op::Update(update) => encode_update(update, out)?,
         Op::Convert(convert) => encode_convert(convert, out),
         Op::Skip(skip) => {
@@ -97,8 +92,21 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             skip.segments.iter().for_each(|name| out.text(name));
         }
         Op::Delete(delete) => encode_delete(delete, out),
+        Op::Watch { table, through } => {
+            out.u8(WATCH);
+            out.u64(*table);
+            out.u64(*through);
+        }
     }
     Ok(())
+}
+
+fn encode_partitions(op: &PartitionsOp, out: &mut Encoder) {
+    out.u8(PARTITIONS);
+    out.u64(op.table);
+    out.u8(op.action.code());
+    out.u32(op.floors.len() as u32);
+    op.floors.iter().for_each(|floor| out.i64(*floor));
 }
 
 fn encode_delete(delete: &DeleteOp, out: &mut Encoder) {
@@ -248,6 +256,7 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
             Op::Skip(SkipOp { table, segments: names.collect::<Result<_, _>>()? })
         }
         DELETE => Op::Delete(decode_delete(input)?),
+        WATCH => Op::Watch { table: input.u64()?, through: input.u64()? },
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));

@@ -5,7 +5,9 @@ use arrow_array::RecordBatch;
 use crate::mutation::delete::Delete;
 use crate::mutation::retire::PartitionAction;
 use crate::mutation::update::Update;
+use crate::table::records::TOUCHED_RECORDS;
 use crate::table::schema::{TableId, TableSchema};
+use crate::table::time_range::TimeRange;
 
 /// One change of a commit. All changes of a commit happen together or not at all, in order.
 #[derive(Debug, Clone)]
@@ -33,6 +35,31 @@ pub enum Change {
     Update(Update),
     /// Rows that go.
     Delete(Delete),
+    /// Rows that go by their time, whatever rows there are when the commit has its turn.
+    Clear {
+        /// A table with a designated timestamp.
+        table: TableId,
+        /// Ascending and apart from each other.
+        ranges: Vec<TimeRange>,
+    },
+    /// Keeps from now on which stretches of time of a table are touched
+    /// ([`Snapshot::touched`](crate::Snapshot::touched)), until the table is dropped; forgets those
+    /// that no transaction after `through` touched.
+    Watch {
+        /// A table with a designated timestamp.
+        table: TableId,
+        /// A transaction; 0 forgets nothing.
+        through: u64,
+    },
+    /// Lets the commit fail with `Replan` where a record is not what it was.
+    Expect {
+        /// What the record is.
+        kind: String,
+        /// Its name within its kind.
+        key: String,
+        /// Its bytes; `None` where there was none.
+        value: Option<Vec<u8>>,
+    },
     /// Adds rows.
     Append {
         /// The table.
@@ -58,6 +85,14 @@ pub enum Change {
         /// Its name within its kind.
         key: String,
     },
+}
+
+impl Change {
+    /// Ends what [`Change::Watch`] began.
+    #[must_use]
+    pub fn unwatch(table: TableId) -> Self {
+        Self::DeleteRecord { kind: TOUCHED_RECORDS.to_owned(), key: table.to_string() }
+    }
 }
 
 /// Where a bulk write goes.

@@ -18,11 +18,12 @@ use crate::segment::dead_rows::{DeadRows, united};
 use crate::segment::patch::Placed;
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::ApplyContext;
-use crate::table::TableSnapshot;
 use crate::table::merge::Stretch;
 use crate::table::partition::Partition;
 use crate::table::piece::{Piece, Run};
 use crate::table::schema::{ColumnSchema, TableId};
+use crate::table::time_range::TimeRange;
+use crate::table::{TableSnapshot, place_of};
 
 /// Deleted rows of a segment are few below one part in so many of its rows.
 const FEW_SHARE: u64 = 32;
@@ -63,6 +64,30 @@ pub(crate) fn resolve_delete(snapshot: &Snapshot, delete: &Delete) -> EngineResu
     }
     let parts = by_partition(&delete.base, &delete.rows)?;
     Ok(DeleteOp { table: id, parts: parts.map(|part| (part.floor, part.rows)).collect() })
+}
+
+/// The rows whose time lies in the ranges.
+pub(crate) fn resolve_clear(
+    snapshot: &Snapshot,
+    table: TableId,
+    ranges: &[TimeRange],
+) -> EngineResult<DeleteOp> {
+    let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
+    let partitions = found.partitions();
+    let mut parts: Vec<DeletePart> = Vec::new();
+    for slice in found.slices_in(ranges)? {
+        let (ordinal, row) = place_of(slice.first_row());
+        let (floor, _) = partitions[ordinal];
+        let len = slice.rows() as u64;
+        match parts.last_mut().filter(|(known, _)| *known == floor) {
+            Some((_, rows)) => match rows.last_mut() {
+                Some((start, count)) if *start + *count == row => *count += len,
+                _ => rows.push((row, len)),
+            },
+            None => parts.push((floor, vec![(row, len)])),
+        }
+    }
+    Ok(DeleteOp { table, parts })
 }
 
 pub(crate) fn apply_delete(

@@ -55,7 +55,10 @@ impl Prepared {
             Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => false,
             Self::Skip(_) => true,
             Self::Other(change) => match change {
-                Change::DropTable(_) | Change::Truncate(_) | Change::Delete(_) => true,
+                Change::DropTable(_)
+                | Change::Truncate(_)
+                | Change::Delete(_)
+                | Change::Clear { .. } => true,
                 Change::Partitions { action, .. } => matches!(action, Drop | DropDetached),
                 // It may drop a column, or end a time to live. What goes with a table or a column
                 // beside its rows goes as a record.
@@ -63,6 +66,8 @@ impl Prepared {
                 Change::CreateTable(_)
                 | Change::Append { .. }
                 | Change::PutRecord { .. }
+                | Change::Watch { .. }
+                | Change::Expect { .. }
                 | Change::Update(_) => false,
             },
         }
@@ -79,13 +84,17 @@ impl Prepared {
                 Change::DropTable(table)
                 | Change::Truncate(table)
                 | Change::Partitions { table, .. }
+                | Change::Clear { table, .. }
                 | Change::Append { table, .. } => Some(*table),
                 Change::ReplaceSchema(schema) => Some(schema.id),
                 Change::Update(update) => Some(update.base.schema().id),
                 Change::Delete(delete) => Some(delete.base.schema().id),
-                Change::CreateTable(_) | Change::PutRecord { .. } | Change::DeleteRecord { .. } => {
-                    None
-                }
+                // What is kept about a table is none of its rows: its writers do not wait for it.
+                Change::CreateTable(_)
+                | Change::PutRecord { .. }
+                | Change::DeleteRecord { .. }
+                | Change::Watch { .. }
+                | Change::Expect { .. } => None,
             },
         }
     }

@@ -8,8 +8,8 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::ApplyContext;
 use crate::table::TableSnapshot;
-use crate::table::damage::LOST_RECORDS;
 use crate::table::partition::Partition;
+use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
 
 /// Segments that a table no longer has, as the log holds it.

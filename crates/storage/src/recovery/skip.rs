@@ -17,7 +17,7 @@ use crate::mutation::skip::{SkipOp, damaged_segments};
 use crate::snapshot::{Snapshot, no_such_table};
 use crate::storage::Storage;
 use crate::table::TableSnapshot;
-use crate::table::damage::LOST_RECORDS;
+use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
 
 /// A part of a table that is damaged: what [`Storage::skip_damage`] gives up.

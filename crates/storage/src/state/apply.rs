@@ -19,10 +19,11 @@ use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::{ApplyContext, grow_symbols, head_of};
 use crate::state::op::{Adopt, Append, Op};
+use crate::state::touched;
 use crate::table::TableSnapshot;
-use crate::table::damage::LOST_RECORDS;
 use crate::table::partition::Partition;
 use crate::table::piece::Run;
+use crate::table::records::TABLE_RECORDS;
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::upsert::UpsertKeys;
 
@@ -32,6 +33,13 @@ pub(crate) fn apply(
     op: &Op,
     context: &mut ApplyContext<'_>,
 ) -> EngineResult<()> {
+    let spans = touched::spans(snapshot, op)?;
+    change(snapshot, op, context)?;
+    touched::note(snapshot, op, spans, context.lsn);
+    Ok(())
+}
+
+fn change(snapshot: &mut Snapshot, op: &Op, context: &mut ApplyContext<'_>) -> EngineResult<()> {
     match op {
         Op::CreateTable(schema) => create_table(snapshot, schema.clone()),
         Op::DropTable(id) => drop_table(snapshot, *id, context)?,
@@ -57,6 +65,7 @@ pub(crate) fn apply(
         Op::Convert(convert) => apply_convert(snapshot, convert, context)?,
         Op::Skip(skip) => apply_skip(snapshot, skip, context)?,
         Op::Delete(delete) => apply_delete(snapshot, delete, context)?,
+        Op::Watch { table, through } => touched::watch(snapshot, *table, *through, context.lsn),
     }
     Ok(())
 }
@@ -78,7 +87,9 @@ fn drop_table(
         context.removed.extend(dictionary.store().files());
     }
     snapshot.names.remove(identifier::fold(&table.schema().name).as_str());
-    snapshot.delete_record(LOST_RECORDS, &id.to_string());
+    for kind in TABLE_RECORDS {
+        snapshot.delete_record(kind, &id.to_string());
+    }
     Ok(())
 }
 

@@ -36,6 +36,11 @@ pub(crate) enum Op {
     Convert(ConvertOp),
     Skip(SkipOp),
     Delete(DeleteOp),
+    /// Begins to keep which stretches of time are touched, or forgets those up to a transaction.
+    Watch {
+        table: TableId,
+        through: u64,
+    },
 }
 
 impl Op {
@@ -51,6 +56,7 @@ impl Op {
             Self::Convert(convert) => Some(convert.table),
             Self::Skip(skip) => Some(skip.table),
             Self::Delete(delete) => Some(delete.table),
+            Self::Watch { table, .. } => Some(*table),
             Self::PutRecord { .. } | Self::DeleteRecord { .. } => None,
         }
     }

@@ -6,7 +6,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
 use crate::mutation::change::Change;
 use crate::mutation::convert::resolve_convert;
-use crate::mutation::delete::resolve_delete;
+use crate::mutation::delete::{resolve_clear, resolve_delete};
 use crate::mutation::prepare::{Prepared, Rows, StagedSegments};
 use crate::mutation::retire::{PartitionAction, PartitionsOp, expired, resolve_partitions};
 use crate::mutation::skip::resolve_skip;
@@ -21,6 +21,15 @@ use crate::table::upsert::UpsertKeys;
 
 /// Records of this kind share one name space with the tables; the key is the folded name.
 const NAMED_RECORDS: &str = "view";
+
+/// Fails where a record is not what a transaction was made for.
+pub(crate) fn check_expected(snapshot: &Snapshot, change: &Prepared) -> EngineResult<()> {
+    let Prepared::Other(Change::Expect { kind, key, value }) = change else { return Ok(()) };
+    if snapshot.record(kind, key) == value.as_deref() {
+        return Ok(());
+    }
+    Err(EngineError::new(ErrorCode::Replan, format!("the record '{kind}' was changed")))
+}
 
 /// Completes a change: assigns identifiers, resolves symbols, refuses what cannot be.
 pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op> {
@@ -64,8 +73,10 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         }
         Change::Update(update) => Op::Update(resolve_update(snapshot, &update)?),
         Change::Delete(delete) => Op::Delete(resolve_delete(snapshot, &delete)?),
-        Change::Append { .. } => {
-            return Err(EngineError::internal("an append that was not prepared"));
+        Change::Clear { table, ranges } => Op::Delete(resolve_clear(snapshot, table, &ranges)?),
+        Change::Watch { table, through } => Op::Watch { table: existing(table)?, through },
+        Change::Append { .. } | Change::Expect { .. } => {
+            return Err(EngineError::internal("a change that is no step"));
         }
     })
 }

@@ -10,10 +10,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::disk::suspicion::is_suspect;
 use crate::snapshot::Snapshot;
 use crate::table::TableSnapshot;
+use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
-
-/// Records of this kind say which tables miss transactions; the key is the table's identifier.
-pub(crate) const LOST_RECORDS: &str = "damage";
 
 /// Something that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]

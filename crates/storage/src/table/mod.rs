@@ -5,9 +5,11 @@ pub(crate) mod merge;
 pub(crate) mod partition;
 pub(crate) mod pending;
 pub(crate) mod piece;
+pub(crate) mod records;
 pub(crate) mod schema;
 pub(crate) mod sharded;
 pub(crate) mod symbols;
+pub(crate) mod time_range;
 pub(crate) mod upsert;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +27,7 @@ use crate::table::partition::{Fragment, Partition};
 use crate::table::piece::Piece;
 use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolDictionary;
+use crate::table::time_range::TimeRange;
 
 /// Bits of a row's identifier that count the rows of a partition; the others count partitions.
 const ROW_BITS: u32 = 40;
@@ -36,15 +39,6 @@ fn row_id(partition: usize, row: u64) -> i64 {
 /// A row's partition and its place in it.
 pub(crate) fn place_of(row_id: i64) -> (usize, u64) {
     ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
-}
-
-/// Half-open range of timestamps in the column's own unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeRange {
-    /// First instant in the range.
-    pub lo: i64,
-    /// First instant after the range.
-    pub hi: i64,
 }
 
 /// What a table's rows mean: shared by all slices of a snapshot.
@@ -363,6 +357,11 @@ impl Slice {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Identifier of its first row.
+    pub(crate) fn first_row(&self) -> i64 {
+        self.first_row
     }
 
     /// First and last timestamp; zeros without a designated timestamp.

@@ -15,6 +15,7 @@ use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{LogicalPlan, lit};
 use tidemark_ast::Name;
 use tidemark_border::Permission;
+use tidemark_catalog::MaterializedView;
 use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
@@ -245,6 +246,8 @@ impl Binder<'_> {
         let schemas: Vec<&TableSchema> =
             tables.iter().map(|table| table.schema().as_ref()).collect();
         let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);
+        let is_view = |schema: &TableSchema| MaterializedView::is(self.snapshot, schema.id);
+        let letter = |schema: &TableSchema| u16::from(if is_view(schema) { b'M' } else { b'T' });
         // A damaged table takes no writes.
         let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
         let suspended = booleans(suspended);
@@ -279,11 +282,11 @@ impl Binder<'_> {
             ("dedup", SqlType::Boolean, booleans(schemas.iter().map(|s| !s.dedup_keys.is_empty()))),
             ("ttlValue", SqlType::Int, ints(schemas.iter().map(|s| ttl(s).0))),
             ("ttlUnit", SqlType::String, texts(schemas.iter().map(|s| Some(ttl(s).1)))),
-            ("matView", SqlType::Boolean, booleans(schemas.iter().map(|_| false))),
+            ("matView", SqlType::Boolean, booleans(schemas.iter().map(|s| is_view(s)))),
             (
                 "table_type",
                 SqlType::Char,
-                Arc::new(schemas.iter().map(|_| Some(u16::from(b'T'))).collect::<UInt16Array>()),
+                Arc::new(schemas.iter().map(|s| Some(letter(s))).collect::<UInt16Array>()),
             ),
             ("table_suspended", SqlType::Boolean, suspended),
         ];

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use arrow_array::Int32Array;
 use tidemark_ast::{ShowSubject, Tree};
 use tidemark_border::{ListedCell, ListedType, Setting};
+use tidemark_catalog::MaterializedView;
 use tidemark_functions::SETTINGS;
 use tidemark_storage::{Constraint, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
 use crate::binder::catalog::pg_catalog::keys::definition;
+use crate::binder::catalog::table::no_name_of_a_table;
 use crate::binder::names::quoted;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
@@ -31,8 +33,11 @@ impl Binder<'_> {
                 self.note_read(&table.schema().name, Vec::new());
                 self.partitions_rows(&table)
             }
-            ShowSubject::CreateTable { table } => {
-                let table = self.readable_table(table)?;
+            ShowSubject::CreateTable { table: name } => {
+                let table = self.readable_table(name)?;
+                if MaterializedView::is(self.snapshot, table.schema().id) {
+                    return Err(no_name_of_a_table(name));
+                }
                 self.note_whole(&table.schema().name);
                 let ddl = create_table_text(table.schema(), &self.declared_keys(table.schema()));
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])

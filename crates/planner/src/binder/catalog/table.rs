@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use tidemark_ast::Name;
+use tidemark_ast::{Name, Span};
 use tidemark_border::Permission;
+use tidemark_catalog::MaterializedView;
 use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -17,9 +18,38 @@ impl Binder<'_> {
         permission: Permission,
     ) -> EngineResult<Arc<TableSnapshot>> {
         self.must_see(name, permission)?;
-        self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
+        let found = self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
             Some(_) => read_only(name),
             None => error::no_table(name),
+        })?;
+        // Checks and repairs are for the files of every table.
+        let is_content = !matches!(permission, Permission::Snapshot | Permission::SystemAdmin);
+        if is_content && MaterializedView::is(self.snapshot, found.schema().id) {
+            let message = format!("cannot modify materialized view [view={}]", name.text);
+            return Err(error::at(ErrorCode::NotSupported, message, Span::default()));
+        }
+        Ok(found)
+    }
+
+    /// A materialized view by its name, and its table.
+    pub(crate) fn materialized_view(
+        &mut self,
+        name: &Name,
+        permission: Permission,
+    ) -> EngineResult<(Arc<TableSnapshot>, MaterializedView)> {
+        self.must_see(name, permission)?;
+        let table = self.snapshot.table(&name.text);
+        let found = table.as_ref().and_then(|table| {
+            let view = MaterializedView::of(self.snapshot, table.schema().id)?;
+            Some((Arc::clone(table), view))
+        });
+        found.ok_or_else(|| {
+            let message = if table.is_some() || self.view(&name.text).is_some() {
+                format!("materialized view name expected, got table or view [name={}]", name.text)
+            } else {
+                format!("materialized view does not exist [view={}]", name.text)
+            };
+            error::at(ErrorCode::TableNotFound, message, name.span)
         })
     }
 
@@ -27,13 +57,16 @@ impl Binder<'_> {
     pub(crate) fn readable_table(&mut self, name: &Name) -> EngineResult<Arc<TableSnapshot>> {
         self.must_see(name, Permission::Select)?;
         self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
-            Some(_) => {
-                let message = "table name expected, got view or materialized view name";
-                error::at(ErrorCode::TableNotFound, message, name.span)
-            }
+            Some(_) => no_name_of_a_table(name),
             None => error::no_table(name),
         })
     }
+}
+
+/// A view where a table is expected.
+pub(crate) fn no_name_of_a_table(name: &Name) -> EngineError {
+    let message = "table name expected, got view or materialized view name";
+    error::at(ErrorCode::TableNotFound, message, name.span)
 }
 
 /// What cannot be done to a view.

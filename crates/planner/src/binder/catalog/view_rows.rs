@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::TimestampMicrosecondArray;
 use tidemark_ast::{Name, ViewKind};
 use tidemark_border::Permission;
-use tidemark_catalog::View;
+use tidemark_catalog::{MaterializedView, View};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::texts;
@@ -74,7 +74,7 @@ impl Binder<'_> {
         name: &Name,
     ) -> EngineResult<Relation> {
         if what == ViewKind::MaterializedView {
-            return Err(error::not_supported("materialized views are", name.span));
+            return self.show_create_materialized(name);
         }
         self.must_see(name, Permission::Select)?;
         let Some(view) = self.view(&name.text) else {
@@ -112,13 +112,17 @@ impl Binder<'_> {
         if wanted("TABLES") {
             for table in self.listed_tables() {
                 let name = &table.schema().name;
-                if !self.reads_whole(name) {
+                let is_view = MaterializedView::is(self.snapshot, table.schema().id);
+                if is_view || !self.reads_whole(name) {
                     continue;
                 }
                 self.note_whole(name);
                 statements
                     .push(create_table_text(table.schema(), &self.declared_keys(table.schema())));
             }
+        }
+        if wanted("MATERIALIZED_VIEWS") {
+            statements.extend(self.materialized_statements());
         }
         if wanted("VIEWS") {
             for view in self.views_in_order() {

@@ -294,7 +294,7 @@ impl Binder<'_> {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    fn fill_span(&self, fill: &Fill) -> Span {
+    pub(crate) fn fill_span(&self, fill: &Fill) -> Span {
         match fill {
             Fill::None { span }
             | Fill::Null { span }

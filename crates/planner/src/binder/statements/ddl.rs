@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tidemark_ast::{AlterAction, Name, Node, ViewKind};
 use tidemark_border::Permission;
-use tidemark_catalog::View;
+use tidemark_catalog::{MaterializedView, View};
 use tidemark_storage::{Change, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
+use crate::binder::catalog::table::no_name_of_a_table;
 use crate::binder::statements::constraints::is_index;
 use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
@@ -18,6 +19,13 @@ fn command_of(actions: &[AlterAction]) -> &'static str {
     match actions {
         [AlterAction::AddConstraint { constraint }] if is_index(constraint) => "CREATE INDEX",
         _ => "ALTER TABLE",
+    }
+}
+
+/// What is named twice is dropped once.
+fn drop_once(dropped: &mut Vec<Arc<TableSnapshot>>, table: Arc<TableSnapshot>) {
+    if dropped.iter().all(|other| other.schema().id != table.schema().id) {
+        dropped.push(table);
     }
 }
 
@@ -86,6 +94,7 @@ impl Binder<'_> {
             }
             _ => return Err(EngineError::internal("no change of a table")),
         }
+        self.invalidate_followers(&mut change)?;
         change.accesses = self.accesses.list();
         Ok(BoundStatement::SchemaChange(change))
     }
@@ -98,16 +107,16 @@ impl Binder<'_> {
         if_exists: bool,
         change: &mut BoundSchemaChange,
     ) -> EngineResult<()> {
-        change.command = if what == ViewKind::Table { "DROP TABLE" } else { "DROP VIEW" };
+        change.command = match what {
+            ViewKind::Table => "DROP TABLE",
+            ViewKind::View => "DROP VIEW",
+            ViewKind::MaterializedView => "DROP MATERIALIZED VIEW",
+        };
         for name in names {
             match what {
                 ViewKind::Table => {
-                    let Some(table) = self.target(name, if_exists, Permission::DropTable)? else {
-                        continue;
-                    };
-                    let id = table.schema().id;
-                    if change.drop.iter().all(|other| other.schema().id != id) {
-                        change.drop.push(table);
+                    if let Some(table) = self.target(name, if_exists, Permission::DropTable)? {
+                        drop_once(&mut change.drop, table);
                     }
                 }
                 ViewKind::View => {
@@ -117,7 +126,9 @@ impl Binder<'_> {
                     }
                 }
                 ViewKind::MaterializedView => {
-                    return Err(error::not_supported("materialized views are", name.span));
+                    if let Some(table) = self.dropped_materialized(name, if_exists)? {
+                        drop_once(&mut change.drop, table);
+                    }
                 }
             }
         }
@@ -138,13 +149,17 @@ impl Binder<'_> {
         self.must_see(name, permission)?;
         self.note_change(&name.text, permission);
         match self.snapshot.table(&name.text) {
-            None if self.view(&name.text).is_some() => {
-                let message = "table name expected, got view or materialized view name";
-                Err(error::at(ErrorCode::TableNotFound, message, name.span))
+            Some(table) if !MaterializedView::is(self.snapshot, table.schema().id) => {
+                Ok(Some(table))
             }
-            None if if_exists => Ok(None),
-            None => Err(error::no_table(name)),
-            found => Ok(found),
+            None if self.view(&name.text).is_none() => {
+                if if_exists {
+                    Ok(None)
+                } else {
+                    Err(error::no_table(name))
+                }
+            }
+            Some(_) | None => Err(no_name_of_a_table(name)),
         }
     }
 

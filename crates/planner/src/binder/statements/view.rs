@@ -4,7 +4,7 @@
 //! the place of its name: so it is planned with the query around it, and it is valid exactly when
 //! all it names is there. What it reads is read with its owner's rights, not the reader's.
 
-use tidemark_ast::{Name, NodeId, ViewKind};
+use tidemark_ast::{Name, NodeId};
 use tidemark_border::Permission;
 use tidemark_catalog::{Owner, View};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
@@ -17,7 +17,6 @@ use crate::{BoundStatement, BoundViewChange};
 
 /// CREATE VIEW and ALTER VIEW, as the tree has them.
 pub(crate) struct Definition<'a> {
-    pub(crate) what: ViewKind,
     pub(crate) name: &'a Name,
     pub(crate) query: NodeId,
     pub(crate) text: &'a str,
@@ -33,9 +32,6 @@ impl Binder<'_> {
     /// Binds CREATE VIEW and ALTER VIEW.
     pub(crate) fn define_view(mut self, view: &Definition<'_>) -> EngineResult<BoundStatement> {
         let name = view.name;
-        if view.what == ViewKind::MaterializedView {
-            return Err(error::not_supported("materialized views are", name.span));
-        }
         check_table_name(name)?;
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
         let known = self.view(&name.text);

@@ -1,0 +1,182 @@
+//! Materialized views: tables that are filled by a query over a base table.
+//!
+//! The table is one like others. Beside it are two records under its identifier, which go with it:
+//! what it is ([`MaterializedView`]), and what it shows at the moment ([`MaterializedState`]).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tidemark_storage::{Change, Snapshot, TableId};
+use tidemark_types::{EngineError, EngineResult};
+
+use crate::records::{Owner, RecordKind, ViewSource};
+
+/// What a materialized view is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaterializedView {
+    /// Its own table.
+    pub table: TableId,
+    /// The query's text.
+    pub query: String,
+    /// The query's tree, as JSON.
+    pub tree: String,
+    /// What the query names, by the node of the tree that does.
+    pub sources: BTreeMap<u32, ViewSource>,
+    /// Who made it.
+    pub owner: Owner,
+    /// The table whose changes it follows.
+    pub base: TableId,
+    /// That table's name when it was last found.
+    pub base_name: String,
+    /// When it is refreshed.
+    pub trigger: RefreshTrigger,
+    /// Whether it is left empty when it is made.
+    pub deferred: bool,
+    /// Transactions after this one came after it was made.
+    pub made_after: u64,
+    /// The first tick of a timer, microseconds since 1970; when it was made, without START.
+    pub start_micros: i64,
+    /// Whether START was said.
+    pub has_start: bool,
+    /// The zone in which a timer ticks.
+    pub time_zone: Option<String>,
+    /// Which part of time is shown: all of it where nothing was said.
+    pub period: Option<RefreshPeriod>,
+    /// How far back new rows of the base count: hours when positive, months when negative, 0 for
+    /// ever.
+    pub limit_hours_or_months: i64,
+}
+
+/// A count and a unit, `10m`: `s`, `m`, `h`, `d`, `w`, `M`, `y`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Every {
+    /// How many units.
+    pub count: u32,
+    /// The unit's letter.
+    pub unit: char,
+}
+
+impl std::fmt::Display for Every {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{}{}", self.count, self.unit)
+    }
+}
+
+/// When a view is refreshed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefreshTrigger {
+    /// After each change of the base.
+    Immediate,
+    /// When a statement asks for it.
+    Manual,
+    /// By a timer.
+    Every(Every),
+}
+
+/// The periods that a view shows once they are over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefreshPeriod {
+    /// PERIOD (LENGTH …).
+    Length {
+        /// The length.
+        length: Every,
+        /// The zone in whose calendar they lie.
+        time_zone: Option<String>,
+        /// How long after its end a period is waited for.
+        delay: Option<Every>,
+    },
+    /// PERIOD (SAMPLE BY INTERVAL).
+    SampleByInterval,
+}
+
+/// What REFRESH asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefreshRequest {
+    /// Everything anew.
+    Full,
+    /// Everything anew, of what has the names in the query now.
+    Rebuild,
+    /// What changed.
+    Incremental,
+    /// All of a range, in the base's unit of time, the end excluded.
+    Range(i64, i64),
+}
+
+/// What a materialized view shows at the moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaterializedState {
+    /// It shows the base as of this transaction; `None` before the first refresh.
+    pub position: Option<u64>,
+    /// Rows of the base before this instant, of those that a period leaves out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_until: Option<i64>,
+    /// Why it does not follow its base any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+    /// What a statement asked for and was not done yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RefreshRequest>,
+    /// When the last refresh began, microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_micros: Option<i64>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_micros: Option<i64>,
+}
+
+impl MaterializedView {
+    /// The materialized view whose table this is.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot, table: TableId) -> Option<Self> {
+        let kind = RecordKind::MaterializedView.name();
+        serde_json::from_slice(snapshot.record(kind, &table.to_string())?).ok()
+    }
+
+    /// Whether a table is a materialized view.
+    #[must_use]
+    pub fn is(snapshot: &Snapshot, table: TableId) -> bool {
+        snapshot.record(RecordKind::MaterializedView.name(), &table.to_string()).is_some()
+    }
+
+    /// All of them, in no order that means anything.
+    pub fn all(snapshot: &Snapshot) -> impl Iterator<Item = Self> {
+        let records = snapshot.records(RecordKind::MaterializedView.name());
+        records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok())
+    }
+
+    /// The change that records it.
+    pub fn put(&self) -> EngineResult<Change> {
+        put(RecordKind::MaterializedView, self.table, self)
+    }
+}
+
+impl MaterializedState {
+    /// What the view of this table shows.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot, table: TableId) -> Self {
+        let bytes = snapshot.record(RecordKind::MaterializedState.name(), &table.to_string());
+        bytes.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+    }
+
+    /// The change that records it.
+    pub fn put(&self, table: TableId) -> EngineResult<Change> {
+        put(RecordKind::MaterializedState, table, self)
+    }
+
+    /// Lets the commit fail where the state is not the one of this snapshot.
+    #[must_use]
+    pub fn expect(snapshot: &Snapshot, table: TableId) -> Change {
+        let (kind, key) = (RecordKind::MaterializedState.name(), table.to_string());
+        let value = snapshot.record(kind, &key).map(<[u8]>::to_vec);
+        Change::Expect { kind: kind.to_owned(), key, value }
+    }
+}
+
+fn put(kind: RecordKind, table: TableId, value: &impl Serialize) -> EngineResult<Change> {
+    let bytes = serde_json::to_vec(value);
+    Ok(Change::PutRecord {
+        kind: kind.name().to_owned(),
+        key: table.to_string(),
+        value: bytes.map_err(|error| EngineError::internal(error.to_string()))?,
+    })
+}

@@ -1,0 +1,121 @@
+//! What a materialized view has to do at a moment.
+
+use tidemark_catalog::RefreshTrigger;
+use tidemark_catalog::{Every, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest};
+use tidemark_operators::{Alignment, BucketSpec, StepUnit, Zone};
+use tidemark_storage::Snapshot;
+use tidemark_types::calendar::{
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
+};
+
+use crate::registry::now_micros;
+
+/// What has to be computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Everything.
+    Full,
+    /// Everything, of what has the names in its query now.
+    Rebuild,
+    /// What changed since the last time.
+    Changed,
+    /// A range of time, whether or not it changed.
+    Range(i64, i64),
+}
+
+impl Due {
+    /// When the period that is over by now ended: another one means other work.
+    pub(super) fn clock(self, view: &MaterializedView) -> i64 {
+        match &view.period {
+            None => 0,
+            Some(_) => closed_until(view, &BucketSpec::new(1, StepUnit::Second), now_micros()),
+        }
+    }
+}
+
+/// What a view has to do; nothing where it shows what it should.
+pub(super) fn due(
+    view: &MaterializedView,
+    state: &MaterializedState,
+    snapshot: &Snapshot,
+    now_micros: i64,
+) -> Option<Due> {
+    match state.request {
+        Some(RefreshRequest::Full) => return Some(Due::Full),
+        Some(RefreshRequest::Rebuild) => return Some(Due::Rebuild),
+        Some(RefreshRequest::Range(from, to)) => return Some(Due::Range(from, to)),
+        Some(RefreshRequest::Incremental) if state.invalid.is_none() => {
+            return Some(if state.position.is_some() { Due::Changed } else { Due::Full });
+        }
+        Some(RefreshRequest::Incremental) | None => {}
+    }
+    if state.invalid.is_some() {
+        return None;
+    }
+    let touched = snapshot.touched(view.base);
+    let last = touched.as_ref().map_or(u64::MAX, |touched| touched.last);
+    let Some(position) = state.position else {
+        let begins = match view.trigger {
+            _ if !view.deferred => true,
+            RefreshTrigger::Immediate => last > view.made_after,
+            RefreshTrigger::Manual => false,
+            RefreshTrigger::Every(every) => ticked(view, every, None, now_micros),
+        };
+        return begins.then_some(Due::Full);
+    };
+    let has_changed = last > position || view.period.is_some();
+    let is_time = match view.trigger {
+        RefreshTrigger::Immediate => true,
+        RefreshTrigger::Manual => false,
+        RefreshTrigger::Every(every) => ticked(view, every, state.started_micros, now_micros),
+    };
+    (is_time && has_changed).then_some(Due::Changed)
+}
+
+/// Whether a timer ticked since a moment, or at all.
+fn ticked(view: &MaterializedView, every: Every, since: Option<i64>, now_micros: i64) -> bool {
+    if now_micros < view.start_micros {
+        return false;
+    }
+    let spec =
+        BucketSpec { from: Some(view.start_micros), ..calendar(every, view.time_zone.as_deref()) };
+    let (tick, _) = spec.around(now_micros, now_micros);
+    tick >= view.start_micros && since.is_none_or(|since| since < tick)
+}
+
+/// The first instant of the base that a view with periods does not show yet, in microseconds:
+/// the end of the last period that is over.
+pub(super) fn closed_until(view: &MaterializedView, buckets: &BucketSpec, now_micros: i64) -> i64 {
+    match &view.period {
+        None => i64::MAX,
+        Some(RefreshPeriod::SampleByInterval) => {
+            let spec = BucketSpec { nanoseconds: false, ..*buckets };
+            spec.around(now_micros, now_micros).0
+        }
+        Some(RefreshPeriod::Length { length, time_zone, delay }) => {
+            let now = now_micros.saturating_sub(delay.map_or(0, micros_of));
+            calendar(*length, time_zone.as_deref()).around(now, now).0
+        }
+    }
+}
+
+fn calendar(every: Every, zone: Option<&str>) -> BucketSpec {
+    let unit = StepUnit::parse(every.unit).unwrap_or(StepUnit::Minute);
+    let zone = zone.and_then(Zone::parse);
+    let alignment = Alignment::Calendar { zone, offset_micros: 0 };
+    BucketSpec { alignment, ..BucketSpec::new(every.count, unit) }
+}
+
+/// The length of a step; of months and years about that.
+fn micros_of(every: Every) -> i64 {
+    let unit = match every.unit {
+        's' => MICROS_PER_SECOND,
+        'm' => MICROS_PER_MINUTE,
+        'h' => MICROS_PER_HOUR,
+        'd' => MICROS_PER_DAY,
+        'w' => MICROS_PER_WEEK,
+        'M' => 30 * MICROS_PER_DAY,
+        _ => 365 * MICROS_PER_DAY,
+    };
+    unit.saturating_mul(i64::from(every.count))
+}

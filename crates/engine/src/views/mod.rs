@@ -1,0 +1,150 @@
+//! Materialized views kept current.
+//!
+//! One task looks at what was committed: which stretches of time of which base tables were touched
+//! ([`tidemark_storage::Touched`]): a hundred views over one base cost one look. A view that has
+//! something to do gets a task of its own, one at a time, which computes the buckets that were
+//! touched and commits them together with the transaction up to which they are right. Writers and
+//! readers never wait for it.
+
+mod due;
+pub(crate) mod progress;
+mod refresh;
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::{EngineError, ErrorCode};
+
+use crate::database::Database;
+use crate::guard;
+use crate::log::{self, Level};
+use crate::registry::now_micros;
+
+use self::due::{Due, due};
+use self::progress::Refresher;
+
+/// How often commits are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often the clock is, where nothing was committed.
+const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
+/// A view that follows each change rests so many times as long as its last refresh took: what it
+/// takes of one core is bounded by that, however fast its base changes.
+const REST: u32 = 4;
+/// It rests no longer than that.
+const LONGEST_REST: Duration = Duration::from_secs(5);
+/// A refresh that failed is tried again after a second, then after twice as long each time.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_mins(5);
+
+impl Refresher {
+    /// Lets each view begin what it has to do now.
+    fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
+        let mut views = self.views.lock();
+        let kind = tidemark_catalog::RecordKind::MaterializedView.name();
+        let mut begin = Vec::new();
+        let mut there = Vec::new();
+        for (key, bytes) in snapshot.records(kind) {
+            let Ok(id) = key.parse::<TableId>() else { continue };
+            there.push(id);
+            let progress = views.entry(id).or_default();
+            let Some(view) = progress.definition(bytes) else { continue };
+            progress.rest_until = progress.rest_until.filter(|until| *until > Instant::now());
+            if progress.running.is_some() || progress.rest_until.is_some() {
+                continue;
+            }
+            let state = MaterializedState::of(snapshot, id);
+            let Some(what) = due(&view, &state, snapshot, now_micros()) else { continue };
+            let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
+            if what == Due::Changed && progress.idle_at == Some((last, what.clock(&view))) {
+                continue;
+            }
+            let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+                progress.rest_until = Some(Instant::now() + LOOK_EVERY);
+                continue;
+            };
+            progress.running = Some(snapshot.lsn());
+            begin.push((view, state, what, turn));
+        }
+        views.retain(|id, _| there.contains(id));
+        drop(views);
+        for (view, state, what, turn) in begin {
+            let (refresher, database) = (Arc::clone(self), Arc::clone(database));
+            let snapshot = Arc::clone(snapshot);
+            let handle = database.handle().clone();
+            handle.spawn(async move {
+                refresher.run(&database, &snapshot, view, state, what).await;
+                drop(turn);
+            });
+        }
+    }
+
+    async fn run(
+        &self,
+        database: &Arc<Database>,
+        snapshot: &Arc<Snapshot>,
+        view: Arc<MaterializedView>,
+        state: MaterializedState,
+        what: Due,
+    ) {
+        let (began, began_micros) = (Instant::now(), now_micros());
+        let work = refresh::refresh(database, self, snapshot, &view, state, &what, began_micros);
+        let outcome = guard::catch_async("refresh", work).await;
+        let took = began.elapsed();
+        if let Err(error) = &outcome
+            && error.code != ErrorCode::Replan
+        {
+            let table = snapshot.table_by_id(view.table);
+            let fields = serde_json::json!({
+                "view": table.map(|table| table.schema().name.clone()),
+                "message": error.message,
+            });
+            log::write(Level::Warn, "engine", "refresh_failed", fields);
+        }
+        let mut views = self.views.lock();
+        let Some(progress) = views.get_mut(&view.table) else { return };
+        progress.running = None;
+        progress.last_began_micros = Some(began_micros);
+        progress.last_took = took;
+        progress.runs += 1;
+        match outcome {
+            Ok(done) => {
+                progress.failures = 0;
+                progress.last_error = None;
+                progress.rest_until = Some(Instant::now() + (took * REST).min(LONGEST_REST));
+                let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
+                progress.idle_at = (!done).then(|| (last, what.clock(&view)));
+            }
+            // Its record changed meanwhile: what it says now counts.
+            Err(EngineError { code: ErrorCode::Replan, .. }) => {}
+            Err(error) => {
+                let wait = FIRST_RETRY * 2_u32.saturating_pow(progress.failures.min(16));
+                progress.failures += 1;
+                progress.last_error = Some(error.message);
+                progress.rest_until = Some(Instant::now() + wait.min(LAST_RETRY));
+            }
+        }
+    }
+}
+
+/// Keeps the views current as long as the database is open.
+pub(crate) async fn follow(database: Weak<Database>) {
+    let mut times = tokio::time::interval(LOOK_EVERY);
+    times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut epoch, mut looked) = (u64::MAX, Instant::now());
+    loop {
+        times.tick().await;
+        let Some(database) = database.upgrade() else { return };
+        let Ok(snapshot) = database.snapshot() else { return };
+        let refresher = Arc::clone(&database.refresher);
+        let is_new = snapshot.epoch() != epoch || refresher.rests();
+        if !is_new && looked.elapsed() < WATCH_CLOCK_EVERY {
+            continue;
+        }
+        (epoch, looked) = (snapshot.epoch(), Instant::now());
+        if refresher.is_enabled {
+            refresher.look(&database, &snapshot);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One refresh of a materialized view: the buckets that changed, computed and committed with the
+//! transaction up to which they are right.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tidemark_border::StatementContext;
+use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_planner::{MaterializedRows, Planner};
+use tidemark_storage::{Change, Snapshot, TableSnapshot, TimeRange};
+use tidemark_types::bounded::{Stop, Stoppable};
+use tidemark_types::calendar::{MICROS_PER_HOUR, add_months};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use super::due::{Due, closed_until};
+use super::progress::Refresher;
+use crate::cancel::StatementStop;
+use crate::database::Database;
+use crate::execution::source::BatchSource;
+use crate::guard;
+use crate::physical::physical_plan;
+use crate::registry::{Registration, now_micros};
+use crate::write::write_all;
+use crate::writer::Writer;
+
+/// Numbers of the queries that refresh: no client's query has one of them, and JavaScript reads
+/// them exactly.
+static NEXT_QUERY: AtomicU64 = AtomicU64::new(1 << 52);
+
+/// Ranges that are computed apart, at most: more of them become longer ones.
+const MOST_RANGES: usize = 256;
+
+/// One refresh under way.
+struct Refresh<'a> {
+    database: &'a Arc<Database>,
+    refresher: &'a Refresher,
+    snapshot: &'a Arc<Snapshot>,
+    view: &'a MaterializedView,
+    state: MaterializedState,
+    began_micros: i64,
+}
+
+/// Brings a view up to the snapshot; answers whether there was anything to commit. What its query
+/// does not find any more makes the view invalid; other errors are the caller's to wait for.
+pub(super) async fn refresh(
+    database: &Arc<Database>,
+    refresher: &Refresher,
+    snapshot: &Arc<Snapshot>,
+    view: &MaterializedView,
+    state: MaterializedState,
+    what: &Due,
+    began_micros: i64,
+) -> EngineResult<bool> {
+    let work = Refresh { database, refresher, snapshot, view, state, began_micros };
+    let by_names = *what == Due::Rebuild;
+    let context = database.bind_context(&view.owner.name);
+    match Planner::materialized_rows(view, snapshot, &context, by_names) {
+        Ok(rows) => work.compute(rows, what).await,
+        Err(error) if is_lasting(&error) => work.invalidate(error.message).await.map(|()| true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the query will fail until a table or the view is changed.
+fn is_lasting(error: &EngineError) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::ColumnNotFound
+            | ErrorCode::TableNotFound
+            | ErrorCode::TypeMismatch
+            | ErrorCode::NotSupported
+            | ErrorCode::Syntax
+    )
+}
+
+impl Refresh<'_> {
+    async fn invalidate(self, reason: String) -> EngineResult<()> {
+        let state = MaterializedState { invalid: Some(reason), request: None, ..self.state };
+        let table = self.view.table;
+        let changes = vec![MaterializedState::expect(self.snapshot, table), state.put(table)?];
+        let storage = Arc::clone(&self.database.storage);
+        guard::run_blocking("commit", move || storage.commit(changes).map(|_| ())).await
+    }
+
+    async fn compute(self, rows: MaterializedRows, what: &Due) -> EngineResult<bool> {
+        let table = self.snapshot.table_by_id(self.view.table);
+        let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
+        let scale = if rows.buckets.nanoseconds { 1_000 } else { 1 };
+        let closed = closed_until(self.view, &rows.buckets, now_micros());
+        let closed = if closed == i64::MAX {
+            closed
+        } else {
+            // A bucket that the end of a period cuts is shown when it is over.
+            let closed = closed.saturating_mul(scale);
+            rows.buckets.around(closed, closed).0
+        };
+        let is_full = self.is_full(&rows, what, closed);
+        let ranges = match self.ranges(&rows, &table, what, closed).filter(|_| !is_full) {
+            Some(ranges) => ranges,
+            None if closed == i64::MAX => Vec::new(),
+            None => vec![TimeRange { lo: i64::MIN, hi: closed }],
+        };
+        if ranges.is_empty() && !is_full && self.is_nothing(what) {
+            return Ok(false);
+        }
+        self.commit(rows, &table, what, (ranges, is_full, closed)).await?;
+        Ok(true)
+    }
+
+    /// Whether the view has to be computed as a whole: where it is asked for, where it is not
+    /// known what changed, and where it shows periods that are not over.
+    fn is_full(&self, rows: &MaterializedRows, what: &Due, closed: i64) -> bool {
+        let known = |position| self.snapshot.touched(self.view.base)?.after(position);
+        let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
+        match what {
+            Due::Full | Due::Rebuild => true,
+            Due::Range(..) => false,
+            Due::Changed => {
+                rows.base.schema().id != self.view.base
+                    || (closed != i64::MAX && shows_later)
+                    || self.state.position.and_then(known).is_none()
+            }
+        }
+    }
+
+    /// Whether there is nothing to say either, such as that a request was done.
+    fn is_nothing(&self, what: &Due) -> bool {
+        let last = self.snapshot.touched(self.view.base).map_or(0, |touched| touched.last);
+        let is_shown = self.state.position.is_some_and(|position| position >= last);
+        let leaves_out = self.view.period.is_some();
+        *what == Due::Changed && self.state.request.is_none() && (is_shown || leaves_out)
+    }
+
+    /// The whole buckets that have to be computed: ascending, apart. `None` where that is not
+    /// known.
+    fn ranges(
+        &self,
+        rows: &MaterializedRows,
+        table: &TableSnapshot,
+        what: &Due,
+        closed: i64,
+    ) -> Option<Vec<TimeRange>> {
+        let mut spans: Vec<(i64, i64)> = Vec::new();
+        match *what {
+            Due::Range(from, to) => spans.push((from, to.saturating_sub(1).max(from))),
+            Due::Full | Due::Rebuild | Due::Changed => {
+                let touched = self.snapshot.touched(self.view.base)?;
+                spans = touched.after(self.state.position?)?;
+                if let Some(until) = self.state.shown_until.filter(|until| *until < closed) {
+                    spans.push((until, closed - 1));
+                }
+            }
+        }
+        let bounds = [rows.base.time_bounds(), table.time_bounds()].into_iter().flatten();
+        let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let Some(bounds) = bounds else { return Some(Vec::new()) };
+        let first = match what {
+            Due::Changed => self.first_shown(rows),
+            Due::Full | Due::Rebuild | Due::Range(..) => i64::MIN,
+        };
+        let mut ranges: Vec<TimeRange> = Vec::new();
+        spans.sort_unstable();
+        for (from, to) in spans {
+            let (from, to) = (from.max(bounds.0), to.min(bounds.1));
+            if from > to {
+                continue;
+            }
+            let (lo, hi) = rows.buckets.around(from, to);
+            let (lo, hi) = (lo.max(first), hi.min(closed));
+            match ranges.last_mut() {
+                _ if lo >= hi => {}
+                Some(last) if lo <= last.hi => last.hi = last.hi.max(hi),
+                _ => ranges.push(TimeRange { lo, hi }),
+            }
+        }
+        Some(fewer(ranges))
+    }
+
+    /// The first instant that late rows still change, in the base's unit.
+    fn first_shown(&self, rows: &MaterializedRows) -> i64 {
+        let now = now_micros();
+        let limit = match self.view.limit_hours_or_months {
+            0 => return i64::MIN,
+            hours if hours > 0 => now.saturating_sub(hours.saturating_mul(MICROS_PER_HOUR)),
+            months => add_months(now, months),
+        };
+        let limit = limit.saturating_mul(if rows.buckets.nanoseconds { 1_000 } else { 1 });
+        rows.buckets.around(limit, limit).0
+    }
+
+    async fn commit(
+        self,
+        rows: MaterializedRows,
+        table: &Arc<TableSnapshot>,
+        what: &Due,
+        (ranges, is_full, closed): (Vec<TimeRange>, bool, i64),
+    ) -> EngineResult<()> {
+        let id = self.view.table;
+        let text = format!("REFRESH MATERIALIZED VIEW {}", table.schema().name);
+        let user = self.view.owner.name.clone();
+        let of = StatementContext { user, text, ..StatementContext::default() };
+        let query = NEXT_QUERY.fetch_add(1, Ordering::Relaxed);
+        let query = self.database.registry.register(Some(query), &Arc::new(of))?;
+        let mut writer = Writer::new(self.database);
+        writer.with(MaterializedState::expect(self.snapshot, id));
+        if is_full {
+            writer.with(Change::Truncate(id));
+        } else if !ranges.is_empty() {
+            writer.with(Change::Clear { table: id, ranges: ranges.clone() });
+        }
+        let base = rows.base.schema().id;
+        let lsn = self.snapshot.lsn();
+        let is_behind = matches!(what, Due::Range(..));
+        let position = if is_behind { self.state.position } else { Some(lsn) };
+        let through = match position {
+            Some(position) => self.refresher.consumed(self.snapshot, base, (id, position)),
+            None => 0,
+        };
+        writer.with(Change::Watch { table: base, through });
+        if is_full {
+            let base_name = rows.base.schema().name.clone();
+            let sources = rows.sources.clone();
+            let view = MaterializedView { base, base_name, sources, ..self.view.clone() };
+            if view != *self.view {
+                writer.with(view.put()?);
+            }
+        }
+        let shown_until = (closed != i64::MAX).then_some(closed);
+        let state = MaterializedState {
+            position,
+            shown_until: if is_behind { self.state.shown_until } else { shown_until },
+            invalid: if is_full { None } else { self.state.invalid.clone() },
+            request: None,
+            started_micros: Some(self.began_micros),
+            finished_micros: Some(now_micros()),
+        };
+        writer.with(state.put(id)?);
+        let plan = if is_full && ranges.is_empty() {
+            rows.plan
+        } else {
+            Planner::within_times(rows.plan, base, &ranges)?
+        };
+        let work = self.write(writer, plan, table, &query);
+        let stop: Arc<dyn Stop> =
+            Arc::new(StatementStop { token: query.token.clone(), deadline: query.deadline });
+        let work = Stoppable::new(stop, Box::pin(query.work.of(work)));
+        query.until_stopped(work).await
+    }
+
+    async fn write(
+        &self,
+        mut writer: Writer,
+        plan: datafusion::logical_expr::LogicalPlan,
+        table: &TableSnapshot,
+        query: &Registration,
+    ) -> EngineResult<()> {
+        let faults = tidemark_vfs::faults();
+        let place = writer.table(table.schema());
+        let plan = physical_plan(self.database, &plan).await?;
+        let _turn = self.database.turn(plan.as_ref(), query).await?;
+        let source = BatchSource::start(&plan, &self.database.task_context(query)?)?;
+        write_all(writer, place, source, None, (&query.token, faults)).await.map(|_| ())
+    }
+}
+
+/// No more ranges than are worth it: those with the least time between them become one.
+fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
+    while ranges.len() > MOST_RANGES {
+        let gaps = ranges.windows(2).map(|pair| pair[1].lo.saturating_sub(pair[0].hi));
+        let mut gaps: Vec<i64> = gaps.collect();
+        let (_, middle, _) = gaps.select_nth_unstable(ranges.len() - MOST_RANGES);
+        let middle = *middle;
+        let mut kept: Vec<TimeRange> = Vec::with_capacity(MOST_RANGES);
+        for range in ranges {
+            match kept.last_mut() {
+                Some(last) if range.lo.saturating_sub(last.hi) <= middle => last.hi = range.hi,
+                _ => kept.push(range),
+            }
+        }
+        ranges = kept;
+    }
+    ranges
+}

@@ -1,0 +1,136 @@
+//! What a change of tables takes from the materialized views that read them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidemark_ast::Tree;
+use tidemark_catalog::{MaterializedState, MaterializedView, ViewSource};
+use tidemark_storage::{Change, PartitionAction, TableId, TableSchema};
+use tidemark_types::{EngineResult, identifier};
+
+use crate::binder::Binder;
+use crate::binder::clauses::query::Clauses;
+use crate::{BindContext, BoundSchemaChange};
+
+/// Whom something that happens to a table concerns.
+enum Reach {
+    /// The views whose base it is.
+    Followers,
+    /// All views that read it.
+    Readers,
+    /// Those that read one of these columns, by their identities.
+    Columns(Vec<u32>),
+}
+
+/// What another definition of a table takes from those who read it.
+fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &'static str)> {
+    let mut events = Vec::new();
+    if !identifier::same(&old.name, &new.name) {
+        events.push((old.id, Reach::Readers, "rename table operation"));
+    }
+    let (mut dropped, mut renamed) = (Vec::new(), Vec::new());
+    for column in &old.columns {
+        let identity = column.identity();
+        match new.columns.iter().find(|other| other.identity() == identity) {
+            None => dropped.push(identity),
+            Some(other) if other.name != column.name => renamed.push(identity),
+            Some(_) => {}
+        }
+    }
+    // Cells of another type are cells that changed: the view follows them.
+    for (columns, reason) in
+        [(dropped, "drop column operation"), (renamed, "rename column operation")]
+    {
+        if !columns.is_empty() {
+            events.push((old.id, Reach::Columns(columns), reason));
+        }
+    }
+    events
+}
+
+impl Binder<'_> {
+    /// Says in each view that follows what a change takes away that it does not any more.
+    pub(crate) fn invalidate_followers(&self, change: &mut BoundSchemaChange) -> EngineResult<()> {
+        if MaterializedView::all(self.snapshot).next().is_none() {
+            return Ok(());
+        }
+        let mut events: Vec<(TableId, Reach, &str)> = Vec::new();
+        for table in &change.drop {
+            events.push((table.schema().id, Reach::Readers, "drop table operation"));
+        }
+        for table in &change.truncate {
+            events.push((table.schema().id, Reach::Followers, "truncate operation"));
+        }
+        for part in change.partitions.iter().filter(|part| part.action == PartitionAction::Drop) {
+            let id = part.table.schema().id;
+            events.push((id, Reach::Followers, "drop partition operation"));
+        }
+        for new in &change.replace {
+            let Some(old) = self.snapshot.table_by_id(new.id) else { continue };
+            events.extend(schema_events(old.schema(), new));
+        }
+        let is_dropped = |id: TableId| change.drop.iter().any(|table| table.schema().id == id);
+        let mut records: BTreeMap<TableId, Change> = BTreeMap::new();
+        for (table, reach, reason) in events {
+            for view in MaterializedView::all(self.snapshot) {
+                let state = MaterializedState::of(self.snapshot, view.table);
+                let is_settled = state.invalid.is_some() || is_dropped(view.table);
+                if is_settled
+                    || records.contains_key(&view.table)
+                    || !self.reaches(&view, table, &reach)
+                {
+                    continue;
+                }
+                let invalid = Some(reason.to_owned());
+                let state = MaterializedState { invalid, request: None, ..state };
+                records.insert(view.table, state.put(view.table)?);
+            }
+        }
+        change.records.extend(records.into_values());
+        for table in &change.drop {
+            let Some(view) = MaterializedView::of(self.snapshot, table.schema().id) else {
+                continue;
+            };
+            let is_last = MaterializedView::all(self.snapshot)
+                .all(|other| other.base != view.base || is_dropped(other.table));
+            if is_last && !is_dropped(view.base) {
+                change.records.push(Change::unwatch(view.base));
+            }
+        }
+        Ok(())
+    }
+
+    fn reaches(&self, view: &MaterializedView, table: TableId, reach: &Reach) -> bool {
+        let reads = view
+            .sources
+            .values()
+            .any(|source| matches!(source, ViewSource::Table { id, .. } if *id == table));
+        match reach {
+            Reach::Followers => view.base == table,
+            Reach::Readers => reads,
+            Reach::Columns(columns) => {
+                let known = self.snapshot.table_by_id(table);
+                reads && known.is_none_or(|known| self.reads_columns(view, known.schema(), columns))
+            }
+        }
+    }
+
+    /// Whether a view's query reads one of these columns of a table.
+    fn reads_columns(&self, view: &MaterializedView, table: &TableSchema, columns: &[u32]) -> bool {
+        let context = BindContext { external: None, ..BindContext::default() };
+        let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { return true };
+        let mut binder = Binder::new(&tree, self.snapshot, &context, &Clauses);
+        binder.beneath_view = true;
+        binder.view_sources = Some(Arc::new(view.sources.clone()));
+        if binder.query(tree.root).is_err() {
+            return true;
+        }
+        let name_of = |id: &u32| table.columns.iter().find(|column| column.identity() == *id);
+        let names: Vec<&str> =
+            columns.iter().filter_map(name_of).map(|column| column.name.as_str()).collect();
+        binder.accesses.list().iter().any(|access| {
+            identifier::same(&access.table, &table.name)
+                && access.columns.iter().any(|column| names.contains(&column.as_str()))
+        })
+    }
+}

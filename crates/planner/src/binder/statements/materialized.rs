@@ -1,0 +1,505 @@
+//! CREATE, ALTER, REFRESH and DROP MATERIALIZED VIEW. A refresh itself is the engine's: it asks for
+//! the rows with [`rows`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_ast::{
+    Fill, MaterialClauses, Name, Node, NodeId, RefreshMode, SampleAlign, Span, Tree, ViewAction,
+};
+use tidemark_border::Permission;
+use tidemark_catalog::{
+    MaterializedState, MaterializedView, Owner, RefreshRequest, RefreshTrigger, ViewSource,
+};
+use tidemark_functions::CastMode;
+use tidemark_operators::BucketSpec;
+use tidemark_storage::{Change, ColumnSchema, Snapshot, TableId, TableSchema, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
+
+use crate::binder::clauses::query::Clauses;
+use crate::binder::state::relation;
+use crate::binder::state::scope::Relation;
+use crate::binder::statements::create_table::{check_table_name, index_capacity, parse_ttl};
+use crate::binder::statements::materialized_policy::{
+    apply_policy, partitioning, usual_partitioning,
+};
+use crate::binder::statements::materialized_shape::{self, Shape};
+use crate::binder::{Binder, Typed, error, notice};
+use crate::{BindContext, BoundMaterialized, BoundStatement, MaterializedAction};
+
+/// CREATE MATERIALIZED VIEW, as the tree has it.
+pub(crate) struct Definition<'a> {
+    pub(crate) name: &'a Name,
+    pub(crate) query: NodeId,
+    pub(crate) text: &'a str,
+    pub(crate) if_not_exists: bool,
+    pub(crate) clauses: &'a MaterialClauses,
+}
+
+/// The rows of a materialized view as its query has them now.
+#[derive(Debug, Clone)]
+pub struct MaterializedRows {
+    /// All rows, in the types and order of the view's table.
+    pub plan: LogicalPlan,
+    /// How time is cut.
+    pub buckets: BucketSpec,
+    /// The base, as the plan reads it.
+    pub base: Arc<TableSnapshot>,
+    /// What the query names.
+    pub sources: BTreeMap<u32, ViewSource>,
+}
+
+/// The rows of a view's query. `by_names` binds it as if it were made now: what it named may be
+/// gone, and have come again.
+pub(crate) fn rows(
+    view: &MaterializedView,
+    snapshot: &Arc<Snapshot>,
+    context: &BindContext,
+    by_names: bool,
+) -> EngineResult<MaterializedRows> {
+    let tree: Tree = serde_json::from_str(&view.tree).map_err(|_| {
+        EngineError::new(ErrorCode::NotSupported, "the view was made by another version")
+    })?;
+    let table = snapshot.table_by_id(view.table);
+    let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
+    let mut binder = Binder::new(&tree, snapshot, context, &Clauses);
+    binder.beneath_view = true;
+    let sources = if by_names { binder.sources_of(&tree) } else { view.sources.clone() };
+    binder.view_sources = Some(Arc::new(sources.clone()));
+    let found = binder.query(tree.root)?;
+    let base = if by_names { Some(view.base_name.as_str()) } else { None };
+    let base = match base.map(|name| snapshot.table(name)) {
+        Some(found) => found,
+        None => snapshot.table_by_id(view.base),
+    };
+    let base = base.ok_or_else(|| {
+        let message = format!("base table does not exist [table={}]", view.base_name);
+        EngineError::new(ErrorCode::TableNotFound, message)
+    })?;
+    let shape = Shape::of(&found.plan, base.schema().id)?;
+    let plan = binder.conformed_rows(found, table.schema())?;
+    Ok(MaterializedRows { plan, buckets: shape.buckets, base, sources })
+}
+
+impl Binder<'_> {
+    /// Binds CREATE MATERIALIZED VIEW.
+    pub(crate) fn create_materialized(
+        mut self,
+        given: &Definition<'_>,
+    ) -> EngineResult<BoundStatement> {
+        let name = given.name;
+        check_table_name(name)?;
+        self.note_change("", Permission::CreateMaterializedView);
+        if let Some(known) = self.snapshot.table(&name.text) {
+            let is_view = MaterializedView::is(self.snapshot, known.schema().id);
+            if given.if_not_exists && is_view {
+                return Ok(self.materialized(MaterializedAction::Nothing, CREATE));
+            }
+            let what = if is_view { "materialized view" } else { "table" };
+            let message = format!("{what} already exists [name={}]", name.text);
+            return Err(error::at(ErrorCode::TableExists, message, name.span));
+        }
+        if self.view(&name.text).is_some() {
+            let message = format!("view already exists [name={}]", name.text);
+            return Err(error::at(ErrorCode::TableExists, message, name.span));
+        }
+        let found = self.deterministic_query(given.query)?;
+        let part = self.part(given.query);
+        let sources = self.sources_of(&part);
+        let base = self.base_of(given, &sources)?;
+        self.refuse_clauses(given.query, &base.schema().name)?;
+        let at = self.tree.span(given.query);
+        let shape = Shape::of(&found.plan, base.schema().id)
+            .map_err(|failure| failure.at(error::span(at)))?;
+        let schema = self.table_of(given, &found, &shape)?;
+        let view = self.definition(given, &part, sources, &base)?;
+        let action = MaterializedAction::Create(Box::new((schema, view)));
+        Ok(self.materialized(action, CREATE))
+    }
+
+    fn definition(
+        &self,
+        given: &Definition<'_>,
+        part: &Tree,
+        sources: BTreeMap<u32, ViewSource>,
+        base: &TableSnapshot,
+    ) -> EngineResult<MaterializedView> {
+        let owner = given.clauses.owner.as_ref().map_or(&self.context.user, |owner| &owner.text);
+        let owner = self.context.owner.clone().unwrap_or(Owner { name: owner.clone(), id: None });
+        let tree = serde_json::to_string(part)
+            .map_err(|failure| EngineError::internal(failure.to_string()))?;
+        let mut view = MaterializedView {
+            table: 0,
+            query: given.text.to_owned(),
+            tree,
+            sources,
+            owner,
+            base: base.schema().id,
+            base_name: base.schema().name.clone(),
+            trigger: RefreshTrigger::Immediate,
+            deferred: false,
+            made_after: self.snapshot.lsn(),
+            start_micros: self.context.now_micros,
+            has_start: false,
+            time_zone: None,
+            period: None,
+            limit_hours_or_months: 0,
+        };
+        if let Some(policy) = &given.clauses.refresh {
+            apply_policy(&mut view, policy, self.context.now_micros)?;
+        }
+        Ok(view)
+    }
+
+    /// The rows of a query that depends on nothing but tables.
+    fn deterministic_query(&mut self, query: NodeId) -> EngineResult<Relation> {
+        let was_volatile = self.context.is_volatile.swap(false, Ordering::Relaxed);
+        let found = self.query(query);
+        let is_volatile = self.context.is_volatile.load(Ordering::Relaxed);
+        self.context.is_volatile.store(was_volatile || is_volatile, Ordering::Relaxed);
+        let found = found?;
+        let at = self.tree.span(query);
+        let refuse = |message: &str| Err(error::at(ErrorCode::NotSupported, message, at));
+        if is_volatile || materialized_shape::is_random(&found.plan)? {
+            return refuse(
+                "a materialized view reads tables alone: no clock, no random values, no files and \
+                 no settings",
+            );
+        }
+        if !self.parameters.types().is_empty() {
+            return refuse("bind variables are not allowed in a materialized view");
+        }
+        Ok(found)
+    }
+
+    /// The table whose changes the view follows.
+    fn base_of(
+        &self,
+        given: &Definition<'_>,
+        sources: &BTreeMap<u32, ViewSource>,
+    ) -> EngineResult<Arc<TableSnapshot>> {
+        let at = self.tree.span(given.query);
+        let mut tables: Vec<TableId> = Vec::new();
+        for source in sources.values() {
+            match source {
+                ViewSource::Table { id, .. } if tables.contains(id) => {}
+                ViewSource::Table { id, .. } => tables.push(*id),
+                ViewSource::View { name, .. } => {
+                    let message = format!("a materialized view reads tables, not views: {name}");
+                    return Err(error::at(ErrorCode::NotSupported, message, at));
+                }
+            }
+        }
+        let base = match (&given.clauses.base, tables.as_slice()) {
+            (Some(name), _) => {
+                let found = self.snapshot.table(&name.text);
+                let found = found.ok_or_else(|| {
+                    let message = format!("base table does not exist [table={}]", name.text);
+                    error::at(ErrorCode::TableNotFound, message, name.span)
+                })?;
+                if !tables.contains(&found.schema().id) {
+                    let message = format!("the query does not read the base table: {}", name.text);
+                    return Err(error::at(ErrorCode::NotSupported, message, name.span));
+                }
+                Some(found)
+            }
+            (None, [table]) => self.snapshot.table_by_id(*table),
+            (None, []) => {
+                let message = "query is not supported for materialized views: it reads no table";
+                return Err(error::at(ErrorCode::NotSupported, message, at));
+            }
+            (None, _) => {
+                let message = "the query reads several tables: name the base table by WITH BASE";
+                return Err(error::at(ErrorCode::NotSupported, message, given.name.span));
+            }
+        };
+        base.ok_or_else(|| EngineError::internal("a base that is gone"))
+    }
+
+    /// Refuses clauses of SAMPLE BY whose rows depend on more than their own bucket.
+    fn refuse_clauses(&self, query: NodeId, base: &str) -> EngineResult<()> {
+        let part = self.part(query);
+        for node in &part.nodes {
+            let Node::Select(select) = node else { continue };
+            let Some(sample_by) = &select.sample_by else { continue };
+            let refuse = |what: &str, at: Span| {
+                let message =
+                    format!("{what} on base table is not supported for materialized views: {base}");
+                Err(error::at(ErrorCode::NotSupported, message, at))
+            };
+            if let Some(fill) =
+                sample_by.fill.iter().find(|fill| !matches!(fill, Fill::None { .. }))
+            {
+                return refuse("FILL", self.fill_span(fill));
+            }
+            if let Some(bound) = sample_by.from.or(sample_by.to) {
+                return refuse("FROM-TO", self.tree.span(bound));
+            }
+            if matches!(sample_by.align, Some(SampleAlign::FirstObservation)) {
+                return refuse("ALIGN TO FIRST OBSERVATION", sample_by.span);
+            }
+        }
+        Ok(())
+    }
+
+    /// The view's own table.
+    fn table_of(
+        &mut self,
+        given: &Definition<'_>,
+        found: &Relation,
+        shape: &Shape,
+    ) -> EngineResult<TableSchema> {
+        let clauses = given.clauses;
+        let at = self.tree.span(given.query);
+        let mut columns = Vec::with_capacity(found.columns.len());
+        for (number, column) in (1_u32..).zip(&found.columns) {
+            let sql_type =
+                if column.sql_type == SqlType::Null { SqlType::String } else { column.sql_type };
+            if !sql_type.is_storable() {
+                let (name, of) = (&column.name, sql_type.name());
+                let message = format!("unsupported column type [column={name}, type={of}]");
+                return Err(error::at(ErrorCode::TypeMismatch, message, at));
+            }
+            if columns.iter().any(|one: &ColumnSchema| identifier::same(&one.name, &column.name)) {
+                let message = format!("Duplicate column [name={}]", column.name);
+                return Err(error::at(ErrorCode::DuplicateColumn, message, at));
+            }
+            columns.push(ColumnSchema {
+                id: number,
+                ..ColumnSchema::new(column.name.clone(), sql_type)
+            });
+        }
+        let mut schema = TableSchema::new(given.name.text.clone(), columns)
+            .with_defaults(self.context.table_defaults);
+        let buckets = shape.bucket_columns(&found.plan)?;
+        let is_bucket = |index: usize| buckets.contains(&index);
+        schema.timestamp = match &clauses.timestamp {
+            Some(name) => {
+                let index = schema.column_index(&name.text);
+                Some(index.filter(|index| is_bucket(*index)).ok_or_else(|| {
+                    let message = format!(
+                        "the timestamp of a materialized view is the time of its buckets, found \
+                         '{}'",
+                        name.text
+                    );
+                    error::at(ErrorCode::InvalidValue, message, name.span)
+                })?)
+            }
+            None => buckets.first().copied(),
+        };
+        if schema.timestamp.is_none() {
+            let message = "the query of a materialized view selects the time of its buckets";
+            return Err(error::at(ErrorCode::NotSupported, message, at));
+        }
+        schema.partition_by = match &clauses.partition_by {
+            Some(unit) => partitioning(unit)?,
+            None => usual_partitioning(&shape.buckets),
+        };
+        schema.wal = true;
+        if let Some(ttl) = &clauses.ttl {
+            schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+        }
+        if let Some(expire) = &clauses.expire {
+            return Err(error::not_supported("EXPIRE ROWS is", expire.span));
+        }
+        if clauses.volume.is_some() {
+            self.notices.push(notice::VOLUME);
+        }
+        Ok(schema)
+    }
+
+    /// Rows in the types of a table.
+    fn conformed_rows(
+        &mut self,
+        rows: Relation,
+        schema: &TableSchema,
+    ) -> EngineResult<LogicalPlan> {
+        if rows.columns.len() != schema.columns.len() {
+            let message = "the columns of the query are others than those of the view";
+            return Err(EngineError::new(ErrorCode::TypeMismatch, message));
+        }
+        let mut exprs = Vec::with_capacity(schema.columns.len());
+        for (column, target) in rows.columns.iter().zip(&schema.columns) {
+            let value = Typed::computed(column.expr(), column.sql_type);
+            let value = self.cast(value, target.sql_type, CastMode::Explicit, Span::default())?;
+            exprs.push(value.expr.alias(&target.name));
+        }
+        relation::project(rows.plan, exprs)
+    }
+
+    /// Binds ALTER MATERIALIZED VIEW.
+    pub(crate) fn alter_materialized(
+        mut self,
+        name: &Name,
+        action: &ViewAction,
+    ) -> EngineResult<BoundStatement> {
+        let (table, mut view) = self.known_view(name, Permission::AlterMaterializedView)?;
+        let mut schema = TableSchema::clone(table.schema());
+        let changes = match action {
+            ViewAction::SetRefresh { refresh } => {
+                apply_policy(&mut view, refresh, self.context.now_micros)?;
+                vec![view.put()?]
+            }
+            ViewAction::SetRefreshLimit { limit } => {
+                view.limit_hours_or_months =
+                    parse_ttl(limit, PartitionBy::Hour).map_err(|failure| EngineError {
+                        message: "invalid time unit".to_owned(),
+                        ..failure
+                    })?;
+                vec![view.put()?]
+            }
+            ViewAction::SetTtl { ttl } => {
+                schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+                vec![Change::ReplaceSchema(schema)]
+            }
+            ViewAction::AddIndex { column, options } => {
+                let index = self.symbol_of(&schema, column)?;
+                let found = &mut schema.columns[index];
+                if found.indexed {
+                    let message = format!("index already exists [column={}]", column.text);
+                    return Err(error::at(ErrorCode::InvalidValue, message, column.span));
+                }
+                found.indexed = true;
+                for option in options {
+                    if option.name.text.eq_ignore_ascii_case("type") {
+                        self.notices.push(notice::INDEX);
+                    }
+                    let number = option.value.as_ref().map_or("", |value| value.text.as_str());
+                    index_capacity(found, [option.name.text.as_str(), number].into_iter());
+                }
+                vec![Change::ReplaceSchema(schema)]
+            }
+            ViewAction::DropIndex { column } => {
+                let index = self.symbol_of(&schema, column)?;
+                if !schema.columns[index].indexed {
+                    let message = format!("index does not exist [column={}]", column.text);
+                    return Err(error::at(ErrorCode::InvalidValue, message, column.span));
+                }
+                schema.columns[index].indexed = false;
+                vec![Change::ReplaceSchema(schema)]
+            }
+            ViewAction::ResumeWal { .. } => {
+                let message = format!("view is not suspended [view={}]", name.text);
+                return Err(error::at(ErrorCode::InvalidValue, message, name.span));
+            }
+            ViewAction::SetExpire { expire } => {
+                return Err(error::not_supported("EXPIRE ROWS is", expire.span));
+            }
+            ViewAction::DropExpire => {
+                return Err(error::not_supported("EXPIRE ROWS is", name.span));
+            }
+        };
+        Ok(self.materialized(MaterializedAction::Change(changes), "ALTER MATERIALIZED VIEW"))
+    }
+
+    /// The position of a symbol column.
+    fn symbol_of(&self, schema: &TableSchema, column: &Name) -> EngineResult<usize> {
+        let index = schema.column_index(&column.text);
+        let index = index.ok_or_else(|| {
+            let message = format!("column does not exist [column={}]", column.text);
+            error::at(ErrorCode::ColumnNotFound, message, column.span)
+        })?;
+        if schema.columns[index].sql_type != SqlType::Symbol {
+            let message = format!("column is not a symbol [column={}]", column.text);
+            return Err(error::at(ErrorCode::TypeMismatch, message, column.span));
+        }
+        Ok(index)
+    }
+
+    /// Binds REFRESH MATERIALIZED VIEW: the wish is recorded, the engine does it.
+    pub(crate) fn refresh_materialized(
+        mut self,
+        name: &Name,
+        mode: &RefreshMode,
+    ) -> EngineResult<BoundStatement> {
+        let (table, view) = self.known_view(name, Permission::RefreshMaterializedView)?;
+        let id = table.schema().id;
+        let state = MaterializedState::of(self.snapshot, id);
+        let request = match mode {
+            RefreshMode::Full => self.full_request(&view)?,
+            RefreshMode::Default | RefreshMode::Incremental => {
+                if let Some(reason) = &state.invalid {
+                    let message = format!("materialized view is invalid: {reason}");
+                    return Err(error::at(ErrorCode::NotSupported, message, name.span)
+                        .with_hint("REFRESH MATERIALIZED VIEW … FULL computes it anew"));
+                }
+                RefreshRequest::Incremental
+            }
+            RefreshMode::Range { from, to } => {
+                let column = table.schema().timestamp_column();
+                let unit = column.map_or(SqlType::Timestamp, |column| column.sql_type);
+                let mut bound = |id| -> EngineResult<i64> {
+                    let found = self.instant(id, unit, "Invalid date")?;
+                    let at = self.tree.span(id);
+                    found.ok_or_else(|| {
+                        error::at(ErrorCode::InvalidValue, "invalid timestamp range", at)
+                    })
+                };
+                let (from_at, to_at) = (bound(*from)?, bound(*to)?);
+                if from_at > to_at {
+                    let message = "invalid timestamp range: FROM is after TO";
+                    let at = self.tree.span(*from);
+                    return Err(error::at(ErrorCode::InvalidValue, message, at));
+                }
+                RefreshRequest::Range(from_at, to_at)
+            }
+        };
+        let expected = MaterializedState::expect(self.snapshot, id);
+        let wanted = MaterializedState { request: Some(request), ..state };
+        let changes = vec![expected, wanted.put(id)?];
+        Ok(self.materialized(MaterializedAction::Change(changes), "REFRESH MATERIALIZED VIEW"))
+    }
+
+    /// How a view is computed as a whole. Where what its query named is gone it is bound to what
+    /// has the names now: who asks for that must have the right to read it.
+    fn full_request(&mut self, view: &MaterializedView) -> EngineResult<RefreshRequest> {
+        if rows(view, self.snapshot, self.context, false).is_ok() {
+            return Ok(RefreshRequest::Full);
+        }
+        let tree: Tree = serde_json::from_str(&view.tree).map_err(|_| {
+            EngineError::new(ErrorCode::NotSupported, "the view was made by another version")
+        })?;
+        self.within(&tree, |inner| inner.query(tree.root).map(|_| ()))
+            .map_err(|failure| failure.at(error::span(Span::default())))?;
+        Ok(RefreshRequest::Rebuild)
+    }
+
+    /// The table of the view that DROP names; nothing where there is none and that is no mistake.
+    pub(crate) fn dropped_materialized(
+        &mut self,
+        name: &Name,
+        if_exists: bool,
+    ) -> EngineResult<Option<Arc<TableSnapshot>>> {
+        match self.known_view(name, Permission::DropMaterializedView) {
+            Ok((table, _)) => Ok(Some(table)),
+            Err(failure)
+                if if_exists
+                    && failure.code == ErrorCode::TableNotFound
+                    && self.snapshot.table(&name.text).is_none() =>
+            {
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// A materialized view that a statement changes.
+    fn known_view(
+        &mut self,
+        name: &Name,
+        permission: Permission,
+    ) -> EngineResult<(Arc<TableSnapshot>, MaterializedView)> {
+        let found = self.materialized_view(name, permission);
+        self.note_change(&name.text, permission);
+        found
+    }
+
+    fn materialized(self, action: MaterializedAction, command: &'static str) -> BoundStatement {
+        let (accesses, notice) = (self.accesses.list(), self.notice());
+        BoundStatement::Materialized(BoundMaterialized { action, command, notice, accesses })
+    }
+}
+
+const CREATE: &str = "CREATE MATERIALIZED VIEW";

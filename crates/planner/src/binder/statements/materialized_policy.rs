@@ -1,0 +1,113 @@
+//! When a materialized view is refreshed and how its table is partitioned, as statements say it.
+
+use tidemark_ast::{Name, RefreshPolicy};
+use tidemark_catalog::{Every, MaterializedView, RefreshPeriod, RefreshTrigger};
+use tidemark_operators::{BucketSpec, StepUnit, Zone};
+use tidemark_types::timestamp::parse_fields;
+use tidemark_types::{EngineResult, ErrorCode, PartitionBy, TimestampUnit};
+
+use crate::binder::error;
+
+/// PARTITION BY.
+pub(crate) fn partitioning(unit: &Name) -> EngineResult<PartitionBy> {
+    match PartitionBy::parse(&unit.text) {
+        Some(PartitionBy::None) => Err(error::at(
+            ErrorCode::NotSupported,
+            "materialized view has to be partitioned",
+            unit.span,
+        )),
+        Some(partition_by) => Ok(partition_by),
+        None => Err(error::at(
+            ErrorCode::InvalidValue,
+            "'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected",
+            unit.span,
+        )),
+    }
+}
+
+/// Where nothing is said, by the length of the buckets.
+pub(crate) fn usual_partitioning(buckets: &BucketSpec) -> PartitionBy {
+    let seconds: u64 = match buckets.unit {
+        StepUnit::Nanosecond | StepUnit::Microsecond | StepUnit::Millisecond => 0,
+        StepUnit::Second => 1,
+        StepUnit::Minute => 60,
+        StepUnit::Hour => 3_600,
+        StepUnit::Day => 86_400,
+        StepUnit::Week => 7 * 86_400,
+        StepUnit::Month | StepUnit::Year => 30 * 86_400,
+    };
+    match seconds.saturating_mul(u64::from(buckets.count)) {
+        3_601.. => PartitionBy::Year,
+        61.. => PartitionBy::Month,
+        _ => PartitionBy::Day,
+    }
+}
+
+/// REFRESH …, of CREATE and of ALTER.
+pub(crate) fn apply_policy(
+    view: &mut MaterializedView,
+    policy: &RefreshPolicy,
+    now_micros: i64,
+) -> EngineResult<()> {
+    use tidemark_ast::RefreshPeriod as WrittenPeriod;
+    use tidemark_ast::RefreshTrigger as WrittenTrigger;
+    view.trigger = match &policy.trigger {
+        None | Some(WrittenTrigger::Immediate) => RefreshTrigger::Immediate,
+        Some(WrittenTrigger::Manual) => RefreshTrigger::Manual,
+        Some(WrittenTrigger::Every { interval }) => {
+            let every = interval_of(interval)?;
+            if every.unit == 's' {
+                let message = "invalid interval: a timer ticks once a minute at most, such as 1m";
+                return Err(error::at(ErrorCode::InvalidValue, message, interval.span));
+            }
+            RefreshTrigger::Every(every)
+        }
+    };
+    view.deferred = policy.deferred;
+    view.time_zone = policy.time_zone.as_ref().map(zone_of).transpose()?;
+    view.has_start = policy.start.is_some();
+    view.start_micros = match &policy.start {
+        Some(start) => parse_fields(&start.text)
+            .and_then(|parsed| parsed.start(TimestampUnit::Micros))
+            .ok_or_else(|| {
+                let message = format!("invalid START timestamp: {}", start.text);
+                error::at(ErrorCode::InvalidValue, message, start.span)
+            })?,
+        None => now_micros,
+    };
+    view.period = match &policy.period {
+        None => None,
+        Some(WrittenPeriod::SampleByInterval) => Some(RefreshPeriod::SampleByInterval),
+        Some(WrittenPeriod::Length { length, time_zone, delay }) => Some(RefreshPeriod::Length {
+            length: interval_of(length)?,
+            time_zone: time_zone.as_ref().map(zone_of).transpose()?,
+            delay: delay.as_ref().map(interval_of).transpose()?,
+        }),
+    };
+    Ok(())
+}
+
+/// `10m`: a count and one of `s m h d w M y`.
+fn interval_of(interval: &Name) -> EngineResult<Every> {
+    let text = interval.text.as_str();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let count = if digits == 0 { Ok(1) } else { text[..digits].parse() };
+    match (count, &text[digits..]) {
+        (Ok(count @ 1..), unit @ ("s" | "m" | "h" | "d" | "w" | "M" | "y")) => {
+            Ok(Every { count, unit: unit.chars().next().unwrap_or('m') })
+        }
+        _ => {
+            let message =
+                format!("invalid interval: {text}, expected a count and s, m, h, d, w, M or y");
+            Err(error::at(ErrorCode::InvalidValue, message, interval.span))
+        }
+    }
+}
+
+fn zone_of(name: &Name) -> EngineResult<String> {
+    if Zone::parse(&name.text).is_some() {
+        return Ok(name.text.clone());
+    }
+    let message = format!("invalid timezone: {}", name.text);
+    Err(error::at(ErrorCode::InvalidValue, message, name.span))
+}

@@ -1,0 +1,356 @@
+//! Which queries a materialized view can keep current: those whose rows of one bucket depend on the
+//! base's rows of that bucket alone. So they read the base once, row by row, and cut its designated
+//! timestamp into buckets in their only aggregation.
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::{
+    Expr, JoinType, LogicalPlan, TableScan, UserDefinedLogicalNodeCore,
+};
+use tidemark_operators::{Bucket, BucketSpec, LogicalNode, SnapshotTable, StepUnit};
+use tidemark_storage::{TableId, TimeRange};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::binder::error;
+
+/// What a materialized view's query consists of.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    /// How time is cut.
+    pub(crate) buckets: BucketSpec,
+    /// Columns of the aggregation that hold the bucket's time, by name.
+    bucket_names: Vec<String>,
+}
+
+fn refused(why: &str) -> EngineError {
+    EngineError::new(
+        ErrorCode::NotSupported,
+        format!("query is not supported for materialized views: {why}"),
+    )
+}
+
+/// Whether something in it is computed anew for each execution.
+pub(crate) fn is_random(plan: &LogicalPlan) -> EngineResult<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found |= node.expressions().iter().any(Expr::is_volatile);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })
+    .map_err(error::plan)?;
+    Ok(found)
+}
+
+/// The same plan, whose scan of one table reads within some ranges of time alone.
+pub(crate) fn restricted(
+    plan: LogicalPlan,
+    table: TableId,
+    ranges: &[TimeRange],
+) -> EngineResult<LogicalPlan> {
+    use datafusion::common::tree_node::Transformed;
+    use datafusion::datasource::provider_as_source;
+    let narrowed = plan.transform_down_with_subqueries(|node| {
+        let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
+        if scanned(scan) != Some(table) {
+            return Ok(Transformed::no(node));
+        }
+        let provider = source_as_provider(&scan.source)?;
+        let Some(known) = provider.downcast_ref::<SnapshotTable>() else {
+            return Ok(Transformed::no(node));
+        };
+        let source = provider_as_source(std::sync::Arc::new(known.narrowed(ranges)));
+        let scan = TableScan { source, ..scan.clone() };
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    });
+    Ok(narrowed.map_err(error::plan)?.data)
+}
+
+/// The table that a scan reads.
+fn scanned(scan: &TableScan) -> Option<TableId> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    Some(provider.downcast_ref::<SnapshotTable>()?.table().schema().id)
+}
+
+impl Shape {
+    /// The shape of a query over a base table, or why it is none.
+    pub(crate) fn of(plan: &LogicalPlan, base: TableId) -> EngineResult<Self> {
+        let mut scans = 0;
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node {
+                scans += usize::from(scanned(scan) == Some(base));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .map_err(error::plan)?;
+        if scans != 1 {
+            return Err(refused("it reads the base table more than once"));
+        }
+        let found = Aggregation::of(plan)?;
+        let mut shape = Self::of_aggregation(&found)?;
+        let unit = Self::check_input(&found, base)?;
+        shape.buckets.nanoseconds = unit == SqlType::TimestampNs;
+        Ok(shape)
+    }
+
+    fn of_aggregation(found: &Aggregation<'_>) -> EngineResult<Self> {
+        if let Some(bucket) = found.bucket {
+            return Ok(Self { buckets: bucket.spec, bucket_names: vec![found.name(0)] });
+        }
+        let mut shape: Option<Self> = None;
+        for (index, key) in found.keys.iter().enumerate() {
+            let Some((buckets, _)) = floored(key) else { continue };
+            match &mut shape {
+                None => shape = Some(Self { buckets, bucket_names: vec![found.name(index)] }),
+                Some(known) if known.buckets == buckets => {
+                    known.bucket_names.push(found.name(index));
+                }
+                // The first one decides: rows of one of its buckets are in one of any other.
+                Some(_) => {}
+            }
+        }
+        shape.ok_or_else(needs_buckets)
+    }
+
+    /// Checks that the rows below the aggregation are those of the base, one by one, and that the
+    /// time which is cut is the base's own. Answers that time's type.
+    fn check_input(found: &Aggregation<'_>, base: TableId) -> EngineResult<SqlType> {
+        let time = match found.bucket {
+            Some(bucket) => column_of(&bucket.timestamp),
+            None => found.keys.iter().find_map(floored).map(|(_, column)| column),
+        };
+        let time = time.ok_or_else(|| refused("its buckets are not those of a timestamp"))?;
+        follow(found.input, &time, base)
+    }
+
+    /// The positions of the query's columns that hold the time of the bucket.
+    pub(crate) fn bucket_columns(&self, plan: &LogicalPlan) -> EngineResult<Vec<usize>> {
+        let mut found = Vec::new();
+        for (index, (qualifier, field)) in plan.schema().iter().enumerate() {
+            let column = Column::new(qualifier.cloned(), field.name().clone());
+            if self.is_bucket(plan, &column)? {
+                found.push(index);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a column of a plan above the aggregation is the bucket's time.
+    fn is_bucket(&self, plan: &LogicalPlan, column: &Column) -> EngineResult<bool> {
+        match plan {
+            LogicalPlan::Projection(projection) => {
+                let schema = &projection.schema;
+                let Some(index) = schema.maybe_index_of_column(column) else { return Ok(false) };
+                match column_of(&projection.expr[index]) {
+                    Some(inner) => self.is_bucket(&projection.input, &inner),
+                    None => Ok(false),
+                }
+            }
+            LogicalPlan::Filter(filter) => self.is_bucket(&filter.input, column),
+            LogicalPlan::Sort(sort) => self.is_bucket(&sort.input, column),
+            LogicalPlan::SubqueryAlias(alias) => {
+                let Some(index) = alias.schema.maybe_index_of_column(column) else {
+                    return Ok(false);
+                };
+                let (qualifier, field) = alias.input.schema().qualified_field(index);
+                let inner = Column::new(qualifier.cloned(), field.name().clone());
+                self.is_bucket(&alias.input, &inner)
+            }
+            LogicalPlan::Extension(_) | LogicalPlan::Aggregate(_) => {
+                Ok(self.bucket_names.iter().any(|name| *name == column.name))
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The one aggregation of a query, by whichever operator.
+struct Aggregation<'a> {
+    bucket: Option<&'a Bucket>,
+    keys: &'a [Expr],
+    input: &'a LogicalPlan,
+    schema: &'a DFSchema,
+}
+
+impl<'a> Aggregation<'a> {
+    /// The name of an output.
+    fn name(&self, index: usize) -> String {
+        self.schema.field(index).name().clone()
+    }
+
+    /// Finds it below what only shows its rows.
+    fn of(plan: &'a LogicalPlan) -> EngineResult<Self> {
+        match plan {
+            LogicalPlan::Projection(projection) => {
+                if projection.expr.iter().any(has_subquery) {
+                    return Err(refused("it has a sub-query beside its aggregates"));
+                }
+                Self::of(&projection.input)
+            }
+            LogicalPlan::Filter(filter) if !has_subquery(&filter.predicate) => {
+                Self::of(&filter.input)
+            }
+            LogicalPlan::Filter(_) => Err(refused("it has a sub-query beside its aggregates")),
+            LogicalPlan::SubqueryAlias(alias) => Self::of(&alias.input),
+            LogicalPlan::Sort(sort) if sort.fetch.is_none() => Self::of(&sort.input),
+            LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => Err(refused("it has a LIMIT")),
+            LogicalPlan::Union(_) => Err(refused("it unites several queries")),
+            LogicalPlan::Distinct(_) => Err(refused("it has DISTINCT")),
+            LogicalPlan::Window(_) => Err(refused("it has window functions")),
+            LogicalPlan::Aggregate(found) => Ok(Self {
+                bucket: None,
+                keys: &found.group_expr,
+                input: &found.input,
+                schema: &found.schema,
+            }),
+            LogicalPlan::Extension(extension) => {
+                let Some(LogicalNode::SampleBy(found)) = LogicalNode::of(extension.node.as_ref())
+                else {
+                    return Err(needs_buckets());
+                };
+                Ok(Self {
+                    bucket: found.bucket(),
+                    keys: found.keys(),
+                    input: found.input(),
+                    schema: UserDefinedLogicalNodeCore::schema(found),
+                })
+            }
+            _ => Err(needs_buckets()),
+        }
+    }
+}
+
+fn needs_buckets() -> EngineError {
+    refused("it needs SAMPLE BY, or GROUP BY timestamp_floor(…) of the base's timestamp")
+}
+
+/// Follows the timestamp down to the base's scan, through what keeps its rows apart.
+fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlType> {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            let provider = source_as_provider(&scan.source).map_err(error::plan)?;
+            let table = provider.downcast_ref::<SnapshotTable>().map(SnapshotTable::table);
+            let schema = table.map(|table| table.schema());
+            let is_base = schema.is_some_and(|schema| schema.id == base);
+            let designated = schema.and_then(|schema| schema.timestamp_column());
+            let designated = designated.filter(|column| is_base && column.name == time.name);
+            designated.map(|column| column.sql_type).ok_or_else(|| {
+                refused("its buckets are not those of the base table's designated timestamp")
+            })
+        }
+        LogicalPlan::Projection(projection) => {
+            let index = projection.schema.maybe_index_of_column(time);
+            let inner = index.and_then(|index| column_of(&projection.expr[index]));
+            let inner = inner.ok_or_else(|| refused("its timestamp is computed"))?;
+            follow(&projection.input, &inner, base)
+        }
+        LogicalPlan::Filter(filter) => follow(&filter.input, time, base),
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => follow(&sort.input, time, base),
+        LogicalPlan::SubqueryAlias(alias) => {
+            let index = alias.schema.maybe_index_of_column(time);
+            let index = index.ok_or_else(|| refused("its timestamp is computed"))?;
+            let (qualifier, field) = alias.input.schema().qualified_field(index);
+            let inner = Column::new(qualifier.cloned(), field.name().clone());
+            follow(&alias.input, &inner, base)
+        }
+        LogicalPlan::Join(join) => {
+            let is_left = join.left.schema().maybe_index_of_column(time).is_some();
+            let side = if is_left { &join.left } else { &join.right };
+            let keeps = match join.join_type {
+                JoinType::Inner => true,
+                JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
+                    is_left
+                }
+                JoinType::Right
+                | JoinType::RightSemi
+                | JoinType::RightAnti
+                | JoinType::RightMark => !is_left,
+                JoinType::Full => false,
+            };
+            if !keeps {
+                return Err(refused("rows of other tables come without a row of the base"));
+            }
+            follow(side, time, base)
+        }
+        LogicalPlan::Extension(extension) => {
+            let is_paired = matches!(
+                LogicalNode::of(extension.node.as_ref()),
+                Some(LogicalNode::Asof(_) | LogicalNode::WindowJoin(_))
+            );
+            let left = extension.node.inputs().first().copied().filter(|_| is_paired);
+            match left.filter(|left| left.schema().maybe_index_of_column(time).is_some()) {
+                Some(left) => follow(left, time, base),
+                None => Err(refused("it looks beyond the rows of one bucket")),
+            }
+        }
+        _ => Err(refused("it looks beyond the rows of one bucket")),
+    }
+}
+
+/// The column that an expression is, under whatever name.
+fn column_of(expr: &Expr) -> Option<Column> {
+    match expr {
+        Expr::Column(column) => Some(column.clone()),
+        Expr::Alias(alias) => column_of(&alias.expr),
+        _ => None,
+    }
+}
+
+fn has_subquery(expr: &Expr) -> bool {
+    expr.exists(|inner| {
+        Ok(matches!(
+            inner,
+            Expr::ScalarSubquery(_)
+                | Expr::InSubquery(_)
+                | Expr::Exists(_)
+                | Expr::OuterReferenceColumn(..)
+        ))
+    })
+    .unwrap_or(true)
+}
+
+/// `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`: the buckets, and the column they cut.
+fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
+    let mut key = key;
+    while let Expr::Alias(alias) = key {
+        key = &alias.expr;
+    }
+    let Expr::ScalarFunction(call) = key else { return None };
+    let is_floor = matches!(call.func.name(), "timestamp_floor" | "date_trunc");
+    let [unit, time] = call.args.as_slice() else { return None };
+    if !is_floor {
+        return None;
+    }
+    let Expr::Literal(unit, _) = unit else { return None };
+    let (ScalarValue::Utf8(Some(unit)) | ScalarValue::Utf8View(Some(unit))) = unit else {
+        return None;
+    };
+    let (count, unit) = step_of(unit)?;
+    Some((BucketSpec::new(count, unit), column_of(time)?))
+}
+
+/// Steps that every way of cutting time has alike: those that divide days, and single longer ones.
+fn step_of(text: &str) -> Option<(u32, StepUnit)> {
+    let word = match text.to_ascii_lowercase().as_str() {
+        "second" => Some(StepUnit::Second),
+        "minute" => Some(StepUnit::Minute),
+        "hour" => Some(StepUnit::Hour),
+        "day" => Some(StepUnit::Day),
+        "week" => Some(StepUnit::Week),
+        "month" => Some(StepUnit::Month),
+        "year" => Some(StepUnit::Year),
+        _ => None,
+    };
+    if let Some(unit) = word {
+        return Some((1, unit));
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let count: u32 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
+    let mut letters = text[digits..].chars();
+    let unit = StepUnit::parse(letters.next()?).filter(|_| letters.next().is_none())?;
+    let is_alike = match unit {
+        StepUnit::Second | StepUnit::Minute | StepUnit::Hour | StepUnit::Day => count > 0,
+        StepUnit::Week | StepUnit::Month | StepUnit::Year => count == 1,
+        StepUnit::Nanosecond | StepUnit::Microsecond | StepUnit::Millisecond => false,
+    };
+    is_alike.then_some((count, unit))
+}

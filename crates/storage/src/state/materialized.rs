@@ -1,0 +1,49 @@
+//! Tables that are filled by a query: nothing else changes their rows, and with each change of them
+//! comes the record that says what they show.
+
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::mutation::change::Change;
+use crate::mutation::prepare::Prepared;
+use crate::snapshot::Snapshot;
+use crate::table::records::{MATERIALIZED_RECORDS, MATERIALIZED_STATES};
+use crate::table::schema::TableId;
+
+/// Refuses a transaction that changes rows of a materialized view and does not say what they show.
+pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> EngineResult<()> {
+    if snapshot.records(MATERIALIZED_RECORDS).next().is_none() {
+        return Ok(());
+    }
+    for table in work.iter().filter_map(rows_of) {
+        let key = table.to_string();
+        let is_view = snapshot.record(MATERIALIZED_RECORDS, &key).is_some();
+        let is_state = |change: &Prepared| {
+            matches!(change, Prepared::Other(Change::PutRecord { kind, key: other, .. })
+                if kind == MATERIALIZED_STATES && *other == key)
+        };
+        if is_view && !work.iter().any(is_state) {
+            let name = snapshot.table_by_id(table).map(|table| table.schema().name.clone());
+            return Err(EngineError::new(
+                ErrorCode::NotSupported,
+                format!("cannot modify materialized view [view={}]", name.unwrap_or_default()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The table whose rows a change makes others. Partitions that end, and files of another format,
+/// leave the rest as it is.
+fn rows_of(change: &Prepared) -> Option<TableId> {
+    match change {
+        Prepared::Append { table, .. } => Some(*table),
+        Prepared::Adopt(staged) => Some(staged.table),
+        Prepared::Other(change) => match change {
+            Change::Truncate(table) | Change::Clear { table, .. } => Some(*table),
+            Change::Update(update) => Some(update.base.schema().id),
+            Change::Delete(delete) => Some(delete.base.schema().id),
+            _ => None,
+        },
+        Prepared::Convert(_) | Prepared::Skip(_) => None,
+    }
+}

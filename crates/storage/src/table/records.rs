@@ -1,0 +1,15 @@
+//! Kinds of records that storage itself reads. The key is the identifier of a table, and the record
+//! goes with the table.
+
+/// Which tables miss transactions.
+pub(crate) const LOST_RECORDS: &str = "damage";
+/// Which stretches of time of a watched table were touched.
+pub(crate) const TOUCHED_RECORDS: &str = "touched";
+/// A table with such a record is a materialized view.
+pub(crate) const MATERIALIZED_RECORDS: &str = "materialized_view";
+/// What a materialized view shows.
+pub(crate) const MATERIALIZED_STATES: &str = "materialized_state";
+
+/// All of them.
+pub(crate) const TABLE_RECORDS: [&str; 4] =
+    [LOST_RECORDS, TOUCHED_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES];

@@ -1,0 +1,10 @@
+//! Stretches of time.
+
+/// Half-open range of timestamps in the column's own unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// First instant in the range.
+    pub lo: i64,
+    /// First instant after the range.
+    pub hi: i64,
+}

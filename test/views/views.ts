@@ -1,0 +1,39 @@
+/** Waiting for materialized views, and comparing them with their queries. */
+import { type Answer, exec, rows } from '../scenario/statements.js';
+import type { TestServer } from '../golden/server.js';
+import { until } from '../until.js';
+
+const STATE = `SELECT view_status, invalidation_reason, refresh_base_table_txn, base_table_txn
+  FROM materialized_views() WHERE view_name = `;
+
+/** Waits until a view shows everything that its base holds. */
+export async function current(server: TestServer, ...views: readonly string[]): Promise<void> {
+  for (const view of views) {
+    await until(async () => {
+      const [state] = await rows(server, `${STATE}'${view}'`);
+      return state?.[0] === 'valid' && state[2] !== null && state[2] === state[3];
+    }, `view ${view} is current`);
+  }
+}
+
+/** Waits until a view does not follow its base any more; answers why. */
+export async function invalid(server: TestServer, view: string): Promise<unknown> {
+  let reason: unknown = null;
+  await until(async () => {
+    const [state] = await rows(server, `${STATE}'${view}'`);
+    reason = state?.[1];
+    return state?.[0] === 'invalid';
+  }, `view ${view} is invalid`);
+  return reason;
+}
+
+/** Rows of a query in an order of their own: views keep no order within a bucket. */
+export async function sorted(server: TestServer, query: string): Promise<readonly string[]> {
+  const found = await rows(server, query);
+  return found.map((row) => JSON.stringify(row)).sort();
+}
+
+export async function error(server: TestServer, statement: string): Promise<string> {
+  const answer: Answer = await exec(server, statement);
+  return `${answer.position ?? ''}: ${answer.error ?? 'no error'}`;
+}
