@@ -106,7 +106,8 @@ async function compare(
 ): Promise<void> {
   await current(server, ...history.views.keys());
   for (const [view, query] of history.views) {
-    t.deepEqual(await sorted(server, view), await sorted(server, query), `${view}: ${what}`);
+    const [shown, expected] = [await sorted(server, view), await sorted(server, query)];
+    t.deepEqual(shown, expected, `${view}: ${what}`);
   }
 }
 

@@ -33,7 +33,7 @@ for (const page of PAGES) {
   test(`every example of ${page} answers what the page says`, async (t) => {
     const path = new URL(`../../../../docs/${page}`, import.meta.url);
     const all = examples(readFileSync(path, 'utf8'));
-    t.true(all.filter(({ answer }) => answer !== null).length >= 4);
+    t.true(all.filter(({ answer }) => answer !== null).length >= 3);
     const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
     t.teardown(() => server.stop());
     for (const { sql, answer } of all) {

@@ -151,7 +151,10 @@ impl Refresh<'_> {
                 }
             }
         }
-        let bounds = [rows.base.time_bounds(), table.time_bounds()].into_iter().flatten();
+        // A row of the view speaks for all of its bucket, whose last rows may be those that went.
+        let shown = table.time_bounds();
+        let shown = shown.map(|(first, last)| (first, rows.buckets.around(last, last).1 - 1));
+        let bounds = [rows.base.time_bounds(), shown].into_iter().flatten();
         let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         let Some(bounds) = bounds else { return Some(Vec::new()) };
         let first = match what {
