@@ -34,8 +34,13 @@ export async function write(
 
 type Rows = readonly (readonly unknown[])[];
 
-export async function rows(server: TestServer, query: string): Promise<Rows> {
-  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
+export async function rows(
+  server: TestServer,
+  query: string,
+  headers: Record<string, string> = {},
+): Promise<Rows> {
+  const url = `${server.url}/exec?query=${encodeURIComponent(query)}`;
+  const response = await fetch(url, { headers });
   const answer = (await response.json()) as { dataset?: Rows; error?: string };
   if (answer.error !== undefined) {
     throw new Error(`${query}: ${answer.error}`);
