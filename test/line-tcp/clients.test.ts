@@ -1,4 +1,4 @@
-/** Clients over TCP as their registries give them; over HTTP, too, where no other test has them. */
+/** Clients over TCP and HTTP as their registries give them. */
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -115,14 +115,14 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'Python',
     versions: [1, 2, 3],
-    transports: ['tcp'],
+    transports: ['tcp', 'http'],
     lacks: async () => await unless(await has('python3', '-c', 'import questdb.ingress, numpy')),
     command: (...args) => ['python3', '-W', 'ignore', '-c', PYTHON, ...args],
   },
   {
     name: 'Node.js',
     versions: [1, 2, 3],
-    transports: ['tcp'],
+    transports: ['tcp', 'http'],
     lacks: () => unless(existsSync(NODE_CLIENT)),
     command: (...args) => [
       ...[process.execPath, '--input-type=module', '-e', NODE],
@@ -193,6 +193,9 @@ for (const client of CLIENTS) {
         if (version >= 2) {
           const query = `select a from ${table} where i = 1`;
           t.is(JSON.stringify(await rows(server, query)), '[[[[1,1.5],[2.5,3.5]]]]');
+        }
+        if (version >= 3) {
+          t.deepEqual(await rows(server, `select d from ${table} limit 1`), [['-123.450']]);
         }
       });
     }

@@ -69,3 +69,16 @@ export function bytes(...parts: readonly (string | number | readonly number[])[]
   });
   return Buffer.concat(buffers);
 }
+
+/** Who sends rows: `ann` into one table, `maker` into tables of their own, `guest` none. */
+export const SENDERS = [
+  'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+  'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+  "CREATE USER ann WITH PASSWORD 'a'",
+  'GRANT HTTP TO ann',
+  'GRANT INSERT ON open TO ann',
+  "CREATE USER maker WITH PASSWORD 'm'",
+  'GRANT HTTP, CREATE TABLE TO maker',
+  "CREATE USER guest WITH PASSWORD 'g'",
+  'GRANT PGWIRE TO guest',
+] as const;

@@ -7,7 +7,7 @@ import test from 'ava';
 import { credentials, run, startAccessServer } from '../access/harness.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { KIND, maskedFrame, Refused, WebSocketClient } from '../http/websocket-client.js';
-import { columns, rows } from '../line/harness.js';
+import { columns, rows, SENDERS } from '../line/harness.js';
 import { residentBytes } from '../torture/process.js';
 import { until } from '../until.js';
 import { answer, block, delta, FLAG, longs, message, row, STATUS, TYPE } from './messages.js';
@@ -203,18 +203,7 @@ test('what all connections hold together has a limit', async (t) => {
 test('rights are those of other rows', async (t) => {
   const guarded = await startAccessServer();
   t.teardown(() => guarded.stop());
-  await run(
-    guarded,
-    'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
-    'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
-    "CREATE USER ann WITH PASSWORD 'a'",
-    'GRANT HTTP TO ann',
-    'GRANT INSERT ON open TO ann',
-    "CREATE USER maker WITH PASSWORD 'm'",
-    'GRANT HTTP, CREATE TABLE TO maker',
-    "CREATE USER guest WITH PASSWORD 'g'",
-    'GRANT PGWIRE TO guest',
-  );
+  await run(guarded, ...SENDERS);
   const refusedAs = async (headers: Record<string, string>): Promise<number> => {
     const refused = await t.throwsAsync(open(headers, guarded), { instanceOf: Refused });
     return refused.status;
