@@ -1,5 +1,5 @@
 /** Messages of the columnar protocol as clients write them, and the server's answers to them. */
-import type { WebSocketClient } from '../http/websocket-client.js';
+import { KIND, type WebSocketClient } from '../http/websocket-client.js';
 import { varint } from './requests.js';
 
 export const FLAG = { defer: 0x01, gorilla: 0x04, delta: 0x08 } as const;
@@ -67,10 +67,13 @@ interface Answer {
   readonly reason?: string;
 }
 
-/** The next answer; null at the end of the connection. */
+/** The next answer, behind pongs; null at the end of the connection. */
 export async function answer(client: WebSocketClient): Promise<Answer | null> {
-  const frame = await client.receive();
-  if (frame?.kind !== 2) {
+  let frame = await client.receive();
+  while (frame?.kind === KIND.pong) {
+    frame = await client.receive();
+  }
+  if (frame?.kind !== KIND.binary) {
     return null;
   }
   const { payload } = frame;

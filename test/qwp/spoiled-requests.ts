@@ -1,6 +1,6 @@
 /**
  * Spoiled requests of clients that read results over QWP, against an engine in this process: each
- * is answered or ends the conversation, whatever it says. `npm run spoiled-requests` runs many.
+ * is answered or ends the conversation, whatever it says. `npm run requests` runs many.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
