@@ -1,6 +1,6 @@
 /**
  * What clients of the columnar protocol say, and ways to spoil it. Rows have a LONG `m` whose upper
- * half is the number of their message: what is in a table tells where it came from.
+ * 48 bits are the number of their message: what is in a table tells where it came from.
  */
 import { readFileSync } from 'node:fs';
 
@@ -10,8 +10,8 @@ import { block, delta, FLAG, longs, message, row, TYPE } from './messages.js';
 /** Upper half of `m` as the recorded messages have it. */
 const MARK = Buffer.from('efbeed5e', 'hex');
 const HEAD_BYTES = 12;
-/** Message numbers are far apart, so that a spoiled one is not that of another message. */
-const MOST_NUMBER = 2 ** 30;
+/** The number begins two bytes before. */
+const NUMBER_BYTES = 6;
 
 /** What one connection says. */
 export type Script = readonly Buffer[];
@@ -55,15 +55,16 @@ function handMade(): Script[] {
 export const SCRIPTS: readonly Script[] = [...recorded(), ...handMade()];
 const ALL: Script = SCRIPTS.flat();
 
+/** Numbers are far apart: a spoiled one is not that of another message. */
 export function newNumber(random: Random): number {
-  return random.between(1, MOST_NUMBER);
+  return random.between(1, 2 ** 30) * 2 ** 16 + random.between(0, 2 ** 16 - 1);
 }
 
 /** The message with its number in its rows. */
 export function numbered(bytes: Buffer, number: number): Buffer {
   const mine = Buffer.from(bytes);
   for (let at = mine.indexOf(MARK); at >= 0; at = mine.indexOf(MARK, at + 4)) {
-    mine.writeUInt32LE(number, at);
+    mine.writeUIntLE(number, at + MARK.length - NUMBER_BYTES, NUMBER_BYTES);
   }
   return mine;
 }

@@ -160,7 +160,7 @@ async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
     if (type !== 'LONG') {
       continue;
     }
-    const numbers = `select m / 4294967296 number, count() from ${quoted(table)}`;
+    const numbers = `select m / 65536 number, count() from ${quoted(table)}`;
     for (const [number, many] of await rows(server, numbers)) {
       const tables = found.get(Number(number)) ?? new Map<string, number>();
       tables.set(table, Number(many));
