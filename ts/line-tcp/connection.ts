@@ -160,7 +160,10 @@ export class Connection {
       database,
       lines,
       mostRows,
-      door: new WriteDoor(entrance.guard, entered),
+      door: new WriteDoor(entrance.guard, {
+        principal: entered.principal,
+        commitSeconds: metrics.commitSeconds,
+      }),
       committed: (rows) => {
         metrics.rows.increment(rows);
         metrics.commits.increment();

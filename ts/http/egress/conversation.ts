@@ -2,7 +2,12 @@
  * What is said on one connection where results are read: one statement after another, and while
  * one runs, its credit and its end.
  */
-import { asDatabaseError, type SessionHost, errorMeaning } from '../../session/index.js';
+import {
+  asDatabaseError,
+  type Seconds,
+  type SessionHost,
+  errorMeaning,
+} from '../../session/index.js';
 import type { Logger } from '../../observability/index.js';
 import { ClientGone } from '../response/body-writer.js';
 import { type QueryRequest, readClientMessage, type RequestLimits } from './client-messages.js';
@@ -27,6 +32,8 @@ interface ConversationParts {
   readonly peer: Peer;
   readonly sessions: SessionHost;
   readonly login: LastingLogin;
+  /** Receives how long statements took. */
+  readonly seconds?: Seconds;
   readonly limits: RequestLimits;
   /** As they are when a statement begins. */
   readonly batches: () => BatchOptions;
@@ -135,8 +142,8 @@ export class Conversation implements Outlet {
       await this.send(reply.queryError(request.id, failure));
       return;
     }
-    const { sessions, login, batches } = this.#parts;
-    const query = new Query(request, sessions.open(login), batches(), this);
+    const { sessions, login, batches, seconds } = this.#parts;
+    const query = new Query(request, sessions.open(login, false, seconds), batches(), this);
     this.#query = query;
     this.#running = this.#finish(query);
   }

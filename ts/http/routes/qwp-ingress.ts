@@ -75,9 +75,10 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
     context.set('X-QWP-Durable-Ack', 'enabled');
   }
   const login = LastingLogin.of(context, readOnly);
-  const door = new WriteDoor(sessions.guard, { principal: login });
   const options = columnOptions(config);
   const metrics = services.ingest.of('qwp');
+  const { commitSeconds } = metrics;
+  const door = new WriteDoor(sessions.guard, { principal: login, commitSeconds });
   const setting = { database: sessions.database, options, login, door, tellsDurable, metrics };
   return {
     mostMessageBytes,
@@ -152,6 +153,7 @@ class Sender {
     if (refusal !== null) {
       throw refusal;
     }
+    const began = performance.now();
     metrics.bytes.increment(message.length);
     const defers = ((message[FLAGS_AT] ?? 0) & DEFER_COMMIT) !== 0;
     const { commit, isForced } = await flow.take(message, defers);
@@ -166,6 +168,7 @@ class Sender {
     if (isForced) {
       this.#logger.info('commit_forced', { rows: commit.rows, tables: commit.tables.length });
     }
+    metrics.requestSeconds?.observe((performance.now() - began) / 1000);
     await this.#connection.send(okFrame(this.#sequence, commit));
     if (tellsDurable && commit.tables.length > 0) {
       await this.#connection.send(Buffer.from([STATUS.durable]), tableList(commit));

@@ -13,7 +13,7 @@ const MOST_LEVEL = 9;
 const DEFAULT_LEVEL = 1;
 
 export function readRoutes(services: HttpServices): WebSocketRoute[] {
-  const { config, sessions } = services;
+  const { config, sessions, statements } = services;
   if (!config.get(KEYS.egressEnabled)) {
     return [];
   }
@@ -45,7 +45,11 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
     const login = LastingLogin.of(context, readOnly);
     return {
       mostMessageBytes: config.get(KEYS.egressRequestLimit),
-      run: (peer) => new Conversation({ peer, sessions, login, limits, batches, logger }).run(),
+      run: (peer) =>
+        new Conversation({
+          ...{ peer, sessions, login, limits, batches, logger },
+          seconds: statements.qwp,
+        }).run(),
     };
   };
   const about = 'results over the columnar protocol: a WebSocket';
