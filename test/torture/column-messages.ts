@@ -88,7 +88,7 @@ while (sent < total && harness.failures < 10) {
   await Promise.all(work);
   harness.judge(await judgeTables().catch(String));
   memory.push(residentBytes(server));
-  if (Math.floor(sent / 100_000) > Math.floor((end - GROUP) / 100_000)) {
+  if (Math.floor(sent / 100_000) > Math.floor(Math.max(0, end - GROUP) / 100_000)) {
     harness.say(`${sent} spoiled messages`);
   }
 }
