@@ -5,12 +5,14 @@
  * How long a batch of lines over HTTP takes until it is acknowledged, with so many clients at once:
  * first each sends a batch every so many milliseconds, then each sends the next one as soon as it
  * has its answer, which is as much as server and clients can do together. A server of its own in
- * DIR, whose disk is asked before each round what one fdatasync takes; how long its commits and
- * requests took is what it says of itself. Rows of a batch follow each other in time.
+ * DIR, and what an fdatasync of another file takes there meanwhile; how long commits and requests
+ * took is what the server says of itself. Rows of a batch follow each other in time.
  */
-import { fdatasyncSync, mkdtempSync, openSync, closeSync, rmSync, writeSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 import { startTestServer } from '../golden/server.js';
@@ -28,7 +30,7 @@ const { values } = parseArgs({
   },
 });
 const [rows, batches] = [Number(values.rows), Number(values.batches)];
-const SYNCS = 200;
+const SYNC_EVERY_MS = 20;
 /** About what a batch is in the log. */
 const SYNCED_BYTES = 64 * 1024;
 
@@ -43,23 +45,26 @@ function shown(times: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
 
-/** Milliseconds of an fdatasync behind a write, the quickest first. */
-function syncTimes(): readonly number[] {
-  const file = openSync(join(folder, 'synced'), 'w');
+/** Milliseconds of fdatasyncs behind writes while `work` goes on, the quickest first. */
+async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
+  const file = await open(join(folder, 'synced'), 'w');
   const bytes = Buffer.alloc(SYNCED_BYTES, 1);
   const times: number[] = [];
+  const state = { isOver: false };
+  const over = work.finally(() => {
+    state.isOver = true;
+  });
   // Within the file: a log does not grow with each write either.
-  for (let at = 0; at < SYNCS; at += 1) {
-    writeSync(file, bytes, 0, bytes.length, at * bytes.length);
-  }
-  fdatasyncSync(file);
-  for (let at = 0; at < SYNCS; at += 1) {
-    writeSync(file, bytes, 0, bytes.length, at * bytes.length);
+  await file.write(bytes, 0, bytes.length, 0);
+  await file.datasync();
+  while (!state.isOver) {
+    await file.write(bytes, 0, bytes.length, 0);
     const began = performance.now();
-    fdatasyncSync(file);
+    await file.datasync();
     times.push(performance.now() - began);
+    await Promise.race([over, sleep(SYNC_EVERY_MS)]);
   }
-  closeSync(file);
+  await file.close();
   return times.sort((a, b) => a - b);
 }
 
@@ -87,10 +92,11 @@ async function figures(): Promise<ReadonlyMap<string, number>> {
 }
 
 async function measure(name: string, all: readonly Buffer[], everyMs: number): Promise<void> {
-  const disk = syncTimes();
   const before = await figures();
   const own = process.cpuUsage();
-  const { seconds, times } = await sendBodies(server.url, all, Number(values.clients), everyMs);
+  const load = sendBodies(server.url, all, Number(values.clients), everyMs);
+  const disk = await syncsBeside(load);
+  const { seconds, times } = await load;
   const { user, system } = process.cpuUsage(own);
   const after = await figures();
   const each = (what: string): string => {
@@ -98,8 +104,8 @@ async function measure(name: string, all: readonly Buffer[], everyMs: number): P
     return ((spent * 1_000) / all.length).toFixed(2);
   };
   process.stdout.write(
-    `fdatasync of ${SYNCED_BYTES / 1024} KiB: ${shown(disk)}\n` +
-      `${name}: ${shown(times)}; ${Math.round((rows * all.length) / seconds)} rows/s\n` +
+    `${name}: ${shown(times)}; ${Math.round((rows * all.length) / seconds)} rows/s\n` +
+      `  an fdatasync of ${SYNCED_BYTES / 1024} KiB meanwhile: ${shown(disk)}\n` +
       `  mean of a batch: commit ${each('commit_seconds')} ms, ` +
       `request ${each('request_seconds')} ms; processor time of the server ${each('cpu')} ms, ` +
       `of the clients ${((user + system) / 1_000 / all.length).toFixed(2)} ms\n`,
