@@ -59,6 +59,7 @@ const QUICK_TIERS = [
   ['build/test/torture/clock.js', '--jumps', '2'],
   ['build/test/torture/memory.js', '--rows', '2000000', '--pool', '64', '--latency', '1000'],
   ['build/test/torture/frames.js', '--frames', '30000'],
+  ['build/test/torture/column-messages.js', '--messages', '20000'],
   ['build/test/torture/cancels.js', '--count', '40', '--rows', '300000', '--within', '1000'],
   ['build/test/torture/connections.js', '--connections', '200', '--seconds', '3', '--within', '0'],
   ['build/test/torture/large-results.js', '--rows', '1000000', '--pause', '500'],

@@ -14,3 +14,18 @@ export async function until(holds: () => boolean | Promise<boolean>, what: strin
     await sleep(LOOK_MS);
   }
 }
+
+/** What `work` comes to; rejects, with `what`, when that takes longer than a minute. */
+export async function within<T>(work: Promise<T>, what: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`not within ${WAIT_MS / 1000} s: ${what()}`));
+    }, WAIT_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,6 +1,6 @@
 /** Insecure listeners are refused or reported before they open: never opened by accident. */
 import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
-import { lineTcpRefusal } from './line-tcp/index.js';
+import { hasSenderKeys, lineTcpRefusal } from './line-tcp/index.js';
 import { certificateFiles, type TlsEndpoint } from './tls/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
@@ -60,8 +60,7 @@ export function refuseInsecureListeners(config: Config): void {
 
 /** Lines come without a login, but from owners of keys. */
 function refuseOpenLines(config: Config, override: string): void {
-  const hasKeys = config.get(KEYS.lineTcpKeys) !== '';
-  if (!hasKeys && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {
+  if (!hasSenderKeys(config) && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {
     throw new StartError(
       `${shown(config, KEYS.lineTcpBindTo)} can be reached by other machines and has no login: ` +
         `set line.tcp.auth.db.path, bind to 127.0.0.1, ${override}`,

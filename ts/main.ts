@@ -328,12 +328,14 @@ interface Parts {
   readonly looks: Looks;
 }
 
-function createMetrics(
-  root: string,
-  database: Database,
-  listeners: Listeners,
-): Pick<HttpServices, 'metrics' | 'ingest'> {
-  const { registry: metrics, ingest } = new ServerMetrics({
+type ServerFigures = Pick<HttpServices, 'metrics' | 'ingest' | 'statements'>;
+
+function createMetrics(root: string, database: Database, listeners: Listeners): ServerFigures {
+  const {
+    registry: metrics,
+    ingest,
+    statements,
+  } = new ServerMetrics({
     engine: () => ({ ...database.metrics() }),
     connections: (name) => listeners.get(name)?.connections ?? null,
     waitingLines: () => {
@@ -342,10 +344,10 @@ function createMetrics(
     },
     root,
   });
-  return { metrics, ingest };
+  return { metrics, ingest, statements };
 }
 
-function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | 'metrics' | 'ingest'> {
+function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof ServerFigures> {
   const { database, copy, access, config, logger, operations, looks } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({

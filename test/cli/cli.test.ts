@@ -1,5 +1,13 @@
 /** The command line: what it prints, how it starts, refuses and ends. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,6 +77,13 @@ test('ready means that every port answers; a signal ends it with 0', async (t) =
   const started = Date.now();
   t.is(await server.stop(), 0);
   t.true(Date.now() - started < 5000);
+});
+
+test('the engine gets no huge pages, which are zeroed while commits wait', async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.stop());
+  const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
+  t.regex(status, /^THP_enabled:\s+0$/m);
 });
 
 test('demonstration data is there once, and stays', async (t) => {

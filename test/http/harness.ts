@@ -41,6 +41,7 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
     logger: SILENT,
     metrics: metrics.registry,
     ingest: metrics.ingest,
+    statements: metrics.statements,
     takesLinesOverTcp: false,
     console: options.files ?? new Map(),
     version: '0.1.0',

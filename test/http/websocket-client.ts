@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectEncrypted } from 'node:tls';
 
+import { within } from '../until.js';
+
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 interface ClientOptions {
@@ -124,23 +126,24 @@ export class WebSocketClient {
     this.socket.write(maskedFrame(kind, payload));
   }
 
-  /** The next frame; null at the end of the connection. */
+  /** The next frame; null at the end of the connection. Rejects when nothing comes. */
   async receive(): Promise<Frame | null> {
     for (;;) {
       const frame = this.#takeFrame();
       if (frame !== null || this.#isOver) {
         return frame;
       }
-      await new Promise<void>((resolve) => {
+      const woken = new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
+      await within(woken, () => 'a frame comes');
     }
   }
 
   /** The code of the close that comes next, null where the connection ends without one. */
   async receiveClose(): Promise<number | null> {
     const frame = await this.receive();
-    await this.#closed;
+    await within(this.#closed, () => 'the connection ends');
     return frame?.kind === KIND.close ? frame.payload.readUInt16BE(0) : null;
   }
 

@@ -1,4 +1,4 @@
-/** Clients over TCP as their registries give them; over HTTP, too, where no other test has them. */
+/** Clients over TCP and HTTP as their registries give them. */
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,6 +8,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import test, { type ExecutionContext } from 'ava';
 
+import {
+  ADMIN,
+  credentials,
+  rows as rowsAs,
+  run as runAs,
+  startAccessServer,
+} from '../access/harness.js';
 import { has, run, skip, SOURCES, TOOLS } from '../clients/tools.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { columns, rows } from '../line/harness.js';
@@ -15,28 +22,39 @@ import { CertificateFolder } from '../tls/certificates.js';
 import { portOf, shows } from './harness.js';
 
 let server: TestServer;
-let guarded: TestServer;
+/** With keys from a file, and those of users. */
+const guarded: { server: TestServer; key: string }[] = [];
 let folder = '';
-/** What a sender's configuration says of its key. */
-let key = '';
 
 test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tidemark-clients-'));
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { d = '', x = '', y = '' } = privateKey.export({ format: 'jwk' });
-  key = `username=feed;token=${d};token_x=${x};token_y=${y};`;
+  const key = settingOf('feed', x, y, d);
   await writeFile(join(folder, 'keys'), `feed ec-p-256-sha256 ${x} ${y}\n`);
   const interval = 'line.tcp.commit.interval.default=50ms';
   server = await startTestServer({ set: [interval] });
-  guarded = await startTestServer({
+  const fromFile = await startTestServer({
     set: [interval, `line.tcp.auth.db.path=${join(folder, 'keys')}`],
   });
+  guarded.push({ server: fromFile, key });
+  const fromUsers = await startAccessServer(undefined, interval);
+  await runAs(fromUsers, 'CREATE SERVICE ACCOUNT sensors', 'GRANT ILP, CREATE TABLE TO sensors');
+  const statement = 'ALTER SERVICE ACCOUNT sensors CREATE TOKEN TYPE JWK';
+  const [made = []] = await rowsAs(fromUsers, ADMIN, statement);
+  const [name = '', ...parts] = made.map(String);
+  guarded.push({ server: fromUsers, key: settingOf(name, ...parts) });
 });
 test.after.always(async () => {
   await server.stop();
-  await guarded.stop();
+  await Promise.all(guarded.map(({ server: one }) => one.stop()));
   await rm(folder, { recursive: true, force: true });
 });
+
+/** What a sender's configuration says of its key. */
+function settingOf(name: string, ...[x = '', y = '', d = '']: readonly string[]): string {
+  return `username=${name};token=${d};token_x=${x};token_y=${y};`;
+}
 
 interface Client {
   readonly name: string;
@@ -97,14 +115,14 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'Python',
     versions: [1, 2, 3],
-    transports: ['tcp'],
+    transports: ['tcp', 'http'],
     lacks: async () => await unless(await has('python3', '-c', 'import questdb.ingress, numpy')),
     command: (...args) => ['python3', '-W', 'ignore', '-c', PYTHON, ...args],
   },
   {
     name: 'Node.js',
     versions: [1, 2, 3],
-    transports: ['tcp'],
+    transports: ['tcp', 'http'],
     lacks: () => unless(existsSync(NODE_CLIENT)),
     command: (...args) => [
       ...[process.execPath, '--input-type=module', '-e', NODE],
@@ -150,7 +168,8 @@ async function send(client: Client, ...args: [string, string, string]): Promise<
 }
 
 async function sees(t: ExecutionContext, place: TestServer, table: string): Promise<void> {
-  await shows(place, `select s, f, i, b, v, m from ${table} order by i`, EXPECTED);
+  const query = `select s, f, i, b, v, m from ${table} order by i`;
+  await shows(place, query, EXPECTED, credentials(ADMIN));
   t.pass();
 }
 
@@ -175,6 +194,9 @@ for (const client of CLIENTS) {
           const query = `select a from ${table} where i = 1`;
           t.is(JSON.stringify(await rows(server, query)), '[[[[1,1.5],[2.5,3.5]]]]');
         }
+        if (version >= 3) {
+          t.deepEqual(await rows(server, `select d from ${table} limit 1`), [['-123.450']]);
+        }
       });
     }
   }
@@ -186,8 +208,10 @@ for (const client of CLIENTS) {
       return;
     }
     const table = `${client.name.replace('.', '')}_signed`;
-    await send(client, `tcp::addr=127.0.0.1:${portOf(guarded)};${key}`, table, '1');
-    await sees(t, guarded, table);
+    for (const { server: place, key } of guarded) {
+      await send(client, `tcp::addr=127.0.0.1:${portOf(place)};${key}`, table, '1');
+      await sees(t, place, table);
+    }
   });
 }
 
@@ -210,7 +234,7 @@ test('Python, encrypted and with a key', async (t) => {
   });
   t.teardown(() => secure.stop());
   const roots = `tls_roots=${certificates.file('lines.crt')};`;
-  const conf = `tcps::addr=localhost:${portOf(secure)};${roots}${key}`;
+  const conf = `tcps::addr=localhost:${portOf(secure)};${roots}${guarded[0]?.key ?? ''}`;
   await send(client, conf, 'secure', '1');
   await sees(t, secure, 'secure');
 });

@@ -79,11 +79,12 @@ export async function shows(
   server: TestServer,
   query: string,
   expected: readonly (readonly unknown[])[],
+  headers: Record<string, string> = {},
 ): Promise<void> {
   let seen = '';
   await until(
     async () => {
-      seen = await rows(server, query).then(JSON.stringify, String);
+      seen = await rows(server, query, headers).then(JSON.stringify, String);
       return seen === JSON.stringify(expected);
     },
     `${query} answers ${JSON.stringify(expected)}`,

@@ -1,5 +1,11 @@
 /** Senders that prove who they are with a key, and the rights of its user. */
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import {
+  createPrivateKey,
+  generateKeyPairSync,
+  type JsonWebKey,
+  type KeyObject,
+  sign,
+} from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectSecure } from 'node:tls';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +17,7 @@ import test, { type ExecutionContext } from 'ava';
 import { rows as rowsAs, run } from '../access/harness.js';
 import { runCli, exitCode, startTestServer, type TestServer } from '../golden/server.js';
 import { rows } from '../line/harness.js';
-import { KeyBook } from '../../ts/line-tcp/key-book.js';
+import { readKeys } from '../../ts/line-tcp/key-book.js';
 import { CertificateFolder } from '../tls/certificates.js';
 import { until } from '../until.js';
 import { events, open, portOf, Sender, shows } from './harness.js';
@@ -164,13 +170,85 @@ test('a key is worth the rights of its user, as long as that has them', async (t
   t.deepEqual(messages, ['Access denied [ADD COLUMN on feed]', 'Access denied [ILP]']);
 });
 
-test('where others log in, the port stays shut without keys', async (t) => {
-  for (const set of [['acl.enabled=true'], ['http.user=a', 'http.password=b']]) {
-    const server = await startTestServer({ set });
-    t.is(server.line(), 'off');
-    t.regex(String(events(server, 'line_tcp_off')[0]?.['notice']), /line\.tcp\.auth\.db\.path/);
-    await server.stop();
+/** The private key that a statement shows once. */
+async function shownKey(server: TestServer, account: string): Promise<KeyObject> {
+  const statement = `ALTER SERVICE ACCOUNT ${account} CREATE TOKEN TYPE JWK`;
+  const [[name, x, y, d] = []] = await rowsAs(server, 'admin:quest', statement);
+  if (name !== account) {
+    throw new Error(`a key of ${String(name)}`);
   }
+  const jwk = { kty: 'EC', crv: 'P-256', x, y, d } as JsonWebKey;
+  return createPrivateKey({ key: jwk, format: 'jwk' });
+}
+
+test('a key that SQL made lets its owner in, until SQL drops it or makes another', async (t) => {
+  const set = ['acl.enabled=true', 'acl.password.hash.iteration.count=4096'];
+  const server = await startTestServer({ set: [...set, 'line.tcp.commit.interval.default=50ms'] });
+  t.teardown(() => server.stop());
+  await run(
+    server,
+    'CREATE TABLE feed (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+    'CREATE SERVICE ACCOUNT ann',
+    'GRANT ILP TO ann',
+    'GRANT INSERT ON feed TO ann',
+  );
+  const written = async (x: number): Promise<void> => {
+    const query = `select count() from feed where x = ${x}`;
+    await until(
+      async () => Number((await rowsAs(server, 'admin:quest', query))[0]?.[0]) === 1,
+      `the row ${x}`,
+    );
+  };
+  const changes = [
+    'ALTER SERVICE ACCOUNT ann DROP TOKEN TYPE JWK',
+    'ALTER SERVICE ACCOUNT ann CREATE TOKEN TYPE JWK',
+  ];
+  for (const [at, change] of changes.entries()) {
+    const key = await shownKey(server, 'ann');
+    const sender = await open(server, t);
+    await prove(sender, 'ann', key);
+    await sender.send(`feed x=${at}i\n`);
+    await written(at);
+    await run(server, change);
+    await sender.send('feed x=-1i\n');
+    await sender.closed;
+    const late = await open(server, t);
+    await prove(late, 'ann', key);
+    await late.closed;
+  }
+  const messages = events(server, 'lines_refused').map(({ message }) => String(message));
+  t.deepEqual(messages, Array(2).fill('the key does not count any more'));
+  t.is(events(server, 'login_failed').length, 2);
+  t.deepEqual(await rowsAs(server, 'admin:quest', 'select count() from feed where x < 0'), [[0]]);
+});
+
+test('a key that is taken out of the file ends its connections, others go on', async (t) => {
+  const file = join(folder, 'changing.txt');
+  await writeFile(file, `${ANN.line}\n${BOB.line}\n`);
+  const server = await startTestServer({
+    set: [`line.tcp.auth.db.path=${file}`, 'line.tcp.commit.interval.default=50ms'],
+  });
+  t.teardown(() => server.stop());
+  const [ann, bob] = [await open(server, t), await open(server, t)];
+  await prove(ann, 'ann', ANN.privateKey);
+  await prove(bob, 'bob', BOB.privateKey);
+  await ann.send('kept,by=ann x=1i 1\n');
+  await shows(server, 'select x from kept', [[1]]);
+  await writeFile(file, `${BOB.line}\n`);
+  server.process.kill('SIGHUP');
+  await until(() => server.log().includes('configuration_reloaded'), 'the file is read again');
+  await ann.send('kept,by=ann x=2i 2\n');
+  await ann.closed;
+  await bob.send('kept,by=bob x=3i 3\n');
+  await shows(server, 'select x from kept', [[1], [3]]);
+  t.like(events(server, 'lines_refused'), [{ user: 'ann' }]);
+});
+
+test('where others log in, the port stays shut without keys', async (t) => {
+  const server = await startTestServer({ set: ['http.user=a', 'http.password=b'] });
+  t.teardown(() => server.stop());
+  t.is(server.line(), 'off');
+  t.regex(String(events(server, 'line_tcp_off')[0]?.['notice']), /line\.tcp\.auth\.db\.path/);
 });
 
 test('a file that cannot be used stops the start, and names its line', async (t) => {
@@ -181,7 +259,7 @@ test('a file that cannot be used stops the start, and names its line', async (t)
     [`${ANN.line.slice(0, -5)}AAAAA\n`, /line 1: x and y are no point/],
   ];
   for (const [text, reason] of cases) {
-    t.throws(() => new KeyBook(text), { message: reason });
+    t.throws(() => readKeys(text), { message: reason });
   }
   const set = ['line.tcp.auth.db.path=nowhere', 'line.tcp.net.bind.to=127.0.0.1:0'];
   const args = set.flatMap((one) => ['--set', one]);

@@ -34,8 +34,13 @@ export async function write(
 
 type Rows = readonly (readonly unknown[])[];
 
-export async function rows(server: TestServer, query: string): Promise<Rows> {
-  const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
+export async function rows(
+  server: TestServer,
+  query: string,
+  headers: Record<string, string> = {},
+): Promise<Rows> {
+  const url = `${server.url}/exec?query=${encodeURIComponent(query)}`;
+  const response = await fetch(url, { headers });
   const answer = (await response.json()) as { dataset?: Rows; error?: string };
   if (answer.error !== undefined) {
     throw new Error(`${query}: ${answer.error}`);
@@ -64,3 +69,16 @@ export function bytes(...parts: readonly (string | number | readonly number[])[]
   });
   return Buffer.concat(buffers);
 }
+
+/** Who sends rows: `ann` into one table, `maker` into tables of their own, `guest` none. */
+export const SENDERS = [
+  'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+  'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
+  "CREATE USER ann WITH PASSWORD 'a'",
+  'GRANT HTTP TO ann',
+  'GRANT INSERT ON open TO ann',
+  "CREATE USER maker WITH PASSWORD 'm'",
+  'GRANT HTTP, CREATE TABLE TO maker',
+  "CREATE USER guest WITH PASSWORD 'g'",
+  'GRANT PGWIRE TO guest',
+] as const;

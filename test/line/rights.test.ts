@@ -7,24 +7,13 @@ import test from 'ava';
 import { credentials, exec, rows, run, startAccessServer } from '../access/harness.js';
 import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
-import { type LineAnswer, write } from './harness.js';
+import { type LineAnswer, SENDERS, write } from './harness.js';
 
 let server: TestServer;
 
 test.before(async () => {
   server = await startAccessServer();
-  await run(
-    server,
-    'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
-    'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
-    "CREATE USER ann WITH PASSWORD 'a'",
-    'GRANT HTTP TO ann',
-    'GRANT INSERT ON open TO ann',
-    "CREATE USER maker WITH PASSWORD 'm'",
-    'GRANT HTTP, CREATE TABLE TO maker',
-    "CREATE USER guest WITH PASSWORD 'g'",
-    'GRANT PGWIRE TO guest',
-  );
+  await run(server, ...SENDERS);
 });
 test.after.always(() => server.stop());
 

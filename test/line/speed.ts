@@ -4,8 +4,9 @@
  * symbols, 1,000 series; requests of so many bytes over so many connections, each of which waits
  * for its answer. The clock runs from the first byte to the last answer.
  */
-import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
+
+import { line, sendBodies } from './load.js';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -16,15 +17,6 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '3' },
   },
 });
-
-function line(row: number): string {
-  const random = (row * 2_654_435_761) % 4_294_967_296;
-  const symbols = `sym=s${random % 1000},side=${row % 2 === 0 ? 'buy' : 'sell'}`;
-  const prices = `price=${(random % 100_000) / 100},amount=${(random % 99_991) / 100_000}`;
-  const others = `bid=${(random % 77_777) / 100},qty=${random % 65_537}i,venue=${random % 50}i`;
-  const time = 1_700_000_000_000_000_000n + BigInt(row) * 1_000_000n;
-  return `line_speed,${symbols} ${prices},${others},ok=${row % 3 === 0 ? 't' : 'f'} ${time}\n`;
-}
 
 function requests(): Buffer[] {
   const all: Buffer[] = [];
@@ -39,49 +31,12 @@ function requests(): Buffer[] {
   return text === '' ? all : [...all, Buffer.from(text)];
 }
 
-async function send(url: string, agent: Agent, body: Buffer): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const headers = { 'content-length': body.length };
-    const sent = request(`${url}/write`, { method: 'POST', agent, headers }, (response) => {
-      response.resume();
-      response.once('end', () => {
-        if (response.statusCode === 204) {
-          resolve();
-        } else {
-          reject(new Error(`status ${response.statusCode ?? 0}`));
-        }
-      });
-    });
-    sent.once('error', reject);
-    sent.end(body);
-  });
-}
-
-/** Answers rows per second, and the time of a request that 99 of 100 do not exceed. */
-async function measure(url: string, bodies: readonly Buffer[]): Promise<[number, number]> {
-  const connections = Number(values.connections);
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const times: number[] = [];
-  const started = performance.now();
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
-      const began = performance.now();
-      await send(url, agent, body);
-      times.push(performance.now() - began);
-    }
-  };
-  await Promise.all(Array.from({ length: connections }, worker));
-  const seconds = (performance.now() - started) / 1000;
-  agent.destroy();
-  times.sort((a, b) => a - b);
-  return [Number(values.rows) / seconds, times[Math.floor(times.length * 0.99)] ?? 0];
-}
-
 const bodies = requests();
 for (let round = 0; round < Number(values.rounds); round += 1) {
   for (const url of positionals) {
-    const [rate, slowest] = await measure(url, bodies);
-    process.stdout.write(`${url}: ${Math.round(rate)} rows/s, p99 ${slowest.toFixed(1)} ms\n`);
+    const { seconds, times } = await sendBodies(url, bodies, Number(values.connections));
+    const rate = Math.round(Number(values.rows) / seconds);
+    const slowest = times[Math.floor(times.length * 0.99)] ?? 0;
+    process.stdout.write(`${url}: ${rate} rows/s, p99 ${slowest.toFixed(1)} ms\n`);
   }
 }

@@ -1,14 +1,20 @@
 /** What a running server counts, and that everything it counts is explained. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import pg from 'pg';
 
-import { startTestServer } from '../golden/server.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { WebSocketClient } from '../http/websocket-client.js';
 import { open as openLines, shows } from '../line-tcp/harness.js';
 import { rows, write } from '../line/harness.js';
+import { answer, FLAG, message, row } from '../qwp/messages.js';
+import { ReadClient } from '../qwp/read-client.js';
 import { until } from '../until.js';
 
-const LINE =
-  /^(# HELP \w+ .+|# TYPE \w+ (counter|gauge)|\w+(\{\w+="\w+"(,\w+="\w+")*\})? -?[0-9.e+]+)$/;
+const LABEL = '\\w+="[\\w.+]+"';
+const LINE = new RegExp(
+  '^(# HELP \\w+ .+|# TYPE \\w+ (counter|gauge|histogram)|' +
+    `\\w+(\\{${LABEL}(,${LABEL})*\\})? -?[0-9.e+-]+)$`,
+);
 
 test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
   const server = await startTestServer({
@@ -24,7 +30,9 @@ test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
       [],
     );
     const samples = lines.filter((line) => !line.startsWith('#'));
-    const names = new Set(samples.map((line) => /^\w+/.exec(line)?.[0]));
+    const names = new Set(
+      samples.map((line) => /^\w+?(?=(_bucket|_sum|_count)?[{ ])/.exec(line)?.[0]),
+    );
     t.deepEqual(
       [...names].filter((name) => !lines.some((line) => line.startsWith(`# HELP ${name ?? ''} `))),
       [],
@@ -72,6 +80,85 @@ test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
     async () => (await figures()).get('tidemark_connections{protocol="line_tcp"}') === 0,
     'the connection is gone',
   );
+});
+
+/** What `/metrics` says, line by line. */
+async function samples(server: TestServer): Promise<Map<string, number>> {
+  const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const at = line.lastIndexOf(' ');
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
+
+/** What a histogram counted of a protocol; checks that it is one. */
+function counted(t: ExecutionContext, all: Map<string, number>, name: string, of: string): number {
+  const prefix = `tidemark_${name}_bucket{protocol="${of}",le="`;
+  const buckets = [...all].filter(([key]) => key.startsWith(prefix)).map(([, value]) => value);
+  t.is(buckets.length, 16);
+  t.deepEqual(
+    buckets,
+    buckets.toSorted((one, other) => one - other),
+  );
+  const count = all.get(`tidemark_${name}_count{protocol="${of}"}`) ?? NaN;
+  t.is(buckets.at(-1), count);
+  t.is((all.get(`tidemark_${name}_sum{protocol="${of}"}`) ?? 0) > 0, count > 0);
+  return count;
+}
+
+test('how long statements, commits and requests took, by protocol', async (t) => {
+  const server = await startTestServer({
+    set: ['metrics.enabled=true', 'line.tcp.commit.interval.default=20ms'],
+  });
+  t.teardown(() => server.stop());
+  const port = Number(new URL(server.url).port);
+  // Over HTTP two end, and one fails as it runs; what is not read, or cannot be bound, has no run.
+  await rows(server, 'select x from long_sequence(3)');
+  await rows(server, 'create table made (x int)');
+  const late = "select case when x > 2 then 'no' else '1' end::decimal(9,2) from long_sequence(3)";
+  await t.throwsAsync(rows(server, late));
+  await t.throwsAsync(rows(server, 'select nothing'));
+  const reader = await ReadClient.open(port);
+  t.is((await reader.query(1, 'select 1')).last.kind, 'end');
+  reader.request(2, 'select x from long_sequence(9000000000)', { credit: 1 });
+  t.is((await reader.next())?.kind, 'batch');
+  reader.close();
+  const [host = '', pgPort = ''] = server.pg.split(':');
+  const login = { host, port: Number(pgPort), user: 'admin', password: 'quest' };
+  const client = new pg.Client(login);
+  await client.connect();
+  await client.query('select 1');
+  await client.query('select $1::int', [1]);
+  await client.end();
+  t.is((await write(server, 'm x=1i 1\nm x=2i 2')).status, 204);
+  t.is((await write(server, 'm x=zz')).status, 400);
+  const sender = await openLines(server, t);
+  await sender.send('m x=3i 3\n');
+  await sender.end();
+  const writer = await WebSocketClient.open(port, '/write/v4');
+  writer.send(message(0, 1, row('one', 1)));
+  writer.send(message(FLAG.defer, 1, row('one', 2)));
+  writer.send(message(0, 1, row('one', 3)));
+  await answer(writer);
+  await answer(writer);
+  writer.socket.destroy();
+  await until(async () => {
+    const found = await samples(server);
+    return found.get('tidemark_statement_seconds_count{protocol="qwp"}') === 2;
+  }, 'the query of a client that is gone has ended');
+  const all = await samples(server);
+  t.is(counted(t, all, 'statement_seconds', 'qwp'), 2);
+  t.is(counted(t, all, 'statement_seconds', 'http'), 3);
+  t.is(counted(t, all, 'statement_seconds', 'pgwire'), 2);
+  t.is(counted(t, all, 'ingest_commit_seconds', 'line_http'), 1);
+  t.is(counted(t, all, 'ingest_commit_seconds', 'line_tcp'), 1);
+  t.is(counted(t, all, 'ingest_commit_seconds', 'qwp'), 2);
+  t.is(counted(t, all, 'ingest_request_seconds', 'line_http'), 2);
+  t.is(counted(t, all, 'ingest_request_seconds', 'qwp'), 2);
+  t.false([...all.keys()].some((key) => /request_seconds.*line_tcp/.test(key)));
 });
 
 test('every figure of the engine is explained', async (t) => {

@@ -139,6 +139,10 @@ export class FakeDirectory implements Directory {
     return verifier;
   }
 
+  publicKey(): null {
+    return null;
+  }
+
   mockVerifier(name: string): ScramVerifier {
     return new NameSalts(Buffer.alloc(32)).mock(name, 4096);
   }

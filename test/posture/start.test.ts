@@ -41,6 +41,8 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[WIDE_LINES, 'line.tcp.enabled=false'], null],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys'], null],
   [[WIDE_LINES, 'security.insecure.public=true'], null],
+  [[WIDE_LINES, 'acl.enabled=true', 'acl.admin.password=a good one'], null],
+  [[WIDE_LINES, 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
   // Where others log in, it stays shut without keys.
   [[WIDE_LINES, ...LOGIN, 'security.require.tls=true'], null],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'security.require.tls=true'], /plain text/],

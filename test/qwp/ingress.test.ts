@@ -7,7 +7,7 @@ import test from 'ava';
 import { credentials, run, startAccessServer } from '../access/harness.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { KIND, maskedFrame, Refused, WebSocketClient } from '../http/websocket-client.js';
-import { columns, rows } from '../line/harness.js';
+import { columns, rows, SENDERS } from '../line/harness.js';
 import { residentBytes } from '../torture/process.js';
 import { until } from '../until.js';
 import { answer, block, delta, FLAG, longs, message, row, STATUS, TYPE } from './messages.js';
@@ -120,6 +120,7 @@ test('nothing after a message that is wrong is applied', async (t) => {
 
 test('a message over the limit closes the connection, and one at it is taken', async (t) => {
   const small = await startTestServer({ set: ['http.receive.buffer.size=4096'] });
+  t.teardown(() => small.stop());
   const client = await open({}, small);
   t.regex(client.head, /X-QWP-Max-Batch-Size: 4082\r\n/);
   const values = longs(...Array.from({ length: 252 }, (_, at) => at));
@@ -139,12 +140,12 @@ test('a message over the limit closes the connection, and one at it is taken', a
   t.like(await answer(client), { status: STATUS.ok });
   client.send(Buffer.alloc(4083));
   t.is(await client.receiveClose(), 1009);
-  await small.stop();
 });
 
 test('too many rows that wait are committed, and what is durable is told', async (t) => {
   const set = ['qwp.max.uncommitted.rows=3'];
   const limited = await startTestServer({ set });
+  t.teardown(() => limited.stop());
   const client = await open({ 'X-QWP-Request-Durable-Ack': 'TRUE' }, limited);
   t.regex(client.head, /X-QWP-Durable-Ack: enabled\r\n/);
   for (let at = 0; at < 3; at += 1) {
@@ -156,12 +157,11 @@ test('too many rows that wait are committed, and what is durable is told', async
   t.deepEqual(durable, { status: STATUS.durable, tables: committed?.tables ?? {} });
   t.true(limited.log().includes('commit_forced'));
   client.socket.destroy();
-  await limited.stop();
   const lazy = await startTestServer({ set: ['cairo.commit.mode=nosync'] });
+  t.teardown(() => lazy.stop());
   const other = await open({ 'X-QWP-Request-Durable-Ack': 'true' }, lazy);
   t.notRegex(other.head, /X-QWP-Durable-Ack/);
   other.socket.destroy();
-  await lazy.stop();
 });
 
 test('what all connections hold together has a limit', async (t) => {
@@ -202,18 +202,8 @@ test('what all connections hold together has a limit', async (t) => {
 
 test('rights are those of other rows', async (t) => {
   const guarded = await startAccessServer();
-  await run(
-    guarded,
-    'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
-    'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
-    "CREATE USER ann WITH PASSWORD 'a'",
-    'GRANT HTTP TO ann',
-    'GRANT INSERT ON open TO ann',
-    "CREATE USER maker WITH PASSWORD 'm'",
-    'GRANT HTTP, CREATE TABLE TO maker',
-    "CREATE USER guest WITH PASSWORD 'g'",
-    'GRANT PGWIRE TO guest',
-  );
+  t.teardown(() => guarded.stop());
+  await run(guarded, ...SENDERS);
   const refusedAs = async (headers: Record<string, string>): Promise<number> => {
     const refused = await t.throwsAsync(open(headers, guarded), { instanceOf: Refused });
     return refused.status;
@@ -244,7 +234,6 @@ test('rights are those of other rows', async (t) => {
   const copy = (): string => readFileSync(join(guarded.root, 'audit.jsonl'), 'utf8');
   await until(() => copy().includes("columnar protocol: columns of 'made': late"), 'the copy');
   t.true(copy().includes("columnar protocol: table 'made'"));
-  await guarded.stop();
 });
 
 const MANY = 1_000;

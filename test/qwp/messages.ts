@@ -1,8 +1,10 @@
 /** Messages of the columnar protocol as clients write them, and the server's answers to them. */
-import type { WebSocketClient } from '../http/websocket-client.js';
+import { KIND, type WebSocketClient } from '../http/websocket-client.js';
+import { varint } from './requests.js';
 
 export const FLAG = { defer: 0x01, gorilla: 0x04, delta: 0x08 } as const;
 export const TYPE = { long: 0x05, double: 0x07, symbol: 0x09, timestamp: 0x0a } as const;
+/** Written out once more: a wrong one in the server shows. */
 export const STATUS = {
   ok: 0,
   durable: 2,
@@ -10,17 +12,10 @@ export const STATUS = {
   parseError: 5,
   securityError: 8,
   writeError: 9,
+  cancelled: 10,
+  limitExceeded: 11,
   dictionaryGap: 13,
 } as const;
-
-function varint(value: number): Buffer {
-  const bytes = [];
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) {
-    bytes.push((rest % 0x80) | 0x80);
-  }
-  return Buffer.from([...bytes, rest]);
-}
 
 function text(content: string): Buffer {
   const bytes = Buffer.from(content);
@@ -72,10 +67,13 @@ interface Answer {
   readonly reason?: string;
 }
 
-/** The next answer; null at the end of the connection. */
+/** The next answer, behind pongs; null at the end of the connection. */
 export async function answer(client: WebSocketClient): Promise<Answer | null> {
-  const frame = await client.receive();
-  if (frame?.kind !== 2) {
+  let frame = await client.receive();
+  while (frame?.kind === KIND.pong) {
+    frame = await client.receive();
+  }
+  if (frame?.kind !== KIND.binary) {
     return null;
   }
   const { payload } = frame;

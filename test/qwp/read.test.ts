@@ -7,10 +7,9 @@ import { credentials, exec as execAs, run, startAccessServer } from '../access/h
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { Refused, WebSocketClient } from '../http/websocket-client.js';
 import { until } from '../until.js';
+import { STATUS } from './messages.js';
 import { ReadClient } from './read-client.js';
 import { type Bind, given, int64, NULL, queryRequest, textBind } from './requests.js';
-
-const STATUS = { mismatch: 3, parse: 5, security: 8, cancelled: 10, limit: 11 } as const;
 
 let server: TestServer;
 
@@ -144,15 +143,15 @@ test('parameters of every type', async (t) => {
   t.deepEqual((await client.query(2, filtered, { binds: of })).rows, [[2.5]]);
   t.like((await client.query(3, filtered, { binds: of.slice(0, 1) })).last, {
     kind: 'error',
-    status: STATUS.parse,
+    status: STATUS.parseError,
   });
   const wrong = await client.query(4, 'SELECT 1 WHERE 1 = $1', { binds: [[0x12, NULL]] });
-  t.like(wrong.last, { status: STATUS.mismatch });
+  t.like(wrong.last, { status: STATUS.schemaMismatch });
   const deep = Buffer.alloc(21);
   deep.set([5]);
   deep.fill(0x7f, 1, 17);
   const empty = await client.query(8, 'SELECT $1', { binds: [[0x11, given(deep)]] });
-  t.like(empty.last, { status: STATUS.mismatch }, 'brackets beyond measure');
+  t.like(empty.last, { status: STATUS.schemaMismatch }, 'brackets beyond measure');
   const other = await client.query(5, 'SELECT l FROM every WHERE ts = $1', {
     binds: [textBind('no time')],
   });
@@ -266,7 +265,7 @@ test('one query at a time', async (t) => {
   client.request(1, 'SELECT x FROM long_sequence(100000)', { credit: 1 });
   t.like(await client.next(), { kind: 'batch', id: 1n });
   client.request(2, 'SELECT 2');
-  t.like(await client.next(), { kind: 'error', id: 2n, status: STATUS.limit });
+  t.like(await client.next(), { kind: 'error', id: 2n, status: STATUS.limitExceeded });
   client.grant(1, 1_000_000_000);
   t.like((await client.answer()).last, { kind: 'end', id: 1n, rows: 100_000 });
   client.close();
@@ -288,15 +287,15 @@ test('errors of statements have a status, and their place', async (t) => {
   const client = await open();
   const error = async (sql: string): Promise<unknown> => (await client.query(1, sql)).last;
   t.like(await error('SELECT nothing FROM every'), {
-    status: STATUS.parse,
+    status: STATUS.parseError,
     text: 'Invalid column: nothing [position=7]',
   });
-  t.like(await error(''), { kind: 'error', status: STATUS.parse, text: 'empty query' });
-  t.like(await error(`SELECT '${'x'.repeat(1024 * 1024)}'`), { status: STATUS.limit });
+  t.like(await error(''), { kind: 'error', status: STATUS.parseError, text: 'empty query' });
+  t.like(await error(`SELECT '${'x'.repeat(1024 * 1024)}'`), { status: STATUS.limitExceeded });
   const binds = Array.from({ length: 1025 }, () => [0x05, NULL] as const);
-  t.like((await client.query(1, 'SELECT 1', { binds })).last, { status: STATUS.limit });
+  t.like((await client.query(1, 'SELECT 1', { binds })).last, { status: STATUS.limitExceeded });
   const long = await client.query(1, `SELECT repeat('x', 16000000)`);
-  t.like(long.last, { kind: 'error', status: STATUS.limit });
+  t.like(long.last, { kind: 'error', status: STATUS.limitExceeded });
   const wide = await client.query(1, `SELECT repeat('x', 9000000) FROM long_sequence(3)`);
   t.is(wide.rows.length, 3);
   client.close();
@@ -312,7 +311,7 @@ test('what is no message ends the connection', async (t) => {
   ]) {
     const client = await open();
     client.socket.send(bytes);
-    t.like(await client.next(), { kind: 'error', id: -1n, status: STATUS.parse });
+    t.like(await client.next(), { kind: 'error', id: -1n, status: STATUS.parseError });
     t.is(await client.socket.receiveClose(), 1002);
   }
   for (const bytes of [
@@ -323,7 +322,7 @@ test('what is no message ends the connection', async (t) => {
   ]) {
     const client = await open();
     client.socket.send(bytes);
-    t.like(await client.next(), { kind: 'error', id: 3n, status: STATUS.parse });
+    t.like(await client.next(), { kind: 'error', id: 3n, status: STATUS.parseError });
     t.is((await client.query(3, 'SELECT 1')).last.kind, 'end');
     client.close();
   }
@@ -351,12 +350,12 @@ test('rights are those of SQL, asked for each query', async (t) => {
     const client = await ReadClient.open(port, credentials('reader:pass'));
     t.deepEqual((await client.query(1, 'SELECT open FROM secrets')).rows, [[1]]);
     const hidden = await client.query(2, 'SELECT hidden FROM secrets');
-    t.like(hidden.last, { kind: 'error', status: STATUS.security });
+    t.like(hidden.last, { kind: 'error', status: STATUS.securityError });
     const insert = await client.query(3, 'INSERT INTO secrets VALUES (3, 4)');
-    t.like(insert.last, { kind: 'error', status: STATUS.security });
+    t.like(insert.last, { kind: 'error', status: STATUS.securityError });
     await run(guarded, 'REVOKE SELECT ON secrets(open) FROM reader');
     const gone = await client.query(4, 'SELECT open FROM secrets');
-    t.like(gone.last, { kind: 'error', status: STATUS.security });
+    t.like(gone.last, { kind: 'error', status: STATUS.securityError });
     client.close();
     t.is((await execAs(guarded, 'reader:pass', 'SELECT 1')).status, 200);
   } finally {
@@ -370,7 +369,7 @@ test('a client that gives no credit for too long is given up', async (t) => {
     const client = await ReadClient.open(portOf(own));
     client.request(1, 'SELECT x FROM long_sequence(9000000000)', { credit: 1 });
     t.is((await client.next())?.kind, 'batch');
-    t.like(await client.next(), { kind: 'error', id: 1n, status: STATUS.limit });
+    t.like(await client.next(), { kind: 'error', id: 1n, status: STATUS.limitExceeded });
     t.is((await client.query(2, 'SELECT 1')).last.kind, 'end');
     client.close();
   } finally {

@@ -1,6 +1,6 @@
 /**
  * Spoiled requests of clients that read results over QWP, against an engine in this process: each
- * is answered or ends the conversation, whatever it says. `npm run spoiled-requests` runs many.
+ * is answered or ends the conversation, whatever it says. `npm run requests` runs many.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,11 +8,12 @@ import { join } from 'node:path';
 
 import { openDatabase } from '../../ts/engine/index.js';
 import { Conversation, type Peer } from '../../ts/http/egress/conversation.js';
-import { Reader } from '../../ts/http/egress/reader.js';
+import { LastingLogin } from '../../ts/http/websocket/lasting-login.js';
 import { SessionHost } from '../../ts/session/index.js';
 import { readStatement } from '../../ts/sql/index.js';
 import { createLogger } from '../../ts/observability/index.js';
 import { Random } from '../torture/harness.js';
+import { within } from '../until.js';
 import { type Bind, given, int64, NULL, queryRequest, textBind } from './requests.js';
 import { ResultDecoder, type ServerMessage } from './result-decoder.js';
 
@@ -20,7 +21,6 @@ const LIMITS = { statementBytes: 4096, binds: 16 };
 const BATCHES = { maxRows: 100, maxBytes: 4096, zstdLevel: null, pauseMs: 1000 };
 /** Messages of one conversation. */
 const MESSAGES = 50;
-const LONGEST_MS = 30_000;
 /** The kind of a message and its query's number. */
 const HEAD_BYTES = 9;
 /** Turns after which a client goes on whether it was answered or not. */
@@ -139,7 +139,8 @@ export async function runSpoiled(count: number, seed: number): Promise<Spoiled> 
   const root = await mkdtemp(join(tmpdir(), 'tidemark-spoiled-'));
   const database = await openDatabase({ root });
   const sessions = new SessionHost({ database, parse: readStatement });
-  const reader = new Reader({ kind: 'known', identity: { name: 'admin', kind: 'admin' } }, false);
+  const identity = { name: 'admin', kind: 'admin' } as const;
+  const login = new LastingLogin({ kind: 'known', identity }, false);
   const random = new Random(seed);
   const answers = new Map<string, number>();
   let messages = 0;
@@ -149,14 +150,15 @@ export async function runSpoiled(count: number, seed: number): Promise<Spoiled> 
       const peer = new SpoiledPeer(said);
       const logger = createLogger({ level: 'error', write: () => undefined });
       const batches = () => BATCHES;
-      const parts = { peer, sessions, reader, limits: LIMITS, batches, logger };
-      await within(new Conversation(parts).run(), said);
+      const parts = { peer, sessions, login, limits: LIMITS, batches, logger };
+      const hex = (): string => said.map((one) => one.toString('hex')).join(' ');
+      await within(new Conversation(parts).run(), hex);
       messages += peer.said;
       for (const heard of peer.heard) {
         const kind = heard.kind === 'error' ? `error ${heard.status}` : heard.kind;
         answers.set(kind, (answers.get(kind) ?? 0) + 1);
         if (heard.kind === 'error' && heard.status === 6) {
-          throw new Error(`${heard.text}: ${said.map((one) => one.toString('hex')).join(' ')}`);
+          throw new Error(`${heard.text}: ${hex()}`);
         }
       }
     }
@@ -164,19 +166,5 @@ export async function runSpoiled(count: number, seed: number): Promise<Spoiled> 
   } finally {
     await database.close();
     await rm(root, { recursive: true, force: true });
-  }
-}
-
-async function within(work: Promise<void>, said: readonly Buffer[]): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Error(`no end: ${said.map((one) => one.toString('hex')).join(' ')}`));
-    }, LONGEST_MS);
-  });
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

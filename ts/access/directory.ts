@@ -7,6 +7,7 @@ import {
   fitsVerifier,
   type Identity,
   type LoginEndpoint,
+  type PublicKey,
   scramVerifier,
   type ScramVerifier,
 } from '../auth/index.js';
@@ -82,6 +83,11 @@ export class StoredDirectory implements Directory {
     const principal = this.#store.find(name);
     const isOff = this.#administrator?.name !== name && principal?.enabled !== true;
     return isOff ? null : this.identityOf(name);
+  }
+
+  publicKey(name: string): PublicKey | null {
+    const principal = this.#store.find(name);
+    return principal?.enabled === true ? principal.publicKey : null;
   }
 
   /** Looks like a user's: its salt is the name's own, its rounds are those of some user. */

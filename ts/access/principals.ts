@@ -1,7 +1,7 @@
 /** Users, groups and service accounts as they are kept: one record each. */
 import { randomBytes } from 'node:crypto';
 
-import type { ScramVerifier } from '../auth/index.js';
+import type { PublicKey, ScramVerifier } from '../auth/index.js';
 import { type Grants, type GrantRow, grantRows, grantsOf, NO_GRANTS } from './model.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
@@ -14,12 +14,6 @@ export interface RestToken {
   readonly ttlMs: number;
   /** Every login pushes the end forward. */
   readonly refresh: boolean;
-}
-
-/** An elliptic-curve key; its other half is with its owner alone. */
-export interface PublicKey {
-  readonly x: string;
-  readonly y: string;
 }
 
 export interface StoredPrincipal {

@@ -1,7 +1,8 @@
 /** REST tokens: how they look, how long they live. Keys for the line protocol. */
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 
-import type { PublicKey, RestToken } from './principals.js';
+import type { PublicKey } from '../auth/index.js';
+import type { RestToken } from './principals.js';
 
 const PREFIX = 'tdm_';
 const SECRET_BYTES = 32;

@@ -18,6 +18,12 @@ export interface LoginObserver {
 /** A way in, each with a permission of the same name. */
 export type LoginEndpoint = 'HTTP' | 'PGWIRE' | 'ILP';
 
+/** An elliptic-curve key on P-256, as members of a JWK; its other half is with its owner alone. */
+export interface PublicKey {
+  readonly x: string;
+  readonly y: string;
+}
+
 export interface Directory {
   /** Who a name is that has proved its password. */
   identityOf(name: string): Identity | null;
@@ -25,6 +31,8 @@ export interface Directory {
   enabledIdentity(name: string): Identity | null;
   /** Null when there is no such principal, it is disabled, or it has no password. */
   scramVerifier(name: string): ScramVerifier | null;
+  /** The key that a sender of lines signs with; null when it has none or is disabled. */
+  publicKey(name: string): PublicKey | null;
   /** What is shown in place of one: looks like those that are. */
   mockVerifier(name: string): ScramVerifier;
   /**

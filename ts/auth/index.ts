@@ -1,6 +1,6 @@
 /** Who asks. */
 export { createAuthenticator } from './authenticator.js';
-export type { Directory, LoginEndpoint, LoginObserver } from './directory.js';
+export type { Directory, LoginEndpoint, LoginObserver, PublicKey } from './directory.js';
 export { identityKey } from './identity.js';
 export type { Authenticator, Identity, KnownLogin, Login } from './identity.js';
 export { SESSION_COOKIE, SESSION_SECONDS } from './login-sessions.js';

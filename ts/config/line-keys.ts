@@ -58,14 +58,15 @@ export const LINE_KEYS = {
   lineTcpEnabled: bool(
     'line.tcp.enabled',
     true,
-    'the line protocol over TCP; where logins are asked for it needs line.tcp.auth.db.path',
+    'the line protocol over TCP; where http.user asks for logins it needs line.tcp.auth.db.path',
   ),
   lineTcpBindTo: endpoint('line.tcp.net.bind.to', '9009', 'address of the line protocol over TCP'),
   lineTcpKeys: text(
     'line.tcp.auth.db.path',
     '',
     'file of public keys, a line each: `name ec-p-256-sha256 x y`; senders prove that they have ' +
-      'the private one; a relative path begins at the root',
+      'the private one; with acl.enabled those of CREATE TOKEN TYPE JWK count without it; a ' +
+      'relative path begins at the root',
     RELOAD,
   ),
   lineTcpConnections: integer(

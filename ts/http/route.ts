@@ -9,7 +9,12 @@ import type {
   LoginObserver,
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
-import type { IngestMetrics, Logger, MetricsRegistry } from '../observability/index.js';
+import type {
+  IngestMetrics,
+  Logger,
+  MetricsRegistry,
+  StatementMetrics,
+} from '../observability/index.js';
 import type { SessionHost } from '../session/index.js';
 import type { Parameters } from './request/parameters.js';
 import type { StaticFiles } from './response/static-files.js';
@@ -26,6 +31,8 @@ export interface HttpServices {
   readonly metrics: MetricsRegistry;
   /** What came in, by protocol. */
   readonly ingest: IngestMetrics;
+  /** How long statements took, by protocol. */
+  readonly statements: StatementMetrics;
   readonly console: StaticFiles;
   readonly version: string;
   /** The directory that `read_parquet` and COPY read, absolute. */

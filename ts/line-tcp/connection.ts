@@ -138,9 +138,9 @@ export class Connection {
         this.#refuseLogin(step.name, step.reason);
         break;
       case 'entered': {
-        const entered = this.#services.entrance.enter(step.name, this.#slot.address);
+        const entered = this.#services.entrance.enter(step.proof, this.#slot.address);
         if (entered === null) {
-          this.#refuseLogin(step.name, 'it may not send lines');
+          this.#refuseLogin(step.proof.name, 'it may not send lines');
           return;
         }
         this.#enter(entered);
@@ -160,7 +160,10 @@ export class Connection {
       database,
       lines,
       mostRows,
-      door: new WriteDoor(entrance.guard, entered),
+      door: new WriteDoor(entrance.guard, {
+        principal: entered.principal,
+        commitSeconds: metrics.commitSeconds,
+      }),
       committed: (rows) => {
         metrics.rows.increment(rows);
         metrics.commits.increment();
@@ -245,7 +248,9 @@ export class Connection {
     const givesUpAt = performance.now() + GIVE_UP_MS;
     for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_RETRY_MS)) {
       try {
-        this.#services.entrance.check(this.#entered);
+        if (this.#entered !== null) {
+          this.#services.entrance.check(this.#entered);
+        }
         await stream.commit();
         return;
       } catch (error) {

@@ -2,11 +2,13 @@
 import type { Directory, LoginObserver } from '../auth/index.js';
 import { DatabaseError, type Guard, type Principal } from '../session/index.js';
 import type { KeyBook } from './key-book.js';
-import { KeyLogin } from './key-login.js';
+import { KeyLogin, type Proof } from './key-login.js';
 
 /** A sender that is let in. */
 export interface Entered {
   readonly principal: Principal;
+  /** Absent where anyone may enter. */
+  readonly proof?: Proof;
 }
 
 interface EntranceOptions {
@@ -38,18 +40,19 @@ export class Entrance {
     return { principal: { name: 'admin', readOnly: false } };
   }
 
-  /** The owner of the key `name`; `null` when it may not send lines. */
-  enter(name: string, address: string): Entered | null {
+  /** The owner of a key; `null` when it may not send lines. */
+  enter(proof: Proof, address: string): Entered | null {
     const { directory, observer } = this.#options;
+    const { name } = proof;
     if (directory === undefined) {
-      return { principal: { name, readOnly: false } };
+      return { principal: { name, readOnly: false }, proof };
     }
     const identity = directory.enabledIdentity(name);
     if (identity === null || !directory.mayConnect(identity, 'ILP')) {
       return null;
     }
     observer?.signedIn(identity, 'ILP', address);
-    return { principal: { name, readOnly: false, identity } };
+    return { principal: { name, readOnly: false, identity }, proof };
   }
 
   refused(name: string, address: string): void {
@@ -57,15 +60,21 @@ export class Entrance {
   }
 
   /** Throws where a sender that was let in may not be here any more. */
-  check(entered: Entered | null): void {
+  check({ principal: { identity }, proof }: Entered): void {
     const { directory } = this.#options;
-    const identity = entered?.principal.identity;
+    if (this.keys !== null && (proof === undefined || !this.keys.holds(proof.name, proof.key))) {
+      throw denied('the key does not count any more');
+    }
     if (directory === undefined || identity === undefined) {
       return;
     }
     const now = directory.enabledIdentity(identity.name);
     if (now?.id !== identity.id || now === null || !directory.mayConnect(now, 'ILP')) {
-      throw new DatabaseError({ code: 'AccessDenied', message: 'Access denied [ILP]' });
+      throw denied('Access denied [ILP]');
     }
   }
+}
+
+function denied(message: string): DatabaseError {
+  return new DatabaseError({ code: 'AccessDenied', message });
 }

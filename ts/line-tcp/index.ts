@@ -1,4 +1,4 @@
 /** The line protocol over TCP: one listener, its senders, their keys. */
 export { KeyFileError } from './key-book.js';
-export { lineTcpRefusal } from './need.js';
+export { hasSenderKeys, lineTcpRefusal } from './need.js';
 export { type RunningLineTcp, startLineTcp } from './server.js';

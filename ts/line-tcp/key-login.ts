@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 
+import type { PublicKey } from '../auth/index.js';
 import type { KeyBook } from './key-book.js';
 
 /** Of random bytes; as base64 they are 512 characters. */
@@ -12,11 +13,16 @@ const MOST_NAME_BYTES = 256;
 const MOST_SIGNATURE_BYTES = 256;
 const LINE_FEED = 0x0a;
 
-/** What the bytes so far came to. */
+/** Who has signed, and with which key. */
+export interface Proof {
+  readonly name: string;
+  readonly key: PublicKey;
+}
+
+/** What the bytes so far came to; `rest` follows the login. */
 type LoginStep =
   | { readonly state: 'more'; readonly send?: Buffer }
-  /** `rest`: what follows the login. */
-  | { readonly state: 'entered'; readonly name: string; readonly rest: Buffer }
+  | { readonly state: 'entered'; readonly proof: Proof; readonly rest: Buffer }
   | { readonly state: 'refused'; readonly name: string; readonly reason: string };
 
 export class KeyLogin {
@@ -56,9 +62,10 @@ export class KeyLogin {
 
   #judge(signature: Buffer, rest: Buffer): LoginStep {
     const name = this.#name ?? '';
-    return this.#keys.proves(name, this.#challenge, signature)
-      ? { state: 'entered', name, rest }
-      : this.#refused('the signature does not fit, or there is no such key');
+    const key = this.#keys.proves(name, this.#challenge, signature);
+    return key === null
+      ? this.#refused('the signature does not fit, or there is no such key')
+      : { state: 'entered', proof: { name, key }, rest };
   }
 
   #refused(reason: string): LoginStep {

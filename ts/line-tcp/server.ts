@@ -18,7 +18,7 @@ import { type Slot, type SlotLimits, slotOf, Slots, stopListening } from '../soc
 import type { CredentialStore } from '../tls/index.js';
 import { Connection, type ConnectionServices } from './connection.js';
 import { Entrance } from './entrance.js';
-import { KeyBook, KeyFileError } from './key-book.js';
+import { KeyBook, KeyFileError, readKeys } from './key-book.js';
 import { lineTcpRefusal } from './need.js';
 import { Room } from './room.js';
 import { Turns } from './turns.js';
@@ -70,8 +70,8 @@ export async function startLineTcp(
 }
 
 class LineListener implements RunningLineTcp, Acceptance {
+  readonly #services: LineTcpServices;
   readonly #config: Config;
-  readonly #root: string;
   readonly #log: Logger;
   readonly #connections = new Set<Connection>();
   readonly #drained = new Drained(this.#connections);
@@ -82,17 +82,17 @@ class LineListener implements RunningLineTcp, Acceptance {
 
   /** Throws `KeyFileError`. */
   constructor(services: LineTcpServices) {
-    const { config, sessions, logger, directory, observer, metrics, root } = services;
+    const { config, sessions, logger, directory, observer, metrics } = services;
     const log = logger.child('line_tcp');
+    this.#services = services;
     this.#config = config;
-    this.#root = root;
     this.#log = log;
     this.#slots = new Slots(() => slotLimits(config));
     this.#refused = new BoundedLog(log, {
       one: 'connection_refused',
       more: 'connections_refused',
     });
-    const keys = readKeys(config, root);
+    const keys = currentKeys(services);
     this.#shared = {
       ...readOptions(config),
       database: sessions.database,
@@ -157,7 +157,7 @@ class LineListener implements RunningLineTcp, Acceptance {
 
   reconfigure(): void {
     try {
-      this.#shared.entrance.keys = readKeys(this.#config, this.#root);
+      this.#shared.entrance.keys = currentKeys(this.#services);
     } catch (error) {
       if (!(error instanceof KeyFileError)) {
         throw error;
@@ -235,19 +235,23 @@ function readOptions(
   };
 }
 
-/** Throws `KeyFileError`. */
-function readKeys(config: Config, root: string): KeyBook | null {
+/** Those of the file, and of the users that the database keeps. Throws `KeyFileError`. */
+function currentKeys({ config, root, directory }: LineTcpServices): KeyBook | null {
   const path = config.get(KEYS.lineTcpKeys);
+  const refusal = lineTcpRefusal(config);
+  if (refusal !== null) {
+    throw new KeyFileError(refusal);
+  }
   if (path === '') {
-    const refusal = lineTcpRefusal(config);
-    if (refusal !== null) {
-      throw new KeyFileError(refusal);
-    }
-    return null;
+    return directory === undefined ? null : new KeyBook((name) => directory.publicKey(name));
   }
   const file = resolve(root, path);
   try {
-    return new KeyBook(readFileSync(file, 'utf8'));
+    const keys = readKeys(readFileSync(file, 'utf8'));
+    return new KeyBook(
+      (name) => keys.get(name) ?? null,
+      (name) => directory?.publicKey(name) ?? null,
+    );
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new KeyFileError(`cannot use the keys in '${file}': ${reason}`, { cause: error });

@@ -4,4 +4,4 @@ export { hostWarnings } from './host-limits.js';
 export { createLogger, type Logger } from './logger.js';
 export { MetricsRegistry } from './metrics.js';
 export { type IngestMetrics, type ProtocolMetrics } from './ingest-metrics.js';
-export { type ListenerName, ServerMetrics } from './server-metrics.js';
+export { type ListenerName, ServerMetrics, type StatementMetrics } from './server-metrics.js';

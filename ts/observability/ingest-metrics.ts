@@ -1,5 +1,5 @@
 /** What came in by which protocol: rows, bytes, commits, errors. */
-import type { Counter, MetricsRegistry } from './metrics.js';
+import type { Counter, Histogram, MetricsRegistry } from './metrics.js';
 
 /** The counters of one protocol. */
 export interface ProtocolMetrics {
@@ -7,6 +7,9 @@ export interface ProtocolMetrics {
   readonly bytes: Counter;
   readonly commits: Counter;
   readonly errors: Counter;
+  readonly commitSeconds: Histogram;
+  /** From the beginning of a request to its answer; of a protocol without answers nothing. */
+  readonly requestSeconds: Histogram | null;
 }
 
 /** Ways in; each has its counters from the start, so that rates begin at zero. */
@@ -25,6 +28,19 @@ export class IngestMetrics {
         'Requests, or lines of a connection, that were refused.',
         { protocol },
       ),
+      commitSeconds: registry.histogram(
+        'ingest_commit_seconds',
+        'Seconds of a commit of rows, from when they are read to when it is made.',
+        { protocol },
+      ),
+      requestSeconds:
+        protocol === 'line_tcp'
+          ? null
+          : registry.histogram(
+              'ingest_request_seconds',
+              'Seconds from when a request or message of rows begins to its answer.',
+              { protocol },
+            ),
     });
     this.#protocols = {
       line_http: of('line_http'),

@@ -1,6 +1,6 @@
 /**
- * Counters and gauges, printed as Prometheus text. Names carry their unit last; labels say of which
- * protocol, and the like. `docs/metrics.md` is written from what is registered.
+ * Counters, gauges and histograms, printed as Prometheus text. Names carry their unit last; labels
+ * say of which protocol, and the like. `docs/metrics.md` is written from what is registered.
  */
 
 export class Counter {
@@ -15,11 +15,50 @@ export class Counter {
   }
 }
 
+/** Upper bounds of what took so many seconds, from a small query to a long export. */
+const SECONDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+] as const;
+
+/** How long things took, in seconds. */
+export class Histogram {
+  /** By bound, and behind them those beyond all. */
+  readonly #counts = Array<number>(SECONDS.length + 1).fill(0);
+  #sum = 0;
+
+  observe(seconds: number): void {
+    let at = 0;
+    while (at < SECONDS.length && seconds > (SECONDS[at] ?? Infinity)) {
+      at += 1;
+    }
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#sum += seconds;
+  }
+
+  /** Each bound with all that is not above it, then the sum and the count. */
+  samples(): readonly Sample[] {
+    let count = 0;
+    const buckets = this.#counts.map((many, at) => {
+      count += many;
+      return { part: '_bucket', le: String(SECONDS[at] ?? '+Inf'), value: count };
+    });
+    return [...buckets, { part: '_sum', value: this.#sum }, { part: '_count', value: count }];
+  }
+}
+
+/** A number of a metric; `part` is what follows the metric's name. */
+interface Sample {
+  readonly part: string;
+  /** Of a bucket: its bound. */
+  readonly le?: string;
+  readonly value: number;
+}
+
 type Labels = Readonly<Record<string, string>>;
 
 /** What a name means. */
 export interface MetricMeaning {
-  readonly kind: 'counter' | 'gauge';
+  readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
 }
 
@@ -32,8 +71,7 @@ interface ListedMetric extends MetricMeaning {
 
 interface Family extends MetricMeaning {
   readonly labels: readonly string[];
-  /** By the text of its labels; what is not known at the moment is left out. */
-  readonly samples: Map<string, () => number | null>;
+  readonly series: { readonly labels: Labels; readonly read: () => readonly Sample[] }[];
 }
 
 const PREFIX = 'tidemark_';
@@ -52,6 +90,14 @@ export class MetricsRegistry {
     this.#add(PREFIX + name, { kind: 'gauge', help }, labels, read);
   }
 
+  /** Of seconds. */
+  histogram(name: string, help: string, labels: Labels = {}): Histogram {
+    const histogram = new Histogram();
+    const samples = (): readonly Sample[] => histogram.samples();
+    this.#addSeries(PREFIX + name, { kind: 'histogram', help }, labels, samples);
+    return histogram;
+  }
+
   /** Read elsewhere, and named as everyone names it: without the prefix of ours. */
   common(name: string, meaning: MetricMeaning, read: () => number | null): void {
     this.#add(name, meaning, {}, read);
@@ -62,14 +108,27 @@ export class MetricsRegistry {
     this.#add(PREFIX + name, meaning, {}, read);
   }
 
+  /** What is not known at the moment is left out. */
   #add(name: string, meaning: MetricMeaning, labels: Labels, read: () => number | null): void {
+    this.#addSeries(name, meaning, labels, () => {
+      const value = read();
+      return value === null ? [] : [{ part: '', value }];
+    });
+  }
+
+  #addSeries(
+    name: string,
+    meaning: MetricMeaning,
+    labels: Labels,
+    read: () => readonly Sample[],
+  ): void {
     const family = this.#families.get(name) ?? {
       ...meaning,
       labels: Object.keys(labels),
-      samples: new Map<string, () => number | null>(),
+      series: [],
     };
     this.#families.set(name, family);
-    family.samples.set(labelText(labels), read);
+    family.series.push({ labels, read });
   }
 
   /** Runs `look` whenever the figures are read, before them. */
@@ -91,11 +150,13 @@ export class MetricsRegistry {
     for (const look of this.#before) {
       look();
     }
-    const lines = [...this.#families].flatMap(([name, { kind, help, samples }]) => {
-      const shown = [...samples].flatMap(([labels, read]) => {
-        const value = read();
-        return value === null ? [] : [`${name}${labels} ${value}`];
-      });
+    const lines = [...this.#families].flatMap(([name, { kind, help, series }]) => {
+      const shown = series.flatMap(({ labels, read }) =>
+        read().map(({ part, le, value }) => {
+          const all = le === undefined ? labels : { ...labels, le };
+          return `${name}${part}${labelText(all)} ${value}`;
+        }),
+      );
       return shown.length === 0
         ? []
         : [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`, ...shown];

@@ -3,8 +3,13 @@ import { statfsSync } from 'node:fs';
 
 import { registerEngineMetrics } from './engine-metrics.js';
 import { IngestMetrics } from './ingest-metrics.js';
-import { MetricsRegistry } from './metrics.js';
+import { type Histogram, MetricsRegistry } from './metrics.js';
 import { registerProcessMetrics } from './process-metrics.js';
+
+/** How statements come in. */
+type StatementProtocol = 'http' | 'pgwire' | 'qwp';
+/** How long statements took, by protocol. */
+export type StatementMetrics = Readonly<Record<StatementProtocol, Histogram>>;
 
 const LISTENERS = ['http', 'http_min', 'pgwire', 'line_tcp'] as const;
 /** A way in, as labels name it. */
@@ -25,6 +30,7 @@ interface MetricSources {
 export class ServerMetrics {
   readonly registry = new MetricsRegistry();
   readonly ingest = new IngestMetrics(this.registry);
+  readonly statements: StatementMetrics;
 
   constructor(sources: MetricSources) {
     const { registry } = this;
@@ -37,6 +43,13 @@ export class ServerMetrics {
       const read = (): number | null => sources.connections(protocol);
       registry.gauge('connections', 'Open connections.', read, { protocol });
     }
+    const seconds = (protocol: StatementProtocol): Histogram =>
+      registry.histogram(
+        'statement_seconds',
+        'Seconds from when a statement comes to its last row, however slowly a client reads.',
+        { protocol },
+      );
+    this.statements = { http: seconds('http'), pgwire: seconds('pgwire'), qwp: seconds('qwp') };
     registerEngineMetrics(registry, sources.engine);
     const disk = (part: 'bavail' | 'blocks') => (): number | null => diskBytes(sources.root, part);
     registry.gauge('storage_free_bytes', 'Free bytes on the disk of the data.', disk('bavail'));

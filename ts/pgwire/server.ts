@@ -9,7 +9,7 @@ import {
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import { type Logger, refusedLogins } from '../observability/index.js';
-import type { SessionHost } from '../session/index.js';
+import type { Seconds, SessionHost } from '../session/index.js';
 import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './connection/cancel-book.js';
@@ -20,6 +20,8 @@ import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 /** What the listener needs of the server. */
 interface PgWireServices {
   readonly sessions: SessionHost;
+  /** Receives how long statements took. */
+  readonly statements?: { readonly pgwire: Seconds };
   readonly config: Config;
   readonly logger: Logger;
   /** The users of the database; absent where access control is off. */
@@ -137,11 +139,12 @@ export async function listenPgWire(
   services: Omit<PgWireServices, 'config'>,
   credentials: CredentialStore | null = null,
 ): Promise<PgWireListener> {
-  const { sessions, logger, directory, observer, authenticator } = services;
+  const { sessions, logger, directory, observer, authenticator, statements } = services;
   const connections = new Set<Connection>();
   const log = logger.child('pgwire');
   const fixed = {
     sessions,
+    seconds: statements?.pgwire,
     observer,
     authenticator,
     cancels: new CancelBook(),

@@ -9,18 +9,31 @@ interface StreamHost {
 export class HostStream implements ResultStream {
   readonly #host: StreamHost;
   readonly #stream: ResultStream;
+  #ended: (() => void) | null;
 
-  constructor(host: StreamHost, stream: ResultStream) {
+  /** `ended` is called once, with the last row, an error, or when no more is wanted. */
+  constructor(host: StreamHost, stream: ResultStream, ended: () => void) {
     this.#host = host;
     this.#stream = stream;
+    this.#ended = ended;
   }
 
   async next(maxRows?: number): Promise<Chunk | null> {
     try {
-      return await this.#stream.next(maxRows);
+      const chunk = await this.#stream.next(maxRows);
+      if (chunk === null) {
+        this.#end();
+      }
+      return chunk;
     } catch (error) {
+      this.#end();
       throw this.#host.failure(error);
     }
+  }
+
+  #end(): void {
+    this.#ended?.();
+    this.#ended = null;
   }
 
   summary(): Summary {
@@ -28,6 +41,7 @@ export class HostStream implements ResultStream {
   }
 
   cancel(): void {
+    this.#end();
     this.#stream.cancel();
   }
 }

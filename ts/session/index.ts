@@ -11,6 +11,7 @@ export {
   principalKey,
 } from './guard.js';
 export { type Looks, looksWithin } from './looks.js';
+export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';

@@ -39,6 +39,7 @@ import {
 } from './operations.js';
 import { withoutSecrets } from './secrets.js';
 import { refuseTemporary, type TemporaryTable } from './temporary.js';
+import type { Seconds } from './seconds.js';
 import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 import { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
 
@@ -129,9 +130,12 @@ export class SessionHost {
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
 
-  /** `isLasting`: whether several statements follow each other in it. */
-  open(principal: Principal, isLasting = false): Session {
-    return new Session(this, principal, isLasting);
+  /**
+   * `isLasting`: whether several statements follow each other in it; `seconds` receives how long
+   * each took.
+   */
+  open(principal: Principal, isLasting = false, seconds?: Seconds): Session {
+    return new Session(this, principal, isLasting, seconds);
   }
 
   timeoutMs(asked: number | undefined): number {
@@ -166,6 +170,7 @@ function stopped(): DatabaseError {
 
 export class Session implements Actor {
   readonly isLasting: boolean;
+  readonly seconds: Seconds | undefined;
   /**
    * The open BEGIN … COMMIT block, set by the protocol that has one. Statements prepared before
    * it follow: they are bound again at their next execution.
@@ -177,8 +182,9 @@ export class Session implements Actor {
   readonly #login: Principal;
   #principal: Principal;
 
-  constructor(host: SessionHost, principal: Principal, isLasting: boolean) {
+  constructor(host: SessionHost, principal: Principal, isLasting: boolean, seconds?: Seconds) {
     this.#host = host;
+    this.seconds = seconds;
     this.#login = principal;
     this.#principal = principal;
     this.isLasting = isLasting;
@@ -311,6 +317,7 @@ export class PreparedStatement {
     this.#host.refuseIfStopping();
     const sinceMs = performance.now() - given.elapsedMs;
     const bounds = (): TimeBounds => timeBounds(given.timeoutMs, sinceMs);
+    const ended = (): void => this.#session.seconds?.observe((performance.now() - sinceMs) / 1000);
     const mayChange = typeof how === 'function';
     const execution: Execution = {
       queryId: this.#host.database.newQueryId(),
@@ -334,10 +341,13 @@ export class PreparedStatement {
         return statement.execute(values, limited(options, limits));
       };
       const reply = await this.#guarded(step, { mayChange, bounds });
-      return reply.stream === null
-        ? reply
-        : { ...reply, stream: new HostStream(this.#host, reply.stream) };
+      if (reply.stream === null) {
+        ended();
+        return reply;
+      }
+      return { ...reply, stream: new HostStream(this.#host, reply.stream, ended) };
     } catch (error) {
+      ended();
       throw this.#host.failure(error);
     } finally {
       this.#waiting.splice(this.#waiting.indexOf(execution), 1);
@@ -350,7 +360,11 @@ export class PreparedStatement {
       const message = 'functions of the server run once, not for many rows of parameters';
       return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
     }
-    return this.#run((statement) => statement.executeBatch(rows));
+    const began = performance.now();
+    const batch = this.#run((statement) => statement.executeBatch(rows));
+    return batch.finally(() => {
+      this.#session.seconds?.observe((performance.now() - began) / 1000);
+    });
   }
 
   /** Stops what still waits for its first rows; a stream has its own `cancel`. */

@@ -6,6 +6,7 @@
 import type { Access } from '../engine/types.js';
 import { DatabaseError } from '../engine/error.js';
 import type { Guard, ImportTarget, Principal } from './guard.js';
+import type { Seconds } from './seconds.js';
 
 /** A table that rows go into. */
 export type WriteTarget = Omit<ImportTarget, 'owner'>;
@@ -15,18 +16,22 @@ interface Writer {
   readonly principal: Principal;
   /** Whom a new table is for; `null`: the writing user. */
   readonly owner?: string | null;
+  /** Receives how long each commit took. */
+  readonly commitSeconds?: Seconds;
 }
 
 export class WriteDoor {
   readonly #guard: Guard | undefined;
   readonly #principal: Principal;
   readonly #owner: string | null;
+  readonly #commitSeconds: Seconds | undefined;
 
   /** Without a guard every user may do everything. */
-  constructor(guard: Guard | undefined, { principal, owner = null }: Writer) {
+  constructor(guard: Guard | undefined, { principal, owner = null, commitSeconds }: Writer) {
     this.#guard = guard;
     this.#principal = principal;
     this.#owner = owner;
+    this.#commitSeconds = commitSeconds;
   }
 
   /** What the rows take. */
@@ -50,6 +55,15 @@ export class WriteDoor {
 
   /** The same for rows of several tables. */
   async commitAll<T>(targets: readonly WriteTarget[], run: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    try {
+      return await this.#guarded(targets, run);
+    } finally {
+      this.#commitSeconds?.observe((performance.now() - began) / 1000);
+    }
+  }
+
+  async #guarded<T>(targets: readonly WriteTarget[], run: () => Promise<T>): Promise<T> {
     const changing = targets.filter(({ creates, adds }) => creates || (adds?.length ?? 0) > 0);
     return this.#guard !== undefined && changing.length > 0
       ? await this.#guard.creating(

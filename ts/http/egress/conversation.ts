@@ -2,14 +2,20 @@
  * What is said on one connection where results are read: one statement after another, and while
  * one runs, its credit and its end.
  */
-import { asDatabaseError, type SessionHost, errorMeaning } from '../../session/index.js';
+import {
+  asDatabaseError,
+  type Seconds,
+  type SessionHost,
+  errorMeaning,
+} from '../../session/index.js';
 import type { Logger } from '../../observability/index.js';
 import { ClientGone } from '../response/body-writer.js';
 import { type QueryRequest, readClientMessage, type RequestLimits } from './client-messages.js';
-import { failureOf, MalformedMessage, requestFailure, STATUS } from './failure.js';
+import { STATUS } from '../qwp-status.js';
+import type { LastingLogin } from '../websocket/lasting-login.js';
+import { failureOf, MalformedMessage, requestFailure } from './failure.js';
 import { type BatchOptions, type Outlet, Query } from './query.js';
 import * as reply from './server-messages.js';
-import type { Reader } from './reader.js';
 
 /** A connection as it is used here. */
 export interface Peer {
@@ -25,7 +31,9 @@ export interface Peer {
 interface ConversationParts {
   readonly peer: Peer;
   readonly sessions: SessionHost;
-  readonly reader: Reader;
+  readonly login: LastingLogin;
+  /** Receives how long statements took. */
+  readonly seconds?: Seconds;
   readonly limits: RequestLimits;
   /** As they are when a statement begins. */
   readonly batches: () => BatchOptions;
@@ -134,22 +142,22 @@ export class Conversation implements Outlet {
       await this.send(reply.queryError(request.id, failure));
       return;
     }
-    const { sessions, reader, batches } = this.#parts;
-    const query = new Query(request, sessions.open(reader), batches(), this);
+    const { sessions, login, batches, seconds } = this.#parts;
+    const query = new Query(request, sessions.open(login, false, seconds), batches(), this);
     this.#query = query;
     this.#running = this.#finish(query);
   }
 
   /** Runs it to its end; never rejects. */
   async #finish(query: Query): Promise<void> {
-    const { reader, peer, logger } = this.#parts;
+    const { login, peer, logger } = this.#parts;
     let last: Buffer | null = null;
     try {
-      const refusal = await reader.refusal();
+      const refusal = await login.refusal();
       if (refusal === null) {
         await query.run();
       } else {
-        last = reply.queryError(query.id, refusal);
+        last = reply.queryError(query.id, failureOf(refusal));
       }
     } catch (error) {
       if (!(error instanceof ClientGone)) {

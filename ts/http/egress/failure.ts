@@ -1,16 +1,15 @@
 /** What goes wrong, as clients of the columnar protocol learn it: a status and a text. */
 import type { DatabaseError } from '../../session/index.js';
+import { STATUS } from '../qwp-status.js';
 
-export const STATUS = {
-  schemaMismatch: 3,
-  parseError: 5,
-  internalError: 6,
-  securityError: 8,
-  cancelled: 10,
-  limitExceeded: 11,
-} as const;
-
-type Status = (typeof STATUS)[keyof typeof STATUS];
+/** Clients take any other for a fault of the protocol. */
+type Status = (typeof STATUS)[
+  | 'schemaMismatch'
+  | 'parseError'
+  | 'internalError'
+  | 'securityError'
+  | 'cancelled'
+  | 'limitExceeded'];
 
 /** A message that says nothing; `id` is the query it is about, where that could be read. */
 export class MalformedMessage extends Error {

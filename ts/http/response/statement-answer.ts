@@ -10,21 +10,31 @@ import {
   type ResultColumn,
   type ResultStream,
   type Session,
-  type SessionHost,
   type Summary,
   timeBounds,
   type TimeBounds,
 } from '../../session/index.js';
 import { ClientGone } from './body-writer.js';
-import { answer, type HttpContext, JSON_TYPE, promiseKeepAlive, type SmallBody } from '../route.js';
+import {
+  answer,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  promiseKeepAlive,
+  type SmallBody,
+} from '../route.js';
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
 /** A statement has at most 16 M characters. */
 export const STATEMENT_FORM: SmallBody = { kind: 'form', limitBytes: 17 * 1024 * 1024 };
 
-export function openSession(context: HttpContext, host: SessionHost, readOnly: boolean): Session {
-  return host.open(principalOf(context, readOnly));
+export function openSession(
+  context: HttpContext,
+  { sessions, statements }: HttpServices,
+  readOnly: boolean,
+): Session {
+  return sessions.open(principalOf(context, readOnly), false, statements.http);
 }
 
 /** Who asks, for what runs without a session. */

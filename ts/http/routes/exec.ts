@@ -71,7 +71,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       const started = process.hrtime.bigint();
-      const session = openSession(context, services.sessions, readOnly);
+      const session = openSession(context, services, readOnly);
       const statement = await prepareWhileConnected(context, session, text);
       const compilerNanos = Number(process.hrtime.bigint() - started);
       await whileConnected(context, statement, (follow) =>

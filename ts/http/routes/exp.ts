@@ -71,11 +71,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
         throw new DatabaseError({ code: 'ReadOnly', message });
       }
       promiseKeepAlive(context, keepAlive);
-      const statement = await prepareQuery(
-        context,
-        openSession(context, services.sessions, true),
-        text,
-      );
+      const statement = await prepareQuery(context, openSession(context, services, true), text);
       if (statement === null) {
         refuse(context, '/exp endpoint only accepts SELECT');
         return;

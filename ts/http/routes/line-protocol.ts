@@ -80,6 +80,7 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
     access: 'data',
     about: 'rows in the line protocol',
     handle: async (context) => {
+      const began = performance.now();
       try {
         const { rows, bytes } = await takeLines(context, services, open);
         metrics.bytes.increment(bytes);
@@ -92,6 +93,8 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
         }
         metrics.errors.increment();
         refusals.answer(context, refusalOf(error));
+      } finally {
+        metrics.requestSeconds?.observe((performance.now() - began) / 1000);
       }
     },
   }));
@@ -109,7 +112,10 @@ async function takeLines(
     throw new BodyError(503, 'this server is read-only');
   }
   const options = lineOptions(config, context.state.parameters.get('precision') ?? 'n');
-  const door = new WriteDoor(sessions.guard, { principal: principalOf(context, readOnly) });
+  const door = new WriteDoor(sessions.guard, {
+    principal: principalOf(context, readOnly),
+    commitSeconds: services.ingest.of('line_http').commitSeconds,
+  });
   const content = new BoundedContent(context, config.get(KEYS.lineBodyLimit), open);
   try {
     const rows = await writeLines(sessions.database, options, content.read(), door);

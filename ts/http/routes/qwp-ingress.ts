@@ -12,9 +12,10 @@ import {
   WriteDoor,
 } from '../../session/index.js';
 import { ClientGone } from '../response/body-writer.js';
-import { principalOf } from '../response/statement-answer.js';
+import { STATUS } from '../qwp-status.js';
 import { answerText, type HttpContext, type HttpServices } from '../route.js';
 import { CLOSE, type WebSocketConnection } from '../websocket/connection.js';
+import { LastingLogin } from '../websocket/lasting-login.js';
 import type { Acceptance, WebSocketRoute } from '../websocket/route.js';
 
 const PATHS = ['/write/v4', '/api/v4/write'];
@@ -27,15 +28,6 @@ const FRAME_HEAD_BYTES = 14;
 
 const FLAGS_AT = 5;
 const DEFER_COMMIT = 0x01;
-
-const STATUS = {
-  ok: 0,
-  durable: 2,
-  schemaMismatch: 3,
-  internalError: 6,
-  securityError: 8,
-  writeError: 9,
-} as const;
 
 /** What a message cannot be blamed for: clients send it again. */
 const WRITE_ERRORS: ReadonlySet<string> = new Set([
@@ -82,10 +74,12 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   if (tellsDurable) {
     context.set('X-QWP-Durable-Ack', 'enabled');
   }
-  const door = new WriteDoor(sessions.guard, { principal: principalOf(context, readOnly) });
+  const login = LastingLogin.of(context, readOnly);
   const options = columnOptions(config);
   const metrics = services.ingest.of('qwp');
-  const setting = { database: sessions.database, options, door, tellsDurable, metrics };
+  const { commitSeconds } = metrics;
+  const door = new WriteDoor(sessions.guard, { principal: login, commitSeconds });
+  const setting = { database: sessions.database, options, login, door, tellsDurable, metrics };
   return {
     mostMessageBytes,
     run: (connection) => new Sender(connection, setting, logger.child('qwp')).run(),
@@ -115,6 +109,7 @@ function columnOptions(config: Config): ColumnOptions {
 interface Setting {
   readonly database: Database;
   readonly options: ColumnOptions;
+  readonly login: LastingLogin;
   readonly door: WriteDoor;
   readonly tellsDurable: boolean;
   readonly metrics: ProtocolMetrics;
@@ -153,7 +148,12 @@ class Sender {
   }
 
   async #take(flow: ColumnFlow, message: Buffer): Promise<void> {
-    const { metrics, tellsDurable } = this.#setting;
+    const { login, metrics, tellsDurable } = this.#setting;
+    const refusal = await login.refusal();
+    if (refusal !== null) {
+      throw refusal;
+    }
+    const began = performance.now();
     metrics.bytes.increment(message.length);
     const defers = ((message[FLAGS_AT] ?? 0) & DEFER_COMMIT) !== 0;
     const { commit, isForced } = await flow.take(message, defers);
@@ -168,6 +168,7 @@ class Sender {
     if (isForced) {
       this.#logger.info('commit_forced', { rows: commit.rows, tables: commit.tables.length });
     }
+    metrics.requestSeconds?.observe((performance.now() - began) / 1000);
     await this.#connection.send(okFrame(this.#sequence, commit));
     if (tellsDurable && commit.tables.length > 0) {
       await this.#connection.send(Buffer.from([STATUS.durable]), tableList(commit));

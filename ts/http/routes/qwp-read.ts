@@ -2,8 +2,8 @@
 import { KEYS } from '../../config/index.js';
 import { Conversation } from '../egress/conversation.js';
 import type { BatchOptions } from '../egress/query.js';
-import { Reader } from '../egress/reader.js';
 import { answerText, type HttpContext, type HttpServices } from '../route.js';
+import { LastingLogin } from '../websocket/lasting-login.js';
 import type { WebSocketRoute } from '../websocket/route.js';
 
 const READ_PATH = '/read/v1';
@@ -13,7 +13,7 @@ const MOST_LEVEL = 9;
 const DEFAULT_LEVEL = 1;
 
 export function readRoutes(services: HttpServices): WebSocketRoute[] {
-  const { config, sessions } = services;
+  const { config, sessions, statements } = services;
   if (!config.get(KEYS.egressEnabled)) {
     return [];
   }
@@ -24,9 +24,9 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
     binds: config.get(KEYS.egressBindsLimit),
   };
   const accept: WebSocketRoute['accept'] = (context) => {
-    const { login, timeouts } = context.state;
+    const { timeouts } = context.state;
     const version = context.get('X-QWP-Max-Version').trim() || VERSION;
-    if (login === null || !/^[1-9]\d{0,8}$/.test(version)) {
+    if (!/^[1-9]\d{0,8}$/.test(version)) {
       answerText(context, 400, 'Bad Request: X-QWP-Max-Version has to be a number from 1');
       return null;
     }
@@ -42,12 +42,14 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
       zstdLevel: level === null ? null : config.get(KEYS.egressCompressionLevel) || level,
       pauseMs: timeouts.sendMs,
     });
+    const login = LastingLogin.of(context, readOnly);
     return {
       mostMessageBytes: config.get(KEYS.egressRequestLimit),
-      run: async (peer) => {
-        const reader = new Reader(login, readOnly);
-        await new Conversation({ peer, sessions, reader, limits, batches, logger }).run();
-      },
+      run: (peer) =>
+        new Conversation({
+          ...{ peer, sessions, login, limits, batches, logger },
+          seconds: statements.qwp,
+        }).run(),
     };
   };
   const about = 'results over the columnar protocol: a WebSocket';

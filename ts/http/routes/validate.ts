@@ -30,7 +30,7 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
       if (text === null) {
         return;
       }
-      const session = openSession(context, services.sessions, readOnly);
+      const session = openSession(context, services, readOnly);
       const statement = await prepareWhileConnected(context, session, text);
       try {
         if (!refusePlaceholders(context, statement)) {

@@ -8,7 +8,7 @@ import { type Authenticator, CallerGone, type LoginObserver } from '../../auth/i
 import { isLoopback, plainAddress } from '../../config/index.js';
 import type { BoundedLog, Logger } from '../../observability/index.js';
 import type { Credentials } from '../../tls/index.js';
-import { principalKey, type SessionHost } from '../../session/index.js';
+import { principalKey, type Seconds, type SessionHost } from '../../session/index.js';
 import { busyPoll, type Pace, type Slot } from '../../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
@@ -38,6 +38,8 @@ const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {
   readonly sessions: SessionHost;
+  /** Receives how long statements took. */
+  readonly seconds: Seconds | undefined;
   readonly observer: LoginObserver | undefined;
   readonly authenticator: Authenticator | undefined;
   readonly logins: LoginBook;
@@ -432,7 +434,7 @@ export class Connection implements Drained {
     const readOnly = entered.readOnly || services.readOnly;
     const visitor = new Visitor(entered, readOnly);
     this.visitor = visitor;
-    const session = services.sessions.open(visitor, true);
+    const session = services.sessions.open(visitor, true, services.seconds);
     services.observer?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
     const outlet = {
       queue: (bytes: Buffer): void => {

@@ -1,0 +1,326 @@
+/**
+ * npm run column-messages -- [--messages N] [--seed S]
+ *
+ * Spoiled messages of the columnar protocol to a running server, over many connections at once;
+ * some are cut, some have frames that break the rules of WebSockets. Each connection is answered
+ * as the protocol has it and ends: OKs that count up, at most one refusal, after which it is closed
+ * with 1011. After each group of connections the tables have exactly the rows that were committed,
+ * those of whole messages all of them, of refused messages and later ones none. The server lives,
+ * answers others, and holds at most 64 MiB more.
+ */
+import { once } from 'node:events';
+
+import { startTestServer } from '../golden/server.js';
+import { KIND, maskedFrame, WebSocketClient } from '../http/websocket-client.js';
+import { rows } from '../line/harness.js';
+import { answer, message, STATUS } from '../qwp/messages.js';
+import { newNumber, numbered, type Script, SCRIPTS, spoiled } from '../qwp/spoiled-messages.js';
+import { until, within } from '../until.js';
+import { Harness, type Random, sleep } from './harness.js';
+import { residentBytes } from './process.js';
+
+/** Connections at once. */
+const WIDTH = 16;
+/** Messages until the tables are looked at, and dropped. */
+const GROUP = 4_000;
+const GROWTH_BYTES = 64 * 1024 * 1024;
+/** Groups before memory is measured: caches fill, code is compiled. */
+const WARM_UP = 3;
+const MEMORY_LIMIT_MIB = 512;
+/** What the process may hold beside its limit until it is ended. */
+const SLACK_MIB = 512;
+const SPOILED_SHARE = 0.4;
+/** Clients that know what they are refused for give up, send again, or send the dictionary. */
+const REFUSALS: ReadonlySet<number> = new Set([
+  STATUS.schemaMismatch,
+  STATUS.parseError,
+  STATUS.writeError,
+  STATUS.dictionaryGap,
+]);
+/** A broken rule, text, an end without a word, a message that is too long, and what still fits. */
+const BROKEN_CLOSES: ReadonlySet<number | null> = new Set([
+  null,
+  1000,
+  1002,
+  1003,
+  1007,
+  1009,
+  1011,
+]);
+
+const harness: Harness = new Harness('column-messages', ['messages']);
+const total = harness.number('messages', 1_000_000);
+const server = await startTestServer({
+  set: [
+    `memory.limit=${MEMORY_LIMIT_MIB}M`,
+    'metrics.enabled=true',
+    'http.receive.buffer.size=64K',
+    'log.level=error',
+    'cairo.commit.mode=nosync',
+  ],
+});
+const port = Number(new URL(server.url).port);
+/** Rows of each table by the message of a script that they came with. */
+const expected = new Map<Buffer, ReadonlyMap<string, number>>();
+/** What became of a message; absent where the client cannot know. */
+const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();
+const answers = new Map<string, number>();
+let sent = 0;
+let connections = 0;
+/** Failures are shown with what was said, but not with all of it. */
+const SHOWN = 3_000;
+const watchdog = setInterval(() => {
+  const limit = (MEMORY_LIMIT_MIB + SLACK_MIB) * 2 ** 20;
+  if (server.process.exitCode === null && residentBytes(server) > limit) {
+    harness.fail(`the server holds ${residentBytes(server)} bytes`);
+    server.process.kill('SIGKILL');
+  }
+}, 250);
+
+let seenRows = 0;
+await learn();
+const memory: number[] = [];
+while (sent < total && harness.failures < 10) {
+  const end = Math.min(total, sent + GROUP);
+  // Spoiled types would make other columns of the tables.
+  await sayAll();
+  const work = Array.from({ length: WIDTH }, () => converse(end, harness.random.fork()));
+  await Promise.all(work);
+  harness.judge(await judgeTables().catch(String));
+  memory.push(residentBytes(server));
+  if (Math.floor(sent / 100_000) > Math.floor(Math.max(0, end - GROUP) / 100_000)) {
+    harness.say(`${sent} spoiled messages`);
+  }
+}
+clearInterval(watchdog);
+report();
+const code = await server.stop();
+harness.judge(code === 0 ? undefined : `the server ended with code ${code}`);
+harness.finish();
+
+function report(): void {
+  const grown = Math.max(...memory.slice(WARM_UP), 0) - (memory[WARM_UP - 1] ?? Infinity);
+  const [first = 0, last = 0] = [memory[WARM_UP - 1], memory.at(-1)];
+  const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
+  harness.say(`${sent} spoiled messages over ${connections} connections`);
+  harness.say(`memory: ${mib(first)} MiB after ${WARM_UP} groups, ${mib(last)} at the end`);
+  const kinds = [...answers].sort(([one], [other]) => one.localeCompare(other));
+  harness.say(`answers: ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
+  harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);
+  // Connections that end before they begin would prove nothing.
+  const isDeep = (answers.get('ok') ?? 0) > sent / 2 && (answers.get('status 5') ?? 0) > sent / 50;
+  harness.judge(isDeep ? undefined : 'few messages were answered');
+}
+
+function count(kind: string): void {
+  answers.set(kind, (answers.get(kind) ?? 0) + 1);
+}
+
+// ---- what is in the tables ----
+
+/** Every script as it is. */
+async function sayAll(): Promise<void> {
+  for (const script of SCRIPTS) {
+    const numbers = script.map(() => newNumber(harness.random));
+    const said = script.map((bytes, at) => numbered(bytes, numbers[at] ?? 0));
+    harness.judge(await politely(said, numbers, script));
+  }
+}
+
+/** Which rows they are. */
+async function learn(): Promise<void> {
+  await sayAll();
+  const found = await rowsByMessage();
+  for (const [number, { bytes }] of fates) {
+    if (bytes !== null) {
+      expected.set(bytes, found.get(number) ?? new Map());
+    }
+  }
+  const marked = [...expected.values()].filter(({ size }) => size > 0).length;
+  harness.judge(marked >= 14 ? undefined : `${marked} messages have marked rows`);
+  harness.judge(await judgeTables());
+}
+
+async function tableNames(): Promise<readonly string[]> {
+  const found = await rows(server, 'select table_name from tables()');
+  return found.map(([name]) => String(name));
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Rows of each table by the number of their message. */
+async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
+  const found = new Map<number, Map<string, number>>();
+  for (const table of await tableNames()) {
+    const name = table.replaceAll("'", "''");
+    const query = `select type from table_columns('${name}') where "column" = 'm'`;
+    const [[type] = []] = await rows(server, query);
+    if (type !== 'LONG') {
+      continue;
+    }
+    const numbers = `select m / 65536 number, count() from ${quoted(table)}`;
+    for (const [number, many] of await rows(server, numbers)) {
+      const tables = found.get(Number(number)) ?? new Map<string, number>();
+      tables.set(table, Number(many));
+      found.set(Number(number), tables);
+    }
+  }
+  return found;
+}
+
+/** Rows that the server says it committed, since the last time. */
+async function committedRows(): Promise<number> {
+  const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
+  return Number(/^tidemark_ingest_rows_total\{protocol="qwp"\} (\d+)$/m.exec(text)?.[1] ?? NaN);
+}
+
+async function judgeTables(): Promise<string | undefined> {
+  let [inTables, committed] = [0, 0];
+  const agree = async (): Promise<boolean> => {
+    const tables = await tableNames();
+    const counts = await Promise.all(
+      tables.map((table) => rows(server, `select count() from ${quoted(table)}`)),
+    );
+    inTables = counts.reduce((sum, [first]) => sum + Number(first?.[0]), 0);
+    committed = (await committedRows()) - seenRows;
+    return inTables === committed;
+  };
+  // Of connections that were cut, commits may still be under way.
+  await until(agree, 'tables and commits agree').catch(() => undefined);
+  if (inTables !== committed) {
+    return `${inTables} rows in tables, ${committed} committed`;
+  }
+  seenRows += committed;
+  const found = await rowsByMessage();
+  const problems = [...fates].flatMap(([number, { bytes, isThere }]) => {
+    const here = found.get(number);
+    if (!isThere) {
+      return here === undefined ? [] : [`rows of message ${number}, which was refused`];
+    }
+    const wanted = bytes === null ? undefined : expected.get(bytes);
+    const isWhole = wanted === undefined || sameRows(wanted, here ?? new Map());
+    const [had, has] = [wanted, here].map((tables) => JSON.stringify([...(tables ?? [])]));
+    return isWhole ? [] : [`message ${number} has ${has ?? ''}, not ${had ?? ''}`];
+  });
+  fates.clear();
+  await rows(server, 'drop all tables');
+  return problems[0];
+}
+
+function sameRows(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): boolean {
+  return one.size === other.size && [...one].every(([table, many]) => other.get(table) === many);
+}
+
+// ---- what is said ----
+
+async function converse(end: number, random: Random): Promise<void> {
+  while (sent < end && harness.failures < 10) {
+    connections += 1;
+    const script = random.pick(SCRIPTS);
+    const numbers = script.map(() => newNumber(random));
+    const plain: (Buffer | null)[] = [...script];
+    const said = script.map((bytes, at) => {
+      const mine = numbered(bytes, numbers[at] ?? 0);
+      if (random.next() >= SPOILED_SHARE) {
+        return mine;
+      }
+      plain[at] = null;
+      return spoiled(mine, random);
+    });
+    const kind = random.next();
+    const talk =
+      kind < 0.9
+        ? politely(said, numbers, plain, random)
+        : kind < 0.95
+          ? cutOff(said, random)
+          : brokenFrames(said, random);
+    const problem = await talk.catch(String);
+    const shown = said.map((bytes) => bytes.toString('hex')).join(' ');
+    harness.judge(problem === undefined ? undefined : `${problem}: ${shown.slice(0, SHOWN)}`);
+  }
+}
+
+/** A frame, or the parts of one. */
+function framed(bytes: Buffer, random: Random | undefined): Buffer {
+  if (random === undefined || random.next() < 0.9 || bytes.length < 2) {
+    return maskedFrame(KIND.binary, bytes);
+  }
+  const place = random.between(1, bytes.length - 1);
+  return Buffer.concat([
+    maskedFrame(KIND.binary, bytes.subarray(0, place), false),
+    maskedFrame(KIND.ping, Buffer.from('between')),
+    maskedFrame(0, bytes.subarray(place)),
+  ]);
+}
+
+/**
+ * Says all of it and a last commit, and reads what is answered. `plain`: the message of a script
+ * that was sent as it is, null where it was spoiled.
+ */
+async function politely(
+  said: Script,
+  numbers: readonly number[],
+  plain: readonly (Buffer | null)[],
+  random?: Random,
+): Promise<string | undefined> {
+  const client = await WebSocketClient.open(port, '/write/v4');
+  const all = [...said, message(0, 0)];
+  client.socket.write(Buffer.concat(all.map((bytes) => framed(bytes, random))));
+  let next = 0;
+  let refusal: number | null = null;
+  while (next < all.length && refusal === null) {
+    const heard = await answer(client);
+    const { status, sequence = -1, reason } = heard ?? {};
+    if (status === STATUS.ok && sequence >= next && sequence < all.length) {
+      next = sequence + 1;
+      count('ok');
+    } else if (status !== undefined && REFUSALS.has(status) && sequence >= next && reason !== '') {
+      refusal = sequence;
+      count(`status ${status}`);
+    } else {
+      return `answered ${JSON.stringify(heard)} after ${next}`;
+    }
+  }
+  numbers.forEach((number, at) => {
+    fates.set(number, { bytes: plain[at] ?? null, isThere: at < next });
+  });
+  const taken = plain.slice(0, refusal === null ? said.length : refusal + 1);
+  sent += taken.filter((bytes) => bytes === null).length;
+  count(refusal === null ? 'polite ends' : 'refused');
+  if (refusal === null) {
+    client.send(Buffer.from([0x03, 0xe8]), KIND.close);
+  }
+  const close = await client.receiveClose();
+  return close === (refusal === null ? 1000 : 1011) ? undefined : `closed with ${close}`;
+}
+
+/** Goes away without a word. */
+async function cutOff(said: Script, random: Random): Promise<undefined> {
+  const { socket } = await WebSocketClient.open(port, '/write/v4');
+  const bytes = Buffer.concat(said.map((one) => framed(one, random)));
+  const closed = once(socket, 'close').catch(() => undefined);
+  socket.write(bytes.subarray(0, random.between(0, bytes.length)));
+  await sleep(random.between(0, 5));
+  socket.resetAndDestroy();
+  await within(closed, () => 'a cut connection ends');
+  count('cut');
+}
+
+/** Frames that are none: wrong heads, masks left out, lengths that never come. */
+async function brokenFrames(said: Script, random: Random): Promise<string | undefined> {
+  const client = await WebSocketClient.open(port, '/write/v4');
+  const bytes = Buffer.concat(said.map((one) => framed(one, random)));
+  for (let times = random.between(1, 4); times > 0; times -= 1) {
+    const place = random.next() < 0.5 ? random.between(0, 9) : random.between(0, bytes.length - 1);
+    bytes[place] = random.between(0, 255);
+  }
+  client.socket.end(bytes);
+  let close: number | null = null;
+  for (let frame = await client.receive(); frame !== null; frame = await client.receive()) {
+    close = frame.kind === KIND.close ? frame.payload.readUInt16BE(0) : null;
+  }
+  count('broken frames');
+  return BROKEN_CLOSES.has(close) ? undefined : `closed with ${close}`;
+}

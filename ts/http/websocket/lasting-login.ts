@@ -1,0 +1,64 @@
+/** Who is at the other end: the connection outlives the login, which is looked at again. */
+import type { Identity, KnownLogin, Login } from '../../auth/index.js';
+import { DatabaseError, type Principal } from '../../session/index.js';
+import type { HttpContext } from '../route.js';
+
+export class LastingLogin implements Principal {
+  readonly name: string;
+  readonly readOnly: boolean;
+  identity: Identity;
+  readonly #renew: KnownLogin['renew'];
+
+  constructor({ identity, renew }: KnownLogin, readOnly: boolean) {
+    this.name = identity.name;
+    this.readOnly = readOnly;
+    this.identity = identity;
+    this.#renew = renew;
+  }
+
+  /** Of a request that asks for a WebSocket, which no route takes without a login. */
+  static of({ state }: HttpContext, readOnly: boolean): LastingLogin {
+    if (state.login === null) {
+      throw new DatabaseError({ code: 'Internal', message: 'a WebSocket without a login' });
+    }
+    return new LastingLogin(state.login, readOnly);
+  }
+
+  /** Why nothing more may be done now; asked before each request of the connection. */
+  async refusal(): Promise<DatabaseError | null> {
+    const login = await this.#renew?.();
+    if (login === undefined) {
+      return null;
+    }
+    if (login.kind !== 'known') {
+      return refusalOf(login);
+    }
+    this.identity = login.identity;
+    return null;
+  }
+}
+
+function refusalOf(login: Exclude<Login, { kind: 'known' }>): DatabaseError {
+  switch (login.kind) {
+    case 'denied':
+      return new DatabaseError({
+        code: 'AccessDenied',
+        message: `Access denied [${login.needs}]`,
+      });
+    case 'wait':
+    case 'busy':
+    case 'unavailable':
+      // Undecided: the same login may do later.
+      return new DatabaseError({
+        code: 'Busy',
+        message: 'the login cannot be checked now, try again',
+        retryable: true,
+      });
+    case 'unknown':
+    case 'insufficient scope':
+      return new DatabaseError({
+        code: 'AccessDenied',
+        message: 'the login has ended: sign on again',
+      });
+  }
+}

@@ -1,0 +1,4 @@
+/** Receives how long something took. */
+export interface Seconds {
+  observe(seconds: number): void;
+}
