@@ -304,9 +304,9 @@ export type ColumnSource = {
    */
   readonly number: number;
   /**
-   * Characters that its type allows; 0 for any number.
+   * What narrows its type, as the catalog packs it; -1 for nothing.
    */
-  readonly length: number;
+  readonly modifier: number;
 };
 
 export type ResultColumn = {

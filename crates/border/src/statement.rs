@@ -201,8 +201,8 @@ pub struct ColumnSource {
     pub table: i32,
     /// The number of the column in it, from 1.
     pub number: i16,
-    /// Characters that its type allows; 0 for any number.
-    pub length: u32,
+    /// What narrows its type, as the catalog packs it; -1 for nothing.
+    pub modifier: i32,
 }
 
 /// A table or columns that a statement reads or writes; checked before it runs.
