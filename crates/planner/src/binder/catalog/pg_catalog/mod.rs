@@ -373,7 +373,7 @@ fn system_class(layout: &Layout, schema: i32) -> Row {
 fn attributes(object: &Object) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let of_column = |(index, column): (usize, &ColumnSchema)| {
-        let of = types::of(column.sql_type);
+        let of = types::of_column(column);
         let mut row = attribute(object.oid, index, column.name.clone().into(), of);
         row.extend(row!(
             atttypmod: column_modifier(column),

@@ -144,12 +144,19 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     by_oid(oid).unwrap_or(&TYPES[0])
 }
 
+/// The type that represents a column's.
+pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
+    let zoned = if column.zoned { by_oid(1184) } else { None };
+    zoned.unwrap_or_else(|| of(column.sql_type))
+}
+
 /// The length or the precision of a column; -1 for none.
 pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
-    match column.length {
-        0 => modifier(column.sql_type),
+    match (column.length, column.precision) {
+        (0, Some(digits)) => digits.into(),
+        (0, None) => modifier(column.sql_type),
         // As `PostgreSQL` has it, with the four bytes before a text.
-        length => length.min(10_485_760) as i32 + 4,
+        (length, _) => length.min(10_485_760) as i32 + 4,
     }
 }
 
