@@ -25,6 +25,7 @@ import type {
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
+import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
 import { type Looks, looksWithin } from './looks.js';
@@ -173,6 +174,8 @@ export class Session implements Actor {
   transaction: Transaction | null = null;
   /** The number of its connection, where the client receives one. */
   backend = 0;
+  /** What `lastval()` answers in it. */
+  readonly drawn = new DrawnNumbers();
   readonly #host: SessionHost;
   readonly #login: Principal;
   #principal: Principal;
@@ -256,8 +259,9 @@ export class PreparedStatement {
   /** Whose rights `#statement` was bound with, and which visibility of the catalog. */
   #principal: Principal;
   #visibilityVersion = 0;
-  /** Whether it answers with users and rights, which change without the tables. */
+  /** Whether it answers with what changes without the tables: users, rights, numbers drawn. */
   #isListing = false;
+  #asksNumbers = false;
   /** What it takes for what it does with the server itself. */
   #serverAccesses: readonly Access[] = [];
   /** What the server itself does at every execution; null where that is nothing. */
@@ -334,6 +338,7 @@ export class PreparedStatement {
         return statement.execute(values, limited(options, limits));
       };
       const reply = await this.#guarded(step, { mayChange, bounds });
+      this.#session.drawn.note(reply.drawn);
       return reply.stream === null
         ? reply
         : { ...reply, stream: new HostStream(this.#host, reply.stream) };
@@ -345,12 +350,14 @@ export class PreparedStatement {
   }
 
   /** Many parameter rows of one INSERT: one crossing, one commit. */
-  executeBatch(rows: ParameterBatch): Promise<Summary> {
+  async executeBatch(rows: ParameterBatch): Promise<Summary> {
     if (this.#operated !== null) {
       const message = 'functions of the server run once, not for many rows of parameters';
-      return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
+      throw new DatabaseError({ code: 'NotSupported', message });
     }
-    return this.#run((statement) => statement.executeBatch(rows));
+    const { summary, drawn } = await this.#run((statement) => statement.executeBatch(rows));
+    this.#session.drawn.note(drawn);
+    return summary;
   }
 
   /** Stops what still waits for its first rows; a stream has its own `cancel`. */
@@ -453,6 +460,7 @@ export class PreparedStatement {
         ? {}
         : { allows: allowing(guard, principal) }),
       ...(listed === null ? {} : { lists: listed.lists }),
+      ...(this.#asksNumbers ? { numbers: this.#session.drawn.list() } : {}),
     };
   }
 
@@ -494,7 +502,8 @@ export class PreparedStatement {
   ): Promise<Statement> {
     const { database, guard, server } = this.#host;
     this.#operated = parsed.operated;
-    this.#isListing = parsed.listing !== null;
+    this.#asksNumbers = parsed.asksNumbers;
+    this.#isListing = parsed.listing !== null || parsed.asksNumbers;
     this.#serverAccesses = parsed.accesses;
     guard?.authorise(this.#principal, parsed.accesses);
     const listed =

@@ -39,11 +39,25 @@ pub struct StatementContext {
     /// as far as the statement asks for them.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
     pub lists: Shared<HashMap<String, ListedRows>>,
+    /// The last number of each sequence that the session drew from, in that order, as far as the
+    /// statement asks for them.
+    #[cfg_attr(test, ts(as = "Option<Vec<DrawnNumber>>", optional))]
+    pub numbers: Shared<Vec<DrawnNumber>>,
     /// What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
     pub answers: Option<HashMap<String, bool>>,
     /// How the texts in files are read, by the keys of what an earlier binding asked.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, TextShape>>", optional))]
     pub texts: Shared<HashMap<String, TextShape>>,
+}
+
+/// The last number that a session drew from a sequence: of a column of SERIAL or IDENTITY.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DrawnNumber {
+    /// The name that the sequence has elsewhere.
+    pub sequence: String,
+    /// The number: 64 bits, as text.
+    pub value: String,
 }
 
 impl StatementContext {
