@@ -63,11 +63,8 @@ export declare class NativeStatement {
    * it; `options` the JSON of `ExecuteOptions`.
    */
   execute(parameters: Buffer, options: string): Promise<NativeReply>
-  /**
-   * Runs an INSERT for many rows of parameters in the same form, in one commit; answers
-   * the summary as JSON.
-   */
-  executeBatch(parameterRows: Buffer): Promise<string>
+  /** Runs an INSERT for many rows of parameters in the same form, in one commit. */
+  executeBatch(parameterRows: Buffer): Promise<NativeReply>
   /** Lets the plan and its snapshot go. */
   close(): void
 }
@@ -148,6 +145,8 @@ export interface NativeReply {
   summary?: string
   /** The rest. */
   stream?: NativeResultStream
+  /** The numbers that rows were given, as JSON, where they were. */
+  drawn?: string
   /** The epoch as long as which the same question has the same answer. */
   keptFor?: number
 }

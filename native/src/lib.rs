@@ -338,6 +338,8 @@ pub struct NativeReply {
     pub summary: Option<String>,
     /// The rest.
     pub stream: Option<NativeResultStream>,
+    /// The numbers that rows were given, as JSON, where they were.
+    pub drawn: Option<String>,
     /// The epoch as long as which the same question has the same answer.
     pub kept_for: Option<f64>,
 }
@@ -348,7 +350,9 @@ impl NativeReply {
         let summary = reply.summary.as_ref().map(encode).transpose().map_err(to_napi)?;
         let stream = reply.stream.map(|stream| NativeResultStream { stream: Arc::new(stream) });
         let kept_for = reply.kept_for.map(|epoch| epoch as f64);
-        Ok(Self { chunk, summary, stream, kept_for })
+        let drawn = (!reply.drawn.is_empty()).then(|| encode(&reply.drawn));
+        let drawn = drawn.transpose().map_err(to_napi)?;
+        Ok(Self { chunk, summary, stream, drawn, kept_for })
     }
 }
 
@@ -390,17 +394,18 @@ impl NativeStatement {
         }
     }
 
-    /// Runs an INSERT for many rows of parameters in the same form, in one commit; answers
-    /// the summary as JSON.
+    /// Runs an INSERT for many rows of parameters in the same form, in one commit.
     #[napi(catch_unwind)]
     pub fn execute_batch<'env>(
         &self,
         env: &'env Env,
         parameter_rows: BufferSlice<'_>,
-    ) -> napi::Result<PromiseRaw<'env, String>> {
+    ) -> napi::Result<PromiseRaw<'env, NativeReply>> {
         let statement = self.get().map_err(to_napi)?;
         let rows = parameter_rows.to_vec();
-        spawn(env, "execute_batch", async move { encode(&statement.execute_batch(rows).await?) })
+        let database = Arc::clone(statement.database());
+        let work = guarded("execute_batch", async move { statement.execute_batch(rows).await });
+        spawn_on(env, &database, work, NativeReply::new)
     }
 
     /// Lets the plan and its snapshot go.
@@ -433,7 +438,7 @@ impl NativeResultStream {
         let work = guarded("next", async move {
             let chunk = stream.next(max_rows.map(|rows| rows as u64)).await?;
             let summary = chunk.is_none().then(|| stream.summary()).flatten();
-            Ok(ExecuteReply { chunk, summary, stream: None, kept_for: None })
+            Ok(ExecuteReply { chunk, summary, ..ExecuteReply::default() })
         });
         env.spawn_future_with_callback(async move { work.await.map_err(to_napi) }, |env, reply| {
             NativeReply::new(env, reply)

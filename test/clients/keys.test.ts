@@ -252,3 +252,41 @@ test('numbers of objects, names and arrays are what they are', async (t) => {
   t.is(await binary("SELECT array_agg(attname) FROM pg_attribute WHERE attname = 'none'"), '');
   await ask('DROP TABLE ky');
 });
+
+test('digits and zones of times are listed as they were declared', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask(
+    'CREATE TABLE kt (a TIMESTAMP(3), b TIMESTAMP(0) WITH TIME ZONE, c TIMESTAMPTZ, d TIMESTAMP)',
+  );
+  const columns =
+    'SELECT attname, atttypid, atttypmod, format_type(atttypid, atttypmod) FROM pg_attribute ' +
+    "WHERE attrelid = 'kt'::regclass AND attnum > 0 ORDER BY attnum";
+  t.deepEqual(await ask(columns), [
+    'a,1114,3,timestamp(3) without time zone',
+    'b,1184,0,timestamp(0) with time zone',
+    'c,1184,-1,timestamp with time zone',
+    'd,1114,-1,timestamp without time zone',
+  ]);
+  const information =
+    'SELECT column_name, data_type, udt_name, datetime_precision FROM ' +
+    "information_schema.columns WHERE table_name = 'kt' ORDER BY ordinal_position";
+  const listed = [
+    'a,timestamp without time zone,timestamp,3',
+    'b,timestamp with time zone,timestamptz,0',
+    'c,timestamp with time zone,timestamptz,6',
+    'd,timestamp without time zone,timestamp,6',
+  ];
+  t.deepEqual(await ask(information), listed);
+  await ask('ALTER TABLE kt ALTER COLUMN a TYPE TIMESTAMP WITH TIME ZONE');
+  await ask('ALTER TABLE kt ALTER COLUMN b TYPE TIMESTAMP(6)');
+  t.deepEqual((await ask(information)).slice(0, 2), [
+    'a,timestamp with time zone,timestamptz,6',
+    'b,timestamp without time zone,timestamp,6',
+  ]);
+  // Their rows are times without a zone.
+  t.deepEqual(await session.types('SELECT a, b, c, d FROM kt'), Array<number>(4).fill(1114));
+});

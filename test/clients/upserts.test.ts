@@ -155,6 +155,58 @@ test('numbers of rows grow from 1, for each table, and fit their column', async 
   );
 });
 
+test('a session knows the numbers that its own rows were given', async (t) => {
+  const one = await connected(t);
+  const other = await connected(t);
+  if (one === null || other === null) {
+    return;
+  }
+  const { ask } = one;
+  await ask('CREATE TABLE parents (id SERIAL, v INT)');
+  await ask('CREATE TABLE children (id BIGSERIAL, parent INT, at TIMESTAMP)');
+  t.regex(await ask('SELECT lastval()'), /^55000 /);
+  t.regex(await ask("SELECT currval('parents_id_seq')"), /^55000 /);
+  t.is(await ask('SELECT lastval() FROM parents'), '');
+  await ask('INSERT INTO parents (v) VALUES (5)');
+  const names = ['parents_id_seq', 'PARENTS_ID_SEQ', 'public.parents_id_seq', '"parents_id_seq"'];
+  for (const name of names) {
+    t.is(await ask('SELECT currval($1), lastval()', [name]), '1,1', name);
+  }
+  t.is(await ask("SELECT currval('parents_id_seq'::regclass)"), '1');
+  t.is(await ask("SELECT pg_get_serial_sequence('parents', 'v')"), '');
+  t.is(await ask("SELECT currval(pg_get_serial_sequence('parents', 'id'))"), '1');
+  // What is only prepared, as a text without parameters is first, draws no number.
+  const child = "INSERT INTO children (parent, at) VALUES (currval('parents_id_seq'), now())";
+  t.is(await ask(`${child} RETURNING id, parent`), '1,1');
+  await ask('INSERT INTO parents (v) VALUES ($1), ($2)', [6, 7]);
+  await ask('INSERT INTO children (parent) SELECT lastval() FROM long_sequence(3)');
+  t.is(await ask('SELECT parent FROM children'), '1|3|3|3');
+  t.is(await ask("SELECT lastval(), currval('parents_id_seq')"), '4,3');
+  await ask('INSERT INTO parents (id, v) VALUES (90, 8)');
+  t.is(await ask("SELECT lastval() + 1 WHERE currval('parents_id_seq') = 3"), '5');
+  t.regex(await other.ask('SELECT lastval()'), /^55000 /);
+  await other.ask('INSERT INTO parents (v) VALUES (9)');
+  t.is(await other.ask('SELECT lastval()'), '4');
+  t.is(await ask("SELECT currval('parents_id_seq')"), '3');
+  await ask('DISCARD SEQUENCES');
+  t.regex(await ask('SELECT lastval()'), /^55000 /);
+});
+
+test("many rows at once, prepared: the last number is the session's", async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { client, ask } = session;
+  await ask('CREATE TABLE piped (id SERIAL, v VARCHAR)');
+  const insert = { name: 'piped', text: 'INSERT INTO piped (v) VALUES ($1 || $2)' };
+  const last = { name: 'last', text: 'SELECT lastval() AS n' };
+  for (let round = 1; round <= 3; round += 1) {
+    await client.query({ ...insert, values: ['a', 'b'] });
+    t.is((await client.query<{ n: string }>(last)).rows[0]?.n, `${round}`);
+  }
+});
+
 test('rules of columns are set and dropped', async (t) => {
   const session = await connected(t);
   if (session === null) {

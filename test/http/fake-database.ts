@@ -132,7 +132,7 @@ function prepare(
       }
       return reply(journal, text, options);
     },
-    executeBatch: () => Promise.resolve(summaryOf(0, 0)),
+    executeBatch: () => Promise.resolve({ summary: summaryOf(0, 0) }),
     isCurrent: () => journal.current,
     close: () => {
       journal.closed += 1;

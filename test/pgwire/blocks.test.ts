@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { FakeEngine } from './fake-engine.js';
 import { start } from './harness.js';
 import { clientMessage, errorFields, RawClient } from './raw-client.js';
+import { ScrollRows } from '../../ts/pgwire/statements/scroll-rows.js';
 
 interface Setting {
   readonly client: RawClient;
@@ -140,7 +141,58 @@ test('cursors end with their block unless they are held, and with their savepoin
   t.is(engine.journal.streamsOpen, 0);
   t.is(await run('BEGIN; DECLARE a CURSOR FOR insert'), 'BEGIN 42601 E');
   await run('ROLLBACK; BEGIN');
-  t.is(await run('DECLARE a SCROLL CURSOR FOR rows 1'), '0A000 E');
+  t.is(await run('DECLARE a CURSOR FOR rows 1; FETCH ABSOLUTE 1 FROM a'), 'DECLARE CURSOR 55000 E');
+});
+
+test('a cursor that scrolls goes where it is sent, and its rows stay as they were', async (t) => {
+  const { client, run, engine } = await open(t);
+  await run('BEGIN; DECLARE c SCROLL CURSOR FOR rows 5');
+  t.is(engine.journal.rowsEncoded, 0);
+  /** The values of the rows that a FETCH answers. */
+  const fetch = async (what: string): Promise<string> => {
+    client.send(clientMessage('Q', `FETCH ${what} FROM c`));
+    const messages = await client.until('Z');
+    const rows = messages.filter(({ type }) => type === 'D');
+    const tag = messages.find(({ type }) => type === 'C')?.body.toString('latin1', 0, 7);
+    t.is(tag, `FETCH ${rows.length}`, what);
+    return rows.map(({ body }) => body.subarray(6, 7).toString()).join(' ');
+  };
+  const steps: readonly (readonly [string, string])[] = [
+    ['PRIOR', ''],
+    ['0', ''],
+    ['2', '0 1'],
+    ['0', '1'],
+    ['PRIOR', '0'],
+    ['BACKWARD 3', ''],
+    ['NEXT', '0'],
+    ['LAST', '4'],
+    ['BACKWARD 2', '3 2'],
+    ['RELATIVE 2', '4'],
+    ['RELATIVE 1', ''],
+    ['RELATIVE 0', ''],
+    ['BACKWARD ALL', '4 3 2 1 0'],
+    ['ABSOLUTE 3', '2'],
+    ['ABSOLUTE -4', '1'],
+    ['ABSOLUTE -9', ''],
+    ['FORWARD 2', '0 1'],
+    ['ABSOLUTE 9', ''],
+    ['PRIOR', '4'],
+    ['ABSOLUTE 0', ''],
+    ['ALL', '0 1 2 3 4'],
+    ['-2', '4 3'],
+    ['RELATIVE -2', '1'],
+    ['FIRST', '0'],
+    ['FORWARD ALL', '1 2 3 4'],
+  ];
+  for (const [what, values] of steps) {
+    t.is(await fetch(what), values, what);
+  }
+  t.is(engine.journal.rowsEncoded, 5);
+  t.is(await run('MOVE BACKWARD ALL IN c; MOVE 2 IN c'), 'MOVE 5 MOVE 2 T');
+  t.is(await run('MOVE ABSOLUTE 9 IN c; MOVE LAST IN c'), 'MOVE 0 MOVE 1 T');
+  await run('COMMIT; DECLARE h SCROLL CURSOR WITH HOLD FOR rows 5; FETCH 3 FROM h');
+  t.is(await run('FETCH -5 FROM h; CLOSE h; FETCH h'), 'FETCH 2 CLOSE CURSOR 34000 I');
+  t.is(engine.journal.streamsOpen, 0);
 });
 
 test('cursors over the extended protocol: parameters, descriptions, binary rows', async (t) => {
@@ -186,4 +238,38 @@ test('cursors over the extended protocol: parameters, descriptions, binary rows'
   client.send(clientMessage('Q', 'FETCH b'));
   const [, binary] = await client.until('Z');
   t.is(binary?.body.readInt32BE(2), 8);
+});
+
+test('what cursors that scroll hold is bounded, for each and for all', (t) => {
+  const message = Buffer.alloc(1 + (1 << 20));
+  message.writeUInt8('D'.charCodeAt(0));
+  message.writeInt32BE(1 << 20, 1);
+  const filled = (): ScrollRows => {
+    const rows = new ScrollRows();
+    t.throws(
+      () => {
+        for (;;) {
+          rows.add(message);
+        }
+      },
+      {
+        message: /at most (?:64|256) MiB/,
+      },
+    );
+    return rows;
+  };
+  const all = Array.from({ length: 6 }, filled);
+  t.deepEqual(
+    all.map(({ count }) => count),
+    [63, 63, 63, 63, 3, 0],
+  );
+  for (const rows of all) {
+    rows.close();
+  }
+  const again = filled();
+  t.is(again.count, 63);
+  const [piece, ...others] = again.pieces(63, 62);
+  t.is(piece?.length, message.length);
+  t.is(others.length, 2);
+  again.close();
 });

@@ -139,11 +139,9 @@ test('server messages are these bytes', (t) => {
     (type) => describeField({ name: 'n', type, dimensions: 0 }, 0, 0).modifier,
   );
   t.deepEqual(modifiers, [1_179_655, 4_980_778, -1, -1]);
-  const source = { table: 16_400, number: 7, length: 50 };
+  const source = { table: 16_400, number: 7, modifier: 54 };
   const kept = describeField({ name: 'n', type: 'VARCHAR', dimensions: 0, source }, 0, 0);
   t.like(kept, { table: 16_400, column: 7, modifier: 54 });
-  const dotted = describeField({ name: '"places.id"', type: 'INT', dimensions: 0 }, 0, 0);
-  t.is(dotted.name, 'places.id');
   const error = { severity: 'ERROR', sqlState: '42P01', message: 'no', position: 3 } as const;
   t.is(
     hex(reply.errorResponse(error)),

@@ -154,7 +154,7 @@ async function prepare(
       elapsedMs.push(['execute', text, options.elapsedMs]);
       return execute(context, text, setting, transaction, rowOf(parameters), options);
     },
-    executeBatch: (rows) => executeBatch(context, transaction, rows),
+    executeBatch: async (rows) => ({ summary: await executeBatch(context, transaction, rows) }),
     isCurrent: () => false,
     close: () => undefined,
   };

@@ -94,6 +94,24 @@ test('what the protocol has no type for is text', async (t) => {
   client.close();
 });
 
+test('names with a dot are the names themselves', async (t) => {
+  const client = await open();
+  const { last } = await client.query(1, 'SELECT 1 AS "a.b", 2 AS c');
+  t.is(last.kind, 'end', inspect(last));
+  t.deepEqual(
+    client.decoder.columns.map(({ name }) => name),
+    ['a.b', 'c'],
+  );
+  client.close();
+  // The text forms of HTTP have the quotes that QuestDB writes.
+  const text = async (path: string): Promise<string> => {
+    const query = encodeURIComponent('SELECT 1 AS "a.b", 2 AS c');
+    return await (await fetch(`${server.url}/${path}?query=${query}`)).text();
+  };
+  t.is(await text('exp'), '"""a.b""","c"\r\n1,2\r\n');
+  t.regex(await text('exec'), /"name":"\\"a\.b\\""/);
+});
+
 test('a result without rows has its columns, a statement without rows its count', async (t) => {
   const client = await open();
   const { messages, rows } = await client.query(1, 'SELECT sym, ts FROM every WHERE i = 99');

@@ -41,6 +41,28 @@ test('every name a user of the dialect expects is known', async (t) => {
   }
 });
 
+test('numbers are the low bits of a LONG256', async (t) => {
+  const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
+  try {
+    for (const [value, shown] of [
+      ['to_long256(1, 2, 0, -1)', `0xffffffffffffffff${'0'.repeat(31)}2${'0'.repeat(15)}1`],
+      ['to_long256(1, NULL, 0, 0)', ''],
+      ['CAST(1000 AS LONG256)', '0x03e8'],
+      ['CAST(-5 AS LONG256)', '0xfffffffffffffffb'],
+      ['CAST(NULL::INT AS LONG256)', ''],
+      ['(x / 2.0 + 255)::LONG256', '0xff'],
+      ['x::TIMESTAMP::LONG256', '0x01'],
+      ['TRUE::LONG256', '0x01'],
+    ] as const) {
+      const { body } = await execute(server.url, `SELECT ${value} FROM long_sequence(1)`);
+      const { dataset } = JSON.parse(body.toString('utf8')) as { dataset?: [string][] };
+      t.deepEqual(dataset, [[shown]], value);
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
 test('a misspelt name is answered with the nearest one', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {

@@ -83,23 +83,49 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
   [{ kind: 'SetAuthorization', name: 'joe' }, 'SET SESSION AUTHORIZATION joe'],
   [{ kind: 'SetAuthorization', name: null }, 'SET SESSION AUTHORIZATION DEFAULT'],
   [
-    { kind: 'Fetch', name: 'c', rows: 1 },
+    { kind: 'Fetch', name: 'c', step: { way: 'forward', rows: 1 } },
     'FETCH c',
     'fetch next from c',
     'FETCH FROM C',
     'fetch/**/forward in "c"',
     'FETCH FORWARD 1 c',
+    'fetch backward -1 c',
   ],
-  [{ kind: 'Fetch', name: 'c', rows: 'all' }, 'FETCH ALL FROM c', 'fetch forward all c'],
-  [{ kind: 'Fetch', name: 'all', rows: 1 }, 'FETCH all'],
-  [{ kind: 'Move', name: 'c', rows: 5 }, 'MOVE 5 IN c', 'move forward 5 from c -- x'],
   [
-    { kind: 'Fetch', name: 'c', rows: 'backward' },
+    { kind: 'Fetch', name: 'c', step: { way: 'forward', rows: Infinity } },
+    'FETCH ALL FROM c',
+    'fetch forward all c',
+  ],
+  [{ kind: 'Fetch', name: 'all', step: { way: 'forward', rows: 1 } }, 'FETCH all'],
+  [
+    { kind: 'Move', name: 'c', step: { way: 'forward', rows: 5 } },
+    'MOVE 5 IN c',
+    'move forward 5 from c -- x',
+  ],
+  [
+    { kind: 'Fetch', name: 'c', step: { way: 'backward', rows: 1 } },
     'FETCH -1 FROM c',
     'FETCH PRIOR FROM c',
-    'fetch backward 3 c',
-    'FETCH 0 FROM c',
-    'FETCH ABSOLUTE 3 FROM c',
+    'fetch backward c',
+    'fetch forward -1 c',
+  ],
+  [{ kind: 'Move', name: 'c', step: { way: 'backward', rows: Infinity } }, 'MOVE BACKWARD ALL c'],
+  [{ kind: 'Fetch', name: 'c', step: { way: 'forward', rows: 0 } }, 'FETCH 0 FROM c'],
+  [
+    { kind: 'Fetch', name: 'c', step: { way: 'absolute', rows: 1 } },
+    'FETCH FIRST FROM c',
+    'fetch absolute 1 c',
+    'fetch absolute +1 c',
+  ],
+  [
+    { kind: 'Fetch', name: 'c', step: { way: 'absolute', rows: -1 } },
+    'FETCH LAST c',
+    'fetch absolute -1 from c',
+  ],
+  [
+    { kind: 'Move', name: 'c', step: { way: 'relative', rows: -3 } },
+    'MOVE RELATIVE -3 FROM c',
+    'move relative - 3 in c',
   ],
 ];
 
@@ -124,6 +150,14 @@ test('a cursor keeps the text and the place of its query', (t) => {
   });
   t.like(readStatement('declare c scroll cursor for t').session, { scroll: true, hold: false });
   t.is(readStatement('DECLARE @a := 1 SELECT @a').session, null);
+});
+
+test('directions of a cursor that there are not', (t) => {
+  const texts = ['FETCH SIDEWAYS c', 'MOVE ABSOLUTE c', 'FETCH 1.5 FROM c', 'FETCH FIRST 2 c'];
+  for (const text of texts) {
+    const { start } = t.throws(() => readStatement(text), { instanceOf: SyntaxError_ });
+    t.is(start, text.indexOf(' ') + 1, text);
+  }
 });
 
 test('COPY over the connection, and COPY of files', (t) => {

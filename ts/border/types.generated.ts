@@ -201,6 +201,11 @@ export type StatementContext = {
    */
   readonly lists?: { [key in string]?: ListedRows };
   /**
+   * The last number of each sequence that the session drew from, in that order, as far as the
+   * statement asks for them.
+   */
+  readonly numbers?: ReadonlyArray<DrawnNumber>;
+  /**
    * What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
    */
   readonly answers?: { [key in string]?: boolean };
@@ -208,6 +213,17 @@ export type StatementContext = {
    * How the texts in files are read, by the keys of what an earlier binding asked.
    */
   readonly texts?: { [key in string]?: TextShape };
+};
+
+export type DrawnNumber = {
+  /**
+   * The name that the sequence has elsewhere.
+   */
+  readonly sequence: string;
+  /**
+   * The number: 64 bits, as text.
+   */
+  readonly value: string;
 };
 
 export type Owner = {
@@ -308,9 +324,9 @@ export type ColumnSource = {
    */
   readonly number: number;
   /**
-   * Characters that its type allows; 0 for any number.
+   * What narrows its type, as the catalog packs it; -1 for nothing.
    */
-  readonly length: number;
+  readonly modifier: number;
 };
 
 export type ResultColumn = {

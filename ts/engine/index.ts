@@ -16,11 +16,13 @@ import type {
   Appender,
   AppenderSpec,
   Ask,
+  BatchReply,
   Chunk,
   ColumnOptions,
   CsvTextSpec,
   Damage,
   Database,
+  DrawnNumber,
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
@@ -335,9 +337,13 @@ class EngineStatement implements Statement {
     }
   }
 
-  async executeBatch(rows: ParameterBatch): Promise<Summary> {
+  async executeBatch(rows: ParameterBatch): Promise<BatchReply> {
     const call = decodedSync(() => this.#native.executeBatch(rows.bytes));
-    return JSON.parse(await decoded(call)) as Summary;
+    const { summary, drawn } = reply(await decoded(call));
+    if (summary === null) {
+      throw new DatabaseError({ code: 'Internal', message: 'a batch without its summary' });
+    }
+    return { summary, ...(drawn === undefined ? {} : { drawn }) };
   }
 
   isCurrent(): boolean {
@@ -368,6 +374,7 @@ function reply(native: NativeReply): ExecuteReply {
     chunk: native.chunk == null ? null : chunkOf(native.chunk),
     summary: summaryOf(native),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),
+    ...(native.drawn == null ? {} : { drawn: JSON.parse(native.drawn) as DrawnNumber[] }),
   };
 }
 

@@ -11,6 +11,7 @@ import type {
   AppendProgress,
   AppendReport,
   CsvTextSpec,
+  DrawnNumber,
   Summary,
   TableMetadata,
   TextReport,
@@ -70,6 +71,13 @@ export interface ExecuteReply {
   readonly summary: Summary | null;
   /** Present when more follows. */
   readonly stream: ResultStream | null;
+  /** The numbers that columns of SERIAL and IDENTITY gave rows. */
+  readonly drawn?: readonly DrawnNumber[];
+}
+
+/** The answer of many rows. */
+export interface BatchReply extends Pick<ExecuteReply, 'drawn'> {
+  readonly summary: Summary;
 }
 
 export interface ResultStream {
@@ -91,7 +99,7 @@ export interface Statement {
   /** `parameters`: texts, or the one row as a client sent it. */
   execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Many parameter rows of one INSERT in one crossing, one commit. */
-  executeBatch(rows: ParameterBatch): Promise<Summary>;
+  executeBatch(rows: ParameterBatch): Promise<BatchReply>;
   /** Whether preparing it anew would surely give the same description. */
   isCurrent(): boolean;
   close(): void;

@@ -33,6 +33,7 @@ export { type ParsedStatement } from './statement-cache.js';
 export type {
   CopyStream,
   CopyStreamOptions,
+  CursorStep,
   DeclareCursor,
   FetchCursor,
   SessionStatement,

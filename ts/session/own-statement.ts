@@ -2,12 +2,12 @@
 import { DatabaseError } from '../engine/error.js';
 import type {
   Access,
+  BatchReply,
   ExecuteOptions,
   ExecuteReply,
   Parameters,
   Statement,
   StatementDescription,
-  Summary,
 } from '../engine/types.js';
 
 /** What it does, and the values of its one row. */
@@ -62,7 +62,7 @@ export class OwnStatement implements Statement {
     return this.#answer === null ? NO_ROWS : await this.#answer.execute(row, options);
   }
 
-  executeBatch(): Promise<Summary> {
+  executeBatch(): Promise<BatchReply> {
     const message = `${this.description.command} runs once, not for many rows of parameters`;
     return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
   }

@@ -25,6 +25,7 @@ import type {
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
+import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
 import { type Looks, looksWithin } from './looks.js';
@@ -178,6 +179,8 @@ export class Session implements Actor {
   transaction: Transaction | null = null;
   /** The number of its connection, where the client receives one. */
   backend = 0;
+  /** What `lastval()` answers in it. */
+  readonly drawn = new DrawnNumbers();
   readonly #host: SessionHost;
   readonly #login: Principal;
   #principal: Principal;
@@ -262,8 +265,9 @@ export class PreparedStatement {
   /** Whose rights `#statement` was bound with, and which visibility of the catalog. */
   #principal: Principal;
   #visibilityVersion = 0;
-  /** Whether it answers with users and rights, which change without the tables. */
+  /** Whether it answers with what changes without the tables: users, rights, numbers drawn. */
   #isListing = false;
+  #asksNumbers = false;
   /** What it takes for what it does with the server itself. */
   #serverAccesses: readonly Access[] = [];
   /** What the server itself does at every execution; null where that is nothing. */
@@ -341,6 +345,7 @@ export class PreparedStatement {
         return statement.execute(values, limited(options, limits));
       };
       const reply = await this.#guarded(step, { mayChange, bounds });
+      this.#session.drawn.note(reply.drawn);
       if (reply.stream === null) {
         ended();
         return reply;
@@ -355,16 +360,19 @@ export class PreparedStatement {
   }
 
   /** Many parameter rows of one INSERT: one crossing, one commit. */
-  executeBatch(rows: ParameterBatch): Promise<Summary> {
+  async executeBatch(rows: ParameterBatch): Promise<Summary> {
     if (this.#operated !== null) {
       const message = 'functions of the server run once, not for many rows of parameters';
-      return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
+      throw new DatabaseError({ code: 'NotSupported', message });
     }
     const began = performance.now();
-    const batch = this.#run((statement) => statement.executeBatch(rows));
-    return batch.finally(() => {
+    try {
+      const { summary, drawn } = await this.#run((statement) => statement.executeBatch(rows));
+      this.#session.drawn.note(drawn);
+      return summary;
+    } finally {
       this.#session.seconds?.observe((performance.now() - began) / 1000);
-    });
+    }
   }
 
   /** Stops what still waits for its first rows; a stream has its own `cancel`. */
@@ -467,6 +475,7 @@ export class PreparedStatement {
         ? {}
         : { allows: allowing(guard, principal) }),
       ...(listed === null ? {} : { lists: listed.lists }),
+      ...(this.#asksNumbers ? { numbers: this.#session.drawn.list() } : {}),
     };
   }
 
@@ -508,7 +517,8 @@ export class PreparedStatement {
   ): Promise<Statement> {
     const { database, guard, server } = this.#host;
     this.#operated = parsed.operated;
-    this.#isListing = parsed.listing !== null;
+    this.#asksNumbers = parsed.asksNumbers;
+    this.#isListing = parsed.listing !== null || parsed.asksNumbers;
     this.#serverAccesses = parsed.accesses;
     guard?.authorise(this.#principal, parsed.accesses);
     const listed =

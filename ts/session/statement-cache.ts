@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { Access, Statement } from '../engine/types.js';
 import type { Statement as ReadStatement } from '../sql/index.js';
 import { type Dispatch, dispatch } from './dispatch.js';
+import { asksNumbers } from './drawn-numbers.js';
 import { asSyntaxError } from './error.js';
 import { type Operated, operated } from './operations.js';
 import { type TemporaryTable, temporaryTable } from './temporary.js';
@@ -25,6 +26,8 @@ export interface ParsedStatement {
   readonly operated: Omit<Operated, 'tree'> | null;
   /** The tree itself, when it asks for lists of users and rights. */
   readonly listing: object | null;
+  /** Whether it asks for the numbers that the session's rows were given. */
+  readonly asksNumbers: boolean;
   /** The tree itself, when it makes a view, which needs an owner. */
   readonly view: object | null;
   /** The temporary table that it makes. */
@@ -148,6 +151,7 @@ export class StatementCache {
         tree: Buffer.from(JSON.stringify(bound)),
         operated: calls.length === 0 ? null : { calls, parameters },
         listing: this.#questions.asksLists(tree) ? tree : null,
+        asksNumbers: asksNumbers(tree),
         view: this.#questions.makesView(tree) ? tree : null,
         temporary: temporaryTable(tree),
         accesses: this.#questions.serverAccesses(tree),

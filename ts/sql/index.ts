@@ -20,6 +20,7 @@ export { print } from './printer/printer.js';
 export { scopeAt, type Scope } from './lexer/scope.js';
 export type {
   DeclareCursor,
+  CursorStep,
   FetchCursor,
   SessionStatement,
 } from './statements/session-statement.js';

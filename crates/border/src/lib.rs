@@ -29,7 +29,7 @@ pub use open::{CommitMode, OpenOptions, Setting, Verify};
 pub use permission::Permission;
 pub use shared::Shared;
 pub use statement::{
-    Access, Ask, ColumnSource, ListedCell, ListedRows, ListedType, Owner, ResultColumn,
-    StatementContext, StatementDescription, StatementKind, Visibility,
+    Access, Ask, ColumnSource, DrawnNumber, ListedCell, ListedRows, ListedType, Owner,
+    ResultColumn, StatementContext, StatementDescription, StatementKind, Visibility,
 };
 pub use text::{TextAsk, TextFile, TextFormat, TextPlace, TextShape};

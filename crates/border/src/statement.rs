@@ -39,11 +39,25 @@ pub struct StatementContext {
     /// as far as the statement asks for them.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
     pub lists: Shared<HashMap<String, ListedRows>>,
+    /// The last number of each sequence that the session drew from, in that order, as far as the
+    /// statement asks for them.
+    #[cfg_attr(test, ts(as = "Option<Vec<DrawnNumber>>", optional))]
+    pub numbers: Shared<Vec<DrawnNumber>>,
     /// What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
     pub answers: Option<HashMap<String, bool>>,
     /// How the texts in files are read, by the keys of what an earlier binding asked.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, TextShape>>", optional))]
     pub texts: Shared<HashMap<String, TextShape>>,
+}
+
+/// The last number that a session drew from a sequence: of a column of SERIAL or IDENTITY.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DrawnNumber {
+    /// The name that the sequence has elsewhere.
+    pub sequence: String,
+    /// The number: 64 bits, as text.
+    pub value: String,
 }
 
 impl StatementContext {
@@ -201,8 +215,8 @@ pub struct ColumnSource {
     pub table: i32,
     /// The number of the column in it, from 1.
     pub number: i16,
-    /// Characters that its type allows; 0 for any number.
-    pub length: u32,
+    /// What narrows its type, as the catalog packs it; -1 for nothing.
+    pub modifier: i32,
 }
 
 /// A table or columns that a statement reads or writes; checked before it runs.

@@ -10,11 +10,11 @@ use ts_rs::TS;
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     ColumnSource, ColumnsSpec, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage,
-    ExecuteOptions, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows, ListedType,
-    LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable,
-    ResultColumn, RowFormat, RowsReply, Setting, StatementContext, StatementDescription,
-    StatementKind, Summary, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace,
-    TextReport, TextShape, Verify, Visibility, WidenedColumn,
+    DrawnNumber, ExecuteOptions, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows,
+    ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
+    PlannedTable, ResultColumn, RowFormat, RowsReply, Setting, StatementContext,
+    StatementDescription, StatementKind, Summary, TableColumn, TableMetadata, TextAsk, TextFile,
+    TextFormat, TextPlace, TextReport, TextShape, Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -39,6 +39,7 @@ fn typescript_twin_is_written() {
         Verify,
         Setting,
         StatementContext,
+        DrawnNumber,
         Owner,
         Visibility,
         ListedRows,

@@ -83,7 +83,10 @@ pub(crate) fn result_column(field: &Field) -> ResultColumn {
         other => (other.name(), 0),
     };
     let oid = field.catalog_type.map(CatalogType::oid);
-    let source = |SourceColumn { table, number, length }| ColumnSource { table, number, length };
+    let source = |of: SourceColumn| {
+        let SourceColumn { table, number, modifier } = of;
+        ColumnSource { table, number, modifier }
+    };
     let source = field.source.map(source);
     ResultColumn { name: field.name.clone(), type_name, dimensions, oid, source }
 }

@@ -6,7 +6,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::Summary;
 use tidemark_catalog::{MaterializedState, MaterializedView, View, set_table_type};
-use tidemark_ingest::ParameterRows;
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
@@ -94,23 +93,6 @@ pub(crate) async fn apply(
             Err(EngineError::internal("a query came where a change was expected"))
         }
     }
-}
-
-/// One INSERT for many parameter rows: one batch, one commit.
-pub(crate) async fn insert_batch(
-    database: &Arc<Database>,
-    insert: &BoundInsert,
-    parameter_rows: &ParameterRows<'_>,
-    transaction: Option<&Transaction>,
-) -> EngineResult<Summary> {
-    let InsertSource::Template(template) = &insert.source else {
-        return Err(EngineError::new(
-            ErrorCode::NotSupported,
-            "only INSERT … VALUES with parameters runs in batches",
-        ));
-    };
-    let batch = template.rows(parameter_rows.iter())?;
-    insert_batches(database, insert, vec![batch], transaction).await
 }
 
 /// One INSERT of rows that are there, in one commit.

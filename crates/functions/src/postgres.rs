@@ -440,12 +440,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "lastval",
         &[direct(&[], Long, undefined)],
-        "an error: no session has drawn a number of a sequence",
+        "the last number that SERIAL or IDENTITY gave a row of the session",
     ),
     pure(
         "currval",
         &[direct(&[Text], Long, undefined)],
-        "an error: no session has drawn a number of a sequence",
+        "the last number of this sequence, of a column of SERIAL or IDENTITY, in the session",
     ),
     pure(
         "nextval",
@@ -499,7 +499,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     nothing!("pg_get_triggerdef", "definition of a trigger"),
     nothing!("pg_get_ruledef", "definition of a rule"),
     nothing!("pg_get_partkeydef", "partition key of PostgreSQL"),
-    nothing!("pg_get_serial_sequence", "sequence of a column"),
+    nothing!("pg_get_serial_sequence", "sequence of a column of SERIAL or IDENTITY"),
     nothing!("pg_get_functiondef", "definition of a function"),
     nothing!("pg_get_function_result", "declared type of a function's answer"),
     nothing!("pg_get_function_arguments", "declared arguments of a function"),

@@ -159,6 +159,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("bar", "", "bar(5, 0, 10, 8)"),
     shown("to_uuid", "", "to_uuid(2, 1)"),
     shown("to_long128", "", "to_long128(2, 1)"),
+    shown("to_long256", "", "to_long256(1, 2, 0, 0)"),
     shown("netmask", "", "netmask('10.0.0.0/8')"),
     shown("year", "", "year('2026-11-21T12:34:56.123456Z'::timestamp)"),
     shown("month", "", "month('2026-11-21'::timestamp)"),

@@ -192,6 +192,9 @@ fn texts() {
     check("concat", &[null(SqlType::Null), null(SqlType::Null)], "");
     check("netmask", &[s("1.2.3.0/24")], "255.255.255.0");
     check("to_uuid", &[l(2), l(1)], "00000000-0000-0001-0000-000000000002");
+    let parts = "0xffffffffffffffff000000000000000000000000000000020000000000000001";
+    check("to_long256", &[l(1), l(2), l(0), l(-1)], parts);
+    check("to_long256", &[l(1), null(SqlType::Long), l(0), l(0)], "null");
     check("bar", &[d(3.0), d(0.0), d(4.0), i(2)], "█▌");
 }
 

@@ -16,6 +16,7 @@ use crate::access::Access;
 use crate::binder::state::conditions::Conditions;
 use crate::binder::statements::insert_values::InsertTemplate;
 use crate::binder::statements::returning::Returning;
+use crate::drawn::Drawn;
 use crate::parameter_type::ParameterType;
 use crate::questions::Questions;
 
@@ -62,6 +63,8 @@ pub struct BoundInsert {
     pub parameters: Vec<ParameterType>,
     /// What is read and written.
     pub accesses: Vec<Access>,
+    /// The numbers that its rows were given, once they are made.
+    pub drawn: Drawn,
 }
 
 /// CREATE TABLE.

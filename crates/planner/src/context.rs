@@ -8,12 +8,13 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
-use tidemark_border::{Setting, Shared, TextAsk, TextFormat, TextShape};
+use tidemark_border::{DrawnNumber, Setting, Shared, TextAsk, TextFormat, TextShape};
 use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults, TableId};
 use tidemark_types::{EngineResult, Field, ParameterValue, SqlType};
 
 use crate::access::Access;
+use crate::drawn::Drawn;
 use crate::parameter_type::ParameterType;
 use crate::questions::Questions;
 use crate::visibility::{Lists, Visibility};
@@ -143,6 +144,10 @@ pub struct BindContext {
     pub visibility: Option<Visibility>,
     /// Users, groups and rights, as far as the statement asks for them.
     pub lists: Lists,
+    /// The numbers that the session's rows were given, in the order in which they were drawn.
+    pub numbers: Shared<Vec<DrawnNumber>>,
+    /// Where the numbers go that the statement gives its rows.
+    pub drawn: Drawn,
     /// What is granted of what was asked; `None`: nothing can be asked.
     pub answers: Option<HashMap<String, bool>>,
     /// How texts in files are read, by the keys of what was asked.
@@ -167,6 +172,12 @@ impl BindContext {
     pub(crate) fn settings(&self) -> Arc<Vec<Setting>> {
         self.is_volatile.store(true, Ordering::Relaxed);
         Arc::clone(&self.settings)
+    }
+
+    /// The numbers that the session's rows were given.
+    pub(crate) fn drawn_numbers(&self) -> &[DrawnNumber] {
+        self.is_volatile.store(true, Ordering::Relaxed);
+        &self.numbers
     }
 
     /// What the server tells is true for the moment.

@@ -16,6 +16,7 @@ mod access;
 mod binder;
 mod bound;
 mod context;
+mod drawn;
 mod parameter_type;
 mod questions;
 mod visibility;
@@ -37,6 +38,7 @@ pub use bound::{
 pub use context::{
     BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
 };
+pub use drawn::Drawn;
 pub use parameter_type::ParameterType;
 pub use questions::Questions;
 pub use visibility::{Lists, Visibility};

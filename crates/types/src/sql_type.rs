@@ -1,5 +1,7 @@
 //! SQL types and their Arrow twins.
 
+use std::borrow::Cow;
+
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
@@ -100,14 +102,24 @@ pub struct SourceColumn {
     pub table: i32,
     /// The number of the column, `pg_attribute.attnum`: from 1.
     pub number: i16,
-    /// The length in characters that its type was given; 0 for none.
-    pub length: u32,
+    /// What narrows its type, `pg_attribute.atttypmod`; -1 for nothing.
+    pub modifier: i32,
 }
 
 impl Field {
     /// A column that is what its type says.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self { name: name.into(), sql_type, catalog_type: None, source: None }
+    }
+
+    /// The name in the text forms of HTTP, where one with a dot has quotes around it.
+    #[must_use]
+    pub fn reported_name(&self) -> Cow<'_, str> {
+        if self.name.contains('.') {
+            Cow::Owned(format!("\"{}\"", self.name))
+        } else {
+            Cow::Borrowed(&self.name)
+        }
     }
 
     /// Whether rows of one are read as those of the other. Where they come from does not matter: a

@@ -80,7 +80,7 @@ impl CsvRows {
             if position > 0 {
                 out.push(self.delimiter);
             }
-            push_string(out, &field.name);
+            push_string(out, &field.reported_name());
         }
         out.extend_from_slice(b"\r\n");
     }

@@ -24,7 +24,7 @@ export const PEER_NAMES: readonly string[] = `
   geo_within_radius_latlon make_geohash within_box within_radius concat left length
   length_bytes lower to_lowercase lpad ltrim position strpos quote_ident replace right rpad
   rtrim split_part starts_with substring trim upper to_uppercase acos asin atan atan2 cos cot
-  degrees pi radians sin tan to_uuid netmask bar cume_dist dense_rank first_value lag
+  degrees pi radians sin tan to_uuid to_long256 netmask bar cume_dist dense_rank first_value lag
   last_value lead nth_value ntile percent_rank rank row_number touch build version
   current_database current_schema current_user cancel_query flush_query_cache functions
   hydrate_table_metadata reload_config checkpoint_status memory_metrics query_activity

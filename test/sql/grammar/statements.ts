@@ -749,7 +749,14 @@ export const STATEMENTS = [
       'SELECT generate_series(1, 3)',
       'SELECT k, generate_series(1, 2) FROM t',
     ),
-    refused('scrollable cursors', 'DECLARE c SCROLL CURSOR FOR SELECT 1'),
+    elsewhere(
+      'wire protocol',
+      'scrollable cursors',
+      'DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT 1',
+      'FETCH LAST FROM c',
+      'MOVE RELATIVE -1 IN c',
+      'CLOSE c',
+    ),
     refused('procedures, triggers', 'CREATE FUNCTION f() RETURNS INT AS 1'),
     works(
       'NOT NULL, DEFAULT',

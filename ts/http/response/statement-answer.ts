@@ -110,7 +110,12 @@ export function columnJson(column: ResultColumn | undefined): string {
   }
   const { name, type, dimensions } = column;
   const array = dimensions > 0 ? { dim: dimensions, elemType: 'DOUBLE' } : {};
-  return JSON.stringify({ name, type, ...array });
+  return JSON.stringify({ name: reportedName(name), type, ...array });
+}
+
+/** A name with a dot has quotes around it in the text forms of HTTP. */
+function reportedName(name: string): string {
+  return name.includes('.') ? `"${name}"` : name;
 }
 
 /** Refuses a statement with placeholders, which have no values here; false when it has none. */

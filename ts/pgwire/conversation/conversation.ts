@@ -43,7 +43,7 @@ import { TemporaryTables } from '../statements/temporary-tables.js';
 import { describeRows } from '../protocol/type-oids.js';
 
 /** What the conversation needs of a session. */
-interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read'> {
+interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read' | 'drawn'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as another user; null: as the user who logged in. */

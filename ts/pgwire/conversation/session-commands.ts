@@ -4,7 +4,7 @@ import type {
   DeclareCursor,
   FetchCursor,
   PreparedStatement,
-  Principal,
+  Session,
   SessionStatement,
 } from '../../session/index.js';
 import type { Block } from '../statements/block.js';
@@ -30,10 +30,7 @@ interface CommandSetting {
   readonly temporary: TemporaryTables;
   readonly outlet: { queue(bytes: Buffer): void };
   readonly limits: ConversationLimits;
-  readonly session: {
-    readonly principal: Principal;
-    become(principal: Principal | null): void;
-  };
+  readonly session: Pick<Session, 'principal' | 'drawn' | 'become'>;
   prepare(text: string): Promise<PreparedStatement>;
 }
 
@@ -136,9 +133,12 @@ export class SessionCommands {
     if (what === 'ALL' || /^TEMP/i.test(what)) {
       await this.setting.temporary.dropAll();
     }
-    this.setting.portals.closeAll();
-    this.setting.statements.closeAll();
+    if (what === 'ALL' || what === 'SEQUENCES') {
+      this.setting.session.drawn.forget();
+    }
     if (what === 'ALL') {
+      this.setting.portals.closeAll();
+      this.setting.statements.closeAll();
       this.settings.reset();
       // The next user of a pooled connection is the one who logged in.
       this.setting.session.become(null);

@@ -119,24 +119,16 @@ export function oidOf(type: string): number {
   return shapeOf(type)[0];
 }
 
-/** Characters that PostgreSQL allows at most in the type of a text. */
-const MOST_CHARACTERS = 10_485_760;
-
 /** Digits of a DECIMAL above 16 bits, those after its point below, and the header's four. */
 function modifierOf({ type, source }: ResultColumn, oid: number): number {
   if (oid === Oid.Bpchar) {
     return CHAR_MODIFIER;
   }
-  if (source !== undefined && source.length > 0) {
-    return Math.min(source.length, MOST_CHARACTERS) + HEADER;
+  if (source !== undefined) {
+    return source.modifier;
   }
   const [, precision, scale] = /^DECIMAL\((\d+),\s*(\d+)\)$/i.exec(type) ?? [];
   return precision === undefined ? -1 : ((Number(precision) << 16) | Number(scale)) + HEADER;
-}
-
-/** Names with a dot have quotes around them elsewhere; clients of PostgreSQL look for the name. */
-function plainName(name: string): string {
-  return name.startsWith('"') && name.includes('.') ? name.slice(1, -1) : name;
 }
 
 export function describeField(
@@ -146,7 +138,7 @@ export function describeField(
 ): FieldDescription {
   const [oid, size] = column.oid === undefined ? shapeOf(column.type) : catalogShape(column.oid);
   return {
-    name: plainName(column.name),
+    name: column.name,
     table: column.source?.table ?? 0,
     column: column.source?.number ?? place + 1,
     oid,

@@ -12,6 +12,7 @@ import type { BindMessage } from '../protocol/client-messages.js';
 import { located, shifted } from '../protocol/failure.js';
 import { formatCodes } from './format-codes.js';
 import { Portal } from './portal.js';
+import type { Scroll } from './scroll.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { declaredType, oidOf } from '../protocol/type-oids.js';
 
@@ -85,6 +86,8 @@ interface CursorState {
   /** Closed together with the portal. */
   readonly statement: { close(): void };
   readonly binary: boolean;
+  /** Its rows, where it may go back. */
+  readonly scroll: Scroll | null;
   readonly hold: boolean;
   /** The block that declared it has been committed. */
   committed: boolean;

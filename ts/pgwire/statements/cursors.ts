@@ -1,5 +1,6 @@
 /** Cursors of SQL: DECLARE makes a portal of a query, FETCH and MOVE read it in steps. */
 import type {
+  CursorStep,
   DeclareCursor,
   FetchCursor,
   ParameterTypes,
@@ -12,6 +13,7 @@ import { formatCodes } from './format-codes.js';
 import { Portal, type PortalRun, type Send } from './portal.js';
 import type { Portals } from './portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
+import { type Read, Scroll } from './scroll.js';
 import { describeRows } from '../protocol/type-oids.js';
 
 /** What cursors need of their conversation. */
@@ -37,9 +39,6 @@ export class Cursors {
     values: BoundValues,
   ): Promise<string> {
     const { block, portals } = this.setting;
-    if (scroll) {
-      throw new ProtocolError('0A000', 'cursors that scroll back are not supported: use NO SCROLL');
-    }
     if (block.status === 'I' && !hold) {
       const message = 'DECLARE CURSOR can only be used in transaction blocks, or WITH HOLD';
       throw new ProtocolError('25P01', message);
@@ -57,7 +56,16 @@ export class Cursors {
       }
       const formats = formatCodes([binary ? 1 : 0], columns.length, 'result');
       const portal = new Portal(statement, values, formats);
-      const cursor = { statement, binary, hold, committed: block.status === 'I' };
+      const read: Read = async (maxRows, send) => {
+        return (await this.setting.run(portal, maxRows, send)).complete;
+      };
+      const cursor = {
+        statement,
+        binary,
+        hold,
+        committed: block.status === 'I',
+        scroll: scroll ? new Scroll(read) : null,
+      };
       portals.add(name, () => ({ kind: 'engine', portal, done: false, cursor }));
     } catch (error) {
       statement.close();
@@ -74,29 +82,53 @@ export class Cursors {
 
   /** FETCH and MOVE; returns the tag. */
   async fetch(statement: FetchCursor, formats: readonly number[], send: Send): Promise<string> {
-    const { name, kind, rows: asked } = statement;
-    if (asked === 'backward') {
-      const known = 'NEXT, a number, ALL, FORWARD';
-      throw new ProtocolError('55000', `cursor can only scan forward [expected=${known}]`);
-    }
-    const { portal, codes } = this.cursor(name, formats);
+    const { name, kind, step } = statement;
+    const { portal, scroll, codes } = this.cursor(name, formats);
     const isFetch = kind === 'Fetch';
     portal.choose(isFetch ? codes : portal.formats);
     const taken = isFetch ? send : (): Promise<void> => Promise.resolve();
-    const { rows } = await this.setting.run(portal, asked === 'all' ? 0 : asked, taken);
+    const rows =
+      scroll === null
+        ? (await this.setting.run(portal, forwardRows(step), taken)).rows
+        : await this.scrolled(name, scroll.go(step, taken));
     return `${kind.toUpperCase()} ${rows}`;
   }
 
-  private cursor(
-    name: string,
-    formats: readonly number[],
-  ): { readonly portal: Portal; readonly codes: readonly number[] } {
+  /** A cursor that could not keep a row has lost it: it is closed. */
+  private async scrolled(name: string, step: Promise<number>): Promise<number> {
+    try {
+      return await step;
+    } catch (error) {
+      this.setting.portals.close(name);
+      throw error;
+    }
+  }
+
+  private cursor(name: string, formats: readonly number[]): OpenCursor {
     const bound = this.setting.portals.get(name, 'cursor');
     if (bound.kind !== 'engine' || bound.done) {
       throw new ProtocolError('34000', `cursor "${name}" has no rows`);
     }
     const { portal, cursor } = bound;
     const count = portal.statement.description.columns.length;
-    return { portal, codes: formatCodes(cursor?.binary === true ? [1] : formats, count, 'result') };
+    const codes = formatCodes(cursor?.binary === true ? [1] : formats, count, 'result');
+    return { portal, scroll: cursor?.scroll ?? null, codes };
   }
+}
+
+interface OpenCursor {
+  readonly portal: Portal;
+  readonly scroll: Scroll | null;
+  readonly codes: readonly number[];
+}
+
+/** The rows that a cursor without SCROLL reads, 0 for all. */
+function forwardRows({ way, rows }: CursorStep): number {
+  const isAhead = (way === 'forward' && rows > 0) || (way === 'relative' && rows === 1);
+  if (!isAhead) {
+    const known = 'NEXT, a number, ALL, FORWARD';
+    const message = `cursor can only scan forward: declare it with SCROLL [expected=${known}]`;
+    throw new ProtocolError('55000', message);
+  }
+  return rows === Infinity ? 0 : rows;
 }

@@ -39,6 +39,7 @@ export class Portals {
     if (bound?.kind === 'engine') {
       bound.portal.close();
       bound.cursor?.statement.close();
+      bound.cursor?.scroll?.close();
     }
     this.byName.delete(name);
   }

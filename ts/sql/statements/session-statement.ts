@@ -47,8 +47,14 @@ export interface DeclareCursor {
 export interface FetchCursor {
   readonly kind: 'Fetch' | 'Move';
   readonly name: string;
-  /** `backward`: what precedes FROM cannot be read, or leads back. */
-  readonly rows: number | 'all' | 'backward';
+  readonly step: CursorStep;
+}
+
+/** Where a cursor goes: over `rows` rows, all of them for infinity, or to one row. */
+export interface CursorStep {
+  /** `absolute`: from the first row, or with a negative number from the last. */
+  readonly way: 'forward' | 'backward' | 'absolute' | 'relative';
+  readonly rows: number;
 }
 
 type Production = (p: Parser) => SessionStatement | null;
@@ -222,6 +228,7 @@ function rest(p: Parser, missing: string): StatementText {
   return { text: p.text.slice(start, p.lastEnd()), start };
 }
 
+/** The greatest number that a FETCH may name. */
 const MOST_ROWS = 2_147_483_647;
 
 /** `FETCH [direction] [FROM | IN] name`: the last word is the cursor's name. */
@@ -229,33 +236,57 @@ function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null
   if (!atCommand(p)) {
     return null;
   }
+  const start = p.start();
   const words: string[] = [];
   while (!isLast(p)) {
     words.push(isWord(p) ? p.value() : p.written());
     p.advance();
   }
+  const end = p.lastEnd();
   const name = foldedName(p, 'name of a cursor');
   if (words.at(-1) === 'FROM' || words.at(-1) === 'IN') {
     words.pop();
   }
-  return { kind, name, rows: rowsOf(words) };
+  const step = stepOf(words);
+  if (step === null) {
+    const known = 'NEXT, PRIOR, FIRST, LAST, ABSOLUTE n, RELATIVE n, n, ALL, FORWARD, BACKWARD';
+    p.failAt(`a direction of a cursor expected: ${known}`, start, end);
+  }
+  return { kind, name, step };
 }
 
-/** `NEXT`, `5`, `ALL`, `FORWARD`, `FORWARD 5`, `FORWARD ALL`. */
-function rowsOf(words: readonly string[]): FetchCursor['rows'] {
-  const counts = words[0] === 'FORWARD' ? words.slice(1) : words;
-  const [count = 'NEXT', ...others] = counts;
-  const number = Number(count);
-  if (others.length > 0) {
-    return 'backward';
+/** Directions without a number. */
+const STEPS: ReadonlyMap<string, CursorStep> = new Map([
+  ['', { way: 'forward', rows: 1 }],
+  ['NEXT', { way: 'forward', rows: 1 }],
+  ['PRIOR', { way: 'backward', rows: 1 }],
+  ['FIRST', { way: 'absolute', rows: 1 }],
+  ['LAST', { way: 'absolute', rows: -1 }],
+  ['ALL', { way: 'forward', rows: Infinity }],
+  ['FORWARD', { way: 'forward', rows: 1 }],
+  ['FORWARD ALL', { way: 'forward', rows: Infinity }],
+  ['BACKWARD', { way: 'backward', rows: 1 }],
+  ['BACKWARD ALL', { way: 'backward', rows: Infinity }],
+]);
+
+/** `PRIOR`, `-3`, `FORWARD 5`, `ABSOLUTE -1`; null for what is none. */
+function stepOf(words: readonly string[]): CursorStep | null {
+  const known = STEPS.get(words.join(' '));
+  if (known !== undefined) {
+    return known;
   }
-  if (count === 'NEXT') {
-    return 1;
+  const [word = '', ...others] = words;
+  const way = /^(?:FORWARD|BACKWARD|ABSOLUTE|RELATIVE)$/.test(word) ? word.toLowerCase() : null;
+  const written = (way === null ? words : others).join('');
+  const rows = Number(written);
+  if (!/^[+-]?\d+$/.test(written) || Math.abs(rows) > MOST_ROWS) {
+    return null;
   }
-  if (count === 'ALL') {
-    return 'all';
+  if (way === 'absolute' || way === 'relative') {
+    return { way, rows };
   }
-  return Number.isSafeInteger(number) && number > 0 ? Math.min(number, MOST_ROWS) : 'backward';
+  const isBack = (way === 'backward') !== rows < 0;
+  return { way: isBack ? 'backward' : 'forward', rows: Math.abs(rows) };
 }
 
 function deallocate(p: Parser): SessionStatement {

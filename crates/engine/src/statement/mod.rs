@@ -8,14 +8,14 @@ use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_ast::{Node, Tree};
 use tidemark_border::{
-    Ask, ExecuteOptions, Owner, Permission, StatementContext, StatementDescription, StatementKind,
-    Summary,
+    Ask, DrawnNumber, ExecuteOptions, Owner, Permission, StatementContext, StatementDescription,
+    StatementKind, Summary,
 };
 use tidemark_catalog::RecordKind;
 use tidemark_ingest::ParameterRows;
 use tidemark_optimizer::PlanSize;
 use tidemark_planner::{
-    Access, BindContext, BoundInsert, BoundStatement, InsertSource, ParameterType, Planner,
+    Access, BindContext, BoundInsert, BoundStatement, Drawn, InsertSource, ParameterType, Planner,
     Questions, Visibility,
 };
 use tidemark_storage::{Snapshot, TableId};
@@ -109,6 +109,7 @@ struct Binding {
 }
 
 /// The answer of [`Statement::execute`].
+#[derive(Default)]
 pub struct ExecuteReply {
     /// The first rows.
     pub chunk: Option<Chunk>,
@@ -116,6 +117,8 @@ pub struct ExecuteReply {
     pub summary: Option<Summary>,
     /// The rest.
     pub stream: Option<ResultStream>,
+    /// The numbers that rows were given.
+    pub drawn: Vec<DrawnNumber>,
     /// The epoch during which every client that asks the same gets the same answer.
     pub kept_for: Option<u64>,
 }
@@ -165,8 +168,12 @@ impl Statement {
             insert: Mutex::default(),
             transaction,
         };
-        if is_stable && statement.shape.parameters.is_empty() {
-            statement.keep_bound(snapshot.epoch(), bound)?;
+        match bound {
+            bound if is_stable && statement.shape.parameters.is_empty() => {
+                statement.keep_bound(snapshot.epoch(), bound)?;
+            }
+            BoundStatement::Insert(insert) => insert.drawn.give_back(),
+            _ => {}
         }
         Ok(statement)
     }
@@ -294,56 +301,66 @@ impl Statement {
 
     /// Runs an INSERT once for many parameter rows, in one commit. The rows are as Bind messages
     /// have them: [`ParameterRows`].
-    pub async fn execute_batch(self: &Arc<Self>, parameter_rows: Vec<u8>) -> EngineResult<Summary> {
+    pub async fn execute_batch(
+        self: &Arc<Self>,
+        parameter_rows: Vec<u8>,
+    ) -> EngineResult<ExecuteReply> {
         self.database.check_open()?;
         let statement = Arc::clone(self);
         let work = async move {
             failpoint::hit("engine.execute_batch")?;
-            let snapshot = statement.snapshot()?;
-            let BoundStatement::Insert(insert) = statement.bind(&snapshot, None)?.bound else {
-                return Err(EngineError::new(
-                    ErrorCode::NotSupported,
-                    "only INSERT … VALUES runs in batches",
-                ));
-            };
-            let rows = ParameterRows::read(&parameter_rows)?;
-            if let InsertSource::Template(template) = &insert.source
-                && template.resolves()
-            {
-                return Err(EngineError::new(
-                    ErrorCode::NotSupported,
-                    "INSERT … ON CONFLICT runs once for each row of parameters",
-                ));
-            }
-            if let InsertSource::Template(template) = &insert.source
-                && template.is_computed()
-            {
-                let batches = statement.computed_rows(&snapshot, &rows)?;
-                let (database, txn) = (&statement.database, statement.txn());
-                return write::insert_batches(database, &insert, batches, txn).await;
-            }
-            write::insert_batch(&statement.database, &insert, &rows, statement.txn()).await
+            statement.run_batch(&ParameterRows::read(&parameter_rows)?).await
         };
         let task = self.database.handle().spawn(guard::catch_async("execute_batch", work));
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
     }
 
-    /// The rows of an INSERT with expressions of parameters, bound once for each row of these.
+    async fn run_batch(&self, rows: &ParameterRows<'_>) -> EngineResult<ExecuteReply> {
+        let refused = |message| Err(EngineError::new(ErrorCode::NotSupported, message));
+        let snapshot = self.snapshot()?;
+        let BoundStatement::Insert(insert) = self.bind(&snapshot, None)?.bound else {
+            return refused("only INSERT … VALUES runs in batches");
+        };
+        let InsertSource::Template(template) = &insert.source else {
+            return refused("only INSERT … VALUES with parameters runs in batches");
+        };
+        if template.resolves() {
+            return refused("INSERT … ON CONFLICT runs once for each row of parameters");
+        }
+        let (batches, drawn) = if template.is_computed() {
+            self.computed_rows(&snapshot, rows)?
+        } else {
+            (vec![template.rows(rows.iter())?], insert.drawn.clone())
+        };
+        let summary = write::insert_batches(&self.database, &insert, batches, self.txn()).await?;
+        let (summary, drawn) = (Some(summary), drawn.list());
+        Ok(ExecuteReply { summary, drawn, ..ExecuteReply::default() })
+    }
+
+    /// The rows of an INSERT with expressions of parameters, bound once for each row of these; the
+    /// numbers that the last of them was given.
     fn computed_rows(
         &self,
         snapshot: &Arc<Snapshot>,
         rows: &ParameterRows<'_>,
-    ) -> EngineResult<Vec<RecordBatch>> {
+    ) -> EngineResult<(Vec<RecordBatch>, Drawn)> {
+        let mut last = Drawn::default();
         let bound = rows.iter().map(|row| {
             let values = row.iter().cloned().map(ParameterValue::into_owned).collect();
             match self.bind(snapshot, Some(values))?.bound {
                 BoundStatement::Insert(BoundInsert {
-                    source: InsertSource::Batch(batch), ..
-                }) => Ok(batch),
+                    source: InsertSource::Batch(batch),
+                    drawn,
+                    ..
+                }) => {
+                    last = drawn;
+                    Ok(batch)
+                }
                 _ => Err(EngineError::internal("an INSERT whose parameters have no values")),
             }
         });
-        bound.collect()
+        let batches = bound.collect::<EngineResult<_>>()?;
+        Ok((batches, last))
     }
 
     fn bind(&self, snapshot: &Arc<Snapshot>, values: Option<Parameters>) -> EngineResult<Binding> {
@@ -404,6 +421,7 @@ fn bind_context(database: &Database, setting: &StatementContext) -> EngineResult
     context.read_only = setting.read_only;
     context.visibility = setting.visibility.clone().map(Visibility);
     context.lists = setting.lists.clone();
+    context.numbers = setting.numbers.clone();
     context.answers.clone_from(&setting.answers);
     context.texts = setting.texts.clone();
     Ok(context)

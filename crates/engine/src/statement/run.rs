@@ -104,7 +104,14 @@ impl Statement {
                 self.start(source, &self.shape.columns, None, options, running).await
             }
             BoundStatement::Insert(insert @ BoundInsert { returning: Some(_), .. }) => {
-                self.run_returning(insert, options, registration).await
+                let drawn = insert.drawn.clone();
+                let reply = self.run_returning(insert, options, registration).await?;
+                Ok(ExecuteReply { drawn: drawn.list(), ..reply })
+            }
+            BoundStatement::Insert(insert) => {
+                let drawn = insert.drawn.clone();
+                let reply = self.run_write(BoundStatement::Insert(insert), registration).await?;
+                Ok(ExecuteReply { drawn: drawn.list(), ..reply })
             }
             other => self.run_write(other, registration).await,
         }
@@ -254,7 +261,7 @@ impl Statement {
             (None, Some(_)) => Some(ResultStream::on_demand(cursor, handle)),
         };
         let chunk = (!chunk.bytes.is_empty()).then_some(chunk);
-        Ok(ExecuteReply { chunk, summary, stream, kept_for: None })
+        Ok(ExecuteReply { chunk, summary, stream, ..ExecuteReply::default() })
     }
 
     /// Runs an INSERT that answers its rows.
@@ -357,7 +364,7 @@ fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
         execute_nanos: u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX),
         ..Summary::default()
     };
-    ExecuteReply { chunk: None, summary: Some(summary), stream: None, kept_for: None }
+    ExecuteReply { summary: Some(summary), ..ExecuteReply::default() }
 }
 
 /// Whether rows of these columns are what was described.

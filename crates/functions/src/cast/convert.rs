@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray};
+use arrow::datatypes::Int64Type;
 use datafusion::common::{DataFusionError, Result};
 use datafusion_expr::{Expr, Volatility};
 use tidemark_types::{EngineError, Span, SqlType};
@@ -68,7 +69,11 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         (T::Geohash(bits), T::Geohash(fewer)) => fewer <= bits,
         (T::Geohash(_), to) => to.is_text(),
         (T::Char, T::Geohash(bits)) => bits <= 5,
-        (_, T::Uuid | T::Long256 | T::Geohash(_)) => false,
+        // 64 bits below zeros, as the bits of a negative number are.
+        (from, T::Long256) => {
+            (number(from) || is_time(from) || from == T::Boolean) && !mode.strict()
+        }
+        (_, T::Uuid | T::Geohash(_)) => false,
         (T::Ipv4, to) => to.is_text() || to.is_integer(),
         (from, T::Ipv4) => from.is_integer(),
         (T::Decimal(..), to) => matches!(to, T::Decimal(..)) || number(to) || to.is_text(),
@@ -108,10 +113,26 @@ pub(crate) fn convert(
             let texts = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
             from_text(texts, to, mode)
         }
+        SqlType::Long256 if from.is_floating() => {
+            let longs = from_double(&doubles(&array, from)?, SqlType::Long)?;
+            long256(&longs)
+        }
+        SqlType::Long256 => long256(&integers(&array, from, SqlType::Long)?),
         SqlType::Geohash(bits) => narrower_geohash(&array, from, bits),
         _ if from.is_floating() => from_double(&doubles(&array, from)?, to),
         _ => from_integer(&integers(&array, from, to)?, from, to, mode),
     }
+}
+
+/// Numbers of 64 bits as LONG256.
+fn long256(longs: &dyn Array) -> Result<ArrayRef> {
+    let longs = longs.as_primitive::<Int64Type>();
+    let values = longs.iter().map(|long| {
+        let mut bytes = [0; 32];
+        bytes[24..].copy_from_slice(&long?.to_be_bytes());
+        Some(bytes)
+    });
+    Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 32)?))
 }
 
 fn from_decimal(array: &ArrayRef, from: SqlType, to: SqlType, mode: CastMode) -> Result<ArrayRef> {

@@ -127,6 +127,18 @@ fn times_rescale() {
 }
 
 #[test]
+fn numbers_are_the_low_bits_of_a_long256() {
+    let wide = |value, from| explicit(value, from, SqlType::Long256);
+    let long = |value| wide(ScalarValue::Int64(value), SqlType::Long);
+    assert_eq!(long(Some(1_000)).unwrap(), "0x03e8");
+    assert_eq!(long(Some(-5)).unwrap(), "0xfffffffffffffffb");
+    assert_eq!(long(None), None);
+    assert_eq!(wide(ScalarValue::Float64(Some(256.9)), SqlType::Double).unwrap(), "0x0100");
+    assert_eq!(wide(ScalarValue::Float64(Some(1e30)), SqlType::Double), None);
+    assert_eq!(wide(ScalarValue::Boolean(Some(true)), SqlType::Boolean).unwrap(), "0x01");
+}
+
+#[test]
 fn impossible_casts_are_refused() {
     let column = datafusion_expr::col("a");
     let error = cast(column.clone(), SqlType::Boolean, SqlType::Uuid, CastMode::Explicit);

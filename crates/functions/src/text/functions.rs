@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type, UInt32Type};
 use datafusion::common::Result;
 use regex::{Captures, Regex};
-use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, String as Str, Uuid};
+use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, Long256, String as Str, Uuid};
 use tidemark_types::account;
 
 use crate::column::{Call, build, build_flags, build_text, internal, invalid};
@@ -430,15 +430,19 @@ fn bar(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-fn to_uuid(call: &Call<'_>) -> Result<ArrayRef> {
-    let (low, high) = (call.primitive::<Int64Type>(0)?, call.primitive::<Int64Type>(1)?);
+/// The bytes of whole numbers, the lowest of them first.
+fn of_longs<const BYTES: usize>(call: &Call<'_>) -> Result<ArrayRef> {
+    let longs = (0..BYTES / 8).map(|index| call.primitive::<Int64Type>(index));
+    let longs = longs.collect::<Result<Vec<_>>>()?;
     let values = (0..call.rows).map(|row| {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&high.get(row)?.to_be_bytes());
-        bytes[8..].copy_from_slice(&low.get(row)?.to_be_bytes());
+        let mut bytes = [0; BYTES];
+        for (part, long) in bytes.rchunks_exact_mut(8).zip(&longs) {
+            part.copy_from_slice(&long.get(row)?.to_be_bytes());
+        }
         Some(bytes)
     });
-    let array = arrow::array::FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 16)?;
+    let size = BYTES as i32;
+    let array = arrow::array::FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, size)?;
     Ok(Arc::new(array))
 }
 
@@ -602,13 +606,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "to_uuid",
-        &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
+        &[direct(&[Is(Long), Is(Long)], Uuid, of_longs::<16>)],
         "UUID of its low and its high half",
     ),
     pure(
         "to_long128",
-        &[direct(&[Is(Long), Is(Long)], Uuid, to_uuid)],
+        &[direct(&[Is(Long), Is(Long)], Uuid, of_longs::<16>)],
         "the same as to_uuid: the 128 bits of a low and a high half",
+    ),
+    pure(
+        "to_long256",
+        &[direct(&[Is(Long), Is(Long), Is(Long), Is(Long)], Long256, of_longs::<32>)],
+        "LONG256 of its four 64-bit parts, the lowest first",
     ),
     pure("netmask", &[direct(T1, Ipv4, netmask)], "mask of a network such as 10.0.0.0/8"),
 ];

@@ -79,11 +79,6 @@ pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
     printer.text
 }
 
-/// The name as a client sees it: a dot makes quotes.
-pub(crate) fn reported(name: &str) -> String {
-    if name.contains('.') { format!("\"{name}\"") } else { name.to_owned() }
-}
-
 /// Names given so far in one select list; compared without letter case.
 #[derive(Debug, Default)]
 pub(crate) struct NameSet {
@@ -499,11 +494,5 @@ mod tests {
         assert_eq!(names.number_star("ts"), "ts");
         assert_eq!(names.number_star("ts"), "ts1");
         assert!(!names.take("TS"));
-    }
-
-    #[test]
-    fn a_dot_makes_quotes() {
-        assert_eq!(reported("a.b"), "\"a.b\"");
-        assert_eq!(reported("a b"), "a b");
     }
 }

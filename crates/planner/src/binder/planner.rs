@@ -13,6 +13,7 @@ use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
 use crate::binder::catalog::show;
+use crate::binder::catalog::source_column::note_sources;
 use crate::binder::catalog::view::fields;
 use crate::binder::clauses::query::Clauses;
 use crate::binder::expressions::constant;
@@ -256,7 +257,11 @@ impl Binder<'_> {
     ) -> EngineResult<BoundStatement> {
         let relation = self.query(id)?.restored()?;
         self.report_deferred()?;
-        let columns: Vec<Field> = fields(&relation);
+        let mut columns: Vec<Field> = fields(&relation);
+        // With values it has been described.
+        if self.context.parameter_values.is_none() {
+            note_sources(&relation, &mut columns);
+        }
         let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
         Ok(BoundStatement::Query(Box::new(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.

@@ -30,6 +30,12 @@ pub struct ColumnSchema {
     /// Kept for the catalog: the length that the type of a text was given; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub length: u32,
+    /// Kept for the catalog: the digits of a second that the type of a time was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<u8>,
+    /// Kept for the catalog: whether the type of a time was given WITH TIME ZONE.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub zoned: bool,
     /// What rows get that name no value; the maker of rows applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
@@ -68,6 +74,8 @@ impl ColumnSchema {
             index_capacity: default_index_capacity(),
             not_null: false,
             length: 0,
+            precision: None,
+            zoned: false,
             default: None,
             in_place_of: 0,
         }

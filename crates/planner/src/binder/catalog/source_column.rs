@@ -6,9 +6,10 @@ use datafusion::common::Column;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use tidemark_operators::SnapshotTable;
-use tidemark_types::SourceColumn;
+use tidemark_types::{Field, SourceColumn};
 
 use super::pg_catalog::numbers::table_oid;
+use super::pg_catalog::types::column_modifier;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 
 /// A column of the result, and where it is in a plan below it.
@@ -17,16 +18,15 @@ struct Wanted {
     place: usize,
 }
 
-/// The columns of tables that those of a relation are, through steps that leave values as they are.
-/// Sub-queries and views end the search, as the columns of a view are its own.
-pub(super) fn source_columns(rows: &Relation) -> Vec<Option<SourceColumn>> {
-    let mut found = vec![None; rows.columns.len()];
+/// Notes which columns of tables those of a result are, through steps that leave values as they
+/// are. Sub-queries and views end the search, as the columns of a view are its own.
+pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     let outputs: Vec<Expr> = rows.columns.iter().map(ScopeColumn::expr).collect();
     let all = (0..outputs.len()).map(|place| Wanted { output: place, place }).collect();
     let mut open = vec![(&rows.plan, through(&outputs, &rows.plan, all))];
     while let Some((plan, wanted)) = open.pop() {
         match plan {
-            LogicalPlan::TableScan(scan) => note(scan, &wanted, &mut found),
+            LogicalPlan::TableScan(scan) => note(scan, &wanted, found),
             LogicalPlan::Projection(projection) => {
                 let input = projection.input.as_ref();
                 open.push((input, through(&projection.expr, input, wanted)));
@@ -45,7 +45,6 @@ pub(super) fn source_columns(rows: &Relation) -> Vec<Option<SourceColumn>> {
             _ => {}
         }
     }
-    found
 }
 
 /// Those of the columns that a projection hands on.
@@ -66,7 +65,7 @@ fn through(exprs: &[Expr], input: &LogicalPlan, wanted: Vec<Wanted>) -> Vec<Want
     wanted.into_iter().filter_map(handed_on).collect()
 }
 
-fn note(scan: &TableScan, wanted: &[Wanted], found: &mut [Option<SourceColumn>]) {
+fn note(scan: &TableScan, wanted: &[Wanted], found: &mut [Field]) {
     let Ok(provider) = source_as_provider(&scan.source) else { return };
     let Some(table) = provider.downcast_ref::<SnapshotTable>() else { return };
     let schema = table.table().schema();
@@ -76,10 +75,10 @@ fn note(scan: &TableScan, wanted: &[Wanted], found: &mut [Option<SourceColumn>])
             None => *place,
         };
         let Some(column) = schema.columns.get(index) else { continue };
-        found[*output] = Some(SourceColumn {
+        found[*output].source = Some(SourceColumn {
             table: table_oid(schema),
             number: index as i16 + 1,
-            length: column.length,
+            modifier: column_modifier(column),
         });
     }
 }

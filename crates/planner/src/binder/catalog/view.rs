@@ -8,13 +8,12 @@ use hashbrown::HashMap;
 use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_catalog::View;
 use tidemark_optimizer::fenced;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SourceColumn, identifier};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use crate::Access;
-use crate::binder::catalog::source_column::source_columns;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::state::views::{BoundView, ViewPlace};
-use crate::binder::{Binder, error, names};
+use crate::binder::{Binder, error};
 
 /// Views that may stand for each other.
 const DEEPEST: usize = 32;
@@ -223,12 +222,11 @@ impl Binder<'_> {
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
     // Few queries read the catalog.
     let is_marked = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());
-    let field = |(column, source): (&ScopeColumn, Option<SourceColumn>)| Field {
+    let field = |column: &ScopeColumn| Field {
         catalog_type: if is_marked { rows.catalog_type(&column.column) } else { None },
-        source,
-        ..Field::new(names::reported(&column.name), column.sql_type)
+        ..Field::new(&column.name, column.sql_type)
     };
-    rows.columns.iter().zip(source_columns(rows)).map(field).collect()
+    rows.columns.iter().map(field).collect()
 }
 
 /// `view does not exist [view=x]`.

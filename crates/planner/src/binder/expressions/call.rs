@@ -86,6 +86,9 @@ impl Binder<'_> {
         if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
             return self.action_call(call, "cancel_query", arguments);
         }
+        if let Some(found) = self.drawn_call(&name, &arguments, call.name.span)? {
+            return Ok(found);
+        }
         let spans = self.argument_spans(call);
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
     }

@@ -4,6 +4,7 @@ pub(crate) mod array;
 pub(crate) mod call;
 pub(crate) mod case;
 pub(crate) mod constant;
+pub(crate) mod drawn;
 pub(crate) mod duration;
 pub(crate) mod expression;
 pub(crate) mod frame_aggregate;

@@ -172,16 +172,16 @@ impl Binder<'_> {
                 let views = of_kind(&objects, "v");
                 views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
             }
+            "pg_get_serial_sequence" => {
+                let Some(column) = self.column_asked(call, scope)? else { return Ok(None) };
+                serial_sequences(&self.objects()?, &column)
+            }
             "pg_get_constraintdef" => definitions(&self.objects()?),
             "pg_text_array" => return self.list_of_query(*first, scope).map(Some),
             "pg_get_indexdef" | "pg_index_has_property" | "pg_index_column_has_property" => {
                 return self.index_call(plain, call, scope).map(Some);
             }
-            "pg_database_size" => {
-                let bytes: u64 = self.objects()?.iter().map(|object| object.bytes).sum();
-                let value = ScalarValue::Int64(Some(i64::try_from(bytes).unwrap_or(i64::MAX)));
-                return Ok(Some(Typed::literal(value, SqlType::Long)));
-            }
+            "pg_database_size" => return self.size_of_all().map(Some),
             "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
                 let size = |object: &Object| (object.oid, object.bytes.to_string());
                 self.objects()?.iter().map(size).collect()
@@ -202,6 +202,20 @@ impl Binder<'_> {
             return self.cast(found, SqlType::Long, CastMode::Explicit, at).map(Some);
         }
         Ok(Some(found))
+    }
+
+    /// The bytes of all tables.
+    fn size_of_all(&mut self) -> EngineResult<Typed> {
+        let bytes: u64 = self.objects()?.iter().map(|object| object.bytes).sum();
+        let value = ScalarValue::Int64(Some(i64::try_from(bytes).unwrap_or(i64::MAX)));
+        Ok(Typed::literal(value, SqlType::Long))
+    }
+
+    /// The column that the second argument names; `None` where that is no constant.
+    fn column_asked(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Option<String>> {
+        let Some(&column) = call.arguments.get(1) else { return Ok(None) };
+        let column = self.expression(column, scope)?;
+        Ok(column.constant.as_ref().and_then(text_of))
     }
 
     /// What `ARRAY(SELECT …)` is read as: the text of an array.
@@ -353,6 +367,16 @@ impl Binder<'_> {
 const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
 const COLUMN_PROPERTIES: &[&str] =
     &["asc", "nulls_last", "orderable", "returnable", "search_array", "search_nulls"];
+
+/// By the numbers of tables, the sequences of those whose columns of this name have one.
+fn serial_sequences(objects: &[Object], column: &str) -> Vec<(i32, String)> {
+    let of_table = |object: &Object| {
+        let place = i32::try_from(object.place(column)? + 1).ok()?;
+        let (_, name, _) = object.sequences().find(|(.., of)| *of == place)?;
+        Some((object.oid, format!("public.{name}")))
+    };
+    objects.iter().filter_map(of_table).collect()
+}
 
 /// The constraints by their numbers, as CREATE TABLE has them.
 fn definitions(objects: &[Object]) -> Vec<(i32, String)> {

@@ -40,8 +40,8 @@ impl Binder<'_> {
         };
         let bounds = [self.expression(low, scope)?, self.expression(high, scope)?];
         let types = bounds.each_ref().map(|bound| bound.sql_type);
-        let by = step.map(|step| self.expression(step, scope)).transpose()?;
         let timed = types.iter().any(|of| of.is_timestamp());
+        let by = step.filter(|_| !timed).map(|step| self.expression(step, scope)).transpose()?;
         let (sql_type, values) = if timed {
             let is_nanos = types.contains(&SqlType::TimestampNs);
             let unit = if is_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
@@ -62,11 +62,8 @@ impl Binder<'_> {
             let bound = self.cast(bound, sql_type, CastMode::Explicit, at)?.expr;
             arguments.push(if timed { cast(bound, DataType::Int64) } else { bound });
         }
-        match by {
-            Some(by) if !timed => {
-                arguments.push(self.cast(by, sql_type, CastMode::Explicit, at)?.expr);
-            }
-            _ => {}
+        if let Some(by) = by {
+            arguments.push(self.cast(by, sql_type, CastMode::Explicit, at)?.expr);
         }
         let length = Series::function(Part::Length, values).call(arguments.clone());
         let number = self.list_element(length, UnnestItem::Count, at)?;

@@ -18,8 +18,8 @@ use crate::binder::statements::constraints::{
     drop_constraint, permission_of, with_renamed, without_column,
 };
 use crate::binder::statements::create_table::{
-    apply_dedup, check_column_name, column_type, index_capacity, parse_lag, parse_ttl,
-    symbol_capacity, text_length,
+    apply_dedup, check_column_name, column_type, index_capacity, narrow, parse_lag, parse_ttl,
+    symbol_capacity,
 };
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
@@ -158,7 +158,7 @@ impl Binder<'_> {
         Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
-    /// Whether a column has this type already; the length of a text may be another, which is noted.
+    /// Whether a column has this type already; what narrows it may be another, which is noted.
     fn keeps_type(
         schema: &mut TableSchema,
         column: &Name,
@@ -169,7 +169,7 @@ impl Binder<'_> {
         let found = &mut schema.columns[index];
         let is_kept = found.sql_type == to;
         if is_kept {
-            found.length = text_length(to, type_name);
+            narrow(found, type_name);
         }
         Ok(is_kept)
     }
@@ -257,13 +257,13 @@ impl Binder<'_> {
             return refuse(ErrorCode::TypeMismatch, message);
         };
         let (not_null, default) = (old.not_null, old.default.clone());
-        let new = ColumnSchema {
+        let mut new = ColumnSchema {
             not_null,
             default,
-            length: text_length(to, type_name),
             in_place_of: old.identity(),
             ..ColumnSchema::new(name.clone(), to)
         };
+        narrow(&mut new, type_name);
         schema.columns[index] = new;
         Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
     }

@@ -135,7 +135,7 @@ impl Binder<'_> {
         check_column_name(&definition.name)?;
         let sql_type = column_type(&definition.type_name)?;
         let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
-        column.length = text_length(sql_type, &definition.type_name);
+        narrow(&mut column, &definition.type_name);
         column.indexed = definition.indexed;
         if definition.indexed {
             check_indexed(&column, definition.name.span)?;
@@ -185,12 +185,20 @@ fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name])
     }
 }
 
-/// The length that a type of text has in parentheses; 0 for none.
-pub(crate) fn text_length(sql_type: SqlType, written: &TypeName) -> u32 {
-    match written.arguments.as_slice() {
-        [length] if sql_type.is_text() => length.parse().unwrap_or(0),
-        _ => 0,
-    }
+/// Keeps what the type of a text or a time has in parentheses.
+pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
+    let number = match written.arguments.as_slice() {
+        [number] => number.as_str(),
+        _ => "",
+    };
+    column.length = if column.sql_type.is_text() { number.parse().unwrap_or(0) } else { 0 };
+    // Types of the catalog have six digits at most.
+    column.precision = match column.sql_type {
+        SqlType::Timestamp => number.parse().ok(),
+        _ => None,
+    };
+    let name = written.name.to_ascii_lowercase();
+    column.zoned = matches!(name.as_str(), "timestamptz" | "timestamp with time zone");
 }
 
 /// `'pg_class' is a name of the catalog`.

@@ -52,6 +52,7 @@ impl Binder<'_> {
             returning,
             parameters: self.parameters.types(),
             accesses: self.accesses.list(),
+            drawn: self.context.drawn.clone(),
         })
     }
 

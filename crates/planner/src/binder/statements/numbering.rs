@@ -17,6 +17,8 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::Drawn;
+use crate::binder::catalog::pg_catalog::object::sequence_name;
 use crate::binder::expressions::constant::as_i64;
 use crate::binder::state::relation;
 use crate::binder::{Binder, Typed};
@@ -47,6 +49,8 @@ impl Binder<'_> {
         }
         let function = ScalarUDF::from(NextNumber {
             last,
+            sequence: sequence_name(&schema.name, &column.name),
+            drawn: self.context.drawn.clone(),
             most: most_of(column.sql_type),
             signature: Signature::exact(Vec::new(), Volatility::Volatile),
         });
@@ -67,6 +71,8 @@ fn most_of(sql_type: SqlType) -> i64 {
 #[derive(Debug)]
 struct NextNumber {
     last: Arc<AtomicI64>,
+    sequence: String,
+    drawn: Drawn,
     /// The greatest number that the column holds.
     most: i64,
     signature: Signature,
@@ -102,10 +108,14 @@ impl ScalarUDFImpl for NextNumber {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let count = i64::try_from(args.number_rows).unwrap_or(i64::MAX);
         let first = self.last.fetch_add(count, Ordering::AcqRel).saturating_add(1);
-        if first.saturating_add(count) - 1 > self.most {
+        let end = first.saturating_add(count) - 1;
+        if end > self.most {
             let message = format!("the column has no number above {}", self.most);
             let failure = EngineError::new(ErrorCode::InvalidValue, message);
             return Err(datafusion::common::DataFusionError::External(Box::new(failure)));
+        }
+        if count > 0 {
+            self.drawn.note(&self.sequence, &self.last, (count, end));
         }
         let numbers: Int64Array = (first..).take(args.number_rows).collect();
         Ok(ColumnarValue::Array(Arc::new(numbers)))

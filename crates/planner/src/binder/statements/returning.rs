@@ -18,7 +18,7 @@ use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::statements::conversion::runtime_value;
-use crate::binder::{Binder, error, names};
+use crate::binder::{Binder, error};
 
 /// The list of RETURNING over the table's columns.
 #[derive(Debug, Clone)]
@@ -65,8 +65,7 @@ impl Binder<'_> {
         self.note_read(&table.schema().name, Vec::new());
         let (mut exprs, mut columns) = (Vec::new(), Vec::new());
         for item in self.returned(items, &rows)? {
-            let name = names::reported(&item.name);
-            columns.push(Field::new(name, item.value.sql_type));
+            columns.push(Field::new(&item.name, item.value.sql_type));
             exprs.push(item.value.expr);
         }
         Ok(Some(Returning { schema: Arc::clone(rows.plan.schema()), exprs, columns }))

@@ -17,7 +17,7 @@ use crate::binder::state::common_table::CommonTable;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::statements::conversion::refuse_conversion;
-use crate::binder::{Binder, Typed, error, names};
+use crate::binder::{Binder, Typed, error};
 use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 
 impl Binder<'_> {
@@ -115,8 +115,7 @@ impl Binder<'_> {
         for (index, item) in self.returned(items, &rows)?.into_iter().enumerate() {
             // Names of cells must not meet them.
             list.push(item.value.expr.alias(format!("{ROW_ID} {index}")));
-            let name = names::reported(&item.name);
-            returning.push(Field::new(name, item.value.sql_type));
+            returning.push(Field::new(&item.name, item.value.sql_type));
         }
         Ok((relation::project(rows.plan, list)?, returning))
     }

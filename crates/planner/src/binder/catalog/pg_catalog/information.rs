@@ -11,7 +11,7 @@ use super::types;
 pub(super) fn information_columns(object: &Object, native: bool) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let row = |(index, column): (usize, &ColumnSchema)| {
-        let of = types::of(column.sql_type);
+        let of = types::of_column(column);
         let data_type = match column.sql_type {
             other if native => other.name(),
             _ if of.element != 0 => "ARRAY".to_owned(),
@@ -47,7 +47,8 @@ pub(super) fn information_columns(object: &Object, native: bool) -> Vec<Row> {
         row.push(("numeric_precision", number(precision)));
         row.push(("numeric_precision_radix", number(radix)));
         row.push(("numeric_scale", number(scale)));
-        row.push(("datetime_precision", number(column.sql_type.is_timestamp().then_some(6))));
+        let digits = column.precision.map_or(6, i32::from);
+        row.push(("datetime_precision", number(column.sql_type.is_timestamp().then_some(digits))));
         if let Some(default) = shown_default(&object.name, column) {
             row.push(("column_default", Cell::from(default)));
         }

@@ -179,7 +179,7 @@ impl<'a> Key<'a> {
         let row = |(index, place): (usize, usize)| {
             let column = &self.table.columns[place];
             let name = column.name.clone().into();
-            let mut row = attribute(self.index_oid(), index, name, types::of(column.sql_type));
+            let mut row = attribute(self.index_oid(), index, name, types::of_column(column));
             row.extend(row!(atttypmod: -1, attnotnull: false, atthasdef: false));
             row
         };

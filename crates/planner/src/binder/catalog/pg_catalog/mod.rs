@@ -50,7 +50,7 @@ pub(crate) use crate::binder::catalog::pg_catalog::object::Object;
 use crate::binder::catalog::pg_catalog::object::{
     DATABASE, has_index, is_numbered, sequence_name, shown_default,
 };
-use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, modifier};
+use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, column_modifier};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed};
 
@@ -373,7 +373,7 @@ fn system_class(layout: &Layout, schema: i32) -> Row {
 fn attributes(object: &Object) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let of_column = |(index, column): (usize, &ColumnSchema)| {
-        let of = types::of(column.sql_type);
+        let of = types::of_column(column);
         let mut row = attribute(object.oid, index, column.name.clone().into(), of);
         row.extend(row!(
             atttypmod: column_modifier(column),
@@ -383,15 +383,6 @@ fn attributes(object: &Object) -> Vec<Row> {
         row
     };
     columns.map(of_column).collect()
-}
-
-/// The length or the precision of a column; -1 for none.
-fn column_modifier(column: &ColumnSchema) -> i32 {
-    match column.length {
-        0 => modifier(column.sql_type),
-        // As `PostgreSQL` has it, with the four bytes before a text.
-        length => length.min(10_485_760) as i32 + 4,
-    }
 }
 
 /// The columns of a table of the catalog.

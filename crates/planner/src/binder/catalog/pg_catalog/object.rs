@@ -56,7 +56,7 @@ impl Object {
 fn constant_default(text: &str, column: &ColumnSchema) -> String {
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     if inner.is_some_and(|inner| !inner.replace("''", "").contains('\'')) {
-        return format!("{text}::{}", types::of(column.sql_type).title);
+        return format!("{text}::{}", types::of_column(column).title);
     }
     let small = text.to_ascii_lowercase();
     if matches!(small.as_str(), "true" | "false" | "null") { small } else { text.to_owned() }

@@ -1,5 +1,6 @@
 //! The types that clients of `PostgreSQL` know, and which of them represents each of ours.
 
+use tidemark_storage::ColumnSchema;
 use tidemark_types::SqlType;
 
 /// A row of `pg_type`.
@@ -143,7 +144,23 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     by_oid(oid).unwrap_or(&TYPES[0])
 }
 
-/// The length or the precision, as `PostgreSQL` packs them; -1 for none.
+/// The type that represents a column's.
+pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
+    let zoned = if column.zoned { by_oid(1184) } else { None };
+    zoned.unwrap_or_else(|| of(column.sql_type))
+}
+
+/// The length or the precision of a column; -1 for none.
+pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
+    match (column.length, column.precision) {
+        (0, Some(digits)) => digits.into(),
+        (0, None) => modifier(column.sql_type),
+        // As `PostgreSQL` has it, with the four bytes before a text.
+        (length, _) => length.min(10_485_760) as i32 + 4,
+    }
+}
+
+/// The length or the precision of a type, as `PostgreSQL` packs them; -1 for none.
 pub(crate) fn modifier(sql_type: SqlType) -> i32 {
     match sql_type {
         SqlType::Char => 5,

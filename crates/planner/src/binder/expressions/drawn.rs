@@ -1,0 +1,127 @@
+//! `lastval` and `currval`: the numbers that columns of SERIAL and IDENTITY gave the rows of a
+//! session.
+
+use std::sync::Arc;
+
+use arrow_array::Int64Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+use tidemark_ast::Span;
+use tidemark_border::DrawnNumber;
+use tidemark_functions::{CastMode, without_schema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+
+use crate::binder::expressions::registered::Registered;
+use crate::binder::{Binder, Typed};
+
+impl Binder<'_> {
+    /// A call of one of the two; `None` for every other name.
+    pub(crate) fn drawn_call(
+        &mut self,
+        name: &str,
+        arguments: &[Typed],
+        at: Span,
+    ) -> EngineResult<Option<Typed>> {
+        let name = match (without_schema(name), arguments) {
+            ("lastval", []) => "lastval",
+            ("currval", [_]) => "currval",
+            _ => return Ok(None),
+        };
+        let mut exprs = Vec::with_capacity(1);
+        for argument in arguments.iter().cloned() {
+            // `'t_id_seq'::regclass` is a number by now.
+            let text = if argument.sql_type.is_integer() {
+                self.registered_name(argument, Registered::Class, at)?
+            } else {
+                self.cast(argument, SqlType::String, CastMode::Explicit, at)?
+            };
+            exprs.push(text.expr);
+        }
+        let numbers = self.context.drawn_numbers().iter().map(Number::of);
+        let function = Drawn {
+            name,
+            numbers: numbers.collect::<EngineResult<_>>()?,
+            signature: Signature::one_of(
+                vec![TypeSignature::Nullary, TypeSignature::Any(1)],
+                Volatility::Volatile,
+            ),
+        };
+        Ok(Some(Typed::computed(ScalarUDF::from(function).call(exprs), SqlType::Long)))
+    }
+}
+
+/// The last number of a sequence.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Number {
+    sequence: String,
+    value: i64,
+}
+
+impl Number {
+    fn of(drawn: &DrawnNumber) -> EngineResult<Self> {
+        let value = drawn.value.parse();
+        let value = value.map_err(|_| EngineError::internal("a number that is none"))?;
+        Ok(Self { sequence: drawn.sequence.clone(), value })
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Drawn {
+    name: &'static str,
+    /// In the order in which they were drawn.
+    numbers: Arc<[Number]>,
+    signature: Signature,
+}
+
+impl Drawn {
+    /// The number of the sequence that a text names: `t_id_seq`, `public."t_id_seq"`.
+    fn current(&self, text: &str) -> Result<i64> {
+        let name = text.rsplit('.').next().unwrap_or_default().trim_matches('"');
+        let found = self.numbers.iter().find(|one| identifier::same(&one.sequence, name));
+        found
+            .map(|one| one.value)
+            .ok_or_else(|| undefined(&format!("currval of sequence {text:?}")))
+    }
+}
+
+fn undefined(what: &str) -> DataFusionError {
+    let message = format!("{what} is not yet defined in this session");
+    DataFusionError::External(Box::new(EngineError::new(ErrorCode::InvalidState, message)))
+}
+
+impl ScalarUDFImpl for Drawn {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let values: Int64Array = match args.args.first() {
+            Some(names) => {
+                let names = names.to_array(rows)?;
+                let names = names.as_string_view();
+                let value = |name: Option<&str>| name.map(|name| self.current(name)).transpose();
+                names.iter().map(value).collect::<Result<_>>()?
+            }
+            None if rows == 0 => Int64Array::from(Vec::<i64>::new()),
+            None => {
+                let last = self.numbers.last().ok_or_else(|| undefined("lastval"))?;
+                std::iter::repeat_n(last.value, rows).collect()
+            }
+        };
+        Ok(ColumnarValue::Array(Arc::new(values)))
+    }
+}

@@ -1,0 +1,104 @@
+/**
+ * A cursor that may go back. Its place is 0 before the first row, the number of a row, or one more
+ * than there are rows behind the last; rows are read from the query as far as they are needed.
+ */
+import type { CursorStep } from '../../session/index.js';
+import type { Send } from './portal.js';
+import { ScrollRows } from './scroll-rows.js';
+
+/** Reads at most so many rows of the query, all for 0; true when there are no more. */
+export type Read = (maxRows: number, send: Send) => Promise<boolean>;
+
+/** Rows that a step passes, the first of them first; none where `count` is 0. */
+interface Passed {
+  readonly from: number;
+  readonly count: number;
+  readonly isBack: boolean;
+}
+
+const NONE: Passed = { from: 0, count: 0, isBack: false };
+
+export class Scroll {
+  private readonly rows = new ScrollRows();
+  private readonly read: Read;
+  private place = 0;
+  private ended = false;
+
+  constructor(read: Read) {
+    this.read = read;
+  }
+
+  /** Goes a step, and sends the rows that it passes; returns how many. */
+  async go(step: CursorStep, send: Send): Promise<number> {
+    const { from, count, isBack } = await this.step(step);
+    if (count > 0) {
+      const to = isBack ? from - count + 1 : from + count - 1;
+      for (const piece of this.rows.pieces(from, to)) {
+        await send(piece);
+      }
+    }
+    return count;
+  }
+
+  close(): void {
+    this.rows.close();
+  }
+
+  private step({ way, rows }: CursorStep): Promise<Passed> | Passed {
+    switch (way) {
+      case 'absolute':
+        return this.toRow(rows);
+      case 'relative':
+        return this.by(rows);
+      case 'backward':
+        return rows === 0 ? this.by(0) : this.back(rows);
+      case 'forward':
+        return rows === 0 ? this.by(0) : this.forward(rows);
+    }
+  }
+
+  private async forward(rows: number): Promise<Passed> {
+    const from = this.place + 1;
+    await this.fill(this.place + rows);
+    const count = Math.min(rows, Math.max(0, this.rows.count - this.place));
+    this.place = count < rows ? this.rows.count + 1 : this.place + rows;
+    return { from, count, isBack: false };
+  }
+
+  private back(rows: number): Passed {
+    const from = this.place - 1;
+    const count = Math.min(rows, Math.max(0, from));
+    this.place = count < rows ? 0 : this.place - rows;
+    return { from, count, isBack: true };
+  }
+
+  /** To a row by its number, from the last one where that is negative. */
+  private async toRow(number: number): Promise<Passed> {
+    await this.fill(number < 0 ? Infinity : number);
+    return this.at(number < 0 ? this.rows.count + 1 + number : number);
+  }
+
+  private async by(rows: number): Promise<Passed> {
+    const number = this.place + rows;
+    await this.fill(number);
+    return this.at(number);
+  }
+
+  /** To a place that is no further than what was read. */
+  private at(number: number): Passed {
+    this.place = Math.min(Math.max(0, number), this.rows.count + 1);
+    const isRow = this.place === number && number > 0 && number <= this.rows.count;
+    return isRow ? { from: number, count: 1, isBack: false } : NONE;
+  }
+
+  /** Reads until so many rows are held, or all. */
+  private async fill(wanted: number): Promise<void> {
+    while (!this.ended && this.rows.count < wanted) {
+      const missing = wanted === Infinity ? 0 : wanted - this.rows.count;
+      this.ended = await this.read(missing, (bytes) => {
+        this.rows.add(bytes);
+        return Promise.resolve();
+      });
+    }
+  }
+}
