@@ -4,28 +4,41 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::Int32Type;
 use datafusion::common::Result;
 use tidemark_types::SqlType::{Binary, Int, String as Str, Varchar};
+use tidemark_types::bounded::check_stop;
 
-use crate::column::{Call, Texts, build, build_text, internal, invalid, try_build_text};
+use crate::column::{Call, Texts, build, build_text, internal, invalid, stopped, try_build_text};
 use crate::signature::Param::{Is, Shown, Text};
 use crate::signature::{Body, Function, Gives, Overload, direct, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
 
+/// Bytes of a text that are put together before they are added to it.
+const PART_BYTES: usize = 4 << 10;
+
 /// `initcap(text)`: the first letter of each word in upper case, the others in lower case.
 fn initcap(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    build_text(call.rows, |row, out| {
-        let Some(text) = texts.get(row) else { return false };
+    let mut part = String::new();
+    try_build_text(call.rows, |row, out| {
+        let Some(text) = texts.get(row) else { return Ok(false) };
         let mut is_first = true;
         for letter in text.chars() {
-            if is_first {
-                out.extend(letter.to_uppercase());
-            } else {
-                out.extend(letter.to_lowercase());
+            match (letter.is_ascii(), is_first) {
+                (true, true) => part.push(letter.to_ascii_uppercase()),
+                (true, false) => part.push(letter.to_ascii_lowercase()),
+                (false, true) => part.extend(letter.to_uppercase()),
+                (false, false) => part.extend(letter.to_lowercase()),
             }
             is_first = !letter.is_alphanumeric();
+            if part.len() >= PART_BYTES {
+                check_stop().map_err(stopped)?;
+                out.push_str(&part);
+                part.clear();
+            }
         }
-        true
+        out.push_str(&part);
+        part.clear();
+        Ok(true)
     })
 }
 
