@@ -8,6 +8,7 @@ import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
 import { ParameterBatch } from './parameters.js';
+import type { WebSocketReader } from './websocket.js';
 import type {
   ActiveQuery,
   AllExecuteOptions,
@@ -18,6 +19,7 @@ import type {
   Ask,
   Chunk,
   ColumnOptions,
+  ColumnsAppender,
   CsvTextSpec,
   Damage,
   Database,
@@ -26,6 +28,7 @@ import type {
   ExecuteReply,
   LineOptions,
   LogLine,
+  MessagesProgress,
   Observed,
   OpenOptions,
   Parameters,
@@ -191,9 +194,11 @@ class EngineDatabase implements Database {
     return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
   }
 
-  async openColumns(options: ColumnOptions): Promise<RowsAppender> {
+  async openColumns(options: ColumnOptions): Promise<ColumnsAppender> {
     const spec: ColumnsSpec = { kind: 'columns', ...options };
-    return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
+    return new EngineColumnsAppender(
+      await decoded(this.#native.openAppender(JSON.stringify(spec))),
+    );
   }
 
   begin(): Transaction {
@@ -399,20 +404,33 @@ class EngineResultStream implements ResultStream {
   }
 }
 
-/** What appenders have in common: bytes go in, or all of them are given up. */
-class Chunks {
+/** What appenders have in common: all that they have may be given up. */
+class Input {
   protected readonly native: NativeAppender;
 
   constructor(appender: NativeAppender) {
     this.native = appender;
   }
 
+  async abort(): Promise<void> {
+    await decoded(this.native.abort());
+  }
+}
+
+/** Those that bytes go into. */
+class Chunks extends Input {
   async write(chunk: Buffer): Promise<AppendProgress> {
     return JSON.parse(await decoded(this.native.write(chunk))) as AppendProgress;
   }
+}
 
-  async abort(): Promise<void> {
-    await decoded(this.native.abort());
+class EngineColumnsAppender extends Input implements ColumnsAppender {
+  async read({ native }: WebSocketReader): Promise<MessagesProgress> {
+    return JSON.parse(await decoded(this.native.write(native))) as MessagesProgress;
+  }
+
+  async finish(split: boolean): Promise<RowsReply> {
+    return JSON.parse(await decoded(this.native.finish(split))) as RowsReply;
   }
 }
 

@@ -16,6 +16,7 @@ import type {
   TextReport,
 } from '../border/types.generated.js';
 import type { ParameterBatch } from './parameters.js';
+import type { WebSocketReader } from './websocket.js';
 
 export type * from '../border/types.generated.js';
 
@@ -108,7 +109,7 @@ export interface Appender {
   abort(): Promise<void>;
 }
 
-/** Takes lines, or messages of the columnar protocol, for the tables that they name. */
+/** Takes lines for the tables that they name. */
 export interface RowsAppender {
   /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
@@ -121,12 +122,27 @@ export interface RowsAppender {
   abort(): Promise<void>;
 }
 
+/** Takes messages of the columnar protocol for the tables that they name. */
+export interface ColumnsAppender {
+  /** Reads messages that a reader keeps; resolves when what they came to is to be known. */
+  read(messages: WebSocketReader): Promise<MessagesProgress>;
+  /**
+   * The first time tells what the commits that were asked for would change; then commits them, or
+   * tells it anew. `split`: what it answered becomes the first of them alone.
+   */
+  finish(split: boolean): Promise<RowsReply>;
+  /** Leaves no trace. */
+  abort(): Promise<void>;
+}
+
 /** How lines are read. */
 export type LineOptions = Omit<border.LinesSpec, 'kind'>;
 /** How messages of the columnar protocol are read. */
 export type ColumnOptions = Omit<border.ColumnsSpec, 'kind'>;
 export type LinePrecision = border.LinePrecision;
 export type LinesRead = border.LinesRead;
+export type AskedCommit = border.AskedCommit;
+export type MessagesProgress = border.MessagesProgress;
 export type RowsReply = border.RowsReply;
 export type PlannedTable = border.PlannedTable;
 
@@ -160,7 +176,7 @@ export interface Database {
   tableMetadata(name: string): Promise<TableMetadata | null>;
   openAppender(spec: AppenderSpec): Promise<Appender>;
   openLines(options: LineOptions): Promise<RowsAppender>;
-  openColumns(options: ColumnOptions): Promise<RowsAppender>;
+  openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
   /** Inserts of statements prepared with it become visible together at `commit`. */
   begin(): Transaction;
   /** Durable records of one kind, by key: users, grants, console settings. */

@@ -47,6 +47,7 @@ mod writer;
 
 pub use appender::Appender;
 pub use cancel::CancelToken;
+pub use columns::Messages;
 pub use database::{CLOSE_TIME, Database, given};
 pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;

@@ -140,13 +140,15 @@ impl PlannedRows {
             rows: rows.rows(),
         };
         let tables = self.tables.iter().zip(&self.rows).map(report).collect();
-        RowsReply::Planned { tables, read: None }
+        RowsReply::Planned { tables, read: None, commits: Vec::new() }
     }
 
     /// Commits what was planned, or plans anew. Blocks.
     pub(crate) fn commit(&mut self) -> EngineResult<RowsReply> {
         match self.commit_once() {
-            Ok(Written { rows, transaction }) => Ok(RowsReply::Committed { rows, transaction }),
+            Ok(Written { rows, transaction }) => {
+                Ok(RowsReply::Committed { rows, transaction, commits: Vec::new(), more: false })
+            }
             Err(error) if matches!(error.code, ErrorCode::Replan | ErrorCode::TableExists) => {
                 self.plan()?;
                 Ok(self.report())

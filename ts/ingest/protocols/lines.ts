@@ -62,5 +62,5 @@ export async function writeLines(
 
 /** Commits what an appender received. */
 export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<CommittedRows> {
-  return await commitRows(appender, door, LINES);
+  return await commitRows(() => appender.finish(), door, LINES);
 }
