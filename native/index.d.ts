@@ -4,10 +4,11 @@
 /** Bytes on their way into tables. */
 export declare class NativeAppender {
   /**
-   * Queues bytes, copied before this returns; answers bytes and rows so far as JSON. Or reads
-   * messages that a WebSocket keeps; answers a `MessagesProgress`.
+   * Queues bytes, copied before this returns; answers bytes and rows so far as JSON.
+   * `memory`: that of the bytes, which is free afterwards. Or reads messages that a WebSocket
+   * keeps; answers a `MessagesProgress`.
    */
-  write(chunk: Buffer | NativeWebSocket): Promise<string>
+  write(chunk: Buffer | NativeWebSocket, memory?: ArrayBuffer | undefined | null): Promise<string>
   /** Ends one text and begins another in the same commit; answers what was read of the first. */
   nextText(csv: string): Promise<string>
   /**

@@ -459,18 +459,21 @@ pub struct NativeAppender {
 
 #[napi]
 impl NativeAppender {
-    /// Queues bytes, copied before this returns; answers bytes and rows so far as JSON. Or reads
-    /// messages that a WebSocket keeps; answers a `MessagesProgress`.
+    /// Queues bytes, copied before this returns; answers bytes and rows so far as JSON.
+    /// `memory`: that of the bytes, which is free afterwards. Or reads messages that a WebSocket
+    /// keeps; answers a `MessagesProgress`.
     #[napi(catch_unwind)]
     pub fn write<'env>(
         &self,
         env: &'env Env,
         chunk: Either<BufferSlice<'_>, ClassInstance<'_, NativeWebSocket>>,
+        memory: Option<ArrayBuffer<'_>>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let appender = Arc::clone(&self.appender);
         match chunk {
             Either::A(bytes) => {
                 let bytes = bytes.to_vec();
+                memory.map(ArrayBuffer::detach).transpose()?;
                 spawn(env, "append", async move { encode(&appender.write(bytes).await?) })
             }
             Either::B(socket) => {

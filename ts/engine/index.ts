@@ -7,6 +7,7 @@ import type { ColumnsSpec, LinesSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
+import { wholeMemory } from './memory.js';
 import { ParameterBatch } from './parameters.js';
 import type { WebSocketReader } from './websocket.js';
 import type {
@@ -435,6 +436,11 @@ class EngineColumnsAppender extends Input implements ColumnsAppender {
 }
 
 class EngineRowsAppender extends Chunks implements RowsAppender {
+  async give(chunk: Buffer): Promise<AppendProgress> {
+    const written = this.native.write(chunk, wholeMemory(chunk));
+    return JSON.parse(await decoded(written)) as AppendProgress;
+  }
+
   async finish(): Promise<RowsReply> {
     return JSON.parse(await decoded(this.native.finish())) as RowsReply;
   }

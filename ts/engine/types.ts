@@ -113,6 +113,8 @@ export interface Appender {
 export interface RowsAppender {
   /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
+  /** The same; the chunk is empty afterwards where nothing shares its memory. */
+  give(chunk: Buffer): Promise<AppendProgress>;
   /**
    * The first time tells what the rows would change, or what is wrong with them; then commits
    * them all at once, or tells anew what they would change where the tables changed meanwhile.

@@ -1,6 +1,7 @@
 /** Frames of WebSockets, read by the addon. */
 import { native, type NativeWebSocket } from './addon.js';
 import { decodedSync } from './decode.js';
+import { wholeMemory } from './memory.js';
 
 /** What bytes of a WebSocket came to. */
 interface ReceivedFrames {
@@ -34,7 +35,9 @@ export class WebSocketReader {
 
   /** Takes what came of the socket; `bytes` are empty afterwards where nothing else shares them. */
   receive(bytes: Buffer): ReceivedFrames {
-    const received = decodedSync(() => this.native.receive(ownMemory(bytes)));
+    const received = decodedSync(() => {
+      return this.native.receive(wholeMemory(bytes) ?? Uint8Array.from(bytes).buffer);
+    });
     const { messages, kept, keptBytes, reply, isOver, closeCode, reason } = received;
     return {
       messages,
@@ -44,12 +47,4 @@ export class WebSocketReader {
       failure: closeCode === undefined ? null : { code: closeCode, reason: reason ?? '' },
     };
   }
-}
-
-/** The memory of the bytes; a copy where it has others as well. */
-function ownMemory(bytes: Buffer): ArrayBuffer {
-  const { buffer } = bytes;
-  return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length
-    ? buffer
-    : Uint8Array.from(bytes).buffer;
 }

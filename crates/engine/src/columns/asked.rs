@@ -108,18 +108,14 @@ impl Merged {
     fn add(&mut self, asked: &Asked) -> AskedCommit {
         let mut tables = Vec::with_capacity(asked.tables.len());
         for rows in &asked.tables {
-            let place = match self.places.get(&rows.table.name) {
-                Some(place) => {
-                    self.tables[*place].chunks.extend_from_slice(&rows.chunks);
-                    *place
-                }
-                None => {
-                    self.tables.push(rows.clone());
-                    self.places.insert(rows.table.name.clone(), self.tables.len() - 1);
-                    self.tables.len() - 1
-                }
-            };
-            tables.push(place);
+            if let Some(place) = self.places.get(&rows.table.name) {
+                self.tables[*place].chunks.extend_from_slice(&rows.chunks);
+                tables.push(*place);
+            } else {
+                tables.push(self.tables.len());
+                self.places.insert(rows.table.name.clone(), self.tables.len());
+                self.tables.push(rows.clone());
+            }
         }
         let Asked { messages, rows, forced, .. } = *asked;
         AskedCommit { messages, rows, tables, forced }
