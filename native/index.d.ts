@@ -3,12 +3,19 @@
 
 /** Bytes on their way into tables. */
 export declare class NativeAppender {
-  /** Queues bytes, copied before this returns; answers bytes and rows so far as JSON. */
-  write(chunk: Buffer): Promise<string>
+  /**
+   * Queues bytes, copied before this returns; answers bytes and rows so far as JSON.
+   * `memory`: that of the bytes, which is free afterwards. Or reads messages that a WebSocket
+   * keeps; answers a `MessagesProgress`.
+   */
+  write(chunk: Buffer | NativeWebSocket, memory?: ArrayBuffer | undefined | null): Promise<string>
   /** Ends one text and begins another in the same commit; answers what was read of the first. */
   nextText(csv: string): Promise<string>
-  /** Commits; answers the report as JSON. Of lines, the first call answers what it would change. */
-  finish(): Promise<string>
+  /**
+   * Commits; answers the report as JSON. Of lines and columns, the first call answers what they
+   * would change. `split`: a plan of several commits is given up for one of the first.
+   */
+  finish(split?: boolean | undefined | null): Promise<string>
   /** Leaves no trace. */
   abort(): Promise<undefined>
 }
@@ -81,10 +88,10 @@ export declare class NativeTransaction {
 
 /** Reads the frames that the client of a WebSocket sends. */
 export declare class NativeWebSocket {
-  /** No message may be longer. */
-  constructor(mostMessageBytes: number)
-  /** Takes what came. */
-  receive(bytes: Buffer): NativeReceived
+  /** No message may be longer. `keeps`: they are for an appender. */
+  constructor(mostMessageBytes: number, keeps: boolean)
+  /** Takes what came. The memory is free afterwards: what waits for the collector makes it run. */
+  receive(bytes: ArrayBuffer): NativeReceived
 }
 
 /** Reads all of a root that no server uses and compares every checksum: a JSON list of damages. */
@@ -114,8 +121,12 @@ export interface NativePrepared {
 
 /** What bytes of a WebSocket came to. */
 export interface NativeReceived {
-  /** Messages that are whole. */
+  /** Messages that are whole, unless they are kept. */
   messages: Array<Buffer>
+  /** Messages that are kept. */
+  kept: number
+  /** Bytes of them. */
+  keptBytes: number
   /** What the client is to be sent. */
   reply?: Buffer
   /** Whether nothing follows. */

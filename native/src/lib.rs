@@ -16,13 +16,14 @@ use std::time::Duration;
 use mimalloc::MiMalloc;
 use napi::Status;
 use napi::bindgen_prelude::{
-    ArrayBuffer, BigInt, Buffer, BufferSlice, Env, FnArgs, Function, PromiseRaw,
+    ArrayBuffer, BigInt, Buffer, BufferSlice, ClassInstance, Either, Env, FnArgs, Function,
+    PromiseRaw,
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, OpenOptions, ResultStream, Statement, Transaction,
+    ExecuteOptions, ExecuteReply, Messages, OpenOptions, ResultStream, Statement, Transaction,
     WebSocketReader, failpoint, given, log,
 };
 
@@ -464,15 +465,27 @@ pub struct NativeAppender {
 #[napi]
 impl NativeAppender {
     /// Queues bytes, copied before this returns; answers bytes and rows so far as JSON.
+    /// `memory`: that of the bytes, which is free afterwards. Or reads messages that a WebSocket
+    /// keeps; answers a `MessagesProgress`.
     #[napi(catch_unwind)]
     pub fn write<'env>(
         &self,
         env: &'env Env,
-        chunk: BufferSlice<'_>,
+        chunk: Either<BufferSlice<'_>, ClassInstance<'_, NativeWebSocket>>,
+        memory: Option<ArrayBuffer<'_>>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         let appender = Arc::clone(&self.appender);
-        let chunk = chunk.to_vec();
-        spawn(env, "append", async move { encode(&appender.write(chunk).await?) })
+        match chunk {
+            Either::A(bytes) => {
+                let bytes = bytes.to_vec();
+                memory.map(ArrayBuffer::detach).transpose()?;
+                spawn(env, "append", async move { encode(&appender.write(bytes).await?) })
+            }
+            Either::B(socket) => {
+                let kept = socket.kept.as_ref().map(Arc::clone).unwrap_or_default();
+                spawn(env, "append", async move { encode(&appender.read(kept).await?) })
+            }
+        }
     }
 
     /// Ends one text and begins another in the same commit; answers what was read of the first.
@@ -486,11 +499,17 @@ impl NativeAppender {
         spawn(env, "append_text", async move { encode(&appender.next_text(csv.as_bytes()).await?) })
     }
 
-    /// Commits; answers the report as JSON. Of lines, the first call answers what it would change.
+    /// Commits; answers the report as JSON. Of lines and columns, the first call answers what they
+    /// would change. `split`: a plan of several commits is given up for one of the first.
     #[napi(catch_unwind)]
-    pub fn finish<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> {
+    pub fn finish<'env>(
+        &self,
+        env: &'env Env,
+        split: Option<bool>,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
         let appender = Arc::clone(&self.appender);
-        spawn(env, "append_finish", async move { encode(&appender.finish().await?) })
+        let split = split.unwrap_or_default();
+        spawn(env, "append_finish", async move { encode(&appender.finish(split).await?) })
     }
 
     /// Leaves no trace.
@@ -505,13 +524,19 @@ impl NativeAppender {
 #[napi]
 pub struct NativeWebSocket {
     reader: WebSocketReader,
+    /// Messages for an appender, which never become JavaScript's.
+    kept: Option<Arc<Messages>>,
 }
 
 /// What bytes of a WebSocket came to.
 #[napi(object, object_from_js = false)]
 pub struct NativeReceived<'env> {
-    /// Messages that are whole.
+    /// Messages that are whole, unless they are kept.
     pub messages: Vec<BufferSlice<'env>>,
+    /// Messages that are kept.
+    pub kept: u32,
+    /// Bytes of them.
+    pub kept_bytes: f64,
     /// What the client is to be sent.
     pub reply: Option<Buffer>,
     /// Whether nothing follows.
@@ -524,25 +549,43 @@ pub struct NativeReceived<'env> {
 
 #[napi]
 impl NativeWebSocket {
-    /// No message may be longer.
+    /// No message may be longer. `keeps`: they are for an appender.
     #[napi(constructor, catch_unwind)]
-    pub fn new(most_message_bytes: u32) -> Self {
-        Self { reader: WebSocketReader::new(most_message_bytes as usize) }
+    pub fn new(most_message_bytes: u32, keeps: bool) -> Self {
+        let reader = WebSocketReader::new(most_message_bytes as usize);
+        Self { reader, kept: keeps.then(Arc::default) }
     }
 
-    /// Takes what came.
+    /// Takes what came. The memory is free afterwards: what waits for the collector makes it run.
     #[napi(catch_unwind)]
     pub fn receive<'env>(
         &mut self,
         env: &'env Env,
-        bytes: BufferSlice<'_>,
+        bytes: ArrayBuffer<'_>,
     ) -> napi::Result<NativeReceived<'env>> {
         let received = sync("websocket_receive", || Ok(self.reader.receive(&bytes)))?;
-        // Copied into memory that JavaScript collects as it fills.
-        let message = |bytes: &_| BufferSlice::copy_from(env, bytes);
-        let messages = received.messages.iter().map(message).collect::<napi::Result<_>>()?;
-        let reply = (!received.reply.is_empty()).then(|| received.reply.into());
+        bytes.detach()?;
+        let (messages, (kept, kept_bytes)) = match &self.kept {
+            Some(kept) => {
+                kept.add(received.messages);
+                (Vec::new(), kept.left())
+            }
+            None => {
+                // Copied into memory that JavaScript collects as it fills.
+                let message = |bytes: &_| BufferSlice::copy_from(env, bytes);
+                let messages = received.messages.iter().map(message);
+                (messages.collect::<napi::Result<_>>()?, (0, 0))
+            }
+        };
         let (close_code, reason) = received.failure.unzip();
-        Ok(NativeReceived { messages, reply, is_over: received.is_over, close_code, reason })
+        Ok(NativeReceived {
+            messages,
+            kept: u32::try_from(kept).unwrap_or(u32::MAX),
+            kept_bytes: kept_bytes as f64,
+            reply: (!received.reply.is_empty()).then(|| received.reply.into()),
+            is_over: received.is_over,
+            close_code,
+            reason,
+        })
     }
 }

@@ -126,6 +126,24 @@ test('a request is all of its tables or none of them', async (t) => {
   t.deepEqual(await rows(server, 'select count() from fresh'), [[1]]);
 });
 
+test('many rows of new tables are one commit, too', async (t) => {
+  const many = Array.from({ length: 70_000 }, (_, at) => `many,s=x${at % 9} x=${at}i ${at}`);
+  const lines = [...many, `few x=1i ${TIME}`, ''].join('\n');
+  const refused = await write(server, `${lines}few x="text" ${TIME}\n`);
+  t.deepEqual([refused.status, refused.line], [400, many.length + 2]);
+  await t.throwsAsync(rows(server, 'many'), { message: /table does not exist/ });
+  t.is((await write(server, lines)).status, 204);
+  const query =
+    'select count(), sum(x), count_distinct(s) from many union all select 1, x, 0 from few';
+  t.deepEqual(await rows(server, query), [
+    [many.length, (many.length * (many.length - 1)) / 2, 9],
+    [1, 1, 0],
+  ]);
+  // And again, into what is there now.
+  t.is((await write(server, lines)).status, 204);
+  t.deepEqual(await rows(server, 'select count() from many'), [[2 * many.length]]);
+});
+
 test('the number of a refusal is in the log', async (t) => {
   const { status, errorId, message } = await write(server, 'logged x=oops');
   t.is(status, 400);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import test from 'ava';
 
-import { credentials, run, startAccessServer } from '../access/harness.js';
+import { ADMIN, credentials, rows as rowsAs, run, startAccessServer } from '../access/harness.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { KIND, maskedFrame, Refused, WebSocketClient } from '../http/websocket-client.js';
 import { columns, rows, SENDERS } from '../line/harness.js';
@@ -118,6 +118,89 @@ test('nothing after a message that is wrong is applied', async (t) => {
   }
 });
 
+test('messages that wait together are few commits, and each has its OK', async (t) => {
+  const client = await open();
+  client.send(message(0, 1, row('together', 0)));
+  t.like(await answer(client), { status: STATUS.ok, sequence: 0 });
+  const many = 300;
+  client.socket.cork();
+  for (let at = 1; at <= many; at += 1) {
+    // A pair in the middle is one commit of two tables, whose OK comes for both.
+    const isPair = at === 100;
+    const tables = isPair ? ['together', 'aside'] : ['together'];
+    client.send(
+      message(isPair ? FLAG.defer : 0, tables.length, ...tables.map((table) => row(table, at))),
+    );
+  }
+  client.socket.uncork();
+  const transactions = new Set<number>();
+  for (let at = 1; at <= many; at += 1) {
+    if (at === 100) {
+      continue;
+    }
+    const { status, sequence, tables = {} } = (await answer(client)) ?? {};
+    t.deepEqual({ status, sequence }, { status: STATUS.ok, sequence: at });
+    t.deepEqual(Object.keys(tables), at === 101 ? ['together', 'aside'] : ['together']);
+    transactions.add(tables['together'] ?? 0);
+  }
+  t.true(transactions.size < many / 2, `${transactions.size} commits`);
+  t.deepEqual(await rows(server, 'select count(), sum(x) from together'), [
+    [many + 1, (many * (many + 1)) / 2],
+  ]);
+  t.deepEqual(await rows(server, 'select x from aside'), [[100]]);
+  client.socket.destroy();
+});
+
+test('of messages that wait together one that fails takes none of the others along', async (t) => {
+  const cases = [
+    // Wrong by itself; by its table, which other rows of the commit change; only when written.
+    { bad: row('apart', 0).subarray(1), status: STATUS.parseError },
+    {
+      bad: block('apart', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])]),
+      status: STATUS.schemaMismatch,
+    },
+    { bad: row('apart', 0, -1), status: STATUS.schemaMismatch, reason: /before 1970/ },
+  ];
+  let count = 0;
+  for (const { bad, status, reason } of cases) {
+    const client = await open();
+    client.socket.cork();
+    for (let at = 0; at < 20; at += 1) {
+      client.send(message(0, 1, at === 12 ? bad : row('apart', at)));
+    }
+    client.socket.uncork();
+    for (let at = 0; at < 12; at += 1) {
+      t.like(await answer(client), { status: STATUS.ok, sequence: at });
+    }
+    const refusal = await answer(client);
+    t.like(refusal, { status, sequence: 12 }, refusal?.reason);
+    t.regex(refusal?.reason ?? '', reason ?? /./);
+    t.is(await client.receiveClose(), 1011);
+    count += 12;
+    t.deepEqual(await rows(server, 'select count() from apart'), [[count]]);
+  }
+});
+
+test('tables and columns that a message makes are there for the next one', async (t) => {
+  const client = await open();
+  const symbol = Buffer.from([1, 1, 0x61, 0]);
+  client.socket.cork();
+  client.send(message(0, 1, block('grows', 1, ['s', TYPE.symbol, symbol])));
+  client.send(message(0, 1, block('grows', 1, ['x', TYPE.long, longs(2)])));
+  client.send(message(0, 1, block('grows', 1, ['x', TYPE.long, longs(3)])));
+  client.send(message(0, 1, block('grows', 1, ['x', TYPE.symbol, symbol])));
+  client.socket.uncork();
+  for (const sequence of [0, 1, 2]) {
+    t.like(await answer(client), { status: STATUS.ok, sequence });
+  }
+  t.like(await answer(client), { status: STATUS.schemaMismatch, sequence: 3 });
+  t.deepEqual(await rows(server, 'select s, x from grows'), [
+    ['a', null],
+    [null, 2],
+    [null, 3],
+  ]);
+});
+
 test('a message over the limit closes the connection, and one at it is taken', async (t) => {
   const small = await startTestServer({ set: ['http.receive.buffer.size=4096'] });
   t.teardown(() => small.stop());
@@ -225,6 +308,18 @@ test('rights are those of other rows', async (t) => {
     t.notRegex(refusal?.reason ?? '', /LONG/);
     client.socket.destroy();
   }
+  const mixed = await open(credentials('ann:a'), guarded);
+  mixed.socket.cork();
+  for (const table of ['open', 'open', 'shut', 'open']) {
+    mixed.send(message(0, 1, row(table, 5)));
+  }
+  mixed.socket.uncork();
+  t.like(await answer(mixed), { status: STATUS.ok, sequence: 0 });
+  t.like(await answer(mixed), { status: STATUS.ok, sequence: 1 });
+  t.like(await answer(mixed), { status: STATUS.securityError, sequence: 2 });
+  t.is(await mixed.receiveClose(), 1011);
+  const fives = await rowsAs(guarded, ADMIN, 'select count() from open where x = 5');
+  t.deepEqual(fives, [[2]]);
   const maker = await open(credentials('maker:m'), guarded);
   maker.send(message(0, 1, row('made', 1)));
   t.like(await answer(maker), { status: STATUS.ok });

@@ -859,10 +859,6 @@ export type AppendProgress = {
    * Set where more bytes make no difference: what they came to is known already.
    */
   readonly ended?: boolean;
-  /**
-   * Set where so many rows wait that they have to be committed.
-   */
-  readonly full?: boolean;
 };
 
 export type TextReport = {
@@ -941,6 +937,56 @@ export type LinesRead = {
    * Lines, empty ones and comments among them.
    */
   readonly lines: number;
+};
+
+export type MessagesProgress = {
+  /**
+   * Messages that were read since the connection began, one that is wrong among them.
+   */
+  readonly messages: number;
+  /**
+   * Their bytes.
+   */
+  readonly bytes: number;
+  /**
+   * Messages that are still to be read.
+   */
+  readonly left: number;
+  /**
+   * Their bytes.
+   */
+  readonly leftBytes: number;
+  /**
+   * Whether there is something to commit.
+   */
+  readonly whole: boolean;
+  /**
+   * Whether that has to be committed before more is read.
+   */
+  readonly full: boolean;
+  /**
+   * Whether nothing more is read: why, the last `finish` tells.
+   */
+  readonly ended: boolean;
+};
+
+export type AskedCommit = {
+  /**
+   * Messages that it answers.
+   */
+  readonly messages: number;
+  /**
+   * Rows of all its tables.
+   */
+  readonly rows: number;
+  /**
+   * Its tables, by their places in the plan.
+   */
+  readonly tables: ReadonlyArray<number>;
+  /**
+   * Whether the client wanted to wait longer: too much was waiting.
+   */
+  readonly forced: boolean;
 };
 
 export type LinesSpec = {
@@ -1065,6 +1111,25 @@ export type RowsReply =
        * Of lines: what of the message is read.
        */
       readonly read?: LinesRead;
+      /**
+       * Of the columnar protocol: what was asked for and becomes this one transaction, in order.
+       */
+      readonly commits?: ReadonlyArray<AskedCommit>;
+    }
+  | {
+      readonly state: 'failed';
+      /**
+       * The message that asked for their commit, from 1.
+       */
+      readonly line: number;
+      /**
+       * The error.
+       */
+      readonly code: string;
+      /**
+       * Its text.
+       */
+      readonly reason: string;
     }
   | {
       readonly state: 'committed';
@@ -1076,6 +1141,14 @@ export type RowsReply =
        * Number of the transaction; none where there was nothing to write.
        */
       readonly transaction?: number;
+      /**
+       * Of the columnar protocol: what was asked for, where there was nothing to plan.
+       */
+      readonly commits?: ReadonlyArray<AskedCommit>;
+      /**
+       * Of the columnar protocol: whether there is more to commit, or to tell.
+       */
+      readonly more: boolean;
     };
 
 export type PlannedTable = {

@@ -7,7 +7,9 @@ import type { ColumnsSpec, LinesSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
+import { wholeMemory } from './memory.js';
 import { ParameterBatch } from './parameters.js';
+import type { WebSocketReader } from './websocket.js';
 import type {
   ActiveQuery,
   AllExecuteOptions,
@@ -19,6 +21,7 @@ import type {
   BatchReply,
   Chunk,
   ColumnOptions,
+  ColumnsAppender,
   CsvTextSpec,
   Damage,
   Database,
@@ -28,6 +31,7 @@ import type {
   ExecuteReply,
   LineOptions,
   LogLine,
+  MessagesProgress,
   Observed,
   OpenOptions,
   Parameters,
@@ -193,9 +197,11 @@ class EngineDatabase implements Database {
     return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
   }
 
-  async openColumns(options: ColumnOptions): Promise<RowsAppender> {
+  async openColumns(options: ColumnOptions): Promise<ColumnsAppender> {
     const spec: ColumnsSpec = { kind: 'columns', ...options };
-    return new EngineRowsAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
+    return new EngineColumnsAppender(
+      await decoded(this.#native.openAppender(JSON.stringify(spec))),
+    );
   }
 
   begin(): Transaction {
@@ -406,16 +412,12 @@ class EngineResultStream implements ResultStream {
   }
 }
 
-/** What appenders have in common: bytes go in, or all of them are given up. */
-class Chunks {
+/** What appenders have in common: all that they have may be given up. */
+class Input {
   protected readonly native: NativeAppender;
 
   constructor(appender: NativeAppender) {
     this.native = appender;
-  }
-
-  async write(chunk: Buffer): Promise<AppendProgress> {
-    return JSON.parse(await decoded(this.native.write(chunk))) as AppendProgress;
   }
 
   async abort(): Promise<void> {
@@ -423,7 +425,29 @@ class Chunks {
   }
 }
 
+/** Those that bytes go into. */
+class Chunks extends Input {
+  async write(chunk: Buffer): Promise<AppendProgress> {
+    return JSON.parse(await decoded(this.native.write(chunk))) as AppendProgress;
+  }
+}
+
+class EngineColumnsAppender extends Input implements ColumnsAppender {
+  async read({ native }: WebSocketReader): Promise<MessagesProgress> {
+    return JSON.parse(await decoded(this.native.write(native))) as MessagesProgress;
+  }
+
+  async finish(split: boolean): Promise<RowsReply> {
+    return JSON.parse(await decoded(this.native.finish(split))) as RowsReply;
+  }
+}
+
 class EngineRowsAppender extends Chunks implements RowsAppender {
+  async give(chunk: Buffer): Promise<AppendProgress> {
+    const written = this.native.write(chunk, wholeMemory(chunk));
+    return JSON.parse(await decoded(written)) as AppendProgress;
+  }
+
   async finish(): Promise<RowsReply> {
     return JSON.parse(await decoded(this.native.finish())) as RowsReply;
   }

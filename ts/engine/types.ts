@@ -17,6 +17,7 @@ import type {
   TextReport,
 } from '../border/types.generated.js';
 import type { ParameterBatch } from './parameters.js';
+import type { WebSocketReader } from './websocket.js';
 
 export type * from '../border/types.generated.js';
 
@@ -116,15 +117,30 @@ export interface Appender {
   abort(): Promise<void>;
 }
 
-/** Takes lines, or messages of the columnar protocol, for the tables that they name. */
+/** Takes lines for the tables that they name. */
 export interface RowsAppender {
   /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
+  /** The same; the chunk is empty afterwards where nothing shares its memory. */
+  give(chunk: Buffer): Promise<AppendProgress>;
   /**
    * The first time tells what the rows would change, or what is wrong with them; then commits
    * them all at once, or tells anew what they would change where the tables changed meanwhile.
    */
   finish(): Promise<RowsReply>;
+  /** Leaves no trace. */
+  abort(): Promise<void>;
+}
+
+/** Takes messages of the columnar protocol for the tables that they name. */
+export interface ColumnsAppender {
+  /** Reads messages that a reader keeps; resolves when what they came to is to be known. */
+  read(messages: WebSocketReader): Promise<MessagesProgress>;
+  /**
+   * The first time tells what the commits that were asked for would change; then commits them, or
+   * tells it anew. `split`: what it answered becomes the first of them alone.
+   */
+  finish(split: boolean): Promise<RowsReply>;
   /** Leaves no trace. */
   abort(): Promise<void>;
 }
@@ -135,6 +151,8 @@ export type LineOptions = Omit<border.LinesSpec, 'kind'>;
 export type ColumnOptions = Omit<border.ColumnsSpec, 'kind'>;
 export type LinePrecision = border.LinePrecision;
 export type LinesRead = border.LinesRead;
+export type AskedCommit = border.AskedCommit;
+export type MessagesProgress = border.MessagesProgress;
 export type RowsReply = border.RowsReply;
 export type PlannedTable = border.PlannedTable;
 
@@ -168,7 +186,7 @@ export interface Database {
   tableMetadata(name: string): Promise<TableMetadata | null>;
   openAppender(spec: AppenderSpec): Promise<Appender>;
   openLines(options: LineOptions): Promise<RowsAppender>;
-  openColumns(options: ColumnOptions): Promise<RowsAppender>;
+  openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
   /** Inserts of statements prepared with it become visible together at `commit`. */
   begin(): Transaction;
   /** Durable records of one kind, by key: users, grants, console settings. */

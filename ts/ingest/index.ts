@@ -10,7 +10,7 @@ export { Room } from './bytes/room.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';
-export { ColumnFlow, MessageError } from './protocols/columns.js';
+export { ColumnFlow, type ColumnSender, MessageError } from './protocols/columns.js';
 export type { CommittedRows } from './protocols/commit-rows.js';
 export { LineError, writeLines } from './protocols/lines.js';
 export { LineStream } from './protocols/line-stream.js';

@@ -42,7 +42,7 @@ export type {
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // Protocols see the engine's shapes and its error through here; they do not import the engine.
 export { DatabaseError } from '../engine/error.js';
-export { WebSocketReader } from '../engine/websocket.js';
+export { type KeptMessages, WebSocketReader } from '../engine/websocket.js';
 export { isSentAsText, ParameterBatch, parameterHeader } from '../engine/parameters.js';
 export type {
   Access,

@@ -126,7 +126,7 @@ pub enum LinePrecision {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RowsReply {
-    /// A line is wrong, and nothing is written.
+    /// A line, or a message of the columnar protocol, is wrong, and nothing of it is written.
     Refused {
         /// Which one, from 1.
         line: u64,
@@ -156,6 +156,19 @@ pub enum RowsReply {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         read: Option<LinesRead>,
+        /// Of the columnar protocol: what was asked for and becomes this one transaction, in order.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
+        commits: Vec<AskedCommit>,
+    },
+    /// Of the columnar protocol: rows cannot be written, be it that none could.
+    Failed {
+        /// The message that asked for their commit, from 1.
+        line: u64,
+        /// The error.
+        code: String,
+        /// Its text.
+        reason: String,
     },
     /// Everything is written.
     Committed {
@@ -165,7 +178,27 @@ pub enum RowsReply {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         transaction: Option<u64>,
+        /// Of the columnar protocol: what was asked for, where there was nothing to plan.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
+        commits: Vec<AskedCommit>,
+        /// Of the columnar protocol: whether there is more to commit, or to tell.
+        more: bool,
     },
+}
+
+/// A commit that a client of the columnar protocol asked for; several may be one transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AskedCommit {
+    /// Messages that it answers.
+    pub messages: u64,
+    /// Rows of all its tables.
+    pub rows: u64,
+    /// Its tables, by their places in the plan.
+    pub tables: Vec<usize>,
+    /// Whether the client wanted to wait longer: too much was waiting.
+    pub forced: bool,
 }
 
 /// The lines of a message that are read; the beginning of one that another message ends is not.
@@ -257,9 +290,27 @@ pub struct AppendProgress {
     /// Set where more bytes make no difference: what they came to is known already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
-    /// Set where so many rows wait that they have to be committed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub full: Option<bool>,
+}
+
+/// How far the messages of a connection of the columnar protocol are read.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MessagesProgress {
+    /// Messages that were read since the connection began, one that is wrong among them.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Messages that are still to be read.
+    pub left: u64,
+    /// Their bytes.
+    pub left_bytes: u64,
+    /// Whether there is something to commit.
+    pub whole: bool,
+    /// Whether that has to be committed before more is read.
+    pub full: bool,
+    /// Whether nothing more is read: why, the last `finish` tells.
+    pub ended: bool,
 }
 
 /// What was read of one text.

@@ -18,9 +18,9 @@ mod text;
 mod typescript;
 
 pub use append::{
-    AppendProgress, AppendReport, AppenderKind, AppenderSpec, ColumnsSpec, CsvAtomicity,
-    CsvColumnSpec, CsvTextSpec, LinePrecision, LinesRead, LinesSpec, PlannedTable, RowsReply,
-    TextReport, WidenedColumn,
+    AppendProgress, AppendReport, AppenderKind, AppenderSpec, AskedCommit, ColumnsSpec,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, LinePrecision, LinesRead, LinesSpec,
+    MessagesProgress, PlannedTable, RowsReply, TextReport, WidenedColumn,
 };
 pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};

@@ -9,12 +9,13 @@ use ts_rs::TS;
 
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
-    ColumnSource, ColumnsSpec, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage,
-    DrawnNumber, ExecuteOptions, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows,
-    ListedType, LogLevel, LogLine, Observed, OpenOptions, Owner, ParquetOptions, Permission,
-    PlannedTable, ResultColumn, RowFormat, RowsReply, Setting, StatementContext,
-    StatementDescription, StatementKind, Summary, TableColumn, TableMetadata, TextAsk, TextFile,
-    TextFormat, TextPlace, TextReport, TextShape, Verify, Visibility, WidenedColumn,
+    AskedCommit, ColumnSource, ColumnsSpec, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec,
+    Damage, DrawnNumber, ExecuteOptions, LinePrecision, LinesRead, LinesSpec, ListedCell,
+    ListedRows, ListedType, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions, Owner,
+    ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat, RowsReply, Setting,
+    StatementContext, StatementDescription, StatementKind, Summary, TableColumn, TableMetadata,
+    TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape, Verify, Visibility,
+    WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -78,6 +79,8 @@ fn typescript_twin_is_written() {
         WidenedColumn,
         AppendReport,
         LinesRead,
+        MessagesProgress,
+        AskedCommit,
         LinesSpec,
         ColumnsSpec,
         LinePrecision,

@@ -158,7 +158,7 @@ impl CsvAppender {
         self.database.metrics.bytes_imported.add(length as u64);
         let bytes = self.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
         let rows = self.rows.load(Ordering::Relaxed);
-        Ok(AppendProgress { bytes, rows, ended: None, full: None })
+        Ok(AppendProgress { bytes, rows, ended: None })
     }
 
     /// Ends the text that came so far and begins another one, which goes into the same commit;

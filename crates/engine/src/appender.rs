@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tidemark_border::{AppendProgress, AppendReport, AppenderKind, RowsReply, TextReport};
+use tidemark_border::{
+    AppendProgress, AppendReport, AppenderKind, MessagesProgress, RowsReply, TextReport,
+};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::append::CsvAppender;
-use crate::columns::ColumnAppender;
+use crate::columns::{ColumnAppender, Messages};
 use crate::database::{Database, given};
 use crate::lines::LineAppender;
 
@@ -54,7 +56,17 @@ impl Appender {
         match &self.0 {
             Kind::Csv(csv) => csv.write(chunk).await,
             Kind::Lines(lines) => lines.write(chunk).await,
-            Kind::Columns(columns) => columns.write(chunk).await,
+            Kind::Columns(_) => Err(unsupported("messages come through their connection")),
+        }
+    }
+
+    /// Reads messages of the columnar protocol that wait; resolves when what is read is to be
+    /// known.
+    pub async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
+        failpoint::hit("engine.append")?;
+        match &self.0 {
+            Kind::Columns(columns) => columns.read(messages).await,
+            Kind::Csv(_) | Kind::Lines(_) => Err(unsupported("only columns come as messages")),
         }
     }
 
@@ -64,20 +76,20 @@ impl Appender {
         match &self.0 {
             Kind::Csv(appender) => appender.next_text(csv).await,
             Kind::Lines(_) | Kind::Columns(_) => {
-                let message = "only appenders of CSV take several texts";
-                Err(EngineError::new(ErrorCode::NotSupported, message))
+                Err(unsupported("only appenders of CSV take several texts"))
             }
         }
     }
 
     /// Takes the end of the bytes, and commits. Rows for several tables are planned first, and
-    /// committed when it is called again.
-    pub async fn finish(&self) -> EngineResult<Finished> {
+    /// committed when it is called again. `split`: what several commits of the columnar protocol
+    /// would be is planned for the first of them.
+    pub async fn finish(&self, split: bool) -> EngineResult<Finished> {
         failpoint::hit("engine.append_finish")?;
         match &self.0 {
             Kind::Csv(csv) => Ok(Finished::Text(Box::new(csv.finish().await?))),
             Kind::Lines(lines) => Ok(Finished::Rows(lines.finish().await?)),
-            Kind::Columns(columns) => Ok(Finished::Rows(columns.finish().await?)),
+            Kind::Columns(columns) => Ok(Finished::Rows(columns.finish(split).await?)),
         }
     }
 
@@ -93,4 +105,8 @@ impl Appender {
             }
         }
     }
+}
+
+fn unsupported(message: &str) -> EngineError {
+    EngineError::new(ErrorCode::NotSupported, message)
 }

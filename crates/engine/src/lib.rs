@@ -50,6 +50,7 @@ mod writer;
 
 pub use appender::Appender;
 pub use cancel::CancelToken;
+pub use columns::Messages;
 pub use database::{CLOSE_TIME, Database, given};
 pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;

@@ -93,7 +93,7 @@ impl LineAppender {
         let bytes = self.counts.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
         let rows = self.counts.rows.load(Ordering::Relaxed);
         let ended = self.counts.ended.load(Ordering::Relaxed).then_some(true);
-        Ok(AppendProgress { bytes, rows, ended, full: None })
+        Ok(AppendProgress { bytes, rows, ended })
     }
 
     /// The first time, tells what the rows would change; then commits them, or tells it anew.

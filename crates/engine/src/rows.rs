@@ -11,12 +11,12 @@ use tidemark_border::{PlannedTable, RowsReply};
 use tidemark_catalog::{TableBuilder, View};
 use tidemark_ingest::{Chunk, TableRows, TargetColumn, TargetTable, Targets, absent_column};
 use tidemark_planner::{Defaults, Planner};
-use tidemark_storage::{ColumnSchema, Snapshot, TableSchema};
+use tidemark_storage::{BulkTarget, ColumnSchema, Snapshot, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 
 use crate::cancel::CancelToken;
 use crate::database::Database;
-use crate::writer::{Place, Writer, Written};
+use crate::writer::{MOST_HELD_ROWS, Place, Writer, Written};
 
 /// The tables of a database, for readers of rows.
 pub(crate) struct SnapshotTargets {
@@ -140,13 +140,15 @@ impl PlannedRows {
             rows: rows.rows(),
         };
         let tables = self.tables.iter().zip(&self.rows).map(report).collect();
-        RowsReply::Planned { tables, read: None }
+        RowsReply::Planned { tables, read: None, commits: Vec::new() }
     }
 
     /// Commits what was planned, or plans anew. Blocks.
     pub(crate) fn commit(&mut self) -> EngineResult<RowsReply> {
         match self.commit_once() {
-            Ok(Written { rows, transaction }) => Ok(RowsReply::Committed { rows, transaction }),
+            Ok(Written { rows, transaction }) => {
+                Ok(RowsReply::Committed { rows, transaction, commits: Vec::new(), more: false })
+            }
             Err(error) if matches!(error.code, ErrorCode::Replan | ErrorCode::TableExists) => {
                 self.plan()?;
                 Ok(self.report())
@@ -158,7 +160,7 @@ impl PlannedRows {
     fn commit_once(&self) -> EngineResult<Written> {
         let mut writer = Writer::new(&self.database);
         for (planned, rows) in self.tables.iter().zip(&self.rows) {
-            let place = planned.place(&mut writer);
+            let place = planned.place(&mut writer, rows.rows())?;
             for chunk in &rows.chunks {
                 writer.push(place, planned.batch(chunk)?)?;
             }
@@ -199,12 +201,16 @@ impl Planned {
         Ok(Self { places, schema: Arc::new(Schema::new(fields)), defaults, definition })
     }
 
-    fn place(&self, writer: &mut Writer) -> Place {
-        match &self.definition {
+    fn place(&self, writer: &mut Writer, rows: u64) -> EngineResult<Place> {
+        Ok(match &self.definition {
+            // Many go to files at once, and not through the log.
+            Definition::New(schema) if rows > MOST_HELD_ROWS as u64 => {
+                writer.staged(BulkTarget::Create(schema.clone()))?.0
+            }
             Definition::New(schema) => writer.new_table(schema.clone()),
             Definition::Changed(schema, _) => writer.changed_table(schema.clone()),
             Definition::Kept(schema) => writer.table(schema),
-        }
+        })
     }
 
     /// A chunk in the columns of the table.

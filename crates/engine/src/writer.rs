@@ -17,7 +17,7 @@ use crate::guard;
 use crate::transaction::Transaction;
 
 /// Rows of a table up to which they go through the log.
-const MOST_HELD_ROWS: usize = 64 * 1024;
+pub(crate) const MOST_HELD_ROWS: usize = 64 * 1024;
 /// The same in bytes, those of texts and arrays included.
 const MOST_HELD_BYTES: usize = 16 << 20;
 

@@ -3,7 +3,12 @@
  * that every row of the messages up to it is as durable as is configured.
  */
 import { type Config, KEYS } from '../../config/index.js';
-import { ColumnFlow, type CommittedRows, MessageError } from '../../ingest/index.js';
+import {
+  ColumnFlow,
+  type ColumnSender,
+  type CommittedRows,
+  MessageError,
+} from '../../ingest/index.js';
 import type { Logger, ProtocolMetrics } from '../../observability/index.js';
 import {
   asDatabaseError,
@@ -25,9 +30,6 @@ const VERSION = 1;
 const MOST_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** What a frame has beside its message, at most. */
 const FRAME_HEAD_BYTES = 14;
-
-const FLAGS_AT = 5;
-const DEFER_COMMIT = 0x01;
 
 /** What a message cannot be blamed for: clients send it again. */
 const WRITE_ERRORS: ReadonlySet<string> = new Set([
@@ -82,6 +84,7 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   const setting = { database: sessions.database, options, login, door, tellsDurable, metrics };
   return {
     mostMessageBytes,
+    keepsMessages: true,
     run: (connection) => new Sender(connection, setting, logger.child('qwp')).run(),
   };
 }
@@ -116,12 +119,16 @@ interface Setting {
 }
 
 /** One client that sends rows. */
-class Sender {
+class Sender implements ColumnSender {
   readonly #connection: WebSocketConnection;
   readonly #setting: Setting;
   readonly #logger: Logger;
-  /** Messages are numbered from 0. */
+  /** Of the last message that is answered; they are numbered from 0. */
   #sequence = -1n;
+  /** Bytes of messages that are read. */
+  #bytes = 0;
+  /** When the last messages were taken, in milliseconds of the process. */
+  #began = 0;
 
   constructor(connection: WebSocketConnection, setting: Setting, logger: Logger) {
     this.#connection = connection;
@@ -130,60 +137,71 @@ class Sender {
   }
 
   async run(): Promise<void> {
-    const { database, options, door } = this.#setting;
-    const flow = await ColumnFlow.open(database, options, door);
+    const { database, options, login, door, metrics } = this.#setting;
+    const flow = await ColumnFlow.open(database, options, door, this);
     try {
-      for await (const message of this.#connection.messages()) {
-        this.#sequence += 1n;
-        await this.#take(flow, message);
+      for await (const messages of this.#connection.kept()) {
+        const refusal = await login.refusal();
+        if (refusal !== null) {
+          await flow.refuse(refusal);
+          break;
+        }
+        this.#began = performance.now();
+        const progress = await flow.take(messages);
+        if (progress === null) {
+          break;
+        }
+        metrics.bytes.increment(progress.bytes - this.#bytes);
+        this.#bytes = progress.bytes;
+        this.#connection.leaves({ count: progress.left, bytes: progress.leftBytes });
       }
-    } catch (error) {
-      if (error instanceof ClientGone) {
-        throw error;
-      }
-      await this.#refuse(error);
     } finally {
       await flow.close();
     }
   }
 
-  async #take(flow: ColumnFlow, message: Buffer): Promise<void> {
-    const { login, metrics, tellsDurable } = this.#setting;
-    const refusal = await login.refusal();
-    if (refusal !== null) {
-      throw refusal;
-    }
-    const began = performance.now();
-    metrics.bytes.increment(message.length);
-    const defers = ((message[FLAGS_AT] ?? 0) & DEFER_COMMIT) !== 0;
-    const { commit, isForced } = await flow.take(message, defers);
-    if (commit === null) {
-      // The OK of the commit is that of its messages, too.
-      return;
-    }
+  /** Each commit that was asked for has its OK, whatever was written with it. */
+  async committed(commit: CommittedRows): Promise<void> {
+    const { metrics, tellsDurable } = this.#setting;
     if (commit.tables.length > 0) {
       metrics.rows.increment(commit.rows);
       metrics.commits.increment();
     }
-    if (isForced) {
-      this.#logger.info('commit_forced', { rows: commit.rows, tables: commit.tables.length });
+    metrics.requestSeconds?.observe((performance.now() - this.#began) / 1000);
+    const answers: Buffer[][] = [];
+    for (const { messages, rows, tables, forced } of commit.commits) {
+      if (forced) {
+        this.#logger.info('commit_forced', { rows, tables: tables.length });
+      }
+      this.#sequence += BigInt(messages);
+      const names = tables.flatMap((place) => commit.tables[place] ?? []);
+      const list = tableList(names, commit.transaction);
+      answers.push([head(STATUS.ok, this.#sequence), list]);
+      if (tellsDurable && names.length > 0) {
+        answers.push([Buffer.from([STATUS.durable]), list]);
+      }
     }
-    metrics.requestSeconds?.observe((performance.now() - began) / 1000);
-    await this.#connection.send(okFrame(this.#sequence, commit));
-    if (tellsDurable && commit.tables.length > 0) {
-      await this.#connection.send(Buffer.from([STATUS.durable]), tableList(commit));
-    }
+    await this.#connection.sendAll(answers);
   }
 
   /** Nothing after a message that is wrong is applied: the client begins anew with it. */
-  async #refuse(error: unknown): Promise<void> {
+  async failed(error: unknown, sequence: number): Promise<void> {
+    if (error instanceof ClientGone) {
+      return;
+    }
     const { status, message } = refusalOf(error);
     this.#setting.metrics.errors.increment();
     const isOurs = status === STATUS.internalError || status === STATUS.writeError;
-    const sequence = Number(this.#sequence);
     this.#logger.log(isOurs ? 'warn' : 'info', 'message_refused', { status, message, sequence });
-    await this.#connection.send(errorFrame(status, this.#sequence, message));
+    const refusal = [head(status, BigInt(sequence)), text(message)];
+    await this.#connection.send(...refusal).catch(ignoreGone);
     this.#connection.close(CLOSE.failure, message);
+  }
+}
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof ClientGone)) {
+    throw error;
   }
 }
 
@@ -202,27 +220,20 @@ function refusalOf(error: unknown): { readonly status: number; readonly message:
   return { status, message };
 }
 
-function okFrame(sequence: bigint, commit: CommittedRows): Buffer {
-  const head = Buffer.alloc(9);
-  head[0] = STATUS.ok;
-  head.writeBigInt64LE(sequence, 1);
-  return Buffer.concat([head, tableList(commit)]);
+function head(status: number, sequence: bigint): Buffer {
+  const bytes = Buffer.alloc(9);
+  bytes[0] = status;
+  bytes.writeBigInt64LE(sequence, 1);
+  return bytes;
 }
 
 /** Each with its transaction, which is that of the commit. */
-function tableList({ tables, transaction }: CommittedRows): Buffer {
+function tableList(tables: readonly string[], transaction: number): Buffer {
   const count = Buffer.alloc(2);
   count.writeUInt16LE(tables.length);
   const number = Buffer.alloc(8);
   number.writeBigInt64LE(BigInt(transaction));
   return Buffer.concat([count, ...tables.flatMap((table) => [text(table), number])]);
-}
-
-function errorFrame(status: number, sequence: bigint, message: string): Buffer {
-  const head = Buffer.alloc(9);
-  head[0] = status;
-  head.writeBigInt64LE(sequence, 1);
-  return Buffer.concat([head, text(message)]);
 }
 
 /** Cut where it is longer than its length can say. */

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 
-import type { WebSocketReader } from '../../session/index.js';
+import type { KeptMessages, WebSocketReader } from '../../session/index.js';
 import { ClientGone } from '../response/body-writer.js';
 
 /** Codes of the close. */
@@ -28,6 +28,8 @@ export class WebSocketConnection {
   readonly #reader: WebSocketReader;
   readonly #ended = new AbortController();
   #messages: Buffer[] = [];
+  /** Whether the reader may keep messages since its last one was asked for. */
+  #hasKept = false;
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
   /** Nothing more comes: the client closed, broke a rule, or the server stops. */
@@ -86,24 +88,62 @@ export class WebSocketConnection {
       } else if (this.#isOver) {
         return;
       } else {
-        this.#socket.resume();
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
+        await this.#arrival();
       }
     }
   }
 
+  /**
+   * The reader, whenever it keeps messages, until the client closes or the server stops. Who takes
+   * them says what is left, by `leaves`.
+   */
+  async *kept(): AsyncGenerator<WebSocketReader, void> {
+    while (!this.#isStopping) {
+      if (this.#hasKept) {
+        this.#hasKept = false;
+        yield this.#reader;
+      } else if (this.#isOver) {
+        return;
+      } else {
+        await this.#arrival();
+      }
+    }
+  }
+
+  /** Of messages that are kept. Others may have come meanwhile. */
+  leaves({ count, bytes }: KeptMessages): void {
+    this.#hasKept ||= count > 0;
+    this.#waitingBytes = bytes;
+    if (bytes <= READ_AHEAD_BYTES) {
+      this.#socket.resume();
+    }
+  }
+
+  async #arrival(): Promise<void> {
+    this.#socket.resume();
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
   /** Sends one binary message; resolves when more may come. Rejects with `ClientGone`. */
   async send(...parts: readonly Buffer[]): Promise<void> {
+    await this.sendAll([parts]);
+  }
+
+  /** The same for several messages, each of which is given in parts. */
+  async sendAll(messages: readonly (readonly Buffer[])[]): Promise<void> {
     if (this.#hasClosed || !this.#socket.writable) {
       throw new ClientGone();
     }
-    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    let isTaken = true;
     this.#socket.cork();
-    let isTaken = this.#socket.write(frameHead(BINARY, length));
-    for (const part of parts) {
-      isTaken = this.#socket.write(part);
+    for (const parts of messages) {
+      const length = parts.reduce((sum, part) => sum + part.length, 0);
+      isTaken = this.#socket.write(frameHead(BINARY, length));
+      for (const part of parts) {
+        isTaken = this.#socket.write(part);
+      }
     }
     this.#socket.uncork();
     if (!isTaken && this.#socket.writableNeedDrain) {
@@ -135,9 +175,13 @@ export class WebSocketConnection {
     if (this.#isOver) {
       return;
     }
-    const { messages, reply, isOver, failure } = this.#reader.receive(bytes);
+    const { messages, kept, reply, isOver, failure } = this.#reader.receive(bytes);
     this.#messages.push(...messages);
     this.#waitingBytes += messages.reduce((sum, message) => sum + message.length, 0);
+    if (kept.count > 0) {
+      this.#hasKept = true;
+      this.#waitingBytes = kept.bytes;
+    }
     if (reply !== null && this.#socket.writable) {
       this.#socket.write(reply);
     }

@@ -15,6 +15,8 @@ export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'abo
 export interface Acceptance {
   /** Longer messages, all fragments counted, are not read: the connection is closed with 1009. */
   readonly mostMessageBytes: number;
+  /** Whether they are kept for an appender, and never become messages here. */
+  readonly keepsMessages?: boolean;
   /** Runs as long as the connection; what it throws closes it with 1011. */
   readonly run: (connection: WebSocketConnection) => Promise<void>;
 }

@@ -74,7 +74,7 @@ export async function serveUpgrade(
   if (socket.destroyed) {
     throw new ClientGone();
   }
-  const reader = new WebSocketReader(acceptance.mostMessageBytes);
+  const reader = new WebSocketReader(acceptance.mostMessageBytes, acceptance.keepsMessages);
   switchProtocols(context);
   res.detachSocket(socket);
   const connection = new WebSocketConnection(socket, reader, slotOf(socket)?.stopping);

@@ -2,7 +2,13 @@
  * The end of rows that came without a statement: rights judged by what they came to, one commit.
  */
 import { DatabaseError } from '../../engine/error.js';
-import type { LinesRead, PlannedTable, RowsAppender, RowsReply } from '../../engine/types.js';
+import type {
+  AskedCommit,
+  ErrorCode,
+  LinesRead,
+  PlannedTable,
+  RowsReply,
+} from '../../engine/types.js';
 import type { WriteDoor, WriteTarget } from '../../session/write-door.js';
 
 /** How often a commit is planned anew while others change its tables. */
@@ -26,22 +32,31 @@ export interface CommittedRows {
   readonly tables: readonly string[];
   /** Of lines: what of the message is read. */
   readonly read: LinesRead;
+  /** Of the columnar protocol: what was asked for, by its tables' places in `tables`. */
+  readonly commits: readonly AskedCommit[];
+  /** Whether there is more to commit, or to tell. */
+  readonly more: boolean;
 }
+
+/** What tells a plan, and commits it when it is asked again. */
+type Finish = () => Promise<RowsReply>;
 
 /** Commits all rows that an appender holds, or none. */
 export async function commitRows(
-  appender: RowsAppender,
+  finish: Finish,
   door: WriteDoor,
   protocol: RowsProtocol,
 ): Promise<CommittedRows> {
-  let reply = await appender.finish();
+  let reply = await finish();
   let targets: WriteTarget[] = [];
   let read: LinesRead = { bytes: 0, lines: 0 };
+  let commits: readonly AskedCommit[] = [];
   for (let plans = 0; reply.state === 'planned' && plans < MOST_PLANS; plans += 1) {
     read = reply.read ?? read;
+    commits = reply.commits ?? [];
     targets = reply.tables.map(targetOf);
     door.authorise(...targets);
-    reply = await door.commitAll(targets, () => appender.finish());
+    reply = await door.commitAll(targets, finish);
     if (reply.state === 'committed') {
       recordChanges(targets, door, protocol);
     }
@@ -53,6 +68,8 @@ export async function commitRows(
         transaction: reply.transaction ?? 0,
         tables: targets.map(({ table }) => table),
         read,
+        commits: reply.commits ?? commits,
+        more: reply.more,
       };
     case 'refused':
       // What the reason tells of a table is for those who may write it.
@@ -60,6 +77,8 @@ export async function commitRows(
         door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
       }
       throw protocol.refused(reply);
+    case 'failed':
+      throw new DatabaseError({ code: reply.code as ErrorCode, message: reply.reason });
     case 'planned':
       throw new DatabaseError({
         code: 'Busy',

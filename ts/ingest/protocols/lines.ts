@@ -48,7 +48,7 @@ export async function writeLines(
   const appender = await database.openLines(options);
   try {
     for await (const chunk of content) {
-      const { ended } = await appender.write(chunk);
+      const { ended } = await appender.give(chunk);
       if (ended === true) {
         break;
       }
@@ -62,5 +62,5 @@ export async function writeLines(
 
 /** Commits what an appender received. */
 export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<CommittedRows> {
-  return await commitRows(appender, door, LINES);
+  return await commitRows(() => appender.finish(), door, LINES);
 }

@@ -20,6 +20,8 @@ const ENTRY_BYTES: usize = 16;
 /// What messages say of all their columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags {
+    /// The rows wait for a later message, and are committed with it.
+    pub(super) defers: bool,
     /// Instants say how they are encoded.
     pub(super) gorilla: bool,
     /// Symbols are numbers of the connection's dictionary.

@@ -82,6 +82,17 @@ impl<'a> Bytes<'a> {
     /// An unsigned number of up to ten bytes, seven bits in each.
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Read<u64> {
+        // Those of symbols are short, and there are many of them.
+        let (value, length) = match self.rest() {
+            [low @ ..0x80, ..] => (u64::from(*low), 1),
+            [low, high @ ..0x80, ..] => (u64::from(low & 0x7f) | u64::from(*high) << 7, 2),
+            _ => return self.long_varint(what),
+        };
+        self.at += length;
+        Ok(value)
+    }
+
+    fn long_varint(&mut self, what: &str) -> Read<u64> {
         let mut value = 0_u64;
         for shift in (0..70).step_by(7) {
             let byte = self.byte(what)?;

@@ -67,8 +67,8 @@ impl QwpReader {
         self.dictionary.held_bytes()
     }
 
-    /// Takes a message.
-    pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<(), QwpFailure> {
+    /// Takes a message; answers whether its rows are to wait for a later one.
+    pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<bool, QwpFailure> {
         let memory = self.options.most_held_bytes.saturating_sub(self.held_bytes);
         let mut bytes = Bytes::new(message, memory);
         let (flags, tables) = header(&mut bytes)?;
@@ -85,7 +85,8 @@ impl QwpReader {
             return Err(bytes.malformed(reason).into());
         }
         // Nothing of a message is taken before all of it is read.
-        blocks.iter().try_for_each(|block| self.take(block, targets))
+        blocks.iter().try_for_each(|block| self.take(block, targets))?;
+        Ok(flags.defers)
     }
 
     fn take(&mut self, block: &Block<'_>, targets: &mut dyn Targets) -> Result<(), QwpFailure> {
@@ -172,6 +173,7 @@ fn header(bytes: &mut Bytes<'_>) -> Result<(Flags, u16), QwpFailure> {
         let left = bytes.left();
         return Err(bytes.malformed(format!("a length of {length} before {left} bytes")).into());
     }
-    let flags = Flags { gorilla: flags & GORILLA != 0, delta: flags & DELTA_DICTIONARY != 0 };
-    Ok((flags, tables))
+    let is_set = |flag| flags & flag != 0;
+    let (gorilla, delta) = (is_set(GORILLA), is_set(DELTA_DICTIONARY));
+    Ok((Flags { defers: is_set(DEFER_COMMIT), gorilla, delta }, tables))
 }

@@ -100,20 +100,22 @@ impl SymbolStore {
         if let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() {
             let values = dictionary.values();
             let mut known = vec![-1_i32; values.len()];
-            let mut keys = Vec::with_capacity(array.len());
-            for key in dictionary.keys() {
-                // A key may also point to a null value.
-                keys.push(match key.map(|key| key as usize) {
-                    Some(key) if values.is_valid(key) => {
-                        if known[key] < 0 {
-                            known[key] = texts.intern(text_at(values, key)?)? as i32;
-                        }
-                        Some(known[key])
-                    }
-                    _ => None,
-                });
+            let mut intern = |key: usize| {
+                if known[key] < 0 {
+                    known[key] = texts.intern(text_at(values, key)?)? as i32;
+                }
+                Ok(known[key])
+            };
+            let keys = dictionary.keys();
+            if keys.null_count() == 0 && values.null_count() == 0 {
+                let keys = keys.values().iter().map(|key| intern(*key as usize));
+                let keys = keys.collect::<EngineResult<Vec<i32>>>()?;
+                return Ok(Int32Array::new(keys.into(), None));
             }
-            return Ok(keys.into());
+            // A key may also point to a null value.
+            let mut given = |key: usize| values.is_valid(key).then(|| intern(key)).transpose();
+            let keys = keys.iter().map(|key| key.map_or(Ok(None), |key| given(key as usize)));
+            return keys.collect();
         }
         (0..array.len())
             .map(|row| {

@@ -100,7 +100,7 @@ pub(super) fn read_all(messages: &[Vec<u8>], mut tables: Tables, options: QwpOpt
     let mut reader = QwpReader::new(options);
     for message in messages {
         match reader.read(message, &mut tables) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(QwpFailure::Refused(refusal)) => return Err((refusal.status, refusal.reason)),
             Err(QwpFailure::Failed(error)) => panic!("{error}"),
         }
