@@ -3,7 +3,14 @@
  * that the reason tells nothing of objects that are not for the asker to know.
  */
 import type { Access } from '../session/index.js';
-import type { AlterAction, Tree } from '../sql/index.js';
+import type { AlterAction, Tree, ViewKind } from '../sql/index.js';
+
+/** As permissions call them. */
+const KINDS: Readonly<Record<ViewKind, string>> = {
+  Table: 'TABLE',
+  View: 'VIEW',
+  MaterializedView: 'MATERIALIZED VIEW',
+};
 
 export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[] {
   const node = root === undefined ? undefined : nodes?.[root];
@@ -19,11 +26,15 @@ export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[]
     case 'CreateView':
       return node.options.some(({ name }) => name.text === 'ALTER')
         ? on('ALTER VIEW', node.name.text)
-        : on('CREATE VIEW', '');
+        : on(`CREATE ${KINDS[node.what]}`, '');
+    case 'AlterView':
+      return on('ALTER MATERIALIZED VIEW', node.view.text);
+    case 'RefreshView':
+      return on('REFRESH MATERIALIZED VIEW', node.view.text);
     case 'CompileView':
       return on('COMPILE VIEW', node.view.text);
     case 'Drop':
-      return on(node.what === 'Table' ? 'DROP TABLE' : 'DROP VIEW', ...textsOf(node.names));
+      return on(`DROP ${KINDS[node.what]}`, ...textsOf(node.names));
     case 'Truncate':
       return on('TRUNCATE TABLE', ...textsOf(node.tables));
     case 'Rename':

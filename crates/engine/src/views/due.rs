@@ -23,13 +23,11 @@ pub(super) enum Due {
     Range(i64, i64),
 }
 
-impl Due {
-    /// When the period that is over by now ended: another one means other work.
-    pub(super) fn clock(self, view: &MaterializedView) -> i64 {
-        match &view.period {
-            None => 0,
-            Some(_) => closed_until(view, &BucketSpec::new(1, StepUnit::Second), now_micros()),
-        }
+/// When the period that is over by now ended: another one means other work.
+pub(super) fn clock(view: &MaterializedView) -> i64 {
+    match &view.period {
+        None => 0,
+        Some(_) => closed_until(view, &BucketSpec::new(1, StepUnit::Second), now_micros()),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::guard;
 use crate::log::{self, Level};
 use crate::registry::now_micros;
 
-use self::due::{Due, due};
+use self::due::{Due, clock, due};
 use self::progress::Refresher;
 
 /// How often commits are looked for.
@@ -57,7 +57,7 @@ impl Refresher {
             let state = MaterializedState::of(snapshot, id);
             let Some(what) = due(&view, &state, snapshot, now_micros()) else { continue };
             let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
-            if what == Due::Changed && progress.idle_at == Some((last, what.clock(&view))) {
+            if what == Due::Changed && progress.idle_at == Some((last, clock(&view))) {
                 continue;
             }
             let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
@@ -114,7 +114,7 @@ impl Refresher {
                 progress.last_error = None;
                 progress.rest_until = Some(Instant::now() + (took * REST).min(LONGEST_REST));
                 let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
-                progress.idle_at = (!done).then(|| (last, what.clock(&view)));
+                progress.idle_at = (!done).then(|| (last, clock(&view)));
             }
             // Its record changed meanwhile: what it says now counts.
             Err(EngineError { code: ErrorCode::Replan, .. }) => {}

@@ -194,7 +194,7 @@ fn appended(table: &TableSnapshot, append: &Append) -> EngineResult<Vec<Span>> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
     let gap = last.saturating_sub(*first) / GAP_SHARE;
     let mut spans = vec![(*first, *first)];
-    for &time in times.iter() {
+    for &time in &times {
         match spans.last_mut() {
             Some(open) if time.saturating_sub(open.1) <= gap => open.1 = time,
             _ => spans.push((time, time)),

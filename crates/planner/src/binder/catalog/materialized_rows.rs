@@ -26,20 +26,20 @@ struct Known {
 struct ViewList<'v>(&'v [Known]);
 
 impl ViewList<'_> {
-    fn texts<'a>(self, name: &'a str, of: impl Fn(&Known) -> Option<String>) -> LiteralColumn<'a> {
+    fn texts(self, name: &str, of: impl Fn(&Known) -> Option<String>) -> LiteralColumn<'_> {
         (name, SqlType::String, texts(self.0.iter().map(of)))
     }
 
-    fn longs<'a>(self, name: &'a str, of: impl Fn(&Known) -> Option<i64>) -> LiteralColumn<'a> {
+    fn longs(self, name: &str, of: impl Fn(&Known) -> Option<i64>) -> LiteralColumn<'_> {
         (name, SqlType::Long, Arc::new(self.0.iter().map(of).collect::<Int64Array>()))
     }
 
-    fn times<'a>(self, name: &'a str, of: impl Fn(&Known) -> Option<i64>) -> LiteralColumn<'a> {
+    fn times(self, name: &str, of: impl Fn(&Known) -> Option<i64>) -> LiteralColumn<'_> {
         let times = self.0.iter().map(of).collect::<TimestampMicrosecondArray>();
         (name, SqlType::Timestamp, Arc::new(times))
     }
 
-    fn ints<'a>(self, name: &'a str, of: impl Fn(&Known) -> i32) -> LiteralColumn<'a> {
+    fn ints(self, name: &str, of: impl Fn(&Known) -> i32) -> LiteralColumn<'_> {
         (name, SqlType::Int, Arc::new(Int32Array::from_iter_values(self.0.iter().map(of))))
     }
 }

@@ -238,7 +238,10 @@ impl Binder<'_> {
                 return refuse("FROM-TO", self.tree.span(bound));
             }
             if matches!(sample_by.align, Some(SampleAlign::FirstObservation)) {
-                return refuse("ALIGN TO FIRST OBSERVATION", sample_by.span);
+                // The clause follows the step.
+                let start = self.tree.span(sample_by.interval).end + 1;
+                let at = Span { start, end: sample_by.span.end.max(start) };
+                return refuse("ALIGN TO FIRST OBSERVATION", at);
             }
         }
         Ok(())
@@ -355,7 +358,7 @@ impl Binder<'_> {
                 vec![Change::ReplaceSchema(schema)]
             }
             ViewAction::AddIndex { column, options } => {
-                let index = self.symbol_of(&schema, column)?;
+                let index = Self::symbol_of(&schema, column)?;
                 let found = &mut schema.columns[index];
                 if found.indexed {
                     let message = format!("index already exists [column={}]", column.text);
@@ -372,7 +375,7 @@ impl Binder<'_> {
                 vec![Change::ReplaceSchema(schema)]
             }
             ViewAction::DropIndex { column } => {
-                let index = self.symbol_of(&schema, column)?;
+                let index = Self::symbol_of(&schema, column)?;
                 if !schema.columns[index].indexed {
                     let message = format!("index does not exist [column={}]", column.text);
                     return Err(error::at(ErrorCode::InvalidValue, message, column.span));
@@ -395,7 +398,7 @@ impl Binder<'_> {
     }
 
     /// The position of a symbol column.
-    fn symbol_of(&self, schema: &TableSchema, column: &Name) -> EngineResult<usize> {
+    fn symbol_of(schema: &TableSchema, column: &Name) -> EngineResult<usize> {
         let index = schema.column_index(&column.text);
         let index = index.ok_or_else(|| {
             let message = format!("column does not exist [column={}]", column.text);

@@ -92,16 +92,14 @@ fn interval_of(interval: &Name) -> EngineResult<Every> {
     let text = interval.text.as_str();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let count = if digits == 0 { Ok(1) } else { text[..digits].parse() };
-    match (count, &text[digits..]) {
-        (Ok(count @ 1..), unit @ ("s" | "m" | "h" | "d" | "w" | "M" | "y")) => {
-            Ok(Every { count, unit: unit.chars().next().unwrap_or('m') })
-        }
-        _ => {
-            let message =
-                format!("invalid interval: {text}, expected a count and s, m, h, d, w, M or y");
-            Err(error::at(ErrorCode::InvalidValue, message, interval.span))
-        }
+    let mut letters = text[digits..].chars();
+    let unit = letters.next().filter(|_| letters.next().is_none());
+    let unit = unit.filter(|unit| "smhdwMy".contains(*unit));
+    if let (Ok(count @ 1..), Some(unit)) = (count, unit) {
+        return Ok(Every { count, unit });
     }
+    let message = format!("invalid interval: {text}, expected a count and s, m, h, d, w, M or y");
+    Err(error::at(ErrorCode::InvalidValue, message, interval.span))
 }
 
 fn zone_of(name: &Name) -> EngineResult<String> {

@@ -156,7 +156,7 @@ impl Shape {
                 self.is_bucket(&alias.input, &inner)
             }
             LogicalPlan::Extension(_) | LogicalPlan::Aggregate(_) => {
-                Ok(self.bucket_names.iter().any(|name| *name == column.name))
+                Ok(self.bucket_names.contains(&column.name))
             }
             _ => Ok(false),
         }
