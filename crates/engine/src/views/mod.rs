@@ -65,6 +65,7 @@ impl Refresher {
                 continue;
             };
             progress.running = Some(snapshot.lsn());
+            progress.running_since = Some(Instant::now());
             begin.push((view, state, what, turn));
         }
         views.retain(|id, _| there.contains(id));
@@ -105,6 +106,7 @@ impl Refresher {
         let mut views = self.views.lock();
         let Some(progress) = views.get_mut(&view.table) else { return };
         progress.running = None;
+        progress.running_since = None;
         progress.last_began_micros = Some(began_micros);
         progress.last_took = took;
         progress.runs += 1;

@@ -12,6 +12,10 @@ use tokio::sync::Semaphore;
 use crate::jobs::{JobReport, JobState};
 use crate::registry::now_micros;
 
+/// A refresh that takes no longer is not worth a word: views that follow each change begin one many
+/// times a second.
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
+
 /// What is known of the views while the database is open.
 #[derive(Debug)]
 pub(crate) struct Refresher {
@@ -29,6 +33,8 @@ pub(super) struct Progress {
     pub(super) known: Option<(Vec<u8>, Arc<MaterializedView>)>,
     /// The transaction that the refresh under way reads up to.
     pub(super) running: Option<u64>,
+    /// When it began.
+    pub(super) running_since: Option<Instant>,
     /// Not before then.
     pub(super) rest_until: Option<Instant>,
     pub(super) failures: u32,
@@ -49,9 +55,11 @@ impl Refresher {
         })
     }
 
-    /// Whether a view is being refreshed.
+    /// Whether a view is being refreshed, for so long that it matters to who reads it.
     pub(crate) fn is_refreshing(&self, view: TableId) -> bool {
-        self.views.lock().get(&view).is_some_and(|progress| progress.running.is_some())
+        let views = self.views.lock();
+        let since = views.get(&view).and_then(|progress| progress.running_since);
+        since.is_some_and(|since| since.elapsed() >= SHOWN_AFTER)
     }
 
     /// What `jobs()` tells of the views.
