@@ -97,15 +97,17 @@ impl Refresher {
     /// when one of them has reached `position`.
     pub(super) fn consumed(&self, snapshot: &Snapshot, base: TableId, own: (TableId, u64)) -> u64 {
         let views = self.views.lock();
-        let others = MaterializedView::all(snapshot)
-            .filter(|view| view.base == base && view.table != own.0)
-            .filter_map(|view| {
-                let state = MaterializedState::of(snapshot, view.table);
-                let running = views.get(&view.table).and_then(|progress| progress.running);
-                // One that does not follow, or has shown nothing yet, will begin with everything.
-                state.position.filter(|_| state.invalid.is_none()).or(running)
-            });
-        others.fold(own.1, u64::min)
+        // All views of the snapshot were looked at before one of them began.
+        let others = views.iter().filter(|(id, progress)| {
+            let view = progress.known.as_ref().map(|(_, view)| view);
+            **id != own.0 && view.is_some_and(|view| view.base == base)
+        });
+        let positions = others.filter_map(|(id, progress)| {
+            let state = MaterializedState::of(snapshot, *id);
+            // One that does not follow, or has shown nothing yet, will begin with everything.
+            state.position.filter(|_| state.invalid.is_none()).or(progress.running)
+        });
+        positions.fold(own.1, u64::min)
     }
 
     /// Whether a view rests, or waits for its turn.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tidemark_border::StatementContext;
 use tidemark_catalog::{MaterializedState, MaterializedView};
 use tidemark_planner::{MaterializedRows, Planner};
-use tidemark_storage::{Change, Snapshot, TableSnapshot, TimeRange};
+use tidemark_storage::{Change, Snapshot, TableSnapshot, TimeRange, Touched};
 use tidemark_types::bounded::{Stop, Stoppable};
 use tidemark_types::calendar::{MICROS_PER_HOUR, add_months};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -37,6 +37,8 @@ struct Refresh<'a> {
     snapshot: &'a Arc<Snapshot>,
     view: &'a MaterializedView,
     state: MaterializedState,
+    /// What was touched of the base; none where it is not watched.
+    touched: Option<Touched>,
     began_micros: i64,
 }
 
@@ -51,7 +53,8 @@ pub(super) async fn refresh(
     what: &Due,
     began_micros: i64,
 ) -> EngineResult<bool> {
-    let work = Refresh { database, refresher, snapshot, view, state, began_micros };
+    let touched = snapshot.touched(view.base);
+    let work = Refresh { database, refresher, snapshot, view, state, touched, began_micros };
     let by_names = *what == Due::Rebuild;
     let context = database.bind_context(&view.owner.name);
     match Planner::materialized_rows(view, snapshot, &context, by_names) {
@@ -107,10 +110,14 @@ impl Refresh<'_> {
         Ok(true)
     }
 
+    /// What was touched since the view's position; `None` where that is not known.
+    fn changed(&self) -> Option<Vec<(i64, i64)>> {
+        self.touched.as_ref()?.after(self.state.position?)
+    }
+
     /// Whether the view has to be computed as a whole: where it is asked for, where it is not
     /// known what changed, and where it shows periods that are not over.
     fn is_full(&self, rows: &MaterializedRows, what: &Due, closed: i64) -> bool {
-        let known = |position| self.snapshot.touched(self.view.base)?.after(position);
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {
             Due::Full | Due::Rebuild => true,
@@ -118,14 +125,14 @@ impl Refresh<'_> {
             Due::Changed => {
                 rows.base.schema().id != self.view.base
                     || (closed != i64::MAX && shows_later)
-                    || self.state.position.and_then(known).is_none()
+                    || self.changed().is_none()
             }
         }
     }
 
     /// Whether there is nothing to say either, such as that a request was done.
     fn is_nothing(&self, what: &Due) -> bool {
-        let last = self.snapshot.touched(self.view.base).map_or(0, |touched| touched.last);
+        let last = self.touched.as_ref().map_or(0, |touched| touched.last);
         let is_shown = self.state.position.is_some_and(|position| position >= last);
         let leaves_out = self.view.period.is_some();
         *what == Due::Changed && self.state.request.is_none() && (is_shown || leaves_out)
@@ -144,8 +151,7 @@ impl Refresh<'_> {
         match *what {
             Due::Range(from, to) => spans.push((from, to.saturating_sub(1).max(from))),
             Due::Full | Due::Rebuild | Due::Changed => {
-                let touched = self.snapshot.touched(self.view.base)?;
-                spans = touched.after(self.state.position?)?;
+                spans = self.changed()?;
                 if let Some(until) = self.state.shown_until.filter(|until| *until < closed) {
                     spans.push((until, closed - 1));
                 }

@@ -153,7 +153,7 @@ impl Binder<'_> {
     }
 
     /// The query's rows in the table's types.
-    fn conformed_source(
+    pub(crate) fn conformed_source(
         &mut self,
         rows: Relation,
         schema: &TableSchema,

@@ -13,20 +13,18 @@ use tidemark_border::Permission;
 use tidemark_catalog::{
     MaterializedState, MaterializedView, Owner, RefreshRequest, RefreshTrigger, ViewSource,
 };
-use tidemark_functions::CastMode;
 use tidemark_operators::BucketSpec;
 use tidemark_storage::{Change, ColumnSchema, Snapshot, TableId, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
 use crate::binder::clauses::query::Clauses;
-use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::statements::create_table::{check_table_name, index_capacity, parse_ttl};
 use crate::binder::statements::materialized_policy::{
     apply_policy, partitioning, usual_partitioning,
 };
 use crate::binder::statements::materialized_shape::{self, Shape};
-use crate::binder::{Binder, Typed, error, notice};
+use crate::binder::{Binder, error, notice};
 use crate::{BindContext, BoundMaterialized, BoundStatement, MaterializedAction};
 
 /// CREATE MATERIALIZED VIEW, as the tree has it.
@@ -69,17 +67,18 @@ pub(crate) fn rows(
     let sources = if by_names { binder.sources_of(&tree) } else { view.sources.clone() };
     binder.view_sources = Some(Arc::new(sources.clone()));
     let found = binder.query(tree.root)?;
-    let base = if by_names { Some(view.base_name.as_str()) } else { None };
-    let base = match base.map(|name| snapshot.table(name)) {
-        Some(found) => found,
-        None => snapshot.table_by_id(view.base),
-    };
+    let base =
+        if by_names { snapshot.table(&view.base_name) } else { snapshot.table_by_id(view.base) };
     let base = base.ok_or_else(|| {
         let message = format!("base table does not exist [table={}]", view.base_name);
         EngineError::new(ErrorCode::TableNotFound, message)
     })?;
     let shape = Shape::of(&found.plan, base.schema().id)?;
-    let plan = binder.conformed_rows(found, table.schema())?;
+    if found.columns.len() != table.schema().columns.len() {
+        let message = "the columns of the query are others than those of the view";
+        return Err(EngineError::new(ErrorCode::TypeMismatch, message));
+    }
+    let plan = binder.conformed_source(found, table.schema())?;
     Ok(MaterializedRows { plan, buckets: shape.buckets, base, sources })
 }
 
@@ -311,25 +310,6 @@ impl Binder<'_> {
             self.notices.push(notice::VOLUME);
         }
         Ok(schema)
-    }
-
-    /// Rows in the types of a table.
-    fn conformed_rows(
-        &mut self,
-        rows: Relation,
-        schema: &TableSchema,
-    ) -> EngineResult<LogicalPlan> {
-        if rows.columns.len() != schema.columns.len() {
-            let message = "the columns of the query are others than those of the view";
-            return Err(EngineError::new(ErrorCode::TypeMismatch, message));
-        }
-        let mut exprs = Vec::with_capacity(schema.columns.len());
-        for (column, target) in rows.columns.iter().zip(&schema.columns) {
-            let value = Typed::computed(column.expr(), column.sql_type);
-            let value = self.cast(value, target.sql_type, CastMode::Explicit, Span::default())?;
-            exprs.push(value.expr.alias(&target.name));
-        }
-        relation::project(rows.plan, exprs)
     }
 
     /// Binds ALTER MATERIALIZED VIEW.
