@@ -22,6 +22,15 @@ const alter = (action: string, need: string, rest: Partial<Row> = {}): Row => ({
 
 const DAYS = 'SELECT ts, sum(a) x FROM t SAMPLE BY 1d';
 
+const LIVE = 'FLUSH EVERY 1s START FROM NOW AS (SELECT ts, a FROM t)';
+
+const lives = (sql: string, permission: string): Row => ({
+  sql,
+  needs: [`${permission} ON n`],
+  before: [`CREATE LIVE VIEW IF NOT EXISTS n ${LIVE}`],
+  after: ['DROP LIVE VIEW IF EXISTS n'],
+});
+
 const material = (sql: string, permission: string): Row => ({
   sql,
   needs: [`${permission} ON n`],
@@ -136,6 +145,16 @@ export const ROWS: readonly Row[] = [
     needs: ['CREATE MATERIALIZED VIEW', 'SELECT ON t(a)'],
     after: ['DROP MATERIALIZED VIEW IF EXISTS n'],
   },
+  {
+    sql: `CREATE LIVE VIEW n ${LIVE}`,
+    needs: ['CREATE LIVE VIEW', 'SELECT ON t(a)'],
+    after: ['DROP LIVE VIEW IF EXISTS n'],
+  },
+  lives('DROP LIVE VIEW n', 'DROP LIVE VIEW'),
+  lives('SHOW CREATE LIVE VIEW n', 'SELECT'),
+  lives('SELECT * FROM n', 'SELECT'),
+  lives('ALTER LIVE VIEW n RESUME WAL', 'RESUME WAL'),
+  lives('ALTER LIVE VIEW n SUSPEND WAL', 'RESUME WAL'),
   material('ALTER MATERIALIZED VIEW n SET REFRESH MANUAL', 'ALTER MATERIALIZED VIEW'),
   material('REFRESH MATERIALIZED VIEW n FULL', 'REFRESH MATERIALIZED VIEW'),
   material('DROP MATERIALIZED VIEW n', 'DROP MATERIALIZED VIEW'),

@@ -148,10 +148,10 @@ test('words that begin a statement may name a table as well', (t) => {
 test('what is not offered is refused where it is named', (t) => {
   const cases: [string, number, string][] = [
     ['show; ', 4, "expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting"],
-    ['CREATE LIVE VIEW v FLUSH EVERY 1s AS (t)', 7, 'live views are not supported'],
-    ['DROP LIVE VIEW v', 5, 'live views are not supported'],
-    ['ALTER LIVE VIEW v RESUME WAL', 6, 'live views are not supported'],
-    ['SHOW CREATE LIVE VIEW v', 12, 'live views are not supported'],
+    ['CREATE LIVE VIEW v FLUSH EVERY 1s AS (t)', 34, "'start from' expected"],
+    ['CREATE LIVE VIEW v START FROM NOW', 19, "'flush every' expected"],
+    ['ALTER LIVE VIEW v SET TTL 1d', 18, "'resume' or 'suspend' expected"],
+    ['SELECT sum(a) OVER (ORDER BY b ANCHOR WEEKLY) FROM t', 38, "'daily' or 'expression'"],
     ["ALTER USER u WITH PASSWORD ''", 27, 'password cannot be empty'],
     ['BACKUP everything', 7, "'database' or 'table' or 'abort' expected"],
     ['GRANT ON t TO u', 6, 'permission expected'],
@@ -184,7 +184,7 @@ test('completion tells what the parser would take', (t) => {
   ]);
   t.deepEqual(at('SELECT 1; DROP TA'), {
     start: 15,
-    keywords: ['ALL', 'MATERIALIZED', 'TABLE', 'VIEW'],
+    keywords: ['ALL', 'LIVE', 'MATERIALIZED', 'TABLE', 'VIEW'],
     contexts: [],
   });
   t.deepEqual(at("SELECT 'te").keywords, []);

@@ -16,6 +16,32 @@ export async function current(server: TestServer, ...views: readonly string[]): 
   }
 }
 
+/** Waits until a live view shows everything that its base holds. */
+export async function live(server: TestServer, ...views: readonly string[]): Promise<void> {
+  for (const view of views) {
+    const state = `SELECT view_status, lag_seqtxn, last_processed_seqtxn FROM live_views()
+      WHERE view_name = '${view}'`;
+    await until(async () => {
+      const [found] = await rows(server, state);
+      return found?.[0] === 'active' && found[1] === 0 && found[2] !== null;
+    }, `live view ${view} is current`);
+  }
+}
+
+/** Waits until a live view has a status; answers the reason why it is invalid. */
+export async function status(server: TestServer, view: string, wanted: string): Promise<unknown> {
+  let reason: unknown = null;
+  await until(async () => {
+    const [found] = await rows(
+      server,
+      `SELECT view_status, invalidation_reason FROM live_views() WHERE view_name = '${view}'`,
+    );
+    reason = found?.[1];
+    return found?.[0] === wanted;
+  }, `live view ${view} is ${wanted}`);
+  return reason;
+}
+
 /** Waits until a view does not follow its base any more; answers why. */
 export async function invalid(server: TestServer, view: string): Promise<unknown> {
   let reason: unknown = null;

@@ -42,7 +42,12 @@ type Effect =
       readonly before: readonly Column[];
     };
 
-const DROPS: ReadonlySet<string> = new Set(['DROP TABLE', 'DROP VIEW', 'DROP MATERIALIZED VIEW']);
+const DROPS: ReadonlySet<string> = new Set([
+  'DROP TABLE',
+  'DROP VIEW',
+  'DROP MATERIALIZED VIEW',
+  'DROP LIVE VIEW',
+]);
 
 export class Changes {
   readonly #context: AccessContext;

@@ -10,6 +10,7 @@ const KINDS: Readonly<Record<ViewKind, string>> = {
   Table: 'TABLE',
   View: 'VIEW',
   MaterializedView: 'MATERIALIZED VIEW',
+  LiveView: 'LIVE VIEW',
 };
 
 export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[] {
@@ -29,6 +30,8 @@ export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[]
         : on(`CREATE ${KINDS[node.what]}`, '');
     case 'AlterView':
       return on('ALTER MATERIALIZED VIEW', node.view.text);
+    case 'AlterLiveView':
+      return on('RESUME WAL', node.view.text);
     case 'RefreshView':
       return on('REFRESH MATERIALIZED VIEW', node.view.text);
     case 'CompileView':

@@ -19,9 +19,9 @@ interface Option {
 
 type ViewNode = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** OWNED BY of a view, which a materialized one has among its own clauses. */
+/** OWNED BY of a view, which a materialized or live one has among its own clauses. */
 export function ownerOfView(node: ViewNode): string | null {
-  return node.material?.owner?.text ?? ownerOf(node.options);
+  return node.material?.owner?.text ?? node.live?.owner?.text ?? ownerOf(node.options);
 }
 
 /** OWNED BY. */

@@ -70,6 +70,14 @@ export type OpenOptions = {
    */
   readonly refreshViews?: boolean;
   /**
+   * Whether live views can be made, and follow their base tables; default true.
+   */
+  readonly liveViews?: boolean;
+  /**
+   * The longest IN MEMORY of a live view in microseconds; default an hour.
+   */
+  readonly liveViewMemoryMicros?: number;
+  /**
    * Manifests kept to fall back to: 2 (default), or 1 for none.
    */
   readonly keepGenerations?: number;
@@ -500,6 +508,8 @@ export type Permission =
   | 'ALTER MATERIALIZED VIEW'
   | 'DROP MATERIALIZED VIEW'
   | 'REFRESH MATERIALIZED VIEW'
+  | 'CREATE LIVE VIEW'
+  | 'DROP LIVE VIEW'
   | 'READ FILES'
   | 'SNAPSHOT'
   | 'SYSTEM ADMIN';

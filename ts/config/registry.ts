@@ -455,6 +455,18 @@ export const KEYS = {
     'materialized views follow their base tables; off leaves them as they are',
     { engine: 'refreshViews' },
   ),
+  liveViews: bool(
+    'cairo.live.view.enabled',
+    true,
+    'live views can be made and follow their base tables; off leaves those there are as they are',
+    { engine: 'liveViews' },
+  ),
+  liveViewMemory: integer(
+    'cairo.live.view.in.memory.max',
+    '3600000000',
+    'longest IN MEMORY and FLUSH EVERY of a live view, in microseconds',
+    { engine: 'liveViewMemoryMicros' },
+  ),
   scanPartRows: integer(
     'query.scan.part.rows',
     '0',

@@ -19,6 +19,7 @@ const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
   Access: 'server',
   AlterTable: 'engine',
   AlterView: 'engine',
+  AlterLiveView: 'engine',
   Array: null,
   Backup: 'engine',
   Between: null,

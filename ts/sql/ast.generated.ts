@@ -124,8 +124,13 @@ export type Node =
        * Clauses of a materialized view.
        */
       material: MaterialClauses | null;
+      /**
+       * Clauses of a live view.
+       */
+      live: LiveClauses | null;
     }
   | { kind: 'AlterView'; view: Name; action: ViewAction }
+  | { kind: 'AlterLiveView'; view: Name; suspend: boolean }
   | { kind: 'RefreshView'; view: Name; mode: RefreshMode }
   | { kind: 'CompileView'; view: Name }
   | { kind: 'Access'; access: AccessStatement }
@@ -273,7 +278,25 @@ export type WindowSpec = {
    * ROWS or RANGE frame.
    */
   frame: Frame | null;
+  /**
+   * ANCHOR, of a named window alone.
+   */
+  anchor: Anchor | null;
 };
+
+export type Anchor = {
+  /**
+   * What begins a period.
+   */
+  period: AnchorPeriod;
+  /**
+   * Its place in the text.
+   */
+  span: Span;
+};
+
+export type AnchorPeriod =
+  { by: 'Daily'; time: Name; zone: Name | null } | { by: 'Expression'; value: number };
 
 export type Frame = {
   /**
@@ -888,7 +911,7 @@ export type DeleteNode = {
   returning: Array<SelectItem>;
 };
 
-export type ViewKind = 'Table' | 'View' | 'MaterializedView';
+export type ViewKind = 'Table' | 'View' | 'MaterializedView' | 'LiveView';
 
 export type AlterAction =
   | { action: 'AddColumn'; column: ColumnDefinition; if_not_exists: boolean }
@@ -979,6 +1002,31 @@ export type MaterialClauses = {
    */
   owner: Name | null;
 };
+
+export type LiveClauses = {
+  /**
+   * FLUSH EVERY, as written.
+   */
+  flush_every: Name;
+  /**
+   * IN MEMORY, as written.
+   */
+  in_memory: Name | null;
+  /**
+   * PARTITION BY unit, as written.
+   */
+  partition_by: Name | null;
+  /**
+   * START FROM.
+   */
+  start: LiveStart;
+  /**
+   * OWNED BY.
+   */
+  owner: Name | null;
+};
+
+export type LiveStart = { start: 'Now' } | { start: 'Beginning' } | { start: 'At'; instant: Name };
 
 export type RefreshPolicy = {
   /**

@@ -26,6 +26,35 @@ pub struct MaterialClauses {
     pub owner: Option<Name>,
 }
 
+/// What CREATE LIVE VIEW says beside the query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LiveClauses {
+    /// FLUSH EVERY, as written.
+    pub flush_every: Name,
+    /// IN MEMORY, as written.
+    pub in_memory: Option<Name>,
+    /// PARTITION BY unit, as written.
+    pub partition_by: Option<Name>,
+    /// START FROM.
+    pub start: LiveStart,
+    /// OWNED BY.
+    pub owner: Option<Name>,
+}
+
+/// The first row that a live view shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "start")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum LiveStart {
+    /// NOW
+    Now,
+    /// BEGINNING
+    Beginning,
+    /// A timestamp's text
+    At { instant: Name },
+}
+
 /// `REFRESH [IMMEDIATE | MANUAL | EVERY i] [DEFERRED] [START t] [TIME ZONE z] [PERIOD (…)]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -128,6 +128,30 @@ pub struct WindowSpec {
     pub order_by: Vec<OrderItem>,
     /// ROWS or RANGE frame.
     pub frame: Option<Frame>,
+    /// ANCHOR, of a named window alone.
+    #[serde(default)]
+    pub anchor: Option<Anchor>,
+}
+
+/// Where functions over a window begin afresh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Anchor {
+    /// What begins a period.
+    pub period: AnchorPeriod,
+    /// Its place in the text.
+    pub span: Span,
+}
+
+/// What begins a period of an anchored window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum AnchorPeriod {
+    /// DAILY 'HH:MM' ['zone']
+    Daily { time: Name, zone: Option<Name> },
+    /// EXPRESSION e: another value
+    Expression { value: NodeId },
 }
 
 /// A window frame.

@@ -27,12 +27,12 @@ pub use access::{
     TokenType,
 };
 pub use administration::{
-    BackupStatement, CopyStatement, ExpireRows, ExpireRule, MaterialClauses, RefreshMode,
-    RefreshPeriod, RefreshPolicy, RefreshTrigger, ViewAction,
+    BackupStatement, CopyStatement, ExpireRows, ExpireRule, LiveClauses, LiveStart,
+    MaterialClauses, RefreshMode, RefreshPeriod, RefreshPolicy, RefreshTrigger, ViewAction,
 };
 pub use expression::{
-    BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode, IndexSelector,
-    LogicalOperator, NullsOrder, OrderItem, UnaryOperator, WindowSpec,
+    Anchor, AnchorPeriod, BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode,
+    IndexSelector, LogicalOperator, NullsOrder, OrderItem, UnaryOperator, WindowSpec,
 };
 pub use plain_rows::{PlainKind, PlainPart, PlainParts, PlainRows};
 pub use query::{
@@ -242,7 +242,7 @@ pub enum Node {
     Update(UpdateNode),
     /// DELETE.
     Delete(DeleteNode),
-    /// DROP TABLE | VIEW | MATERIALIZED VIEW a, b.
+    /// DROP TABLE | VIEW | MATERIALIZED VIEW | LIVE VIEW a, b.
     Drop { what: ViewKind, names: Vec<Name>, if_exists: bool },
     /// DROP ALL TABLES.
     DropAllTables,
@@ -254,7 +254,7 @@ pub enum Node {
     Rename { table: Name, to: Name },
     /// ALTER TABLE t ….
     AlterTable { table: Name, actions: Vec<AlterAction> },
-    /// CREATE VIEW | MATERIALIZED VIEW.
+    /// CREATE VIEW | MATERIALIZED VIEW | LIVE VIEW.
     CreateView {
         what: ViewKind,
         name: Name,
@@ -266,9 +266,14 @@ pub enum Node {
         /// Clauses of a materialized view.
         #[serde(default)]
         material: Option<Box<MaterialClauses>>,
+        /// Clauses of a live view.
+        #[serde(default)]
+        live: Option<Box<LiveClauses>>,
     },
     /// ALTER MATERIALIZED VIEW v ….
     AlterView { view: Name, action: ViewAction },
+    /// ALTER LIVE VIEW v SUSPEND WAL; without `suspend`, RESUME WAL.
+    AlterLiveView { view: Name, suspend: bool },
     /// REFRESH MATERIALIZED VIEW v ….
     RefreshView { view: Name, mode: RefreshMode },
     /// COMPILE VIEW v.

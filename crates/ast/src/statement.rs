@@ -253,6 +253,8 @@ pub enum ViewKind {
     View,
     /// MATERIALIZED VIEW
     MaterializedView,
+    /// LIVE VIEW
+    LiveView,
 }
 
 /// One action of ALTER TABLE.
@@ -327,7 +329,7 @@ pub enum ShowSubject {
     Partitions { table: Name },
     /// SHOW CREATE TABLE t
     CreateTable { table: Name },
-    /// SHOW CREATE VIEW v, SHOW CREATE MATERIALIZED VIEW v
+    /// SHOW CREATE [MATERIALIZED | LIVE] VIEW v
     CreateView { what: ViewKind, view: Name },
     /// SHOW CREATE DATABASE [INCLUDE | EXCLUDE (categories)]
     CreateDatabase {

@@ -8,16 +8,16 @@ use std::fmt::Write as _;
 use ts_rs::TS;
 
 use crate::{
-    AccessList, AccessStatement, AlterAction, AsofTolerance, BackupStatement, BinaryOperator,
-    CallNode, CaseBranch, ColumnDefinition, Conflict, ConstraintKind, ConstraintNode,
-    CopyStatement, CreateTableNode, Cte, Declaration, DeleteNode, ExpireRows, ExpireRule,
-    ExplainStage, Fill, Frame, FrameBound, FrameMode, GrantTable, GrantTarget, IndexSelector,
-    InsertNode, JoinKind, JoinOn, LatestOn, Limit, LogicalOperator, MaterialClauses, Name,
-    NamedWindow, Node, NullsOrder, OptionValue, OrderItem, PartitionChange, Password, Permission,
-    PivotNode, PlainRows, PrincipalChange, PrincipalKind, ReferenceAction, ReferenceNode,
-    RefreshMode, RefreshPeriod, RefreshPolicy, RefreshTrigger, SampleAlign, SampleBy, SelectItem,
-    SelectNode, SetOperator, ShowSubject, Span, TokenType, Tree, TypeName, UnaryOperator,
-    UpdateNode, ValuesBlock, ViewAction, ViewKind, WindowSpec,
+    AccessList, AccessStatement, AlterAction, Anchor, AnchorPeriod, AsofTolerance, BackupStatement,
+    BinaryOperator, CallNode, CaseBranch, ColumnDefinition, Conflict, ConstraintKind,
+    ConstraintNode, CopyStatement, CreateTableNode, Cte, Declaration, DeleteNode, ExpireRows,
+    ExpireRule, ExplainStage, Fill, Frame, FrameBound, FrameMode, GrantTable, GrantTarget,
+    IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LiveClauses, LiveStart,
+    LogicalOperator, MaterialClauses, Name, NamedWindow, Node, NullsOrder, OptionValue, OrderItem,
+    PartitionChange, Password, Permission, PivotNode, PlainRows, PrincipalChange, PrincipalKind,
+    ReferenceAction, ReferenceNode, RefreshMode, RefreshPeriod, RefreshPolicy, RefreshTrigger,
+    SampleAlign, SampleBy, SelectItem, SelectNode, SetOperator, ShowSubject, Span, TokenType, Tree,
+    TypeName, UnaryOperator, UpdateNode, ValuesBlock, ViewAction, ViewKind, WindowSpec,
 };
 
 const HEADER: &str = "/**
@@ -54,6 +54,8 @@ fn declare_queries(text: &mut String) {
         CaseBranch,
         CallNode,
         WindowSpec,
+        Anchor,
+        AnchorPeriod,
         Frame,
         FrameMode,
         FrameBound,
@@ -102,6 +104,8 @@ fn declare_statements(text: &mut String) {
         AccessList,
         ExplainStage,
         MaterialClauses,
+        LiveClauses,
+        LiveStart,
         RefreshPolicy,
         RefreshTrigger,
         RefreshPeriod,

@@ -43,6 +43,10 @@ pub struct OpenOptions {
     pub queue_wait_ms: Option<u64>,
     /// Whether materialized views follow their base tables; default true.
     pub refresh_views: Option<bool>,
+    /// Whether live views can be made, and follow their base tables; default true.
+    pub live_views: Option<bool>,
+    /// The longest IN MEMORY of a live view in microseconds; default an hour.
+    pub live_view_memory_micros: Option<i64>,
     /// Manifests kept to fall back to: 2 (default), or 1 for none.
     pub keep_generations: Option<u32>,
     /// When checksums of segments are compared; default `first`.

@@ -69,6 +69,8 @@ permissions! {
     AlterMaterializedView = "ALTER MATERIALIZED VIEW",
     DropMaterializedView = "DROP MATERIALIZED VIEW",
     RefreshMaterializedView = "REFRESH MATERIALIZED VIEW",
+    CreateLiveView = "CREATE LIVE VIEW",
+    DropLiveView = "DROP LIVE VIEW",
     ReadFiles = "READ FILES",
     Snapshot = "SNAPSHOT",
     SystemAdmin = "SYSTEM ADMIN",

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod builder;
+mod live;
 mod materialized;
 mod records;
 
@@ -16,6 +17,7 @@ use tidemark_storage::{Snapshot, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 pub use builder::{TableBuilder, check_new_column};
+pub use live::{LiveInterval, LiveStart, LiveUnit, LiveView, UsedColumn};
 pub use materialized::{
     Every, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest, RefreshTrigger,
 };

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult};
 
+use crate::live::LiveView;
 use crate::records::{Owner, RecordKind, ViewSource};
 
 /// What a materialized view is.
@@ -116,6 +117,16 @@ pub struct MaterializedState {
     /// What a statement asked for and was not done yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RefreshRequest>,
+    /// Of a live view that begins to follow again: the transaction it has to reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_target: Option<u64>,
+    /// Whether ALTER LIVE VIEW … SUSPEND WAL stopped it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspended: bool,
+    /// Of a live view: stretches whose rows the base put away and that have shown rows since then,
+    /// first and last instant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revived: Vec<(i64, i64)>,
     /// When the last refresh began, microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_micros: Option<i64>,
@@ -136,6 +147,14 @@ impl MaterializedView {
     #[must_use]
     pub fn is(snapshot: &Snapshot, table: TableId) -> bool {
         snapshot.record(RecordKind::MaterializedView.name(), &table.to_string()).is_some()
+    }
+
+    /// How statements name a table that a query fills; `None` for other tables.
+    #[must_use]
+    pub fn kind(snapshot: &Snapshot, table: TableId) -> Option<&'static str> {
+        let is_live = LiveView::is(snapshot, table);
+        let kind = if is_live { "live view" } else { "materialized view" };
+        Self::is(snapshot, table).then_some(kind)
     }
 
     /// All of them, in no order that means anything.
@@ -172,7 +191,11 @@ impl MaterializedState {
     }
 }
 
-fn put(kind: RecordKind, table: TableId, value: &impl Serialize) -> EngineResult<Change> {
+pub(crate) fn put(
+    kind: RecordKind,
+    table: TableId,
+    value: &impl Serialize,
+) -> EngineResult<Change> {
     let bytes = serde_json::to_vec(value);
     Ok(Change::PutRecord {
         kind: kind.name().to_owned(),

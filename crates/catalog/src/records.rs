@@ -19,6 +19,8 @@ pub enum RecordKind {
     MaterializedView,
     /// What a materialized view shows, likewise.
     MaterializedState,
+    /// What a materialized view that is a live one is in addition, likewise.
+    LiveView,
 }
 
 impl RecordKind {
@@ -31,6 +33,7 @@ impl RecordKind {
             Self::TableType => "table_type",
             Self::MaterializedView => "materialized_view",
             Self::MaterializedState => "materialized_state",
+            Self::LiveView => "live_view",
         }
     }
 }

@@ -120,9 +120,9 @@ impl CsvAppender {
         let csv = &spec.csv;
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
-        let view = existing.as_ref().map(|table| table.schema().id);
-        if view.is_some_and(|id| MaterializedView::is(&snapshot, id)) {
-            let message = format!("cannot modify materialized view [view={}]", spec.table);
+        let id = existing.as_ref().map(|table| table.schema().id);
+        if let Some(kind) = id.and_then(|id| MaterializedView::kind(&snapshot, id)) {
+            let message = format!("cannot modify {kind} [view={}]", spec.table);
             return Err(EngineError::new(ErrorCode::NotSupported, message));
         }
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;

@@ -15,7 +15,7 @@ use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::rows_read;
 use tidemark_optimizer::{PlanSession, SessionOptions};
-use tidemark_planner::{BindContext, ExternalSources, Planner};
+use tidemark_planner::{BindContext, ExternalSources, LiveSettings, Planner};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
@@ -81,6 +81,7 @@ pub struct Database {
     pub(crate) most_line_bytes: usize,
     settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
+    pub(crate) live: LiveSettings,
     admission: Arc<Admission>,
     pub(crate) memory: Arc<SharedPool>,
     resident: Arc<ResidentGuard>,
@@ -150,6 +151,7 @@ impl Database {
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
             table_defaults: table_defaults(options),
+            live: live_settings(options),
             admission,
             memory,
             resident,
@@ -325,6 +327,7 @@ impl Database {
             now_micros: now_micros(),
             settings: Arc::clone(&self.settings.read()),
             table_defaults: self.table_defaults,
+            live: self.live,
             external: Some(Arc::clone(&self.sources)),
             ..BindContext::default()
         }
@@ -474,6 +477,14 @@ fn table_defaults(options: &OpenOptions) -> TableDefaults {
         o3_max_lag_micros: options
             .o3_max_lag_ms
             .map_or(usual.o3_max_lag_micros, |ms| ms.saturating_mul(1000)),
+    }
+}
+
+fn live_settings(options: &OpenOptions) -> LiveSettings {
+    let usual = LiveSettings::default();
+    LiveSettings {
+        is_enabled: options.live_views.unwrap_or(usual.is_enabled),
+        longest_micros: options.live_view_memory_micros.unwrap_or(usual.longest_micros),
     }
 }
 

@@ -18,7 +18,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tidemark_border::{TextAsk, TextPlace, TextShape};
 use tidemark_planner::{
-    ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
+    ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress, TextRequest, TextRows,
 };
 use tidemark_storage::{Storage, TableId};
 use tidemark_types::bounded::{Deep, check_stop};
@@ -208,6 +208,10 @@ impl ExternalSources for EngineSources {
 
     fn is_refreshing(&self, view: TableId) -> bool {
         self.refresher.is_refreshing(view)
+    }
+
+    fn live_progress(&self, view: TableId) -> LiveProgress {
+        self.refresher.live_progress(view)
     }
 
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64> {

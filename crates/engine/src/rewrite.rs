@@ -17,7 +17,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{BoundDelete, BoundStatement};
 use tidemark_storage::{
-    BulkUpdate, Change, Delete, TableId, TableSchema, TableSnapshot, Update, WriteHold,
+    BulkUpdate, Change, Delete, TableId, TableSchema, TableSnapshot, TimeRange, Update, WriteHold,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account, failpoint};
 use tokio::sync::mpsc;
@@ -131,7 +131,12 @@ async fn delete(
     let BoundDelete { table: base, plan, returning, .. } = delete;
     let Some(plan) = plan else {
         let (rows, table) = (base.row_count()?, base.schema().id);
-        commit(hold, vec![Change::Truncate(table)], &query.token).await?;
+        // Views follow deletions; what TRUNCATE puts away they keep.
+        let is_watched = database.snapshot()?.touched(table).is_some();
+        let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
+        let all = Change::Clear { table, ranges };
+        let change = if is_watched { all } else { Change::Truncate(table) };
+        commit(hold, vec![change], &query.token).await?;
         return Ok(Rewritten::of(rows));
     };
     if !returning.is_empty() {

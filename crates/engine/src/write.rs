@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::Summary;
-use tidemark_catalog::{MaterializedState, MaterializedView, View, set_table_type};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, View, set_table_type};
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{
     BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
@@ -288,19 +288,23 @@ enum Staged {
     End,
 }
 
-/// A materialized view with its table, which nothing has filled yet.
+/// A materialized or live view with its table, which nothing has filled yet.
 fn made_view(
     database: &Database,
-    (schema, view): (TableSchema, MaterializedView),
+    (schema, view, live): (TableSchema, MaterializedView, Option<LiveView>),
 ) -> EngineResult<Vec<Change>> {
     let id = database.storage.reserve_table_id();
     let base = view.base;
-    Ok(vec![
+    let mut changes = vec![
         Change::CreateTable(TableSchema { id, ..schema }),
         MaterializedView { table: id, ..view }.put()?,
         MaterializedState::default().put(id)?,
         Change::Watch { table: base, through: 0 },
-    ])
+    ];
+    if let Some(live) = live {
+        changes.push(live.put(id)?);
+    }
+    Ok(changes)
 }
 
 fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {

@@ -271,6 +271,11 @@ impl PickState {
         self.queue.values.front().map(|&(_, row)| row)
     }
 
+    /// The numbers of the rows that may still be wanted, to be changed.
+    pub fn rows(&mut self) -> impl Iterator<Item = &mut u64> {
+        self.queue.values.iter_mut().map(|(_, row)| row)
+    }
+
     /// The row wanted of the frame so far.
     #[must_use]
     pub fn picked(&self, pick: Pick) -> Option<u64> {

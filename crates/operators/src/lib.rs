@@ -63,5 +63,7 @@ pub use splice::node::SpliceJoinNode;
 pub use symbols::origin;
 pub use tidemark_types::zone::Zone;
 pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode};
+pub use window::kept::KeptWindows;
 pub use window::node::WindowNode;
+pub use window::spec::PERIOD_NUMBER;
 pub use window_join::node::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};

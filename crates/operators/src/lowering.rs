@@ -133,9 +133,15 @@ pub(crate) fn key_plan(
     Ok(match dictionaries {
         _ if keys.is_empty() => KeyPlan::None,
         Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
-        _ => {
-            let types = keys.iter().map(|key| key.data_type(&input.schema()));
-            KeyPlan::Hashed(types.collect::<Result<_>>()?)
-        }
+        _ => hashed_keys(input, keys)?,
     })
+}
+
+/// Groups by the values of these keys, whatever the dictionaries of symbols are.
+pub(crate) fn hashed_keys(
+    input: &Arc<dyn ExecutionPlan>,
+    keys: &[Arc<dyn PhysicalExpr>],
+) -> Result<KeyPlan> {
+    let types = keys.iter().map(|key| key.data_type(&input.schema()));
+    Ok(KeyPlan::Hashed(types.collect::<Result<_>>()?))
 }

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
 use tidemark_border::StatementKind;
-use tidemark_catalog::MaterializedView;
+use tidemark_catalog::{LiveView, MaterializedView};
 use tidemark_storage::{
     Change, PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot,
 };
@@ -125,15 +125,16 @@ pub struct BoundViewChange {
 /// What a statement about a materialized view does.
 #[derive(Debug, Clone)]
 pub enum MaterializedAction {
-    /// Makes the view and its table; both have no identifier yet.
-    Create(Box<(TableSchema, MaterializedView)>),
+    /// Makes the view and its table, which have no identifier yet; with what is particular to a
+    /// live view.
+    Create(Box<(TableSchema, MaterializedView, Option<LiveView>)>),
     /// Changes to commit.
     Change(Vec<Change>),
     /// IF NOT EXISTS finds it there.
     Nothing,
 }
 
-/// CREATE, ALTER and REFRESH MATERIALIZED VIEW.
+/// CREATE, ALTER and REFRESH MATERIALIZED VIEW, CREATE and ALTER LIVE VIEW.
 #[derive(Debug, Clone)]
 pub struct BoundMaterialized {
     /// What is done.

@@ -110,12 +110,67 @@ pub trait ExternalSources: Send + Sync {
         false
     }
 
+    /// How a live view, by its table, fares.
+    fn live_progress(&self, view: TableId) -> LiveProgress {
+        let _ = view;
+        LiveProgress::default()
+    }
+
     /// The last number that a column which numbers its rows was given; 0 before the first.
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 
     /// The first column of a query whose rows decide what a statement means, in their order and at
     /// most so many rows.
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
+}
+
+/// How a live view fares while the database is open.
+#[derive(Debug, Clone, Default)]
+pub struct LiveProgress {
+    /// Bytes that the kept state of its functions takes, at most.
+    pub kept_bytes: i64,
+    /// Microseconds since which its refreshes fail; 0 when they do not.
+    pub stalled_micros: i64,
+    /// Rows that repairs wrote.
+    pub repaired_rows: i64,
+    /// Refreshes that failed.
+    pub failures: i64,
+    /// The running repair, or the last one.
+    pub repair: LiveRepair,
+}
+
+/// What late rows and changes made a live view compute again.
+#[derive(Debug, Clone, Default)]
+pub struct LiveRepair {
+    /// Whether it runs.
+    pub is_under_way: bool,
+    /// The first instant touched, microseconds.
+    pub first_micros: Option<i64>,
+    /// The first instant read.
+    pub low_micros: Option<i64>,
+    /// The last instant written; `None` for the end of the data.
+    pub high_micros: Option<i64>,
+    /// What bounds it: `range`, `rows`, `anchor`, joined by `+`, or `none`.
+    pub plan: Option<&'static str>,
+    /// What was done.
+    pub disposition: Option<&'static str>,
+    /// Why it was not local.
+    pub denial: Option<&'static str>,
+}
+
+/// What is configured of live views.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveSettings {
+    /// Whether they can be made.
+    pub is_enabled: bool,
+    /// The longest IN MEMORY.
+    pub longest_micros: i64,
+}
+
+impl Default for LiveSettings {
+    fn default() -> Self {
+        Self { is_enabled: true, longest_micros: 3_600_000_000 }
+    }
 }
 
 /// Who asks, and in which setting.
@@ -140,6 +195,8 @@ pub struct BindContext {
     pub settings: Arc<Vec<Setting>>,
     /// What CREATE TABLE leaves open.
     pub table_defaults: TableDefaults,
+    /// What is configured of live views.
+    pub live: LiveSettings,
     /// What of the catalog is seen; `None`: everything.
     pub visibility: Option<Visibility>,
     /// Users, groups and rights, as far as the statement asks for them.

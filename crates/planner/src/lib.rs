@@ -27,6 +27,8 @@ pub use binder::expressions::restriction::Restriction;
 pub use binder::state::conditions::Conditions;
 pub use binder::statements::defaults::Defaults;
 pub use binder::statements::insert_values::InsertTemplate;
+pub use binder::statements::live::{LiveRows, Misfit};
+pub use binder::statements::live_shape::LiveReach;
 pub use binder::statements::materialized::MaterializedRows;
 pub use binder::statements::returning::Returning;
 pub use bound::{
@@ -36,7 +38,8 @@ pub use bound::{
     MaterializedAction,
 };
 pub use context::{
-    BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
+    BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress, LiveRepair,
+    LiveSettings, TextRequest, TextRows,
 };
 pub use drawn::Drawn;
 pub use parameter_type::ParameterType;

@@ -9,12 +9,13 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use tidemark_storage::{
-    BulkTarget, Change, ColumnSchema, CommitMode, Snapshot, Storage, TableSchema,
+    BulkTarget, Change, ColumnSchema, CommitMode, Snapshot, Storage, TableSchema, TimeRange,
 };
 use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::SimVfs;
 
+use crate::copies::is_followed;
 use crate::model::{COPY, Model, ModelTable, Row, push_book};
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
@@ -429,8 +430,12 @@ impl Client<'_> {
             next.tables.remove(&name);
             Change::DropTable(id)
         } else {
+            // Copies follow a deletion of all rows; what TRUNCATE puts away they would keep.
+            let is_followed = is_followed(&next, &name);
             next.tables.entry(name).or_default().rows.clear();
-            Change::Truncate(id)
+            let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
+            let all = Change::Clear { table: id, ranges };
+            if is_followed { all } else { Change::Truncate(id) }
         };
         self.commit(next, vec![change])
     }

@@ -105,6 +105,55 @@ impl Zone {
     }
 }
 
+/// Days that begin at a time of the clock, in a zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClockDays {
+    /// Seconds after midnight at which a day begins.
+    pub seconds_of_day: i64,
+    /// The zone of the clock.
+    pub zone: Zone,
+}
+
+impl ClockDays {
+    /// The day around an instant in seconds of UTC: its first instant, and that of the next one.
+    /// Where the clock skips the time a day begins with the first instant after the gap, where it
+    /// repeats it at the first of the two.
+    #[must_use]
+    pub fn around(self, utc_seconds: i64) -> (i64, i64) {
+        let local = self.zone.to_local(utc_seconds, 1);
+        let mut day = (local - self.seconds_of_day).div_euclid(SECONDS_PER_DAY) + 1;
+        let mut end = self.begin(day);
+        while end > utc_seconds {
+            let begin = self.begin(day - 1);
+            if begin <= utc_seconds {
+                return (begin, end);
+            }
+            (day, end) = (day - 1, begin);
+        }
+        // The clock was put back over the beginning of a day.
+        (end, self.begin(day + 1))
+    }
+
+    /// The first instant whose clock reading is not before the beginning of a day.
+    fn begin(self, day: i64) -> i64 {
+        let reading = day.saturating_mul(SECONDS_PER_DAY).saturating_add(self.seconds_of_day);
+        let found = self.zone.to_utc(reading, 1);
+        if self.zone.to_local(found, 1) == reading {
+            return found;
+        }
+        // In a gap: the change lies within the day before, and the offset is the new one since.
+        let (mut before, mut after) = (found - SECONDS_PER_DAY, found);
+        while after - before > 1 {
+            let middle = before + (after - before) / 2;
+            let is_changed = self.zone.offset_at(middle) == self.zone.offset_at(found);
+            (before, after) = if is_changed { (before, middle) } else { (middle, after) };
+        }
+        after
+    }
+}
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
 /// How far a grid is moved, as seconds: `hh:mm`, `hhmm` or `h`, behind a sign or none. Unlike the
 /// offset of a zone it may be longer than a day.
 #[must_use]
@@ -137,6 +186,31 @@ fn naive(seconds: i64) -> Option<NaiveDateTime> {
 mod tests {
     use super::*;
     use crate::timestamp::{TimestampUnit, parse};
+
+    #[test]
+    fn days_begin_once_where_the_clock_changes() {
+        let zone = Zone::parse("Europe/Paris").unwrap();
+        let at = |hours: i64, minutes: i64| ClockDays {
+            seconds_of_day: hours * 3_600 + minutes * 60,
+            zone,
+        };
+        let around = |days: ClockDays, text: &str| days.around(seconds(text));
+        let bounds = |first: &str, next: &str| (seconds(first), seconds(next));
+        // 29 March 2026: 02:00 to 03:00 is skipped at 01:00 UTC.
+        let day = bounds("2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z");
+        assert_eq!(around(at(2, 30), "2026-03-29T01:00:00Z"), day);
+        assert_eq!(around(at(2, 30), "2026-03-29T20:00:00Z"), day);
+        let before = bounds("2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z");
+        assert_eq!(around(at(2, 30), "2026-03-29T00:59:59Z"), before);
+        // 25 October 2026: 02:00 to 03:00 comes twice, from 00:00 UTC and from 01:00 UTC.
+        let day = bounds("2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z");
+        assert_eq!(around(at(2, 30), "2026-10-25T00:30:00Z"), day);
+        assert_eq!(around(at(2, 30), "2026-10-25T01:10:00Z"), day);
+        assert_eq!(around(at(2, 30), "2026-10-25T01:30:00Z"), day);
+        let utc = ClockDays { seconds_of_day: 34_200, zone: Zone::Fixed(0) };
+        let day = bounds("1969-12-31T09:30:00Z", "1970-01-01T09:30:00Z");
+        assert_eq!(around(utc, "1970-01-01T09:29:59Z"), day);
+    }
 
     fn seconds(text: &str) -> i64 {
         parse(text, TimestampUnit::Micros).unwrap() / 1_000_000

@@ -53,7 +53,7 @@ export const PEER_ABSENT: Readonly<Record<string, string>> = {
   all_permissions: 'access control',
   backup_instance_name: 'backup to object stores',
   backups: 'backup to object stores',
-  live_views: 'live views are not supported',
+  live_views: 'live views',
   materialized_views: 'materialized views',
   'pg_catalog.*': 'the tables that drivers and tools read belong to the wire protocol',
   reload_tick_calendars: 'exchange calendars are not supported',

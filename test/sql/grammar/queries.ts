@@ -354,8 +354,8 @@ export const QUERIES = [
     ),
     works('arithmetic over windows', 'SELECT d - avg(d) OVER (PARTITION BY k) FROM t'),
     works('types of aggregates', 'SELECT sum(i) OVER (), sum(l) OVER (), avg(f) OVER () FROM t'),
-    refused(
-      'ANCHOR belongs to live views',
+    works(
+      'ANCHOR',
       'SELECT sum(d) OVER w FROM t WINDOW w AS (PARTITION BY k)',
       "SELECT sum(d) OVER w FROM t WINDOW w AS (PARTITION BY k ORDER BY ts ANCHOR DAILY '09:30')",
     ),

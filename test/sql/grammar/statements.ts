@@ -14,6 +14,7 @@ const FEED = 'CREATE SERVICE ACCOUNT feed';
 
 const DROP_MV = 'DROP MATERIALIZED VIEW IF EXISTS';
 const HOURS = 'SELECT ts, sum(d) d FROM t SAMPLE BY 1h';
+const LV = 'CREATE LIVE VIEW lv FLUSH EVERY 1s START FROM NOW AS (SELECT ts, d FROM t)';
 const MV = `CREATE MATERIALIZED VIEW mv AS (SELECT ts, k, sum(d) d FROM t SAMPLE BY 1h)`;
 const backup = (title: string, ...statements: string[]): ReturnType<typeof elsewhere> =>
   elsewhere('backup', title, ...statements);
@@ -386,14 +387,25 @@ export const STATEMENTS = [
     ),
     refused('DROP EXPIRE', MV, 'ALTER MATERIALIZED VIEW mv DROP EXPIRE'),
     works('SHOW CREATE MATERIALIZED VIEW', MV, 'SHOW CREATE MATERIALIZED VIEW mv'),
-    refused(
+    works(
       'CREATE LIVE VIEW',
-      'CREATE LIVE VIEW lv FLUSH EVERY 1s START FROM NOW AS (SELECT ts, d FROM t)',
+      LV,
+      `CREATE LIVE VIEW IF NOT EXISTS lv2 FLUSH EVERY 250ms IN MEMORY 1m PARTITION BY HOUR
+         START FROM BEGINNING AS SELECT ts, k, sum(d) OVER (PARTITION BY k ORDER BY ts) d FROM t`,
+      `CREATE LIVE VIEW lv3 FLUSH EVERY 1s START FROM '2026-01-01' IN MEMORY 2s
+         AS (SELECT ts, d FROM t WHERE d > 0)`,
+      `CREATE LIVE VIEW lv4 FLUSH EVERY 1h PARTITION BY YEAR START FROM NOW AS (
+         SELECT ts, rank() OVER w r FROM t
+         WINDOW w AS (PARTITION BY k ORDER BY ts ANCHOR DAILY '09:30' 'Europe/Paris'))`,
     ),
-    refused('DROP LIVE VIEW', 'DROP LIVE VIEW IF EXISTS lv'),
-    refused('SHOW CREATE LIVE VIEW', 'SHOW CREATE LIVE VIEW lv'),
-    refused('ALTER LIVE VIEW', 'ALTER LIVE VIEW lv RESUME WAL'),
-    refused('ANCHOR', 'SELECT sum(d) OVER w FROM t WINDOW w AS (ORDER BY ts ANCHOR EXPRESSION ts)'),
+    works('DROP LIVE VIEW', LV, 'DROP LIVE VIEW lv', 'DROP LIVE VIEW IF EXISTS lv'),
+    works('SHOW CREATE LIVE VIEW', LV, 'SHOW CREATE LIVE VIEW lv'),
+    works('ALTER LIVE VIEW', LV, 'ALTER LIVE VIEW lv SUSPEND WAL', 'ALTER LIVE VIEW lv RESUME WAL'),
+    works(
+      'ANCHOR',
+      'SELECT sum(d) OVER w FROM t WINDOW w AS (ORDER BY ts ANCHOR EXPRESSION ts)',
+      "SELECT sum(d) OVER w FROM t WINDOW w AS (PARTITION BY k ORDER BY ts ANCHOR DAILY '09:30')",
+    ),
   ),
   section(
     24,
@@ -495,7 +507,7 @@ export const STATEMENTS = [
     works('SHOW CREATE TABLE', 'SHOW CREATE TABLE t'),
     works('SHOW CREATE VIEW', 'CREATE VIEW v AS (SELECT k FROM t)', 'SHOW CREATE VIEW v'),
     works('SHOW CREATE MATERIALIZED VIEW', MV, 'SHOW CREATE MATERIALIZED VIEW mv'),
-    refused('SHOW CREATE LIVE VIEW', 'SHOW CREATE LIVE VIEW lv'),
+    works('SHOW CREATE LIVE VIEW', LV, 'SHOW CREATE LIVE VIEW lv'),
     works(
       'SHOW CREATE DATABASE',
       'SHOW CREATE DATABASE',

@@ -1,7 +1,16 @@
 /**
  * Operands with a syntax of their own: names and calls, CASE, CAST, EXISTS, ARRAY, windows.
  */
-import type { CallNode, Frame, FrameBound, Name, NodeId, WindowSpec } from '../ast.generated.js';
+import type {
+  Anchor,
+  AnchorPeriod,
+  CallNode,
+  Frame,
+  FrameBound,
+  Name,
+  NodeId,
+  WindowSpec,
+} from '../ast.generated.js';
 import { FRAME_UNITS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
@@ -271,7 +280,7 @@ function callSuffixes(
     return;
   }
   const name = p.name("'(' or window name expected");
-  call.over = { name, partition_by: [], order_by: [], frame: null };
+  call.over = { name, partition_by: [], order_by: [], frame: null, anchor: null };
 }
 
 /** `( [base] [PARTITION BY …] [ORDER BY …] [frame] )`. */
@@ -279,19 +288,41 @@ export function parseWindowSpec(p: Parser): WindowSpec {
   const open = p.start();
   p.advance();
   let name: Name | null = null;
-  if (!p.at(')') && !p.atReserved() && !atFrame(p)) {
+  if (!p.at(')') && !p.atReserved() && !atFrame(p) && !atAnchor(p)) {
     name = p.name("')' expected");
   }
   const partitionBy = p.take('PARTITION') ? partitionList(p) : [];
   const orderBy = p.take('ORDER') ? (p.expect('BY'), parseOrderItems(p)) : [];
   const frame = atFrame(p) ? parseFrame(p) : null;
+  const anchor = atAnchor(p) ? parseAnchor(p) : null;
   if (!p.take(')')) {
     if (p.atEnd()) {
       p.failAt('unbalanced (', open, open + 1);
     }
     p.fail(`unexpected token [${p.written()}]`);
   }
-  return { name, partition_by: partitionBy, order_by: orderBy, frame };
+  return { name, partition_by: partitionBy, order_by: orderBy, frame, anchor };
+}
+
+/** `ANCHOR DAILY 'HH:MM' ['zone']`, `ANCHOR EXPRESSION e`. */
+function parseAnchor(p: Parser): Anchor {
+  const start = p.start();
+  p.advance();
+  const period = anchorPeriod(p);
+  return { period, span: { start, end: p.lastEnd() } };
+}
+
+function anchorPeriod(p: Parser): AnchorPeriod {
+  const text = (): Name | null => (p.kind() === TokenKind.String ? p.takeName(true) : null);
+  if (p.take('DAILY')) {
+    const time = text() ?? p.fail("time of day expected, such as '09:30'");
+    return { by: 'Daily', time, zone: text() };
+  }
+  p.expect('EXPRESSION', "'daily' or 'expression' expected");
+  if (!atOperand(p)) {
+    p.fail('expression expected');
+  }
+  return { by: 'Expression', value: p.grammar.expression(p) };
 }
 
 function partitionList(p: Parser): NodeId[] {
@@ -302,6 +333,10 @@ function partitionList(p: Parser): NodeId[] {
     }
     return p.grammar.expression(p);
   });
+}
+
+function atAnchor(p: Parser): boolean {
+  return p.at('ANCHOR') && p.value(1) !== ')';
 }
 
 function atFrame(p: Parser): boolean {

@@ -3,6 +3,7 @@ import type {
   BackupStatement,
   CopyStatement,
   ExpireRows,
+  LiveClauses,
   MaterialClauses,
   Name,
   Node,
@@ -20,7 +21,13 @@ import {
   type Printer,
 } from './print-expression.js';
 
-const KINDS = { Table: 'TABLE', View: 'VIEW', MaterializedView: 'MATERIALIZED VIEW' } as const;
+/** How statements name kinds of objects. */
+export const KINDS = {
+  Table: 'TABLE',
+  View: 'VIEW',
+  MaterializedView: 'MATERIALIZED VIEW',
+  LiveView: 'LIVE VIEW',
+} as const;
 
 /** `WORDS value`, or nothing. */
 function clause(words: string, value: string | null): string[] {
@@ -39,7 +46,7 @@ export function printCreateView(
   if (first?.name.text === 'ALTER') {
     return `ALTER VIEW ${printName(node.name)} ${body}`;
   }
-  const { material } = node;
+  const { live, material } = node;
   return [
     node.or_replace ? 'CREATE OR REPLACE' : 'CREATE',
     KINDS[node.what],
@@ -47,10 +54,21 @@ export function printCreateView(
     printName(node.name),
     ...clause('WITH BASE', named(material?.base ?? null)),
     ...(material?.refresh ? [printRefresh(material.refresh)] : []),
+    ...(live === null ? [] : liveHead(live)),
     body,
     ...(material === null ? [] : materialTail(printer, material)),
-    ...clause('OWNED BY', named(first?.value ?? null)),
+    ...clause('OWNED BY', named(first?.value ?? live?.owner ?? null)),
   ].join(' ');
+}
+
+function liveHead(live: LiveClauses): string[] {
+  const { start } = live;
+  return [
+    `FLUSH EVERY ${live.flush_every.text}`,
+    ...clause('IN MEMORY', live.in_memory?.text ?? null),
+    ...clause('PARTITION BY', live.partition_by?.text ?? null),
+    `START FROM ${start.start === 'At' ? printValue(start.instant) : start.start.toUpperCase()}`,
+  ];
 }
 
 function materialTail(printer: Printer, material: MaterialClauses): string[] {

@@ -366,6 +366,12 @@ export function windowSpec(printer: Printer, spec: WindowSpec): string {
       parts.push('EXCLUDE CURRENT ROW');
     }
   }
+  if (spec.anchor?.period.by === 'Daily') {
+    const { time, zone } = spec.anchor.period;
+    parts.push(`ANCHOR DAILY ${printValue(time)}${zone === null ? '' : ` ${printValue(zone)}`}`);
+  } else if (spec.anchor !== null) {
+    parts.push(`ANCHOR EXPRESSION ${expression(printer, spec.anchor.period.value)}`);
+  }
   return `(${parts.join(' ')})`;
 }
 

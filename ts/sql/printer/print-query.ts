@@ -14,6 +14,7 @@ import type {
   ShowSubject,
   ValuesBlock,
 } from '../ast.generated.js';
+import { KINDS } from './print-administration.js';
 import {
   assertNever,
   expression,
@@ -142,8 +143,7 @@ export function printShow(subject: ShowSubject): string {
     case 'CreateTable':
       return `SHOW CREATE TABLE ${printName(subject.table)}`;
     case 'CreateView': {
-      const kind = subject.what === 'View' ? 'VIEW' : 'MATERIALIZED VIEW';
-      return `SHOW CREATE ${kind} ${printName(subject.view)}`;
+      return `SHOW CREATE ${KINDS[subject.what]} ${printName(subject.view)}`;
     }
     case 'CreateDatabase': {
       const verb = subject.exclude ? ' EXCLUDE' : ' INCLUDE';

@@ -19,6 +19,7 @@ import type {
 } from '../ast.generated.js';
 import { printAccess } from './print-access.js';
 import {
+  KINDS,
   printBackup,
   printCopy,
   printCreateView,
@@ -48,8 +49,6 @@ function printerFor(tree: Tree): Printer {
   const printer: Printer = { tree, query: (id) => printQuery(printer, id) };
   return printer;
 }
-
-const KINDS = { Table: 'TABLE', View: 'VIEW', MaterializedView: 'MATERIALIZED VIEW' } as const;
 
 function printStatement(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
@@ -111,6 +110,10 @@ function printSmall(printer: Printer, id: NodeId, node: Node): string {
     case 'AlterView': {
       const action = printViewAction(printer, node.action);
       return `ALTER MATERIALIZED VIEW ${printName(node.view)} ${action}`;
+    }
+    case 'AlterLiveView': {
+      const action = node.suspend ? 'SUSPEND' : 'RESUME';
+      return `ALTER LIVE VIEW ${printName(node.view)} ${action} WAL`;
     }
     case 'RefreshView': {
       const mode = printRefreshMode(printer, node.mode);

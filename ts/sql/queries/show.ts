@@ -47,7 +47,7 @@ function fromTable(p: Parser): ReturnType<Parser['tableName']> {
 function creation(p: Parser): ShowSubject {
   const known = ['TABLE', 'VIEW', 'MATERIALIZED', 'LIVE', 'DATABASE'];
   if (p.kind(1) !== TokenKind.Word || !known.includes(p.value(1))) {
-    p.fail("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'");
+    p.fail("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW' or 'LIVE VIEW'");
   }
   if (p.take('CREATE', 'TABLE')) {
     return { subject: 'CreateTable', table: p.tableName('table name expected') };
@@ -56,10 +56,8 @@ function creation(p: Parser): ShowSubject {
   if (p.take('DATABASE')) {
     return database(p);
   }
-  if (p.sees('LIVE')) {
-    p.fail('live views are not supported');
-  }
-  const what = p.take('MATERIALIZED') ? 'MaterializedView' : 'View';
+  const live = p.take('LIVE') ? 'LiveView' : null;
+  const what = live ?? (p.take('MATERIALIZED') ? 'MaterializedView' : 'View');
   p.expect('VIEW');
   return { subject: 'CreateView', what, view: p.tableName('view name expected') };
 }

@@ -10,7 +10,7 @@ import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { indexOptions, parquetSettings, parseTtl, policyStages } from './table-clauses.js';
 import { parseType } from '../expressions/type-name.js';
-import { refuseLiveView, viewQuery } from './view.js';
+import { viewQuery } from './view.js';
 
 const ACTIONS =
   "'add', 'alter', 'attach', 'detach', 'drop', 'convert', 'resume', 'rename', 'set' or 'squash' " +
@@ -23,9 +23,8 @@ export function parseAlter(p: Parser): NodeId {
   if (p.at('VIEW')) {
     return alterView(p, start);
   }
-  refuseLiveView(p);
   if (!p.take('TABLE')) {
-    p.fail("'table' or 'materialized' or 'view' expected");
+    p.fail("'table' or 'materialized' or 'live' or 'view' expected");
   }
   p.take('ONLY');
   const table = p.tableName('table name expected');
@@ -91,7 +90,8 @@ function alterView(p: Parser, start: number): NodeId {
   const flag = { text: 'ALTER', quoted: false, span: { start, end: start + 5 } };
   const options = [{ name: flag, value: null }];
   const node = { what: 'View', name, query, query_text: text, if_not_exists: false } as const;
-  const full = { kind: 'CreateView', ...node, or_replace: true, options, material: null } as const;
+  const rest = { or_replace: true, options, material: null, live: null } as const;
+  const full = { kind: 'CreateView', ...node, ...rest } as const;
   return p.add(full, start, p.lastEnd(), query);
 }
 

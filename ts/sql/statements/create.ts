@@ -29,7 +29,8 @@ import {
   serialType,
   takeIdentity,
 } from './constraints.js';
-import { parseView, refuseLiveView } from './view.js';
+import { parseCreateLive } from './live-view.js';
+import { parseView } from './view.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -38,11 +39,14 @@ export function parseCreate(p: Parser): NodeId {
   const start = p.start();
   p.advance();
   const everything =
-    "'atomic' or 'table' or 'batch' or 'materialized' or 'view' or 'or replace' expected";
+    "'atomic' or 'table' or 'batch' or 'materialized' or 'live' or 'view' or 'or replace' " +
+    'expected';
   if (p.atEnd()) {
     p.fail(everything);
   }
-  refuseLiveView(p);
+  if (p.at('LIVE', 'VIEW')) {
+    return parseCreateLive(p, start);
+  }
   if (p.at('OR')) {
     p.advance();
     p.expect('REPLACE');

@@ -6,12 +6,13 @@ import { parseAlter } from './alter.js';
 import { parseDelete, parseInsert, parseUpdate } from './change.js';
 import { parseCreate } from './create.js';
 import { TokenKind } from '../lexer/lexer.js';
+import { parseAlterLive } from './live-view.js';
 import { nearWord } from '../parser/near-word.js';
 import type { Parser } from '../parser/parser.js';
 import { parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
 import { parseSessionStatement, type SessionStatement } from './session-statement.js';
 import { parseDescribe, parseShow, words } from '../queries/show.js';
-import { parseAlterMaterial, parseCompile, parseRefreshView, refuseLiveView } from './view.js';
+import { parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
 
 /**
  * Statements that begin with words which may also name a table: the next word decides.
@@ -122,6 +123,9 @@ function alteration(p: Parser): NodeId {
   }
   if (p.at('ALTER', 'MATERIALIZED', 'VIEW')) {
     return parseAlterMaterial(p);
+  }
+  if (p.at('ALTER', 'LIVE', 'VIEW')) {
+    return parseAlterLive(p);
   }
   return parseAlter(p);
 }
@@ -324,7 +328,6 @@ function parseDrop(p: Parser): NodeId {
     p.take('TABLES');
     return p.add({ kind: 'DropAllTables' }, start, p.lastEnd());
   }
-  refuseLiveView(p);
   if (p.sees('INDEX')) {
     p.advance();
     return droppedIndex(p, start);
@@ -336,8 +339,10 @@ function parseDrop(p: Parser): NodeId {
     what = 'View';
   } else if (p.take('MATERIALIZED', 'VIEW')) {
     what = 'MaterializedView';
+  } else if (p.take('LIVE', 'VIEW')) {
+    what = 'LiveView';
   } else {
-    return p.fail("'table' or 'view' or 'materialized view' or 'all' expected");
+    return p.fail("'table' or 'view' or 'materialized view' or 'live view' or 'all' expected");
   }
   const conditional = ifExists(p);
   const missing = what === 'Table' ? 'table name expected' : 'view name expected';

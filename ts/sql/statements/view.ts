@@ -19,13 +19,6 @@ import { atOperand, atQuery } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { expressions } from '../queries/select-clauses.js';
 
-/** Live views are no part of this database: said where the words stand. */
-export function refuseLiveView(p: Parser): void {
-  if (p.sees('LIVE', 'VIEW')) {
-    p.fail('live views are not supported');
-  }
-}
-
 /** `CREATE [OR REPLACE] [MATERIALIZED] VIEW`, at the word VIEW. */
 export function parseView(p: Parser, start: number, what: ViewKind, replace: boolean): NodeId {
   p.advance();
@@ -45,7 +38,8 @@ export function parseView(p: Parser, start: number, what: ViewKind, replace: boo
     materialTail(p, material);
   }
   const node = { what, name, query, query_text: text, if_not_exists: conditional } as const;
-  const full = { kind: 'CreateView', ...node, or_replace: replace, options, material } as const;
+  const rest = { or_replace: replace, options, material, live: null } as const;
+  const full = { kind: 'CreateView', ...node, ...rest } as const;
   return p.add(full, start, p.lastEnd(), query, ...expireChildren(material?.expire ?? null));
 }
 
@@ -129,14 +123,14 @@ function refreshTrigger(p: Parser): RefreshTrigger | null {
 }
 
 /** A time or a zone: always a string. */
-function text(p: Parser, missing: string): Name {
+export function text(p: Parser, missing: string): Name {
   if (p.kind() !== TokenKind.String) {
     p.fail(missing);
   }
   return p.takeName(true);
 }
 
-function duration(p: Parser): Name {
+export function duration(p: Parser): Name {
   if (p.kind() !== TokenKind.Duration) {
     p.fail('interval expected, such as 10m');
   }

@@ -7,13 +7,14 @@
 //! readers never wait for it.
 
 mod due;
+mod live;
 pub(crate) mod progress;
 mod refresh;
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, ErrorCode};
 
@@ -55,7 +56,18 @@ impl Refresher {
                 continue;
             }
             let state = MaterializedState::of(snapshot, id);
-            let Some(what) = due(&view, &state, snapshot, now_micros()) else { continue };
+            let is_live = LiveView::is(snapshot, id);
+            let follows = if is_live { database.live.is_enabled } else { self.is_enabled };
+            if !follows {
+                continue;
+            }
+            let what = match &state.invalid {
+                _ if state.suspended => None,
+                None if is_live && state.seed_target.is_some() => Some(Due::Changed),
+                _ if is_live && progress.is_other(&view, &state, snapshot) => Some(Due::Changed),
+                _ => due(&view, &state, snapshot, now_micros()),
+            };
+            let Some(what) = what else { continue };
             let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
             if what == Due::Changed && progress.idle_at == Some((last, clock(&view))) {
                 continue;
@@ -90,8 +102,14 @@ impl Refresher {
         what: Due,
     ) {
         let (began, began_micros) = (Instant::now(), now_micros());
-        let work = refresh::refresh(database, self, snapshot, &view, state, &what, began_micros);
-        let outcome = guard::catch_async("refresh", work).await;
+        let outcome = if LiveView::is(snapshot, view.table) {
+            let work = live::refresh(database, self, snapshot, &view, state, began_micros);
+            guard::catch_async("refresh", work).await
+        } else {
+            let work =
+                refresh::refresh(database, self, snapshot, &view, state, &what, began_micros);
+            guard::catch_async("refresh", work).await
+        };
         let took = began.elapsed();
         if let Err(error) = &outcome
             && error.code != ErrorCode::Replan
@@ -110,6 +128,8 @@ impl Refresher {
         progress.last_began_micros = Some(began_micros);
         progress.last_took = took;
         progress.runs += 1;
+        progress.repair.is_under_way = false;
+        progress.failing_since = outcome.is_err().then(|| progress.failing_since.unwrap_or(began));
         match outcome {
             Ok(done) => {
                 progress.failures = 0;
@@ -123,6 +143,7 @@ impl Refresher {
             Err(error) => {
                 let wait = FIRST_RETRY * 2_u32.saturating_pow(progress.failures.min(16));
                 progress.failures += 1;
+                progress.all_failures += 1;
                 progress.last_error = Some(error.message);
                 progress.rest_until = Some(Instant::now() + wait.min(LAST_RETRY));
             }
@@ -145,8 +166,6 @@ pub(crate) async fn follow(database: Weak<Database>) {
             continue;
         }
         (epoch, looked) = (snapshot.epoch(), Instant::now());
-        if refresher.is_enabled {
-            refresher.look(&database, &snapshot);
-        }
+        refresher.look(&database, &snapshot);
     }
 }

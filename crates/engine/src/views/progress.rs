@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_planner::{LiveProgress, LiveRepair};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
+use super::live::{self, Kept};
 use crate::jobs::{JobReport, JobState};
 use crate::registry::now_micros;
 
@@ -42,6 +44,17 @@ pub(super) struct Progress {
     pub(super) last_began_micros: Option<i64>,
     pub(super) last_took: Duration,
     pub(super) runs: u64,
+    /// Of a live view: the version of its base's definition that fits.
+    pub(super) fits: Option<u64>,
+    /// Of a live view: what its functions hold, while no refresh has it.
+    pub(super) kept: Option<Kept>,
+    /// Of a live view: the repair that runs, or the last one.
+    pub(super) repair: LiveRepair,
+    /// Rows that repairs wrote.
+    pub(super) repaired_rows: u64,
+    /// All refreshes that failed, and since when they do.
+    pub(super) all_failures: u64,
+    pub(super) failing_since: Option<Instant>,
     /// What there was to do when nothing was done: the transaction and the clock's period.
     pub(super) idle_at: Option<(u64, i64)>,
 }
@@ -62,6 +75,46 @@ impl Refresher {
         since.is_some_and(|since| since.elapsed() >= SHOWN_AFTER)
     }
 
+    /// How a live view fares.
+    pub(crate) fn live_progress(&self, view: TableId) -> LiveProgress {
+        let views = self.views.lock();
+        let Some(progress) = views.get(&view) else { return LiveProgress::default() };
+        let stalled = progress.failing_since.map_or(0, |since| since.elapsed().as_micros() as i64);
+        LiveProgress {
+            kept_bytes: progress.kept.as_ref().map_or(0, |kept| kept.bytes() as i64),
+            stalled_micros: stalled,
+            repaired_rows: progress.repaired_rows as i64,
+            failures: progress.all_failures as i64,
+            repair: progress.repair.clone(),
+        }
+    }
+
+    /// Takes what a live view's functions hold.
+    pub(super) fn take_kept(&self, view: TableId) -> Option<Kept> {
+        self.views.lock().get_mut(&view)?.kept.take()
+    }
+
+    /// Keeps it for the next refresh.
+    pub(super) fn keep(&self, view: TableId, kept: Kept) {
+        if let Some(progress) = self.views.lock().get_mut(&view) {
+            progress.kept = Some(kept);
+        }
+    }
+
+    /// A repair begins.
+    pub(super) fn note_repair(&self, view: TableId, repair: LiveRepair) {
+        if let Some(progress) = self.views.lock().get_mut(&view) {
+            progress.repair = repair;
+        }
+    }
+
+    /// A repair wrote rows.
+    pub(super) fn repaired(&self, view: TableId, rows: u64) {
+        if let Some(progress) = self.views.lock().get_mut(&view) {
+            progress.repaired_rows += rows;
+        }
+    }
+
     /// What `jobs()` tells of the views.
     pub(crate) fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
         let views = self.views.lock();
@@ -76,7 +129,7 @@ impl Refresher {
                 state: match progress {
                     _ if state.invalid.is_some() => JobState::Stopped,
                     Progress { running: Some(_), .. } => JobState::Running,
-                    _ if !self.is_enabled => JobState::Paused,
+                    _ if !self.is_enabled || state.suspended => JobState::Paused,
                     Progress { failures: 1.., .. } => JobState::Failing,
                     _ => JobState::Waiting,
                 },
@@ -104,8 +157,10 @@ impl Refresher {
         });
         let positions = others.filter_map(|(id, progress)| {
             let state = MaterializedState::of(snapshot, *id);
-            // One that does not follow, or has shown nothing yet, will begin with everything.
-            state.position.filter(|_| state.invalid.is_none()).or(progress.running)
+            // One that does not follow, or has shown nothing yet, will begin with everything; a live
+            // view goes on where it was.
+            let follows = state.invalid.is_none() || LiveView::is(snapshot, *id);
+            state.position.filter(|_| follows).or(progress.running)
         });
         positions.fold(own.1, u64::min)
     }
@@ -117,6 +172,23 @@ impl Refresher {
 }
 
 impl Progress {
+    /// Whether the base of a live view fits in another way than is recorded. It is looked at when
+    /// a view is invalid, and when the base has another definition.
+    pub(super) fn is_other(
+        &mut self,
+        view: &MaterializedView,
+        state: &MaterializedState,
+        snapshot: &Snapshot,
+    ) -> bool {
+        let version = snapshot.table_by_id(view.base).map(|base| base.schema().version);
+        if state.invalid.is_none() && version == self.fits {
+            return false;
+        }
+        let is_other = live::is_other(view, state, snapshot);
+        self.fits = version.filter(|_| !is_other && state.invalid.is_none());
+        is_other
+    }
+
     /// The definition, read again where its record is another one.
     pub(super) fn definition(&mut self, bytes: &[u8]) -> Option<Arc<MaterializedView>> {
         if let Some((known, view)) = &self.known

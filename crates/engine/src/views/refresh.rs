@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::StatementContext;
-use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
 use tidemark_planner::{MaterializedRows, Planner};
 use tidemark_storage::{Change, Snapshot, TableSnapshot, TimeRange, Touched};
 use tidemark_types::bounded::{Stop, Stoppable};
@@ -13,6 +14,7 @@ use tidemark_types::calendar::{MICROS_PER_HOUR, add_months};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use super::due::{Due, closed_until};
+use super::live::REBUILT;
 use super::progress::Refresher;
 use crate::cancel::StatementStop;
 use crate::database::Database;
@@ -65,7 +67,7 @@ pub(super) async fn refresh(
 }
 
 /// Whether the query will fail until a table or the view is changed.
-fn is_lasting(error: &EngineError) -> bool {
+pub(super) fn is_lasting(error: &EngineError) -> bool {
     matches!(
         error.code,
         ErrorCode::ColumnNotFound
@@ -197,6 +199,21 @@ impl Refresh<'_> {
         rows.buckets.around(limit, limit).0
     }
 
+    /// Live views over a view that is computed anew do not follow it any more.
+    fn end_live_views(&self, writer: &mut Writer) -> EngineResult<()> {
+        for other in MaterializedView::all(self.snapshot) {
+            let is_over = other.base == self.view.table;
+            if !is_over || !LiveView::is(self.snapshot, other.table) {
+                continue;
+            }
+            let state = MaterializedState::of(self.snapshot, other.table);
+            writer.with(MaterializedState::expect(self.snapshot, other.table));
+            let invalid = Some(REBUILT.to_owned());
+            writer.with(MaterializedState { invalid, ..state }.put(other.table)?);
+        }
+        Ok(())
+    }
+
     async fn commit(
         self,
         rows: MaterializedRows,
@@ -206,10 +223,6 @@ impl Refresh<'_> {
     ) -> EngineResult<()> {
         let id = self.view.table;
         let text = format!("REFRESH MATERIALIZED VIEW {}", table.schema().name);
-        let user = self.view.owner.name.clone();
-        let of = StatementContext { user, text, ..StatementContext::default() };
-        let query = NEXT_QUERY.fetch_add(1, Ordering::Relaxed);
-        let query = self.database.registry.register(Some(query), &Arc::new(of))?;
         let mut writer = Writer::new(self.database);
         writer.with(MaterializedState::expect(self.snapshot, id));
         if is_full {
@@ -242,38 +255,66 @@ impl Refresh<'_> {
             request: None,
             started_micros: Some(self.began_micros),
             finished_micros: Some(now_micros()),
+            ..MaterializedState::default()
         };
         writer.with(state.put(id)?);
+        if is_full && self.state.position.is_some() {
+            self.end_live_views(&mut writer)?;
+        }
         let plan = if is_full && ranges.is_empty() {
             rows.plan
         } else {
             Planner::within_times(rows.plan, base, &ranges)?
         };
-        let work = self.write(writer, plan, table, &query);
-        let stop: Arc<dyn Stop> =
-            Arc::new(StatementStop { token: query.token.clone(), deadline: query.deadline });
-        let work = Stoppable::new(stop, Box::pin(query.work.of(work)));
-        query.until_stopped(work).await
-    }
-
-    async fn write(
-        &self,
-        mut writer: Writer,
-        plan: datafusion::logical_expr::LogicalPlan,
-        table: &TableSnapshot,
-        query: &Registration,
-    ) -> EngineResult<()> {
-        let faults = tidemark_vfs::faults();
-        let place = writer.table(table.schema());
-        let plan = physical_plan(self.database, &plan).await?;
-        let _turn = self.database.turn(plan.as_ref(), query).await?;
-        let source = BatchSource::start(&plan, &self.database.task_context(query)?)?;
-        write_all(writer, place, source, None, (&query.token, faults)).await.map(|_| ())
+        let user = &self.view.owner.name;
+        let filling = Filling { database: self.database, user, text };
+        fill(filling, writer, &plan, table).await.map(|_| ())
     }
 }
 
+/// For whom rows are computed, and how the list of queries names that.
+pub(super) struct Filling<'a> {
+    pub(super) database: &'a Arc<Database>,
+    pub(super) user: &'a str,
+    pub(super) text: String,
+}
+
+/// Runs a query whose rows are committed to a table with what the writer has; answers how many.
+pub(super) async fn fill(
+    Filling { database, user, text }: Filling<'_>,
+    writer: Writer,
+    plan: &LogicalPlan,
+    table: &TableSnapshot,
+) -> EngineResult<u64> {
+    let user = user.to_owned();
+    let of = StatementContext { user, text, ..StatementContext::default() };
+    let query = NEXT_QUERY.fetch_add(1, Ordering::Relaxed);
+    let query = database.registry.register(Some(query), &Arc::new(of))?;
+    let work = write(database, writer, plan, table, &query);
+    let stop: Arc<dyn Stop> =
+        Arc::new(StatementStop { token: query.token.clone(), deadline: query.deadline });
+    let work = Stoppable::new(stop, Box::pin(query.work.of(work)));
+    query.until_stopped(work).await
+}
+
+async fn write(
+    database: &Arc<Database>,
+    mut writer: Writer,
+    plan: &LogicalPlan,
+    table: &TableSnapshot,
+    query: &Registration,
+) -> EngineResult<u64> {
+    let faults = tidemark_vfs::faults();
+    let place = writer.table(table.schema());
+    let plan = physical_plan(database, plan).await?;
+    let _turn = database.turn(plan.as_ref(), query).await?;
+    let source = BatchSource::start(&plan, &database.task_context(query)?)?;
+    let written = write_all(writer, place, source, None, (&query.token, faults)).await?;
+    Ok(written)
+}
+
 /// No more ranges than are worth it: those with the least time between them become one.
-fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
+pub(super) fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
     while ranges.len() > MOST_RANGES {
         let gaps = ranges.windows(2).map(|pair| pair[1].lo.saturating_sub(pair[0].hi));
         let mut gaps: Vec<i64> = gaps.collect();

@@ -22,9 +22,10 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use tidemark_types::SqlType;
 
 use super::function::{self, Function};
+use super::kept::Slot;
 use super::node::WindowNode;
 use super::spec::Spec;
-use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of};
+use crate::lowering::{Inputs, Lower, Lowering, hashed_keys, key_plan, schema_of};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
@@ -55,14 +56,20 @@ pub(crate) struct WindowPlan {
     pub(crate) schema: SchemaRef,
     /// Nanoseconds in the timestamp's unit.
     pub(crate) nanos_per_tick: i64,
+    /// Where the state is kept between executions.
+    pub(crate) kept: Option<Slot>,
 }
 
 /// The work in progress.
-struct Progress {
+pub(crate) struct Progress {
     plan: Arc<WindowPlan>,
     indexes: Vec<Option<GroupIndex>>,
     functions: Vec<Function>,
     batches: usize,
+    /// Rows at the beginning that passed before: their instant, and how many of them.
+    passed: Option<(i64, u64)>,
+    /// The last instant, and how many rows of it passed.
+    last: Option<(i64, u64)>,
 }
 
 /// A batch, the columns known so far, and the partition of each row under each PARTITION BY.
@@ -88,10 +95,62 @@ impl Progress {
             functions: functions.collect(),
             plan: Arc::clone(plan),
             batches: 0,
+            passed: None,
+            last: None,
         })
     }
 
+    /// From the beginning, or from where an earlier execution ended.
+    fn begin(plan: &Arc<WindowPlan>) -> Result<Self> {
+        let Some(slot) = &plan.kept else { return Self::new(plan) };
+        let passed = slot.passed();
+        match slot.take() {
+            Some(kept) => Ok(Self { plan: Arc::clone(plan), passed, last: passed, ..kept }),
+            None => Self::new(plan),
+        }
+    }
+
+    /// Leaves what later rows need.
+    fn end(self) {
+        if let Some(slot) = self.plan.kept.clone() {
+            slot.note(self.last);
+            slot.leave(self);
+        }
+    }
+
+    /// Lets go of what is not needed any more; answers how many bytes the rest takes, about.
+    pub(crate) fn settle(&mut self) -> usize {
+        let batches = self.batches;
+        let functions = self.functions.iter_mut();
+        let functions: usize = functions.map(|function| function.settle(batches)).sum();
+        functions + self.indexes.iter().flatten().map(GroupIndex::size).sum::<usize>()
+    }
+
+    /// The rows that did not pass before; notes the last instant.
+    fn unseen(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let (Some(timestamp), true) = (&self.plan.timestamp, self.plan.kept.is_some()) else {
+            return Ok(batch);
+        };
+        let rows = batch.num_rows();
+        let times = cast(&timestamp.evaluate(&batch)?.into_array(rows)?, &DataType::Int64)?;
+        let times = times.as_primitive::<Int64Type>().values();
+        let mut seen = 0;
+        if let Some((time, count)) = &mut self.passed {
+            let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
+            seen = (0..rows).take_while(is_seen).count();
+            *count -= seen as u64;
+        }
+        let times = &times[seen..];
+        if let Some(&time) = times.last() {
+            let count = times.iter().rev().take_while(|other| **other == time).count() as u64;
+            let before = self.last.filter(|last| last.0 == time && count == times.len() as u64);
+            self.last = Some((time, count + before.map_or(0, |last| last.1)));
+        }
+        Ok(batch.slice(seen, rows - seen))
+    }
+
     fn push(&mut self, batch: RecordBatch) -> Result<Passed> {
+        let batch = self.unseen(batch)?;
         let rows = batch.num_rows();
         let times = match &self.plan.timestamp {
             Some(timestamp) => {
@@ -232,10 +291,19 @@ impl Operator for WindowPlan {
         if self.is_deferred() {
             return Ok(Run::stream(schema, work_to_the_end(rows, self, run.memory())));
         }
-        let mut work = Progress::new(&self)?;
-        let batches = rows.map(move |batch| {
-            let passed = work.push(batch?)?;
-            work.finish(0, passed)
+        let work = Progress::begin(&self)?;
+        let batches = futures::stream::try_unfold((rows, work), |(mut rows, mut work)| async {
+            match rows.try_next().await? {
+                Some(batch) => {
+                    let passed = work.push(batch)?;
+                    let batch = work.finish(0, passed)?;
+                    Ok(Some((batch, (rows, work))))
+                }
+                None => {
+                    work.end();
+                    Ok(None)
+                }
+            }
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
@@ -273,7 +341,11 @@ impl Lower for WindowNode {
             } else {
                 let keys = by.iter().map(|key| lowering.expr(key, schema));
                 let keys: Vec<_> = keys.collect::<Result<_>>()?;
-                let plan = key_plan(&input, &keys)?;
+                let plan = match self.kept() {
+                    // Dictionaries grow from one execution to the next.
+                    Some(_) if !keys.is_empty() => hashed_keys(&input, &keys)?,
+                    _ => key_plan(&input, &keys)?,
+                };
                 partitions.push((by, PartitionPlan { keys, plan }));
                 partitions.len() - 1
             };
@@ -283,6 +355,7 @@ impl Lower for WindowNode {
         let plan = WindowPlan {
             timestamp,
             partitions: partitions.into_iter().map(|(_, plan)| plan).collect(),
+            kept: self.kept().cloned(),
             functions,
             schema: schema_of(self),
             nanos_per_tick,

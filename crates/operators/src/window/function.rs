@@ -16,6 +16,8 @@ use tidemark_kernels::{
 
 use super::spec::{Kind, Spec};
 
+/// Batches of values that are kept between executions, at most.
+const MOST_BATCHES: usize = 32;
 /// Bits of a row's number that count within its batch.
 const ROW_BITS: u32 = 32;
 
@@ -32,8 +34,16 @@ enum State {
     Floats(Vec<ExtremeState<f64>>),
     Integers(Vec<ExtremeState<i64>>),
     Ranks(Vec<Rank>),
+    Periods(Vec<Period>),
     Picks(Vec<PickState>, Held),
     Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, held: Held },
+}
+
+/// The value of a partition's last row, and the number of its run; 0 before the first row.
+#[derive(Default, Clone)]
+struct Period {
+    value: Option<i64>,
+    number: i64,
 }
 
 /// The rows of a partition so far, and those before the current time.
@@ -60,6 +70,7 @@ impl Function {
         let state = match &spec.kind {
             Kind::RowNumber | Kind::Sum | Kind::Average | Kind::Count => State::Sums(vec![]),
             Kind::Rank | Kind::DenseRank => State::Ranks(vec![]),
+            Kind::Period => State::Periods(vec![]),
             Kind::Extreme { .. } if argument == Some(&DataType::Float64) => State::Floats(vec![]),
             Kind::Extreme { .. } => State::Integers(vec![]),
             Kind::Pick { default, .. } => State::Picks(vec![], Held::new(default)),
@@ -78,6 +89,28 @@ impl Function {
             },
         });
         Self { kind: spec.kind.clone(), reach, by_time: spec.by_time, state }
+    }
+
+    /// Lets go of what is not needed any more, after so many batches; answers how many bytes the
+    /// rest takes, about.
+    pub(crate) fn settle(&mut self, batches: usize) -> usize {
+        let queued = match self.reach.and_then(|reach| reach.from).filter(|_| !self.by_time) {
+            Some(rows) => usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(16),
+            None => 0,
+        };
+        let bytes = |count: usize, each: usize| count.saturating_mul(each.saturating_add(queued));
+        match &mut self.state {
+            State::Sums(states) => bytes(states.len(), size_of::<SumState>()),
+            State::Floats(states) => bytes(states.len(), size_of::<ExtremeState<f64>>()),
+            State::Integers(states) => bytes(states.len(), size_of::<ExtremeState<i64>>()),
+            State::Ranks(states) => bytes(states.len(), size_of::<Rank>()),
+            State::Periods(states) => bytes(states.len(), size_of::<Period>()),
+            State::Picks(states, held) => {
+                held.settle(states, batches);
+                bytes(states.len(), size_of::<PickState>() + 64)
+            }
+            State::Ahead { .. } => usize::MAX,
+        }
     }
 
     /// Takes a batch in; its column, unless later rows decide.
@@ -123,6 +156,14 @@ impl Function {
             }
             (State::Ranks(states), kind) => {
                 Ok(Some(ranks(states, input, *kind == Kind::DenseRank)))
+            }
+            (State::Periods(states), Kind::Period) => {
+                let Some(values) =
+                    input.argument.and_then(|argument| argument.as_primitive_opt::<Int64Type>())
+                else {
+                    return internal_err!("a period without its value");
+                };
+                Ok(Some(period_numbers(states, input, values)))
             }
             (State::Picks(states, held), Kind::Pick { pick, ignore_nulls, .. }) => {
                 let Some(argument) = input.argument else { return internal_err!("no argument") };
@@ -230,6 +271,25 @@ fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(ranks.collect::<Vec<_>>()))
 }
 
+/// Rows of one partition share a number as long as the value stays.
+fn period_numbers(states: &mut Vec<Period>, input: &Input<'_>, values: &Int64Array) -> ArrayRef {
+    let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
+    if states.len() <= most {
+        states.resize(most + 1, Period::default());
+    }
+    let numbers = (0..input.rows).map(|row| {
+        let partition = input.partitions.get(row).map_or(0, |&partition| partition as usize);
+        let state = &mut states[partition];
+        let value = values.is_valid(row).then(|| values.value(row));
+        if state.number == 0 || state.value != value {
+            state.value = value;
+            state.number += 1;
+        }
+        state.number
+    });
+    Arc::new(Int64Array::from_iter_values(numbers.collect::<Vec<_>>()))
+}
+
 /// Each row is what the row `distance` before it looks for.
 fn look_ahead(
     waiting: &mut Vec<VecDeque<u64>>,
@@ -285,6 +345,24 @@ impl Held {
             self.full = 2 * self.arrays.len() + 16;
         }
         self.arrays.push_back(Arc::clone(array));
+    }
+
+    /// Copies the values that are still asked for, so that the batches can go, which may be parts
+    /// of files.
+    fn settle(&mut self, states: &mut [PickState], batches: usize) {
+        if self.arrays.len() < MOST_BATCHES || batches == 0 {
+            return;
+        }
+        let rows = states.iter_mut().flat_map(PickState::rows);
+        let wanted: Vec<Option<u64>> = rows.map(|row| Some(*row)).collect();
+        let Ok(values) = self.values(&wanted) else { return };
+        let begin = ((batches - 1) as u64) << ROW_BITS;
+        for (row, number) in states.iter_mut().flat_map(PickState::rows).zip(begin..) {
+            *row = number;
+        }
+        self.first = batches - 1;
+        self.arrays = VecDeque::from([values]);
+        self.full = 16;
     }
 
     /// The values of rows; the default where there is no row.

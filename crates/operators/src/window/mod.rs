@@ -2,5 +2,6 @@
 
 pub(crate) mod exec;
 pub(crate) mod function;
+pub(crate) mod kept;
 pub(crate) mod node;
 pub(crate) mod spec;

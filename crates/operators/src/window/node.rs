@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore, Window};
 
+use super::kept::Slot;
 use super::spec::Spec;
 
 /// Window functions computed in one pass, in the order of a timestamp or as rows come. Output:
@@ -17,6 +18,8 @@ pub struct WindowNode {
     timestamp: Option<Expr>,
     functions: Vec<Expr>,
     schema: DFSchemaRef,
+    /// Where its state is kept between executions.
+    kept: Option<Slot>,
 }
 
 impl WindowNode {
@@ -38,7 +41,26 @@ impl WindowNode {
             }
         }
         let as_window = Window::try_new(functions.clone(), Arc::new(input.clone()))?;
-        Ok(Self { input, timestamp, functions, schema: as_window.schema })
+        Ok(Self { input, timestamp, functions, schema: as_window.schema, kept: None })
+    }
+
+    /// The same with a place for its state.
+    pub(crate) fn keeping(self, slot: Slot) -> Self {
+        Self { kept: Some(slot), ..self }
+    }
+
+    /// Where its state is kept.
+    pub(crate) fn kept(&self) -> Option<&Slot> {
+        self.kept.as_ref()
+    }
+
+    /// Whether each row's results are known when the rows before it are: what the pass holds after
+    /// some rows is then all that later ones need.
+    pub fn is_one_pass(&self) -> bool {
+        let spec = |function| Spec::of(function, self.timestamp(), self.input.schema());
+        let mut specs = self.functions.iter().map(spec);
+        self.timestamp.is_some()
+            && specs.all(|spec| spec.is_some_and(|(spec, _)| !spec.is_deferred()))
     }
 
     /// What rows are ordered by.
@@ -91,7 +113,8 @@ impl UserDefinedLogicalNodeCore for WindowNode {
     ) -> Result<Self> {
         let Some(input) = inputs.pop() else { return plan_err!("Windows needs one input") };
         let functions = exprs.split_off(usize::from(self.timestamp.is_some()));
-        Self::try_new(input, exprs.pop(), functions)
+        let made = Self::try_new(input, exprs.pop(), functions)?;
+        Ok(Self { kept: self.kept.clone(), ..made })
     }
 
     // The functions' own columns the optimizer adds itself.

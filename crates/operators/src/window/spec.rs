@@ -8,6 +8,10 @@ use datafusion::logical_expr::{
 };
 use tidemark_kernels::{Pick, Reach};
 
+/// The window function that numbers periods: a row whose LONG is another than that of the
+/// partition's row before begins the next one.
+pub const PERIOD_NUMBER: &str = "period_number";
+
 /// What is computed of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
@@ -26,6 +30,8 @@ pub(crate) enum Kind {
         ignore_nulls: bool,
         default: ScalarValue,
     },
+    /// The number of the run of rows with one value: see [`PERIOD_NUMBER`].
+    Period,
     /// The value this many rows ahead.
     Ahead {
         distance: usize,
@@ -62,6 +68,7 @@ impl Spec {
             Kind::RowNumber
                 | Kind::Rank
                 | Kind::DenseRank
+                | Kind::Period
                 | Kind::Ahead { .. }
                 | Kind::Pick { pick: Pick::Back(_), .. }
         );
@@ -118,6 +125,7 @@ fn kind(function: &WindowFunction, schema: &DFSchema) -> Option<Kind> {
         "row_number" => Some(Kind::RowNumber),
         "rank" => Some(Kind::Rank),
         "dense_rank" => Some(Kind::DenseRank),
+        PERIOD_NUMBER => Some(Kind::Period),
         "count" if arguments.len() == 1 => Some(Kind::Count),
         "sum" if is_float => Some(Kind::Sum),
         "avg" if is_float && arguments.len() == 1 => Some(Kind::Average),

@@ -7,7 +7,7 @@ use tidemark_ast::{
     BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree, ViewKind,
 };
 use tidemark_border::Permission;
-use tidemark_catalog::MaterializedView;
+use tidemark_catalog::{LiveView, MaterializedView};
 use tidemark_optimizer::PlanSize;
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
@@ -22,8 +22,9 @@ use crate::binder::state::binder::{Binder, WHOLE};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
+use crate::binder::statements::live::{LiveRows, Misfit};
 use crate::binder::statements::materialized::MaterializedRows;
-use crate::binder::statements::{materialized, materialized_shape, view, view_sources};
+use crate::binder::statements::{live, materialized, materialized_shape, view, view_sources};
 use crate::binder::{error, unsupported};
 use crate::visibility::denied;
 use crate::{
@@ -94,6 +95,25 @@ impl Planner {
         by_names: bool,
     ) -> EngineResult<MaterializedRows> {
         materialized::rows(view, snapshot, context, by_names)
+    }
+
+    /// The rows of a live view as its query has them in a snapshot.
+    pub fn live_rows(
+        view: &MaterializedView,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+        by_names: bool,
+    ) -> EngineResult<LiveRows> {
+        live::rows(view, snapshot, context, by_names)
+    }
+
+    /// Why a live view does not fit its base; `None` where it does.
+    pub fn live_misfit(
+        view: &MaterializedView,
+        live: &LiveView,
+        snapshot: &Snapshot,
+    ) -> Option<Misfit> {
+        live::misfit(view, live, snapshot)
     }
 
     /// The same plan, whose scan of one table reads within some ranges of time alone: sorted,
@@ -197,13 +217,14 @@ impl Binder<'_> {
             Node::Delete(delete) => self.delete(delete),
             Node::CreateView { .. } => self.made_view(node),
             Node::AlterView { view, action } => self.alter_materialized(view, action),
+            Node::AlterLiveView { view, suspend } => self.alter_live(view, *suspend),
             Node::RefreshView { view, mode } => self.refresh_materialized(view, mode),
             Node::CompileView { view } => self.compile_view(view),
             _ => unsupported::statement(self.tree, id, node),
         }
     }
 
-    /// CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW.
+    /// CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW and CREATE LIVE VIEW.
     fn made_view(self, node: &Node) -> EngineResult<BoundStatement> {
         let Node::CreateView { name, query, query_text, if_not_exists, .. } = node else {
             return Err(EngineError::internal("no view"));
@@ -215,6 +236,10 @@ impl Binder<'_> {
             } => {
                 let given = materialized::Definition { name, query, text, if_not_exists, clauses };
                 self.create_materialized(&given)
+            }
+            Node::CreateView { live: Some(clauses), .. } => {
+                let given = live::Definition { name, query, text, if_not_exists, clauses };
+                self.create_live(&given)
             }
             Node::CreateView { or_replace, options, .. } => self.define_view(&view::Definition {
                 name,

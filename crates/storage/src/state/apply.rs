@@ -33,9 +33,9 @@ pub(crate) fn apply(
     op: &Op,
     context: &mut ApplyContext<'_>,
 ) -> EngineResult<()> {
-    let spans = touched::spans(snapshot, op)?;
+    let touch = touched::touch(snapshot, op)?;
     change(snapshot, op, context)?;
-    touched::note(snapshot, op, spans, context.lsn);
+    touched::note(snapshot, op, touch, context.lsn);
     Ok(())
 }
 

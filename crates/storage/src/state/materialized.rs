@@ -6,7 +6,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::mutation::change::Change;
 use crate::mutation::prepare::Prepared;
 use crate::snapshot::Snapshot;
-use crate::table::records::{MATERIALIZED_RECORDS, MATERIALIZED_STATES};
+use crate::table::records::{LIVE_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES};
 use crate::table::schema::TableId;
 
 /// Refuses a transaction that changes rows of a materialized view and does not say what they show.
@@ -23,10 +23,11 @@ pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> Eng
         };
         if is_view && !work.iter().any(is_state) {
             let name = snapshot.table_by_id(table).map(|table| table.schema().name.clone());
-            return Err(EngineError::new(
-                ErrorCode::NotSupported,
-                format!("cannot modify materialized view [view={}]", name.unwrap_or_default()),
-            ));
+            let name = name.unwrap_or_default();
+            let is_live = snapshot.record(LIVE_RECORDS, &key).is_some();
+            let kind = if is_live { "live" } else { "materialized" };
+            let message = format!("cannot modify {kind} view [view={name}]");
+            return Err(EngineError::new(ErrorCode::NotSupported, message));
         }
     }
     Ok(())

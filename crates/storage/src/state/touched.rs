@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::state::op::{Append, Op};
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
-use crate::table::records::TOUCHED_RECORDS;
+use crate::table::records::{MATERIALIZED_RECORDS, TOUCHED_RECORDS};
 use crate::table::schema::{ColumnSchema, TableId};
 
 /// Stretches of a table, at most.
@@ -23,6 +23,11 @@ const MOST_STRETCHES: usize = 1_024;
 /// Rows that one step adds are one stretch where no gap between them is longer than one part in so
 /// many of the time between the first and the last: so it adds no more than so many stretches.
 const GAP_SHARE: i64 = 256;
+
+/// Bytes of a stretch in the record.
+const STRETCH_BYTES: usize = 24;
+/// What records have before the stretches that were written before rows in order were told apart.
+const OLDER_HEAD_BYTES: usize = 16;
 
 /// First and last instant of rows.
 type Span = (i64, i64);
@@ -45,8 +50,14 @@ pub struct Touched {
     pub since: u64,
     /// The latest transaction that touched the table since it is watched, or when that began.
     pub last: u64,
+    /// The latest transaction after which rows that were there are others, or lie behind new ones:
+    /// those that came later were all added at the end.
+    pub disordered: u64,
     /// Ascending, apart from each other.
     pub stretches: Vec<TouchedStretch>,
+    /// Stretches whose rows were put away as whole partitions, by a statement or by a time to
+    /// live: ascending, apart from each other.
+    pub retired: Vec<TouchedStretch>,
 }
 
 impl Touched {
@@ -61,33 +72,9 @@ impl Touched {
         Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
     }
 
-    fn add(&mut self, (first, last): Span, lsn: u64) {
+    fn add(&mut self, span: Span, lsn: u64) {
         self.last = self.last.max(lsn);
-        let start = self.stretches.partition_point(|stretch| stretch.last < first);
-        let end = self.stretches.partition_point(|stretch| stretch.first <= last).max(start);
-        let mut new = Vec::with_capacity(3);
-        if let Some(before) = self.stretches[start..end].first().filter(|one| one.first < first) {
-            new.push(TouchedStretch { last: first - 1, ..*before });
-        }
-        new.push(TouchedStretch { first, last, lsn });
-        if let Some(after) = self.stretches[start..end].last().filter(|one| one.last > last) {
-            new.push(TouchedStretch { first: last + 1, ..*after });
-        }
-        self.stretches.splice(start..end, new);
-        while self.stretches.len() > MOST_STRETCHES {
-            self.join_nearest();
-        }
-    }
-
-    /// Makes one of the two stretches with the least time between them.
-    fn join_nearest(&mut self) {
-        let gap = |pair: &[TouchedStretch]| pair[1].first.saturating_sub(pair[0].last);
-        let nearest = self.stretches.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
-        let Some((index, _)) = nearest else { return };
-        let next = self.stretches.remove(index + 1);
-        let one = &mut self.stretches[index];
-        one.last = next.last;
-        one.lsn = one.lsn.max(next.lsn);
+        put(&mut self.stretches, span, Some(lsn));
     }
 
     fn forget(&mut self, through: u64) {
@@ -99,7 +86,9 @@ impl Touched {
         let mut out = Encoder::default();
         out.u64(self.since);
         out.u64(self.last);
-        for stretch in &self.stretches {
+        out.u64(self.disordered);
+        out.u64(self.retired.len() as u64);
+        for stretch in self.retired.iter().chain(&self.stretches) {
             out.i64(stretch.first);
             out.i64(stretch.last);
             out.u64(stretch.lsn);
@@ -110,13 +99,46 @@ impl Touched {
     fn decode(bytes: &[u8]) -> EngineResult<Self> {
         let mut input = Decoder::new(bytes);
         let (since, last) = (input.u64()?, input.u64()?);
+        let is_older = bytes.len() % STRETCH_BYTES == OLDER_HEAD_BYTES;
+        let (disordered, retired) = if is_older { (last, 0) } else { (input.u64()?, input.u64()?) };
         let mut stretches = Vec::new();
         while !input.is_empty() {
             let (first, last, lsn) = (input.i64()?, input.i64()?, input.u64()?);
             stretches.push(TouchedStretch { first, last, lsn });
         }
-        Ok(Self { since, last, stretches })
+        let retired = usize::try_from(retired).unwrap_or(usize::MAX).min(stretches.len());
+        let later = stretches.split_off(retired);
+        Ok(Self { since, last, disordered, stretches: later, retired: stretches })
     }
+}
+
+/// Puts a stretch in the place of what is known of its time; without a transaction it is cut out.
+fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64>) {
+    let start = stretches.partition_point(|stretch| stretch.last < first);
+    let end = stretches.partition_point(|stretch| stretch.first <= last).max(start);
+    let mut new = Vec::with_capacity(3);
+    if let Some(before) = stretches[start..end].first().filter(|one| one.first < first) {
+        new.push(TouchedStretch { last: first - 1, ..*before });
+    }
+    new.extend(lsn.map(|lsn| TouchedStretch { first, last, lsn }));
+    if let Some(after) = stretches[start..end].last().filter(|one| one.last > last) {
+        new.push(TouchedStretch { first: last + 1, ..*after });
+    }
+    stretches.splice(start..end, new);
+    while stretches.len() > MOST_STRETCHES {
+        join_nearest(stretches);
+    }
+}
+
+/// Makes one of the two stretches with the least time between them.
+fn join_nearest(stretches: &mut Vec<TouchedStretch>) {
+    let gap = |pair: &[TouchedStretch]| pair[1].first.saturating_sub(pair[0].last);
+    let nearest = stretches.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
+    let Some((index, _)) = nearest else { return };
+    let next = stretches.remove(index + 1);
+    let one = &mut stretches[index];
+    one.last = next.last;
+    one.lsn = one.lsn.max(next.lsn);
 }
 
 impl Snapshot {
@@ -135,13 +157,62 @@ impl Snapshot {
 /// Begins to watch a table, or forgets what was touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
-    let mut touched = known.unwrap_or(Touched { since: lsn, last: lsn, stretches: Vec::new() });
+    let mut touched =
+        known.unwrap_or(Touched { since: lsn, last: lsn, disordered: lsn, ..Touched::default() });
     touched.forget(through);
     snapshot.put_touched(table, &touched);
 }
 
-/// The stretches of a watched table that a step will touch; before it is applied.
-pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Span>>> {
+/// What a step does to the rows of a watched table.
+pub(crate) struct Touch {
+    /// Where rows come, go or change.
+    spans: Vec<Span>,
+    /// Whether it only adds rows at the end.
+    in_order: bool,
+    /// Where rows are put away.
+    retires: Vec<Span>,
+    /// Where rows that were put away come back.
+    restores: Vec<Span>,
+}
+
+/// What a step will do; before it is applied.
+pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>> {
+    let Some(spans) = spans(snapshot, op)? else { return Ok(None) };
+    let Some(table) = op.table().and_then(|id| snapshot.table_by_id(id)) else { return Ok(None) };
+    let whole = |floor: &i64| (*floor, table.schema().partition_ceil(*floor).saturating_sub(1));
+    let (mut retires, mut restores) = (Vec::new(), Vec::new());
+    match op {
+        Op::Partitions(op) if op.action == PartitionAction::Attach => {
+            restores = op.floors.iter().map(whole).collect();
+        }
+        Op::Partitions(op) => retires = op.floors.iter().map(whole).collect(),
+        // All its rows, wherever they are.
+        Op::Truncate(id) if !is_materialized(snapshot, *id) => retires.extend(table.time_bounds()),
+        _ => {}
+    }
+    let in_order = match op {
+        Op::Append(_) | Op::Adopt(_) => is_after(&table, &spans),
+        Op::Partitions(op) => op.action != PartitionAction::Attach,
+        Op::Truncate(id) => !is_materialized(snapshot, *id),
+        _ => false,
+    };
+    Ok(Some(Touch { spans, in_order, retires, restores }))
+}
+
+fn is_materialized(snapshot: &Snapshot, table: TableId) -> bool {
+    snapshot.record(MATERIALIZED_RECORDS, &table.to_string()).is_some()
+}
+
+/// Whether rows in these stretches lie behind all that a table has. Rows of one instant stand in
+/// the order in which they came, but those that replace others take their places.
+fn is_after(table: &TableSnapshot, spans: &[Span]) -> bool {
+    let Some((_, last)) = table.time_bounds() else { return true };
+    let first = spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);
+    first > last || (first == last && table.schema().dedup_keys.is_empty())
+}
+
+/// The stretches of a watched table that a step will touch.
+fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Span>>> {
     let Some(id) = op.table() else { return Ok(None) };
     if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
         return Ok(None);
@@ -151,7 +222,9 @@ pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Spa
     let spans = match op {
         Op::Append(append) => appended(&table, append)?,
         Op::Adopt(adopt) => adopt.segments.iter().map(|(_, meta)| meta.bounds).collect(),
-        Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
+        // A view that is computed anew; the rows of other tables are put away.
+        Op::Truncate(_) if is_materialized(snapshot, id) => vec![(i64::MIN, i64::MAX)],
+        Op::Truncate(_) => Vec::new(),
         // Sums of what a time to live ends, or a statement puts away, are kept.
         Op::Partitions(op) if op.action != PartitionAction::Attach => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
@@ -174,14 +247,23 @@ pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Spa
 }
 
 /// Notes what a step touched; after it was applied.
-pub(crate) fn note(snapshot: &mut Snapshot, op: &Op, spans: Option<Vec<Span>>, lsn: u64) {
-    let (Some(id), Some(spans)) = (op.table(), spans) else { return };
-    if spans.is_empty() {
+pub(crate) fn note(snapshot: &mut Snapshot, op: &Op, touch: Option<Touch>, lsn: u64) {
+    let (Some(id), Some(touch)) = (op.table(), touch) else { return };
+    if touch.spans.is_empty() && touch.retires.is_empty() {
         return;
     }
     let Some(mut touched) = snapshot.touched(id) else { return };
-    for span in spans {
+    if !touch.in_order {
+        touched.disordered = lsn;
+    }
+    for span in touch.spans {
         touched.add(span, lsn);
+    }
+    for span in touch.retires {
+        put(&mut touched.retired, span, Some(lsn));
+    }
+    for span in touch.restores {
+        put(&mut touched.retired, span, None);
     }
     snapshot.put_touched(id, &touched);
 }
@@ -289,6 +371,9 @@ mod tests {
         ];
         assert_eq!(touched.stretches, expected);
         assert_eq!(touched.after(2), Some(vec![(90, 210), (211, 300)]));
+        put(&mut touched.retired, (0, 50), Some(3));
+        put(&mut touched.retired, (20, 30), None);
+        assert_eq!(touched.retired, vec![stretch(0, 19, 3), stretch(31, 50, 3)]);
         assert_eq!(Touched::decode(&touched.encode()).unwrap(), touched);
         touched.forget(2);
         assert_eq!(touched.stretches, vec![stretch(90, 210, 4), stretch(211, 300, 3)]);
@@ -325,6 +410,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn records_of_older_versions_are_read() {
+        let mut out = Encoder::default();
+        for number in [1, 5] {
+            out.u64(number);
+        }
+        for number in [10, 20] {
+            out.i64(number);
+        }
+        out.u64(5);
+        let stretches = vec![stretch(10, 20, 5)];
+        let expected = Touched { since: 1, last: 5, disordered: 5, stretches, retired: vec![] };
+        assert_eq!(Touched::decode(&out.bytes).unwrap(), expected);
     }
 
     #[test]

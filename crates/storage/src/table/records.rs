@@ -9,7 +9,9 @@ pub(crate) const TOUCHED_RECORDS: &str = "touched";
 pub(crate) const MATERIALIZED_RECORDS: &str = "materialized_view";
 /// What a materialized view shows.
 pub(crate) const MATERIALIZED_STATES: &str = "materialized_state";
+/// A materialized view with such a record is a live view.
+pub(crate) const LIVE_RECORDS: &str = "live_view";
 
 /// All of them.
-pub(crate) const TABLE_RECORDS: [&str; 4] =
-    [LOST_RECORDS, TOUCHED_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES];
+pub(crate) const TABLE_RECORDS: [&str; 5] =
+    [LOST_RECORDS, TOUCHED_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES, LIVE_RECORDS];

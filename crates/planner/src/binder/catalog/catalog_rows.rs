@@ -15,7 +15,7 @@ use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{LogicalPlan, lit};
 use tidemark_ast::Name;
 use tidemark_border::Permission;
-use tidemark_catalog::MaterializedView;
+use tidemark_catalog::{LiveView, MaterializedView};
 use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
@@ -247,7 +247,15 @@ impl Binder<'_> {
             tables.iter().map(|table| table.schema().as_ref()).collect();
         let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);
         let is_view = |schema: &TableSchema| MaterializedView::is(self.snapshot, schema.id);
-        let letter = |schema: &TableSchema| u16::from(if is_view(schema) { b'M' } else { b'T' });
+        let is_live = |schema: &TableSchema| LiveView::is(self.snapshot, schema.id);
+        let letter = |schema: &TableSchema| {
+            let letter = match schema {
+                _ if is_live(schema) => b'L',
+                _ if is_view(schema) => b'M',
+                _ => b'T',
+            };
+            u16::from(letter)
+        };
         // A damaged table takes no writes.
         let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
         let suspended = booleans(suspended);
@@ -282,7 +290,11 @@ impl Binder<'_> {
             ("dedup", SqlType::Boolean, booleans(schemas.iter().map(|s| !s.dedup_keys.is_empty()))),
             ("ttlValue", SqlType::Int, ints(schemas.iter().map(|s| ttl(s).0))),
             ("ttlUnit", SqlType::String, texts(schemas.iter().map(|s| Some(ttl(s).1)))),
-            ("matView", SqlType::Boolean, booleans(schemas.iter().map(|s| is_view(s)))),
+            (
+                "matView",
+                SqlType::Boolean,
+                booleans(schemas.iter().map(|s| is_view(s) && !is_live(s))),
+            ),
             (
                 "table_type",
                 SqlType::Char,

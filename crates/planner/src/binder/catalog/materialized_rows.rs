@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_array::{Int32Array, Int64Array, TimestampMicrosecondArray};
 use tidemark_ast::Name;
 use tidemark_border::Permission;
-use tidemark_catalog::{MaterializedState, MaterializedView, RefreshPeriod, RefreshTrigger};
+use tidemark_catalog::{
+    LiveView, MaterializedState, MaterializedView, RefreshPeriod, RefreshTrigger,
+};
 use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineResult, SqlType, TimestampUnit};
 
@@ -49,6 +51,9 @@ impl Binder<'_> {
     fn known_views(&self) -> Vec<Known> {
         let known = |table: Arc<TableSnapshot>| {
             let id = table.schema().id;
+            if LiveView::is(self.snapshot, id) {
+                return None;
+            }
             let view = MaterializedView::of(self.snapshot, id)?;
             Some(Known { table, view, state: MaterializedState::of(self.snapshot, id) })
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidemark_ast::{Name, Span};
 use tidemark_border::Permission;
-use tidemark_catalog::MaterializedView;
+use tidemark_catalog::{LiveView, MaterializedView};
 use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -24,8 +24,9 @@ impl Binder<'_> {
         })?;
         // Checks and repairs are for the files of every table.
         let is_content = !matches!(permission, Permission::Snapshot | Permission::SystemAdmin);
-        if is_content && MaterializedView::is(self.snapshot, found.schema().id) {
-            let message = format!("cannot modify materialized view [view={}]", name.text);
+        let kind = MaterializedView::kind(self.snapshot, found.schema().id);
+        if let Some(kind) = kind.filter(|_| is_content) {
+            let message = format!("cannot modify {kind} [view={}]", name.text);
             return Err(error::at(ErrorCode::NotSupported, message, Span::default()));
         }
         Ok(found)
@@ -39,7 +40,8 @@ impl Binder<'_> {
     ) -> EngineResult<(Arc<TableSnapshot>, MaterializedView)> {
         self.must_see(name, permission)?;
         let table = self.snapshot.table(&name.text);
-        let found = table.as_ref().and_then(|table| {
+        let is_live = |table: &&Arc<TableSnapshot>| LiveView::is(self.snapshot, table.schema().id);
+        let found = table.as_ref().filter(|table| !is_live(table)).and_then(|table| {
             let view = MaterializedView::of(self.snapshot, table.schema().id)?;
             Some((Arc::clone(table), view))
         });

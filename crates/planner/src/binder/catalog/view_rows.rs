@@ -22,6 +22,7 @@ const CATEGORIES: &[&str] = &[
     "TABLES",
     "VIEWS",
     "MATERIALIZED_VIEWS",
+    "LIVE_VIEWS",
     "USERS",
     "GROUPS",
     "SERVICE_ACCOUNTS",
@@ -76,6 +77,9 @@ impl Binder<'_> {
         if what == ViewKind::MaterializedView {
             return self.show_create_materialized(name);
         }
+        if what == ViewKind::LiveView {
+            return self.show_create_live(name);
+        }
         self.must_see(name, Permission::Select)?;
         let Some(view) = self.view(&name.text) else {
             if self.snapshot.table(&name.text).is_some() {
@@ -123,6 +127,9 @@ impl Binder<'_> {
         }
         if wanted("MATERIALIZED_VIEWS") {
             statements.extend(self.materialized_statements());
+        }
+        if wanted("LIVE_VIEWS") {
+            statements.extend(self.live_statements());
         }
         if wanted("VIEWS") {
             for view in self.views_in_order() {

@@ -95,15 +95,42 @@ impl Stage {
             return Ok(());
         }
         // Functions over rows in time order are computed together, in one pass.
-        let timestamp = self.ascending_time().cloned();
         check_time_windows(windows.len())?;
-        let named = windows.into_vec().into_iter().enumerate().map(|(number, window)| {
+        // Periods are numbered below the windows that they divide.
+        let mut periods = Exprs::default();
+        for window in windows.iter() {
+            let Expr::WindowFunction(function) = window else { continue };
+            let of_others = |key: &&Expr| matches!(key, Expr::WindowFunction(_));
+            function.params.partition_by.iter().filter(of_others).for_each(|key| periods.push(key));
+        }
+        let mut numbered = Replaced::default();
+        let named = periods.into_vec().into_iter().enumerate().map(|(number, period)| {
+            let name = relation::fresh(&format!("p{number}"), &self.plan);
+            numbered.insert(period.clone(), ident(&name));
+            period.alias(name)
+        });
+        let named: Vec<Expr> = named.collect();
+        self.add_windows(named)?;
+        let mut named = Vec::with_capacity(windows.len());
+        for (number, window) in windows.into_vec().into_iter().enumerate() {
             let name = relation::fresh(&format!("w{number}"), &self.plan);
             self.replaced.insert(window.clone(), ident(&name));
-            window.alias(name)
-        });
-        let (in_order, others): (Vec<Expr>, Vec<Expr>) =
-            named.partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
+            named.push(numbered.apply(window)?.alias(name));
+        }
+        self.add_windows(named)?;
+        for item in &mut self.items {
+            let expr = std::mem::take(&mut item.value.expr);
+            item.value.expr = self.replaced.apply(expr)?;
+        }
+        self.restore_time_order()
+    }
+
+    /// Computes windows over the rows, each a column under its alias.
+    fn add_windows(&mut self, named: Vec<Expr>) -> EngineResult<()> {
+        let timestamp = self.ascending_time().cloned();
+        let (in_order, others): (Vec<Expr>, Vec<Expr>) = named
+            .into_iter()
+            .partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
         if !in_order.is_empty() {
             let node = WindowNode::try_new(self.plan.clone(), timestamp, in_order);
             let node = Arc::new(node.map_err(error::plan)?);
@@ -115,11 +142,7 @@ impl Stage {
                 Window::try_new(vec![window], Arc::new(self.plan.clone())).map_err(error::plan)?;
             self.plan = LogicalPlan::Window(plan);
         }
-        for item in &mut self.items {
-            let expr = std::mem::take(&mut item.value.expr);
-            item.value.expr = self.replaced.apply(expr)?;
-        }
-        self.restore_time_order()
+        Ok(())
     }
 
     /// Computes sub-queries of the list below it, where rows must keep their order: the joins

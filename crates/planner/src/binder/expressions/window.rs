@@ -43,7 +43,7 @@ impl Binder<'_> {
         if !scope.windows {
             return Err(refused(call.name.span));
         }
-        let over = &self.window_spec(over)?;
+        let over = &self.window_spec(over, false)?;
         let inner = Scope { windows: false, ..*scope };
         let resolved = self.window_resolved(call, over, position, &inner)?;
         let partition_by = self.expressions(&over.partition_by, &inner)?;
@@ -75,6 +75,12 @@ impl Binder<'_> {
             // Rows of a partition do not differ by its keys, and DataFusion stumbles over these.
             order_by.retain(|key| !partition_by.iter().any(|one| one.expr == key.expr));
         }
+        let period = match &over.anchor {
+            None => None,
+            Some(anchor) => {
+                Some(self.anchored(anchor, over, (&partition_by, &order_by), &inner)?)
+            }
+        };
         let parts = resolved.arguments.iter().chain(&partition_by).map(|typed| &typed.expr);
         if parts.chain(order_by.iter().map(|key| &key.expr)).any(has_window) {
             return Err(refused(call.name.span));
@@ -84,7 +90,7 @@ impl Binder<'_> {
         let window = OverRows {
             function: resolved.function,
             arguments: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
-            partition_by: partition_by.into_iter().map(|key| key.expr).collect(),
+            partition_by: partition_by.into_iter().map(|key| key.expr).chain(period).collect(),
             order_by,
             ignore_nulls: call.ignore_nulls || call.name.text.eq_ignore_ascii_case("locf"),
             distinct: resolved.distinct,
@@ -132,7 +138,11 @@ impl Binder<'_> {
     }
 
     /// What OVER says, with what the window it names says.
-    fn window_spec(&self, over: &WindowSpec) -> EngineResult<WindowSpec> {
+    fn window_spec(&self, over: &WindowSpec, is_named: bool) -> EngineResult<WindowSpec> {
+        if let Some(anchor) = over.anchor.as_ref().filter(|_| !is_named) {
+            let message = "ANCHOR is allowed in a named WINDOW only";
+            return Err(error::at(ErrorCode::NotSupported, message, anchor.span));
+        }
         let Some(name) = &over.name else { return Ok(over.clone()) };
         let named = self
             .named_windows
@@ -146,7 +156,7 @@ impl Binder<'_> {
                     name.span,
                 )
             })?;
-        let mut spec = self.window_spec(&named.spec)?;
+        let mut spec = self.window_spec(&named.spec, true)?;
         if !over.partition_by.is_empty() {
             spec.partition_by.clone_from(&over.partition_by);
         }
@@ -154,6 +164,7 @@ impl Binder<'_> {
             spec.order_by.clone_from(&over.order_by);
         }
         spec.frame = over.frame.clone().or(spec.frame);
+        spec.anchor = over.anchor.clone().or(spec.anchor);
         Ok(spec)
     }
 

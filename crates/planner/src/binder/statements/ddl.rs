@@ -111,6 +111,7 @@ impl Binder<'_> {
             ViewKind::Table => "DROP TABLE",
             ViewKind::View => "DROP VIEW",
             ViewKind::MaterializedView => "DROP MATERIALIZED VIEW",
+            ViewKind::LiveView => "DROP LIVE VIEW",
         };
         for name in names {
             match what {
@@ -127,6 +128,11 @@ impl Binder<'_> {
                 }
                 ViewKind::MaterializedView => {
                     if let Some(table) = self.dropped_materialized(name, if_exists)? {
+                        drop_once(&mut change.drop, table);
+                    }
+                }
+                ViewKind::LiveView => {
+                    if let Some(table) = self.dropped_live(name, if_exists)? {
                         drop_once(&mut change.drop, table);
                     }
                 }

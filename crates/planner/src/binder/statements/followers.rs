@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidemark_ast::Tree;
-use tidemark_catalog::{MaterializedState, MaterializedView, ViewSource};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, ViewSource};
 use tidemark_storage::{Change, PartitionAction, TableId, TableSchema};
 use tidemark_types::{EngineResult, identifier};
 
@@ -37,7 +37,8 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
             Some(_) => {}
         }
     }
-    // Cells of another type are cells that changed: the view follows them.
+    // Cells of another type are cells that changed: a materialized view follows them. A live view
+    // looks at the types itself.
     for (columns, reason) in
         [(dropped, "drop column operation"), (renamed, "rename column operation")]
     {
@@ -105,8 +106,10 @@ impl Binder<'_> {
             .sources
             .values()
             .any(|source| matches!(source, ViewSource::Table { id, .. } if *id == table));
+        let is_live = LiveView::is(self.snapshot, view.table);
         match reach {
-            Reach::Followers => view.base == table,
+            // What is put away leaves the rows of a live view as they are.
+            Reach::Followers => view.base == table && !is_live,
             Reach::Readers => reads,
             Reach::Columns(columns) => {
                 let known = self.snapshot.table_by_id(table);

@@ -11,7 +11,8 @@ use tidemark_ast::{
 };
 use tidemark_border::Permission;
 use tidemark_catalog::{
-    MaterializedState, MaterializedView, Owner, RefreshRequest, RefreshTrigger, ViewSource,
+    LiveView, MaterializedState, MaterializedView, Owner, RefreshRequest, RefreshTrigger,
+    ViewSource,
 };
 use tidemark_operators::BucketSpec;
 use tidemark_storage::{Change, ColumnSchema, Snapshot, TableId, TableSchema, TableSnapshot};
@@ -114,7 +115,7 @@ impl Binder<'_> {
             .map_err(|failure| failure.at(error::span(at)))?;
         let schema = self.table_of(given, &found, &shape)?;
         let view = self.definition(given, &part, sources, &base)?;
-        let action = MaterializedAction::Create(Box::new((schema, view)));
+        let action = MaterializedAction::Create(Box::new((schema, view, None)));
         Ok(self.materialized(action, CREATE))
     }
 
@@ -183,6 +184,10 @@ impl Binder<'_> {
         let mut tables: Vec<TableId> = Vec::new();
         for source in sources.values() {
             match source {
+                ViewSource::Table { id, .. } if LiveView::is(self.snapshot, *id) => {
+                    let message = "a materialized view reads tables, not live views";
+                    return Err(error::at(ErrorCode::NotSupported, message, at));
+                }
                 ViewSource::Table { id, .. } if tables.contains(id) => {}
                 ViewSource::Table { id, .. } => tables.push(*id),
                 ViewSource::View { name, .. } => {

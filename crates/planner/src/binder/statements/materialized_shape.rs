@@ -287,7 +287,7 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
 }
 
 /// The column that an expression is, under whatever name.
-fn column_of(expr: &Expr) -> Option<Column> {
+pub(crate) fn column_of(expr: &Expr) -> Option<Column> {
     match expr {
         Expr::Column(column) => Some(column.clone()),
         Expr::Alias(alias) => column_of(&alias.expr),
@@ -309,7 +309,7 @@ fn has_subquery(expr: &Expr) -> bool {
 }
 
 /// `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`: the buckets, and the column they cut.
-fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
+pub(crate) fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
     let mut key = key;
     while let Expr::Alias(alias) = key {
         key = &alias.expr;

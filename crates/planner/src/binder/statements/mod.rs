@@ -10,6 +10,8 @@ pub(crate) mod defaults;
 pub(crate) mod followers;
 pub(crate) mod insert;
 pub(crate) mod insert_values;
+pub(crate) mod live;
+pub(crate) mod live_shape;
 pub(crate) mod materialized;
 pub(crate) mod materialized_policy;
 pub(crate) mod materialized_shape;

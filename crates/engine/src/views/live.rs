@@ -1,0 +1,485 @@
+//! One refresh of a live view: the rows that changed, computed and committed with the transaction
+//! up to which they are right.
+//!
+//! A row of the base that came, went or changed reaches some way into later rows of the view
+//! ([`tidemark_planner::LiveReach`]): all of that is computed again and put in the place of what
+//! is there, so that late rows, changes and deletions need no rules of their own. Rows that only
+//! follow at the end go on from the state that the functions had after the last one, which is kept
+//! in memory from one refresh to the next.
+
+use std::sync::Arc;
+
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_operators::KeptWindows;
+use tidemark_planner::{LiveRepair, LiveRows, Misfit, Planner};
+use tidemark_storage::{Change, Snapshot, TimeRange, Touched};
+use tidemark_types::{EngineError, EngineResult, SqlType};
+
+use super::progress::Refresher;
+use super::refresh::{Filling, fewer, fill, is_lasting};
+use crate::database::Database;
+use crate::guard;
+use crate::registry::now_micros;
+use crate::writer::Writer;
+
+/// Why a view whose base is a materialized view does not follow it any more: for good.
+pub(super) const REBUILT: &str = "full refresh of the base materialized view";
+
+/// Stretches that the base put away and that show rows again, at most.
+const MOST_REVIVED: usize = 1_024;
+
+/// First and last instant.
+type Span = (i64, i64);
+
+/// What a live view's functions hold after the rows that it shows.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// The transaction of the base that they are of.
+    position: u64,
+    /// The base's definition that they were computed with.
+    version: u64,
+    /// The base's last instant.
+    last_time: i64,
+    windows: KeptWindows,
+}
+
+impl Kept {
+    pub(super) fn bytes(&self) -> usize {
+        self.windows.bytes()
+    }
+}
+
+/// One refresh under way.
+struct LiveRefresh<'a> {
+    database: &'a Arc<Database>,
+    refresher: &'a Refresher,
+    snapshot: &'a Arc<Snapshot>,
+    view: &'a MaterializedView,
+    live: LiveView,
+    state: MaterializedState,
+    touched: Option<Touched>,
+    began_micros: i64,
+}
+
+/// What is read and what is written.
+struct Work {
+    /// Ranges of the base that are read.
+    read: Vec<TimeRange>,
+    /// Ranges of the view whose rows are computed.
+    shown: Vec<TimeRange>,
+    /// Ranges of the view that they are put in the place of.
+    cleared: Vec<TimeRange>,
+    /// What was touched of stretches that the base put away.
+    revived: Vec<Span>,
+    /// The state of the functions to go on from, and how many rows of the last instant it has.
+    resumed: Option<Kept>,
+    /// Whether all there is is computed.
+    is_full: bool,
+}
+
+/// Brings a view up to the snapshot; answers whether there was anything to commit.
+pub(super) async fn refresh(
+    database: &Arc<Database>,
+    refresher: &Refresher,
+    snapshot: &Arc<Snapshot>,
+    view: &MaterializedView,
+    state: MaterializedState,
+    began_micros: i64,
+) -> EngineResult<bool> {
+    let live = LiveView::of(snapshot, view.table);
+    let live = live.ok_or_else(|| EngineError::internal("a live view without its record"))?;
+    let touched = snapshot.touched(view.base);
+    let work =
+        LiveRefresh { database, refresher, snapshot, view, live, state, touched, began_micros };
+    if work.state.invalid.is_some() {
+        return work.revive().await;
+    }
+    if let Some(Misfit::Differs(difference)) = Planner::live_misfit(view, &work.live, snapshot) {
+        return work.invalidate(difference).await.map(|()| true);
+    }
+    let context = database.bind_context(&view.owner.name);
+    match Planner::live_rows(view, snapshot, &context, false) {
+        Ok(rows) => work.compute(rows).await,
+        Err(error) if is_lasting(&error) => work.invalidate(error.message).await.map(|()| true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the base of a view fits in another way than is recorded: the view stopped following and
+/// could go on, or the other way round.
+pub(super) fn is_other(
+    view: &MaterializedView,
+    state: &MaterializedState,
+    snapshot: &Snapshot,
+) -> bool {
+    if state.invalid.as_deref() == Some(REBUILT) {
+        return false;
+    }
+    let Some(live) = LiveView::of(snapshot, view.table) else { return false };
+    match (Planner::live_misfit(view, &live, snapshot), &state.invalid) {
+        (None, reason) => reason.is_some(),
+        (Some(Misfit::Missing), _) => false,
+        (Some(Misfit::Differs(difference)), reason) => reason.as_ref() != Some(&difference),
+    }
+}
+
+impl LiveRefresh<'_> {
+    async fn put(self, state: MaterializedState, more: Vec<Change>) -> EngineResult<()> {
+        let table = self.view.table;
+        let mut changes = vec![MaterializedState::expect(self.snapshot, table), state.put(table)?];
+        changes.extend(more);
+        let storage = Arc::clone(&self.database.storage);
+        guard::run_blocking("commit", move || storage.commit(changes).map(|_| ())).await
+    }
+
+    async fn invalidate(self, reason: String) -> EngineResult<()> {
+        let state = MaterializedState { invalid: Some(reason), ..self.state.clone() };
+        self.put(state, Vec::new()).await
+    }
+
+    /// Lets a view follow again whose base has all it reads again, or says what differs.
+    async fn revive(self) -> EngineResult<bool> {
+        match Planner::live_misfit(self.view, &self.live, self.snapshot) {
+            Some(Misfit::Missing) => return Ok(false),
+            Some(Misfit::Differs(difference)) => {
+                return self.invalidate(difference).await.map(|()| true);
+            }
+            None => {}
+        }
+        let context = self.database.bind_context(&self.view.owner.name);
+        let rows = match Planner::live_rows(self.view, self.snapshot, &context, true) {
+            Ok(rows) => rows,
+            Err(error) if is_lasting(&error) => {
+                let is_known = self.state.invalid.as_deref() == Some(&error.message);
+                return if is_known {
+                    Err(error)
+                } else {
+                    self.invalidate(error.message).await.map(|()| true)
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        let target = self.touched.as_ref().map(|touched| touched.last);
+        let view = MaterializedView { sources: rows.sources, ..self.view.clone() };
+        let state = MaterializedState { invalid: None, seed_target: target, ..self.state.clone() };
+        let put = view.put()?;
+        self.put(state, vec![put]).await.map(|()| true)
+    }
+
+    async fn compute(self, rows: LiveRows) -> EngineResult<bool> {
+        let last = self.touched.as_ref().map_or(0, |touched| touched.last);
+        let is_shown = self.state.position.is_some_and(|position| position >= last);
+        if is_shown && self.state.seed_target.is_none() {
+            return Ok(false);
+        }
+        let work = self.work(&rows);
+        self.commit(rows, work).await?;
+        Ok(true)
+    }
+
+    /// The stretches that the base put away, and of them those whose rows came since then.
+    fn retired(&self) -> (Vec<Span>, Vec<Span>) {
+        let Some(touched) = &self.touched else { return (Vec::new(), Vec::new()) };
+        let span = |stretch: &tidemark_storage::TouchedStretch| (stretch.first, stretch.last);
+        let all = touched.retired.iter().map(span).collect();
+        let position = self.state.position.unwrap_or(0);
+        let again = touched.retired.iter().filter(|stretch| stretch.lsn > position).map(span);
+        let revived = without(self.state.revived.clone(), &again.collect::<Vec<_>>());
+        (all, revived)
+    }
+
+    fn work(&self, rows: &LiveRows) -> Work {
+        let bound = self.live.first_instant();
+        let all = TimeRange { lo: bound, hi: i64::MAX };
+        let (retired, revived) = self.retired();
+        let changed = self.touched.as_ref().zip(self.state.position);
+        let changed = changed.and_then(|(touched, position)| touched.after(position));
+        let Some(changed) = changed else {
+            // What was put away before the first refresh shows nothing that could be kept.
+            let is_first = self.state.position.is_none();
+            let frozen = without(retired.clone(), &revived);
+            let cleared = kept_apart(all, if is_first { &[] } else { &frozen });
+            let revived = if is_first { retired } else { revived };
+            return Work {
+                read: vec![all],
+                shown: vec![all],
+                cleared,
+                revived,
+                resumed: None,
+                is_full: is_first,
+            };
+        };
+        let changed = self.within_data(rows, changed, bound);
+        let news = meet(&changed, &retired);
+        let frozen = without(retired, &revived);
+        let revived = fewer_spans(joined(revived, news));
+        if let Some(kept) = self.resumable(rows, &changed) {
+            let from = kept.last_time.max(bound);
+            let range = TimeRange { lo: from, hi: i64::MAX };
+            return Work {
+                read: vec![range],
+                shown: vec![range],
+                cleared: Vec::new(),
+                revived,
+                resumed: Some(kept),
+                is_full: false,
+            };
+        }
+        let (mut shown, mut read) = (Vec::new(), Vec::new());
+        for (first, last) in changed {
+            let until = rows.reach.until(last);
+            let end = if until == i64::MAX { until } else { until + 1 };
+            add(&mut shown, TimeRange { lo: first, hi: end });
+            add(&mut read, TimeRange { lo: rows.reach.since(first).max(bound), hi: end });
+        }
+        let (shown, read) = (fewer(shown), fewer(read));
+        let cleared = shown.iter().flat_map(|range| kept_apart(*range, &frozen)).collect();
+        Work { read, shown, cleared, revived, resumed: None, is_full: false }
+    }
+
+    /// What was touched, where base or view has rows at all, and at or after the first instant.
+    fn within_data(&self, rows: &LiveRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
+        let table = self.snapshot.table_by_id(self.view.table);
+        let shown = table.and_then(|table| table.time_bounds());
+        let bounds = [rows.base.time_bounds(), shown].into_iter().flatten();
+        let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let Some(bounds) = bounds else { return Vec::new() };
+        let clamp = |(first, last): Span| (first.max(bounds.0).max(bound), last.min(bounds.1));
+        changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
+    }
+
+    /// The kept state, where all that came since then follows it, or is not read.
+    fn resumable(&self, rows: &LiveRows, changed: &[Span]) -> Option<Kept> {
+        let kept = self.refresher.take_kept(self.view.table)?;
+        let touched = self.touched.as_ref()?;
+        let is_current = Some(kept.position) == self.state.position
+            && kept.version == rows.base.schema().version
+            && (touched.disordered <= kept.position || changed.is_empty())
+            && rows.reach.is_one_pass();
+        let first = changed.first().map_or(i64::MAX, |span| span.0);
+        if !is_current || first < kept.last_time {
+            return None;
+        }
+        // Rows of the last instant that were put away are not there to be passed over.
+        let last = kept.last_time;
+        let is_gone = touched
+            .retired
+            .iter()
+            .any(|one| one.lsn > kept.position && (one.first..=one.last).contains(&last));
+        if is_gone {
+            kept.windows.forget_last();
+        }
+        Some(kept)
+    }
+
+    async fn commit(self, rows: LiveRows, work: Work) -> EngineResult<()> {
+        let id = self.view.table;
+        let table = self.snapshot.table_by_id(id);
+        let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
+        let base = rows.base.schema().id;
+        let lsn = self.snapshot.lsn();
+        let mut writer = Writer::new(self.database);
+        writer.with(MaterializedState::expect(self.snapshot, id));
+        if work.is_full {
+            writer.with(Change::Truncate(id));
+        } else if !work.cleared.is_empty() {
+            writer.with(Change::Clear { table: id, ranges: work.cleared.clone() });
+        }
+        let through = self.refresher.consumed(self.snapshot, base, (id, lsn));
+        writer.with(Change::Watch { table: base, through });
+        let is_repair = !work.is_full && work.resumed.is_none() && !work.shown.is_empty();
+        if is_repair {
+            let repair = self.repair(&rows, &work);
+            self.refresher.note_repair(id, repair);
+        }
+        let state = MaterializedState {
+            position: Some(lsn),
+            seed_target: None,
+            revived: work.revived,
+            started_micros: Some(self.began_micros),
+            finished_micros: Some(now_micros()),
+            ..self.state.clone()
+        };
+        writer.with(state.put(id)?);
+        let last_time = rows.base.time_bounds().map_or(i64::MIN, |bounds| bounds.1);
+        let reads_on = work.read.last().is_some_and(|range| range.hi > last_time);
+        let keeps = rows.reach.is_one_pass() && reads_on;
+        let windows = match work.resumed {
+            Some(kept) => Some(kept.windows),
+            None => keeps.then(KeptWindows::default),
+        };
+        let mut plan = rows.within(&work.read, &work.shown)?;
+        if let Some(windows) = &windows {
+            plan =
+                windows.in_plan(plan).map_err(|error| EngineError::internal(error.to_string()))?;
+        }
+        let filling = Filling {
+            database: self.database,
+            user: &self.view.owner.name,
+            text: format!("REFRESH LIVE VIEW {}", table.schema().name),
+        };
+        let written = fill(filling, writer, &plan, &table).await?;
+        if is_repair {
+            self.refresher.repaired(id, written);
+        }
+        if let Some(windows) = windows.filter(|windows| windows.settle(last_time)) {
+            let version = rows.base.schema().version;
+            let kept = Kept { position: lsn, version, last_time, windows };
+            self.refresher.keep(id, kept);
+        }
+        Ok(())
+    }
+
+    fn repair(&self, rows: &LiveRows, work: &Work) -> LiveRepair {
+        let column = rows.base.schema().timestamp_column();
+        let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
+        let micros = |at: i64| if is_nanos { at.div_euclid(1_000) } else { at };
+        let inner = |at: &i64| *at != i64::MIN && *at != i64::MAX;
+        let is_local = !rows.reach.is_endless();
+        let high = work.shown.last().map(|range| range.hi).filter(inner);
+        LiveRepair {
+            is_under_way: true,
+            first_micros: work.shown.first().map(|range| micros(range.lo)),
+            low_micros: work.read.first().map(|range| range.lo).filter(inner).map(micros),
+            high_micros: high.map(|at| micros(at - 1)),
+            plan: Some(rows.reach.plan()),
+            disposition: Some(if is_local { "localized rebuild" } else { "boundary rebuild" }),
+            denial: (!is_local).then_some("results depend on all rows before"),
+        }
+    }
+}
+
+/// Puts a range behind others that begin no later.
+fn add(ranges: &mut Vec<TimeRange>, range: TimeRange) {
+    match ranges.iter_mut().rev().find(|known| known.hi >= range.lo && known.lo <= range.hi) {
+        Some(known) => {
+            known.lo = known.lo.min(range.lo);
+            known.hi = known.hi.max(range.hi);
+        }
+        None => ranges.push(range),
+    }
+    // One that reaches back may have met several.
+    ranges.sort_unstable_by_key(|range| range.lo);
+    let mut kept: Vec<TimeRange> = Vec::with_capacity(ranges.len());
+    for range in ranges.drain(..) {
+        match kept.last_mut() {
+            Some(last) if range.lo <= last.hi => last.hi = last.hi.max(range.hi),
+            _ => kept.push(range),
+        }
+    }
+    *ranges = kept;
+}
+
+/// The parts of a range outside stretches.
+fn kept_apart(range: TimeRange, frozen: &[Span]) -> Vec<TimeRange> {
+    let mut parts = Vec::new();
+    let mut from = range.lo;
+    for (first, last) in frozen {
+        if *last < from || *first >= range.hi {
+            continue;
+        }
+        if *first > from {
+            parts.push(TimeRange { lo: from, hi: *first });
+        }
+        from = last.saturating_add(1);
+    }
+    if from < range.hi {
+        parts.push(TimeRange { lo: from, hi: range.hi });
+    }
+    parts
+}
+
+/// Stretches, ascending, but for what others cover.
+fn without(spans: Vec<Span>, others: &[Span]) -> Vec<Span> {
+    let whole = |(first, last): Span| TimeRange { lo: first, hi: last.saturating_add(1) };
+    let parts = spans.into_iter().flat_map(|span| kept_apart(whole(span), others));
+    parts.map(|range| (range.lo, range.hi.saturating_sub(1))).collect()
+}
+
+/// What two lists of stretches have in common.
+fn meet(some: &[Span], others: &[Span]) -> Vec<Span> {
+    let mut common = Vec::new();
+    for one in some {
+        for other in others {
+            let both = (one.0.max(other.0), one.1.min(other.1));
+            if both.0 <= both.1 {
+                common.push(both);
+            }
+        }
+    }
+    common
+}
+
+fn joined(spans: Vec<Span>, more: Vec<Span>) -> Vec<Span> {
+    let mut all: Vec<Span> = spans.into_iter().chain(more).collect();
+    all.sort_unstable();
+    let mut kept: Vec<Span> = Vec::with_capacity(all.len());
+    for span in all {
+        match kept.last_mut() {
+            Some(last) if span.0 <= last.1.saturating_add(1) => last.1 = last.1.max(span.1),
+            _ => kept.push(span),
+        }
+    }
+    kept
+}
+
+/// No more stretches than are remembered: neighbours become one.
+fn fewer_spans(mut spans: Vec<Span>) -> Vec<Span> {
+    while spans.len() > MOST_REVIVED {
+        let gap = |pair: &[Span]| pair[1].0.saturating_sub(pair[0].1);
+        let nearest = spans.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
+        let Some((index, _)) = nearest else { break };
+        let next = spans.remove(index + 1);
+        spans[index].1 = next.1;
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against sets of instants.
+    #[test]
+    fn stretches_are_those_of_their_instants() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = |below: u64| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % below) as i64
+        };
+        let covers = |spans: &[Span], at: i64| spans.iter().any(|one| one.0 <= at && at <= one.1);
+        for _ in 0..2_000 {
+            let mut list = |most: u64| {
+                let spans = (0..random(most)).map(|_| random(60)).collect::<Vec<_>>();
+                let spans = spans.into_iter().map(|first| (first, first + random(9)));
+                joined(spans.collect(), Vec::new())
+            };
+            let (some, others) = (list(6), list(6));
+            let (left, both) = (without(some.clone(), &others), meet(&some, &others));
+            let all = joined(some.clone(), others.clone());
+            let range = TimeRange { lo: 10, hi: 50 };
+            let apart = kept_apart(range, &others);
+            let mut ranges = Vec::new();
+            for (first, last) in some.iter().rev().chain(&others) {
+                add(&mut ranges, TimeRange { lo: *first, hi: last + 1 });
+            }
+            assert!(ranges.windows(2).all(|pair| pair[0].hi < pair[1].lo));
+            for at in -1..75 {
+                let (is_some, is_other) = (covers(&some, at), covers(&others, at));
+                assert_eq!(covers(&left, at), is_some && !is_other);
+                assert_eq!(covers(&both, at), is_some && is_other);
+                assert_eq!(covers(&all, at), is_some || is_other);
+                let is_apart = apart.iter().any(|range| range.lo <= at && at < range.hi);
+                assert_eq!(is_apart, (10..50).contains(&at) && !is_other);
+                let is_added = ranges.iter().any(|range| range.lo <= at && at < range.hi);
+                assert_eq!(is_added, is_some || is_other);
+            }
+        }
+        let many: Vec<Span> = (0..5_000).map(|at| (at * 10, at * 10)).collect();
+        let fewer = fewer_spans(many.clone());
+        assert_eq!(fewer.len(), MOST_REVIVED);
+        assert!(many.iter().all(|(at, _)| covers(&fewer, *at)));
+    }
+}

@@ -1,0 +1,371 @@
+//! Which queries a live view can keep current: a row for each row of one table, with window
+//! functions that look back in time. How far a change of the table reaches is read from the plan.
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Column, ScalarValue};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::expr::WindowFunction;
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, UserDefinedLogicalNodeCore, WindowFrameBound, WindowFrameUnits,
+};
+use tidemark_ast::{Name, Node, NodeId, SelectNode, Span, Tree};
+use tidemark_operators::{BucketSpec, LogicalNode, PERIOD_NUMBER, SnapshotTable};
+use tidemark_storage::TableId;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::binder::error;
+use crate::binder::expressions::anchor::DayBegin;
+use crate::binder::statements::materialized_shape::{column_of, floored};
+
+/// How far in time a row of the base reaches into the rows of the view.
+#[derive(Debug, Clone, Default)]
+pub struct LiveReach {
+    /// The longest RANGE, in the unit of the designated timestamp.
+    span: i64,
+    periods: Vec<Period>,
+    /// Whether something reaches from the first row to the last one.
+    is_endless: bool,
+    /// Whether there are window functions at all.
+    has_windows: bool,
+    /// Whether they all are computed in one pass whose state can be kept.
+    is_one_pass: bool,
+}
+
+/// Periods at whose ends functions begin afresh.
+#[derive(Debug, Clone)]
+enum Period {
+    Days(DayBegin),
+    Buckets(BucketSpec),
+}
+
+impl Period {
+    fn around(&self, at: i64) -> (i64, i64) {
+        match self {
+            Self::Days(days) => days.around(at),
+            Self::Buckets(buckets) => buckets.around(at, at),
+        }
+    }
+}
+
+impl LiveReach {
+    /// Whether each row of the view depends on one row of the base.
+    #[must_use]
+    pub fn is_row(&self) -> bool {
+        !self.has_windows
+    }
+
+    /// Whether the functions' state after the last row is all that later rows need.
+    #[must_use]
+    pub fn is_one_pass(&self) -> bool {
+        self.has_windows && self.is_one_pass
+    }
+
+    /// Whether a change reaches to the end of the data.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        self.is_endless
+    }
+
+    /// What bounds it, as lists of repairs name it.
+    #[must_use]
+    pub fn plan(&self) -> &'static str {
+        match (self.is_endless, self.span > 0, self.periods.is_empty()) {
+            (true, ..) | (false, false, true) => "none",
+            (false, true, true) => "range",
+            (false, false, false) => "anchor",
+            (false, true, false) => "range+anchor",
+        }
+    }
+
+    /// The last instant whose rows depend on rows at this one.
+    #[must_use]
+    pub fn until(&self, last: i64) -> i64 {
+        if self.is_endless {
+            return i64::MAX;
+        }
+        let ends = self.periods.iter().map(|period| period.around(last).1.saturating_sub(1));
+        ends.fold(last.saturating_add(self.span), i64::max)
+    }
+
+    /// The first instant whose rows those at this one depend on.
+    #[must_use]
+    pub fn since(&self, first: i64) -> i64 {
+        if self.is_endless {
+            return i64::MIN;
+        }
+        let begins = self.periods.iter().map(|period| period.around(first).0);
+        begins.fold(first.saturating_sub(self.span), i64::min)
+    }
+}
+
+fn refused_at(message: &str, at: Span) -> EngineError {
+    error::at(ErrorCode::NotSupported, message.to_owned(), at)
+}
+
+const SIMPLE: &str = "live view select must be a simple scan of a single table with an optional \
+                      WHERE";
+
+/// The one SELECT of a live view's query, and the table it reads, looked at as it was written.
+pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&SelectNode, &Name)> {
+    let Some(Node::Query { declarations, with, body, order_by, limit }) = tree.get(query) else {
+        return Err(refused_at(SIMPLE, tree.span(query)));
+    };
+    let refuse = |at: Span| Err(refused_at(SIMPLE, at));
+    if !declarations.is_empty() {
+        return refuse(tree.span(query));
+    }
+    if let Some(cte) = with.first() {
+        return refuse(cte.name.span);
+    }
+    if let Some(key) = order_by.first() {
+        return refuse(tree.span(key.expression));
+    }
+    if limit.is_some() {
+        return refuse(tree.span(query));
+    }
+    let Some(Node::Select(select)) = tree.get(*body) else { return refuse(tree.span(*body)) };
+    let clauses = select.group_by.iter().chain(&select.having).chain(&select.qualify);
+    if let Some(id) = clauses.chain(&select.distinct_on).next() {
+        return refuse(tree.span(*id));
+    }
+    let is_grouped = select.sample_by.is_some() || select.group_by_all || select.pivot.is_some();
+    if is_grouped || select.distinct || select.latest_on.is_some() {
+        return refuse(select.sample_by.as_ref().map_or(tree.span(*body), |by| by.span));
+    }
+    let Some(from) = select.from else { return refuse(tree.span(*body)) };
+    let Some(Node::Table { name, timestamp: None, .. }) = tree.get(from) else {
+        return refuse(tree.span(from));
+    };
+    for item in &select.items {
+        if let Some(Node::Star { .. }) = tree.get(item.expression) {
+            let message = "wildcard column select is not allowed in live view queries";
+            return Err(refused_at(message, tree.span(item.expression)));
+        }
+    }
+    for (node, span) in tree.nodes.iter().zip(&tree.spans) {
+        let is_query = matches!(
+            node,
+            Node::Subquery { .. }
+                | Node::Exists { .. }
+                | Node::InQuery { .. }
+                | Node::Derived { .. }
+        );
+        if is_query {
+            return refuse(*span);
+        }
+    }
+    Ok((select, name))
+}
+
+/// Refuses conditions on the designated timestamp: START FROM says where a view begins.
+pub(crate) fn refuse_time_filter(
+    tree: &Tree,
+    select: &SelectNode,
+    timestamp: &str,
+) -> EngineResult<()> {
+    let Some(filter) = select.filter else { return Ok(()) };
+    let within = tree.span(filter);
+    for (node, span) in tree.nodes.iter().zip(&tree.spans) {
+        let Node::Column { path } = node else { continue };
+        let is_time = path.last().is_some_and(|name| name.text.eq_ignore_ascii_case(timestamp));
+        if is_time && span.start >= within.start && span.end <= within.end {
+            let message = "a filter on the designated timestamp is not supported in live view: \
+                           START FROM says where it begins";
+            return Err(refused_at(message, *span));
+        }
+    }
+    Ok(())
+}
+
+/// Where a call stands whose value another execution would not have; the query where none is seen.
+pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
+    const CLOCKS: &[&str] =
+        &["now", "now_ns", "systimestamp", "systimestamp_ns", "sysdate", "today", "yesterday"];
+    let found = tree.nodes.iter().zip(&tree.spans).find_map(|(node, span)| match node {
+        Node::Call(call) => {
+            let name = call.name.text.to_ascii_lowercase();
+            let changes = name.starts_with("rnd_") || CLOCKS.contains(&name.as_str());
+            changes.then_some(*span)
+        }
+        _ => None,
+    });
+    found.unwrap_or_else(|| tree.span(query))
+}
+
+/// Where a window function of this name stands; the query where it is not seen.
+fn call_of(tree: &Tree, name: &str) -> Span {
+    let spans = tree.nodes.iter().zip(&tree.spans);
+    let mut calls = spans.filter_map(|(node, span)| match node {
+        Node::Call(call) if call.over.is_some() => Some((call, *span)),
+        _ => None,
+    });
+    let known = calls.clone().find(|(call, _)| call.name.text.eq_ignore_ascii_case(name));
+    known.or_else(|| calls.next()).map_or_else(|| tree.span(tree.root), |(_, span)| span)
+}
+
+/// How far rows of the base reach, or why the query cannot be kept current.
+pub(crate) fn reach(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<LiveReach> {
+    let mut windows: Vec<Expr> = Vec::new();
+    let mut found = LiveReach { is_one_pass: true, ..LiveReach::default() };
+    let mut time: Option<(Column, i64)> = None;
+    let mut is_simple = true;
+    plan.apply_with_subqueries(|node| {
+        match node {
+            LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
+            }
+            LogicalPlan::Sort(sort) if sort.fetch.is_none() => {}
+            LogicalPlan::Window(window) => {
+                found.is_one_pass = false;
+                windows.extend(window.window_expr.iter().cloned());
+            }
+            LogicalPlan::Extension(extension) => match LogicalNode::of(extension.node.as_ref()) {
+                Some(LogicalNode::Windows(window)) => {
+                    found.is_one_pass &= window.is_one_pass();
+                    windows.extend(window.expressions().into_iter().filter(is_window));
+                }
+                _ => is_simple = false,
+            },
+            LogicalPlan::TableScan(scan) => {
+                let provider = source_as_provider(&scan.source)?;
+                let table = provider.downcast_ref::<SnapshotTable>().map(SnapshotTable::table);
+                let schema = table.map(|table| table.schema()).filter(|one| one.id == base);
+                match schema.and_then(|schema| schema.timestamp_column()) {
+                    Some(column) => {
+                        let nanos = column.sql_type == tidemark_types::SqlType::TimestampNs;
+                        let name = Column::new_unqualified(column.name.clone());
+                        time = Some((name, if nanos { 1 } else { 1_000 }));
+                    }
+                    None => is_simple = false,
+                }
+            }
+            _ => is_simple = false,
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .map_err(error::plan)?;
+    let at = tree.span(tree.root);
+    let Some((time, nanos_per_tick)) = time.filter(|_| is_simple) else {
+        return Err(refused_at(SIMPLE, at));
+    };
+    let mut periods: Vec<(String, Option<Period>)> = Vec::new();
+    for window in &windows {
+        let (name, function) = unaliased(window);
+        if let Some(function) = function.filter(|one| one.fun.name() == PERIOD_NUMBER) {
+            let period = period_of(&function.params.args[0], &time, nanos_per_tick == 1);
+            periods.push((name, period));
+        }
+    }
+    for window in &windows {
+        let (_, Some(function)) = unaliased(window) else { continue };
+        if function.fun.name() == PERIOD_NUMBER {
+            continue;
+        }
+        found.has_windows = true;
+        let place = call_of(tree, function.fun.name());
+        check_function(function, &time).map_err(|message| refused_at(message, place))?;
+        let anchor = function.params.partition_by.iter().find_map(|key| match key {
+            Expr::Column(column) => periods.iter().find(|(name, _)| *name == column.name),
+            _ => None,
+        });
+        match anchor {
+            Some((_, Some(period))) => found.periods.push(period.clone()),
+            Some((_, None)) => found.is_endless = true,
+            None => match span_of(function) {
+                Some(nanos) => {
+                    let ticks = nanos.saturating_add(nanos_per_tick - 1) / nanos_per_tick;
+                    found.span = found.span.max(ticks);
+                }
+                None => found.is_endless = true,
+            },
+        }
+    }
+    Ok(found)
+}
+
+fn is_window(expr: &Expr) -> bool {
+    unaliased(expr).1.is_some()
+}
+
+/// A window function and the name of its column.
+fn unaliased(expr: &Expr) -> (String, Option<&WindowFunction>) {
+    match expr {
+        Expr::Alias(alias) => match alias.expr.as_ref() {
+            Expr::WindowFunction(function) => (alias.name.clone(), Some(function.as_ref())),
+            _ => (alias.name.clone(), None),
+        },
+        Expr::WindowFunction(function) => (String::new(), Some(function.as_ref())),
+        _ => (String::new(), None),
+    }
+}
+
+/// The periods that the values of an anchor's expression tell apart, where they follow time.
+fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
+    let mut value = value;
+    loop {
+        value = match value {
+            Expr::Cast(cast) => &cast.expr,
+            Expr::Alias(alias) => &alias.expr,
+            _ => break,
+        };
+    }
+    if let Expr::ScalarFunction(call) = value
+        && let Some(days) = call.func.inner().downcast_ref::<DayBegin>()
+    {
+        return Some(Period::Days(days.clone()));
+    }
+    let (spec, column) = floored(value)?;
+    (column.name == time.name).then_some(Period::Buckets(BucketSpec { nanoseconds, ..spec }))
+}
+
+/// Refuses what looks at later rows, or at rows in another order than that of time.
+fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'static str> {
+    let params = &function.params;
+    let ahead = ["percent_rank", "cume_dist", "ntile", "lead", "interpolate", "lttb"];
+    if ahead.contains(&function.fun.name()) {
+        return Err("live view window functions cannot look at later rows");
+    }
+    let by_time = |expr: &Expr| column_of(expr).is_some_and(|column| column.name == time.name);
+    let ignores_frame = matches!(function.fun.name(), "row_number" | "rank" | "dense_rank" | "lag");
+    match params.order_by.as_slice() {
+        [] if ignores_frame => return Ok(()),
+        [] => {}
+        [key] if key.asc && by_time(&key.expr) => {}
+        _ => {
+            return Err("live view windows are ordered by the designated timestamp, ascending");
+        }
+    }
+    let is_now = |distance: &ScalarValue| match distance {
+        ScalarValue::UInt64(Some(0)) => true,
+        ScalarValue::IntervalMonthDayNano(Some(span)) => {
+            (span.months, span.days, span.nanoseconds) == (0, 0, 0)
+        }
+        _ => false,
+    };
+    match &params.window_frame.end_bound {
+        WindowFrameBound::Following(distance) if !is_now(distance) => {
+            Err("live view window functions cannot look at later rows")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Nanoseconds of a RANGE; nothing where rows are counted, or all before are seen.
+fn span_of(function: &WindowFunction) -> Option<i64> {
+    let frame = &function.params.window_frame;
+    let ignores_frame = matches!(
+        function.fun.name(),
+        "row_number" | "rank" | "dense_rank" | "lag" | "moving_average"
+    );
+    if ignores_frame || frame.units != WindowFrameUnits::Range {
+        return None;
+    }
+    match &frame.start_bound {
+        WindowFrameBound::CurrentRow => Some(0),
+        WindowFrameBound::Preceding(ScalarValue::IntervalMonthDayNano(Some(span)))
+            if span.months == 0 && span.days == 0 =>
+        {
+            Some(span.nanoseconds)
+        }
+        _ => None,
+    }
+}

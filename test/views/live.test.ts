@@ -1,0 +1,441 @@
+/** Live views over HTTP: what they show and when, what they take, what ends and what mends them. */
+import test from 'ava';
+
+import { restart, rows, run, withServer } from '../scenario/statements.js';
+import { until } from '../until.js';
+import { current, error, live, sorted, status } from './views.js';
+
+const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x DOUBLE, n LONG) TIMESTAMP(ts)
+  PARTITION BY DAY WAL`;
+const ROWS = `INSERT INTO t VALUES
+  ('2026-03-01T10:00:00Z','a',1.0,1), ('2026-03-01T10:01:00Z','b',2.0,2),
+  ('2026-03-02T10:00:00Z','a',3.0,3), ('2026-03-02T10:00:00Z','a',4.0,4)`;
+const HEAD = 'FLUSH EVERY 100ms START FROM BEGINNING AS';
+const RUNNING = `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
+  row_number() OVER (ORDER BY ts) number FROM t`;
+
+test('rows at the end, late ones, changes and deletions are shown', async (t) => {
+  await withServer(async (first) => {
+    let server = first;
+    const views = new Map([
+      ['running', RUNNING],
+      ['plain', "SELECT ts, s, x * 2 twice FROM t WHERE s != 'c'"],
+      ['bounded', "SELECT ts, avg(x) OVER (ORDER BY ts RANGE '90' SECOND PRECEDING) a FROM t"],
+    ]);
+    await run(server, TABLE);
+    for (const [view, query] of views) {
+      await run(server, `CREATE LIVE VIEW ${view} ${HEAD} (${query})`);
+    }
+    const compare = async (what: string): Promise<void> => {
+      await live(server, ...views.keys());
+      for (const [view, query] of views) {
+        t.deepEqual(await sorted(server, view), await sorted(server, query), `${view}: ${what}`);
+      }
+    };
+    await compare('no rows');
+    const steps = [
+      ROWS,
+      "INSERT INTO t VALUES ('2026-03-02T10:00:00Z', 'b', 5.0, 5)",
+      "INSERT INTO t VALUES ('2026-03-02T10:00:00Z', 'a', 6.0, 6), ('2026-03-03', 'c', 7.0, 7)",
+      "INSERT INTO t VALUES ('2026-03-01T10:00:30Z', 'd', 8.0, 8)",
+      "UPDATE t SET s = 'b' WHERE ts = '2026-03-01T10:00:00Z'",
+      'DELETE FROM t WHERE x = 4',
+      'ALTER TABLE t DEDUP ENABLE UPSERT KEYS(ts, s)',
+      "INSERT INTO t VALUES ('2026-03-02T10:00:00Z', 'b', 50.0, 5)",
+      "INSERT INTO t VALUES ('2026-03-02T10:00:00Z', 'b', 50.0, 5)",
+      'ALTER TABLE t DEDUP DISABLE',
+      "INSERT INTO t VALUES ('2026-03-04', 'é', 1.5, 9)",
+    ];
+    for (const step of steps) {
+      await run(server, step);
+      await compare(step);
+    }
+    server = await restart(server);
+    await compare('a kill');
+    await run(server, "INSERT INTO t VALUES ('2026-03-05', 'a', 1.0, 1)");
+    await compare('rows after a kill');
+    return server;
+  });
+});
+
+test('anchored windows begin afresh, in views and in queries', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE);
+    await run(
+      server,
+      `INSERT INTO t VALUES ('2026-03-28T01:29:59Z','a',1.0,1), ('2026-03-29T00:59:59Z','a',2.0,1),
+         ('2026-03-29T01:00:00Z','a',4.0,2), ('2026-03-30T00:29:59Z','a',8.0,2),
+         ('2026-03-30T00:30:00Z','a',16.0,1), ('2026-03-30T00:30:00Z','b',32.0,1)`,
+    );
+    const over = (anchor: string): string =>
+      `SELECT ts, sum(x) OVER w x FROM t
+         WINDOW w AS (PARTITION BY s ORDER BY ts ANCHOR ${anchor})`;
+    const totals = async (from: string): Promise<readonly unknown[]> =>
+      (await rows(server, from)).map((row) => row[1]);
+    const cases: readonly (readonly [string, readonly number[]])[] = [
+      // The clock skips 02:30 on the 29th: the day begins at 03:00.
+      ["DAILY '02:30' 'Europe/Paris'", [1, 2, 4, 12, 16, 32]],
+      ["DAILY '00:00'", [1, 2, 6, 8, 24, 32]],
+      ["EXPRESSION timestamp_floor('1d', ts)", [1, 2, 6, 8, 24, 32]],
+      // The value comes back, and begins another period.
+      ['EXPRESSION n', [1, 3, 4, 12, 16, 32]],
+    ];
+    for (const [index, [anchor, expected]] of cases.entries()) {
+      t.deepEqual(await totals(over(anchor)), expected, anchor);
+      await run(server, `CREATE LIVE VIEW v${index} ${HEAD} (${over(anchor)})`);
+      await live(server, `v${index}`);
+      t.deepEqual(await totals(`v${index}`), expected, anchor);
+    }
+    await run(server, "INSERT INTO t VALUES ('2026-03-29T00:00:00Z','a',100.0,2)");
+    for (const [index, [anchor]] of cases.entries()) {
+      await live(server, `v${index}`);
+      t.deepEqual(await sorted(server, `v${index}`), await sorted(server, over(anchor)), anchor);
+    }
+    const deviation = over("DAILY '00:00'").replace('sum(x)', 'stddev(x)');
+    t.deepEqual(await totals(`SELECT ts, x FROM (${deviation}) WHERE x IS NULL`), [null, null]);
+    const refused: readonly (readonly [string, RegExp])[] = [
+      ["DAILY '25:00'", /^66: invalid time of day: 25:00, expected HH:MM/],
+      ["DAILY '02:30' 'Mars/Base'", /invalid timezone: Mars\/Base/],
+      ['EXPRESSION 7', /has to vary with the row alone/],
+      ['EXPRESSION rnd_long()', /has to vary with the row alone/],
+      ['EXPRESSION x', /must be TIMESTAMP, LONG or INT, found DOUBLE/],
+    ];
+    for (const [anchor, message] of refused) {
+      const text = `SELECT sum(x) OVER w FROM t WINDOW w AS (ORDER BY ts ANCHOR ${anchor})`;
+      t.regex(await error(server, text), message, anchor);
+    }
+    const inline = "SELECT sum(x) OVER (ORDER BY ts ANCHOR DAILY '00:00') FROM t";
+    t.regex(await error(server, inline), /^32: ANCHOR is allowed in a named WINDOW only/);
+    const framed =
+      "SELECT sum(x) OVER w FROM t WINDOW w AS (ORDER BY ts ROWS 2 PRECEDING ANCHOR DAILY '00:00')";
+    t.regex(await error(server, framed), /has no frame of its own/);
+    return server;
+  });
+});
+
+test('what cannot be a live view is refused, with its place', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, 'CREATE VIEW v AS (SELECT ts, x FROM t)', 'CREATE TABLE r (x INT)');
+    await run(server, 'CREATE TABLE b (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY BYPASS WAL');
+    await run(server, `CREATE LIVE VIEW known ${HEAD} (SELECT ts, x FROM t)`);
+    const begin = `CREATE LIVE VIEW w ${HEAD} `;
+    const simple = `${begin.length}: live view select must be a simple scan of a single table`;
+    const cases: readonly (readonly [string, RegExp])[] = [
+      ['SELECT * FROM t', /^63: wildcard column select is not allowed in live view queries/],
+      ['SELECT ts, x FROM t ORDER BY ts', /live view select must be a simple scan of a single/],
+      ['SELECT ts, x FROM t LIMIT 3', new RegExp(`^${simple}`)],
+      ['SELECT ts, sum(x) FROM t SAMPLE BY 1h', /must be a simple scan/],
+      ['SELECT ts, sum(x) x FROM t GROUP BY ts', /must be a simple scan/],
+      ['SELECT t.ts, t.x FROM t ASOF JOIN known', /must be a simple scan/],
+      ['SELECT ts, x FROM (SELECT ts, x FROM t)', /must be a simple scan/],
+      ['WITH c AS (SELECT ts, x FROM t) SELECT ts, x FROM c', /must be a simple scan/],
+      ['SELECT ts, x FROM t WHERE x > (SELECT max(x) FROM t)', /must be a simple scan/],
+      ["SELECT ts, x FROM t WHERE ts > '2026'", /^82: a filter on the designated timestamp/],
+      ['SELECT ts, now() x FROM t', /^67: non-deterministic function cannot be used in live view/],
+      ['SELECT ts, rnd_int() x FROM t', /^67: non-deterministic function/],
+      ['SELECT ts, lead(x) OVER (ORDER BY ts) FROM t', /^67: .* cannot look at later rows/],
+      ['SELECT ts, ntile(3) OVER (ORDER BY ts) FROM t', /cannot look at later rows/],
+      ['SELECT ts, sum(x) OVER () FROM t', /cannot look at later rows/],
+      ['SELECT ts, sum(x) OVER (ORDER BY x) FROM t', /ordered by the designated timestamp/],
+      ['SELECT x FROM t', /must have the designated timestamp of the base table: ts/],
+      ['SELECT ts time, x FROM t', /must have the designated timestamp of the base table: ts/],
+      ['SELECT ts, x FROM known', /^78: live views are not allowed as base tables in V1/],
+      ['SELECT ts, x FROM v', /^78: base table must be a WAL table/],
+      ['SELECT ts FROM b', /base table must be a WAL table/],
+      ['SELECT x FROM r', /^73: live view base table must have a designated timestamp/],
+      ['SELECT ts, x FROM nothing', /table does not exist/],
+      ['SELECT ts, y FROM t', /^67: Invalid column: y/],
+      ['SELECT ts, x, X FROM t', /Duplicate column/],
+    ];
+    for (const [query, message] of cases) {
+      t.regex(await error(server, begin + query), message, query);
+    }
+    const body = 'START FROM BEGINNING AS (SELECT ts, x FROM t)';
+    const statements: readonly (readonly [string, RegExp])[] = [
+      [
+        `CREATE LIVE VIEW w FLUSH EVERY 99ms ${body}`,
+        /^31: live view FLUSH EVERY must be at least 100ms/,
+      ],
+      [
+        `CREATE LIVE VIEW w FLUSH EVERY 2h ${body}`,
+        /^31: live view FLUSH EVERY must be at most 1h/,
+      ],
+      [
+        `CREATE LIVE VIEW w FLUSH EVERY 1s IN MEMORY 500ms ${body}`,
+        /^44: live view IN MEMORY must be at least/,
+      ],
+      [
+        `CREATE LIVE VIEW w FLUSH EVERY 1s IN MEMORY 61m ${body}`,
+        /^44: live view IN MEMORY must be at most 1h/,
+      ],
+      [`CREATE LIVE VIEW w FLUSH EVERY 1w ${body}`, /^31: invalid interval: 1w/],
+      [
+        `CREATE LIVE VIEW w FLUSH EVERY 1s PARTITION BY NONE ${body}`,
+        /live view has to be partitioned/,
+      ],
+      ['CREATE LIVE VIEW w FLUSH EVERY 1s AS (SELECT ts FROM t)', /^34: 'start from' expected/],
+      [
+        "CREATE LIVE VIEW w FLUSH EVERY 1s START FROM 'soon' AS (SELECT ts FROM t)",
+        /^45: invalid START FROM timestamp: soon/,
+      ],
+      [`CREATE LIVE VIEW w ${body}`, /^19: 'flush every' expected/],
+      [
+        `CREATE LIVE VIEW w FLUSH EVERY 1s IN MEMORY 1s IN MEMORY 2s ${body}`,
+        /^47: duplicate IN MEMORY clause/,
+      ],
+      [`CREATE LIVE VIEW known ${HEAD} (SELECT ts FROM t)`, /^17: live view already exists/],
+      [
+        `CREATE LIVE VIEW t ${HEAD} (SELECT ts FROM t)`,
+        /^17: table or view with the requested name/,
+      ],
+      [
+        `CREATE LIVE VIEW IF NOT EXISTS v ${HEAD} (SELECT ts FROM t)`,
+        /table or view with the requested/,
+      ],
+      ['CREATE TABLE known (x INT)', /already exists/],
+      ['DROP LIVE VIEW t', /^15: live view name expected, got table or view/],
+      ['DROP LIVE VIEW w', /^15: live view does not exist/],
+      ['DROP MATERIALIZED VIEW known', /materialized view name expected/],
+      ['DROP TABLE known', /table name expected, got view/],
+      ['REFRESH MATERIALIZED VIEW known', /materialized view name expected/],
+      ['SHOW CREATE TABLE known', /table name expected/],
+      ['SHOW CREATE MATERIALIZED VIEW known', /materialized view name expected/],
+      ['SHOW CREATE LIVE VIEW w', /^22: live view does not exist/],
+      ["INSERT INTO known VALUES ('2026', 1)", /cannot modify live view \[view=known\]/],
+      ['UPDATE known SET x = 1', /cannot modify live view/],
+      ['DELETE FROM known', /cannot modify live view/],
+      ['TRUNCATE TABLE known', /table name expected/],
+      ['ALTER TABLE known ADD COLUMN y INT', /cannot modify live view/],
+      [
+        'CREATE MATERIALIZED VIEW m AS (SELECT ts, sum(x) x FROM known SAMPLE BY 1h)',
+        /not live views/,
+      ],
+    ];
+    for (const [statement, message] of statements) {
+      t.regex(await error(server, statement), message, statement);
+    }
+    await run(server, `CREATE LIVE VIEW IF NOT EXISTS known ${HEAD} (SELECT ts FROM t)`);
+    await run(server, 'DROP LIVE VIEW IF EXISTS nothing');
+    await run(server, 'CREATE VIEW over AS (SELECT ts, x FROM known)', 'SELECT * FROM over');
+    return server;
+  });
+});
+
+test('it is listed with all that was said, and can be made again', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, ROWS);
+    const written = `CREATE LIVE VIEW IF NOT EXISTS v FLUSH EVERY 250ms START FROM '2026-03-02'
+      PARTITION BY HOUR IN MEMORY 2m AS SELECT ts, s, x FROM t WHERE x > 0`;
+    await run(server, written);
+    await live(server, 'v');
+    const ddl = `CREATE LIVE VIEW 'v' FLUSH EVERY 250ms IN MEMORY 2m PARTITION BY HOUR START FROM '2026-03-02T00:00:00.000000Z' AS (
+SELECT ts, s, x FROM t WHERE x > 0
+);`;
+    t.deepEqual(await rows(server, 'SHOW CREATE LIVE VIEW v'), [[ddl]]);
+    t.deepEqual(await rows(server, 'SHOW CREATE DATABASE INCLUDE (LIVE_VIEWS)'), [[ddl]]);
+    const listed = await rows(
+      server,
+      `SELECT view_name, base_table_name, view_status, invalidation_reason, flush_every_interval,
+         flush_every_interval_unit, in_memory_interval, in_memory_interval_unit, lag_seqtxn,
+         view_lower_bound_timestamp, seed_target_seqtxn FROM live_views()`,
+    );
+    const bound = '2026-03-02T00:00:00.000000Z';
+    const found = ['v', 't', 'active', null, 250, 'MILLISECOND', 2, 'MINUTE', 0, bound, null];
+    t.deepEqual(listed, [found]);
+    const columns = await rows(server, 'SHOW COLUMNS FROM v');
+    t.deepEqual(
+      columns.map((column) => column.slice(0, 2)),
+      [
+        ['ts', 'TIMESTAMP'],
+        ['s', 'SYMBOL'],
+        ['x', 'DOUBLE'],
+      ],
+    );
+    const [all] = await rows(server, 'SELECT * FROM live_views()');
+    t.is(all?.length, 52);
+    const types = "SELECT table_type, matView, partitionBy FROM tables() WHERE table_name = 'v'";
+    t.deepEqual(await rows(server, types), [['L', false, 'HOUR']]);
+    t.deepEqual(await rows(server, 'SELECT view_name FROM materialized_views()'), []);
+    t.deepEqual((await rows(server, 'v')).length, 2, 'rows before the bound are left out');
+    const jobs = "SELECT state FROM jobs() WHERE name = 'v'";
+    await until(async () => (await rows(server, jobs))[0]?.[0] === 'waiting', 'a job waits');
+    await run(server, 'DROP LIVE VIEW v', ddl);
+    await live(server, 'v');
+    t.deepEqual((await rows(server, 'v')).length, 2);
+    await run(
+      server,
+      'ALTER LIVE VIEW v SUSPEND WAL',
+      "INSERT INTO t VALUES ('2026-04-01','a',1.0,1)",
+    );
+    await until(async () => (await rows(server, jobs))[0]?.[0] === 'paused', 'the job is paused');
+    t.deepEqual((await rows(server, 'v')).length, 2, 'a suspended view stays as it is');
+    await run(server, 'ALTER LIVE VIEW v RESUME WAL');
+    await live(server, 'v');
+    t.deepEqual((await rows(server, 'v')).length, 3);
+    await run(server, 'DROP LIVE VIEW v');
+    const now = 'CREATE LIVE VIEW v FLUSH EVERY 1s START FROM NOW AS (SELECT ts, x FROM t)';
+    await run(
+      server,
+      now,
+      "INSERT INTO t VALUES ('2026-04-02','a',1.0,1), ('2099-01-01','a',2.0,1)",
+    );
+    await live(server, 'v');
+    t.deepEqual(await rows(server, 'SELECT x FROM v'), [[2]]);
+    const [again] = await rows(server, 'SHOW CREATE LIVE VIEW v');
+    t.regex(String(again?.[0]), /START FROM NOW/);
+    return server;
+  });
+});
+
+test('what is put away stays in the view, over late rows and starts', async (t) => {
+  await withServer(async (first) => {
+    let server = first;
+    await run(server, TABLE, ROWS, `CREATE LIVE VIEW v ${HEAD} (${RUNNING})`);
+    await live(server, 'v');
+    const shown = await rows(server, 'v');
+    await run(server, "ALTER TABLE t DROP PARTITION LIST '2026-03-01'");
+    await run(server, "INSERT INTO t VALUES ('2026-03-03', 'a', 10.0, 1)");
+    await live(server, 'v');
+    const next = ['2026-03-03T00:00:00.000000Z', 'a', 10, 18, 5];
+    t.deepEqual(await rows(server, 'v'), [...shown, next], 'it goes on from where it was');
+    server = await restart(server);
+    await run(server, "INSERT INTO t VALUES ('2026-03-01T23:00:00Z', 'z', 1.0, 1)");
+    await run(server, "INSERT INTO t VALUES ('2026-03-02T23:00:00Z', 'z', 2.0, 1)");
+    await live(server, 'v');
+    const before = "SELECT ts, s, x, total, number FROM v WHERE ts < '2026-03-01T23:00:00Z'";
+    t.deepEqual(await rows(server, before), shown.slice(0, 2), 'late rows leave it alone');
+    t.deepEqual(await rows(server, "SELECT s, x, total FROM v WHERE s = 'z'"), [
+      ['z', 1, 1],
+      ['z', 2, 3],
+    ]);
+    const kept = await rows(server, 'v');
+    await run(server, 'TRUNCATE TABLE t');
+    await run(server, "INSERT INTO t VALUES ('2026-03-04', 'a', 1.0, 1)");
+    await live(server, 'v');
+    t.deepEqual((await rows(server, 'v')).slice(0, -1), kept, 'TRUNCATE takes nothing');
+    await run(server, "INSERT INTO t VALUES ('2026-03-02T10:00:00.5Z', 'y', 1.0, 1)");
+    await run(server, "UPDATE t SET x = 5.0 WHERE s = 'y'");
+    await live(server, 'v');
+    const late = await rows(server, "SELECT x FROM v WHERE s = 'y'");
+    t.deepEqual(late, [[5]], 'what came since then is followed');
+    t.deepEqual((await rows(server, 'v')).length, kept.length + 2);
+    t.is(await status(server, 'v', 'active'), null);
+    return server;
+  });
+});
+
+test('a view stops where its base does not fit, and goes on when it does again', async (t) => {
+  await withServer(async (server) => {
+    const cases: readonly (readonly [string, string, string])[] = [
+      ['ALTER TABLE t DROP COLUMN x', 'drop column operation', 'ALTER TABLE t ADD COLUMN x DOUBLE'],
+      [
+        'ALTER TABLE t RENAME COLUMN x TO z',
+        'rename column operation',
+        'ALTER TABLE t RENAME COLUMN z TO x',
+      ],
+      [
+        'ALTER TABLE t ALTER COLUMN x TYPE FLOAT',
+        'column is of another type now [column=x, type=FLOAT, expected=DOUBLE]',
+        'ALTER TABLE t ALTER COLUMN x TYPE DOUBLE',
+      ],
+      ['RENAME TABLE t TO u', 'rename table operation', 'RENAME TABLE u TO t'],
+    ];
+    const view = `CREATE LIVE VIEW v ${HEAD} (SELECT ts, x, sum(x) OVER (ORDER BY ts) total FROM t)`;
+    for (const [statement, reason, repair] of cases) {
+      await run(server, 'DROP LIVE VIEW IF EXISTS v', 'DROP TABLE IF EXISTS t', TABLE, ROWS, view);
+      await live(server, 'v');
+      const shown = await rows(server, 'v');
+      await run(server, statement);
+      await until(async () => (await status(server, 'v', 'invalid')) === reason, reason);
+      const table = statement.startsWith('RENAME') ? 'u' : 't';
+      await run(server, `INSERT INTO ${table}(ts, s) VALUES ('2026-03-09', 'q')`);
+      t.deepEqual(await rows(server, 'v'), shown, 'readable, as it was');
+      await run(server, repair);
+      await live(server, 'v');
+      const after = await rows(server, 'v');
+      t.deepEqual(after.slice(0, -1), shown, `${statement}: rows written before stay`);
+      t.is(after.at(-1)?.[0], '2026-03-09T00:00:00.000000Z', 'the gap is caught up');
+    }
+    await run(server, 'DROP TABLE t');
+    t.is(await status(server, 'v', 'invalid'), 'drop table operation');
+    const kept = await rows(server, 'v');
+    await run(server, TABLE, ROWS);
+    const other = 'another table has the name of the base table now [table=t]';
+    await until(async () => (await status(server, 'v', 'invalid')) === other, other);
+    t.deepEqual(await rows(server, 'v'), kept);
+    await run(server, 'DROP LIVE VIEW v', view);
+    const harmless = [
+      'ALTER TABLE t DROP COLUMN n',
+      'ALTER TABLE t RENAME COLUMN s TO r',
+      'ALTER TABLE t ADD COLUMN more INT',
+      'ALTER TABLE t SET TTL 100 YEARS',
+    ];
+    for (const statement of harmless) {
+      await run(server, statement, "INSERT INTO t(ts, x) VALUES ('2026-05-01', 1.0)");
+      await live(server, 'v');
+      t.is(await status(server, 'v', 'active'), null, statement);
+    }
+    return server;
+  });
+});
+
+test('a view over a materialized view follows it until that is computed anew', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE, ROWS);
+    await run(server, 'CREATE MATERIALIZED VIEW m AS (SELECT ts, s, sum(x) x FROM t SAMPLE BY 1h)');
+    const query = 'SELECT ts, s, x, lag(x) OVER (PARTITION BY s ORDER BY ts) before FROM m';
+    await current(server, 'm');
+    await run(server, `CREATE LIVE VIEW v ${HEAD} (${query})`);
+    const steps = [
+      "INSERT INTO t VALUES ('2026-03-02T10:30:00Z', 'a', 9.0, 1)",
+      "INSERT INTO t VALUES ('2026-03-01T10:30:00Z', 'b', 9.0, 1)",
+      "DELETE FROM t WHERE ts IN '2026-03-01'",
+    ];
+    for (const step of steps) {
+      await run(server, step);
+      await current(server, 'm');
+      await live(server, 'v');
+      t.deepEqual(await sorted(server, 'v'), await sorted(server, query), step);
+    }
+    await run(server, 'REFRESH MATERIALIZED VIEW m FULL');
+    const reason = await status(server, 'v', 'invalid');
+    t.is(reason, 'full refresh of the base materialized view');
+    return server;
+  });
+});
+
+test('many keys, one key with many rows, one instant over many commits', async (t) => {
+  t.timeout(300_000);
+  await withServer(async (server) => {
+    await run(
+      server,
+      'CREATE TABLE big (ts TIMESTAMP, k LONG, x LONG) TIMESTAMP(ts) PARTITION BY DAY WAL',
+    );
+    const query = `SELECT ts, k, count() OVER (PARTITION BY k ORDER BY ts) c,
+      first_value(x) OVER (PARTITION BY k ORDER BY ts) f, lag(x) OVER (PARTITION BY k ORDER BY ts) l
+      FROM big`;
+    await run(server, `CREATE LIVE VIEW v ${HEAD} (${query})`);
+    const totals = (from: string): string =>
+      `SELECT count(), sum(c), sum(f), sum(l), max(c) FROM ${from}`;
+    const compare = async (what: string): Promise<void> => {
+      await live(server, 'v');
+      t.deepEqual(await rows(server, totals('v')), await rows(server, totals(`(${query})`)), what);
+    };
+    const grow = (from: string, key: string, count: number): string =>
+      `INSERT INTO big SELECT timestamp_sequence('${from}', 1000), ${key}, x
+         FROM long_sequence(${count})`;
+    await run(server, grow('2026-01-01', 'x', 300_000));
+    await compare('many keys');
+    await run(server, grow('2026-01-02', '7', 300_000));
+    await compare('one key');
+    for (let commit = 0; commit < 40; commit += 1) {
+      await run(server, `INSERT INTO big VALUES ('2026-01-03', ${commit % 5}, ${commit})`);
+      if (commit % 8 === 0) {
+        await compare(`one instant, ${commit}`);
+      }
+    }
+    await run(server, "INSERT INTO big VALUES ('2026-01-04', 3, 1)");
+    await compare('an instant that was not the last');
+    return server;
+  });
+});
