@@ -228,9 +228,10 @@ test('it is listed with all that was said, and can be made again', async (t) => 
       PARTITION BY HOUR IN MEMORY 2m AS SELECT ts, s, x FROM t WHERE x > 0`;
     await run(server, written);
     await live(server, 'v');
-    const ddl = `CREATE LIVE VIEW 'v' FLUSH EVERY 250ms IN MEMORY 2m PARTITION BY HOUR START FROM '2026-03-02T00:00:00.000000Z' AS (
-SELECT ts, s, x FROM t WHERE x > 0
-);`;
+    const ddl = [
+      "CREATE LIVE VIEW 'v' FLUSH EVERY 250ms IN MEMORY 2m PARTITION BY HOUR",
+      "START FROM '2026-03-02T00:00:00.000000Z' AS (\nSELECT ts, s, x FROM t WHERE x > 0\n);",
+    ].join(' ');
     t.deepEqual(await rows(server, 'SHOW CREATE LIVE VIEW v'), [[ddl]]);
     t.deepEqual(await rows(server, 'SHOW CREATE DATABASE INCLUDE (LIVE_VIEWS)'), [[ddl]]);
     const listed = await rows(
@@ -340,7 +341,8 @@ test('a view stops where its base does not fit, and goes on when it does again',
       ],
       ['RENAME TABLE t TO u', 'rename table operation', 'RENAME TABLE u TO t'],
     ];
-    const view = `CREATE LIVE VIEW v ${HEAD} (SELECT ts, x, sum(x) OVER (ORDER BY ts) total FROM t)`;
+    const query = 'SELECT ts, x, sum(x) OVER (ORDER BY ts) total FROM t';
+    const view = `CREATE LIVE VIEW v ${HEAD} (${query})`;
     for (const [statement, reason, repair] of cases) {
       await run(server, 'DROP LIVE VIEW IF EXISTS v', 'DROP TABLE IF EXISTS t', TABLE, ROWS, view);
       await live(server, 'v');

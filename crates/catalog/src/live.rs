@@ -10,8 +10,7 @@ use tidemark_types::calendar::{
 };
 use tidemark_types::{EngineResult, SqlType};
 
-use crate::materialized::put;
-use crate::records::RecordKind;
+use crate::records::{RecordKind, put};
 
 /// What a materialized view is in addition when it is a live view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

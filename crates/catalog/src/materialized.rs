@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId};
-use tidemark_types::{EngineError, EngineResult};
+use tidemark_types::EngineResult;
 
 use crate::live::LiveView;
-use crate::records::{Owner, RecordKind, ViewSource};
+use crate::records::{Owner, RecordKind, ViewSource, put};
 
 /// What a materialized view is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,17 +189,4 @@ impl MaterializedState {
         let value = snapshot.record(kind, &key).map(<[u8]>::to_vec);
         Change::Expect { kind: kind.to_owned(), key, value }
     }
-}
-
-pub(crate) fn put(
-    kind: RecordKind,
-    table: TableId,
-    value: &impl Serialize,
-) -> EngineResult<Change> {
-    let bytes = serde_json::to_vec(value);
-    Ok(Change::PutRecord {
-        kind: kind.name().to_owned(),
-        key: table.to_string(),
-        value: bytes.map_err(|error| EngineError::internal(error.to_string()))?,
-    })
 }

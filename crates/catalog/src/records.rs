@@ -179,3 +179,17 @@ pub(crate) fn views(snapshot: &Snapshot) -> Vec<View> {
     let records = snapshot.records(RecordKind::View.name());
     records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect()
 }
+
+/// The change that records a value of a table, as JSON.
+pub(crate) fn put(
+    kind: RecordKind,
+    table: TableId,
+    value: &impl Serialize,
+) -> EngineResult<Change> {
+    let bytes = serde_json::to_vec(value);
+    Ok(Change::PutRecord {
+        kind: kind.name().to_owned(),
+        key: table.to_string(),
+        value: bytes.map_err(|error| EngineError::internal(error.to_string()))?,
+    })
+}

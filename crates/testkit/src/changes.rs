@@ -14,8 +14,8 @@ use tidemark_storage::{
 };
 use tidemark_types::{EngineResult, PartitionBy, SqlType};
 
-use crate::copies::{ends_rows, is_followed};
-use crate::model::{Model, ModelTable};
+use crate::copies::ends_rows;
+use crate::model::{Model, ModelTable, is_followed};
 use crate::workload::{Client, lost};
 
 /// A row's identifier in the snapshot, its own, and its note.

@@ -5,20 +5,11 @@
 use tidemark_storage::{Change, PartitionAction, Snapshot, TableId, TableSchema, TimeRange};
 use tidemark_types::EngineResult;
 
-use crate::model::{COPY, Model, ModelTable, Row};
+use crate::model::{Model, ModelTable, Row, copy_of};
 use crate::workload::{Client, batch, lost};
 
 const VIEW: &str = "materialized_view";
 const STATE: &str = "materialized_state";
-
-/// Whether a table has a copy: what ends partitions of it does not end those of the copy.
-pub(crate) fn is_followed(model: &Model, name: &str) -> bool {
-    model.tables.contains_key(&copy_of(name))
-}
-
-fn copy_of(name: &str) -> String {
-    format!("{name}{COPY}")
-}
 
 fn record(kind: &str, table: TableId, value: u64) -> Change {
     let value = value.to_le_bytes().to_vec();

@@ -13,6 +13,15 @@ use tidemark_types::{EngineError, EngineResult};
 /// How the name of a table ends that follows another one: nothing but a refresh changes it.
 pub(crate) const COPY: &str = " copy";
 
+/// Whether a table has a copy: what ends partitions of it does not end those of the copy.
+pub(crate) fn is_followed(model: &Model, name: &str) -> bool {
+    model.tables.contains_key(&copy_of(name))
+}
+
+pub(crate) fn copy_of(name: &str) -> String {
+    format!("{name}{COPY}")
+}
+
 /// A row: timestamp, identifier, symbol, text.
 pub(crate) type Row = (i64, i64, Option<String>, Option<String>);
 

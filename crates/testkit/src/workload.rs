@@ -15,8 +15,7 @@ use tidemark_types::double_array::DoubleArrayBuilder;
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::SimVfs;
 
-use crate::copies::is_followed;
-use crate::model::{COPY, Model, ModelTable, Row, push_book};
+use crate::model::{COPY, Model, ModelTable, Row, is_followed, push_book};
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 

@@ -15,6 +15,7 @@ use tidemark_planner::{LiveRepair, LiveRows, Misfit, Planner};
 use tidemark_storage::{Change, Snapshot, TimeRange, Touched};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
+use super::live_state::Kept;
 use super::progress::Refresher;
 use super::refresh::{Filling, fewer, fill, is_lasting};
 use crate::database::Database;
@@ -22,32 +23,11 @@ use crate::guard;
 use crate::registry::now_micros;
 use crate::writer::Writer;
 
-/// Why a view whose base is a materialized view does not follow it any more: for good.
-pub(super) const REBUILT: &str = "full refresh of the base materialized view";
-
 /// Stretches that the base put away and that show rows again, at most.
 const MOST_REVIVED: usize = 1_024;
 
 /// First and last instant.
 type Span = (i64, i64);
-
-/// What a live view's functions hold after the rows that it shows.
-#[derive(Debug)]
-pub(super) struct Kept {
-    /// The transaction of the base that they are of.
-    position: u64,
-    /// The base's definition that they were computed with.
-    version: u64,
-    /// The base's last instant.
-    last_time: i64,
-    windows: KeptWindows,
-}
-
-impl Kept {
-    pub(super) fn bytes(&self) -> usize {
-        self.windows.bytes()
-    }
-}
 
 /// One refresh under way.
 struct LiveRefresh<'a> {
@@ -102,24 +82,6 @@ pub(super) async fn refresh(
         Ok(rows) => work.compute(rows).await,
         Err(error) if is_lasting(&error) => work.invalidate(error.message).await.map(|()| true),
         Err(error) => Err(error),
-    }
-}
-
-/// Whether the base of a view fits in another way than is recorded: the view stopped following and
-/// could go on, or the other way round.
-pub(super) fn is_other(
-    view: &MaterializedView,
-    state: &MaterializedState,
-    snapshot: &Snapshot,
-) -> bool {
-    if state.invalid.as_deref() == Some(REBUILT) {
-        return false;
-    }
-    let Some(live) = LiveView::of(snapshot, view.table) else { return false };
-    match (Planner::live_misfit(view, &live, snapshot), &state.invalid) {
-        (None, reason) => reason.is_some(),
-        (Some(Misfit::Missing), _) => false,
-        (Some(Misfit::Differs(difference)), reason) => reason.as_ref() != Some(&difference),
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod due;
 mod live;
+mod live_state;
 pub(crate) mod progress;
 mod refresh;
 

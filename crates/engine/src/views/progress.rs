@@ -10,7 +10,7 @@ use tidemark_planner::{LiveProgress, LiveRepair};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
-use super::live::{self, Kept};
+use super::live_state::{self, Kept};
 use crate::jobs::{JobReport, JobState};
 use crate::registry::now_micros;
 
@@ -157,8 +157,8 @@ impl Refresher {
         });
         let positions = others.filter_map(|(id, progress)| {
             let state = MaterializedState::of(snapshot, *id);
-            // One that does not follow, or has shown nothing yet, will begin with everything; a live
-            // view goes on where it was.
+            // One that does not follow, or has shown nothing yet, will begin with everything; a
+            // live view goes on where it was.
             let follows = state.invalid.is_none() || LiveView::is(snapshot, *id);
             state.position.filter(|_| follows).or(progress.running)
         });
@@ -184,7 +184,7 @@ impl Progress {
         if state.invalid.is_none() && version == self.fits {
             return false;
         }
-        let is_other = live::is_other(view, state, snapshot);
+        let is_other = live_state::is_other(view, state, snapshot);
         self.fits = version.filter(|_| !is_other && state.invalid.is_none());
         is_other
     }

@@ -14,7 +14,7 @@ use tidemark_types::calendar::{MICROS_PER_HOUR, add_months};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use super::due::{Due, closed_until};
-use super::live::REBUILT;
+use super::live_state::REBUILT;
 use super::progress::Refresher;
 use crate::cancel::StatementStop;
 use crate::database::Database;

@@ -22,7 +22,7 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use tidemark_types::SqlType;
 
 use super::function::{self, Function};
-use super::kept::Slot;
+use super::kept::{Held, Slot};
 use super::node::WindowNode;
 use super::spec::Spec;
 use crate::lowering::{Inputs, Lower, Lowering, hashed_keys, key_plan, schema_of};
@@ -61,7 +61,7 @@ pub(crate) struct WindowPlan {
 }
 
 /// The work in progress.
-pub(crate) struct Progress {
+struct Progress {
     plan: Arc<WindowPlan>,
     indexes: Vec<Option<GroupIndex>>,
     functions: Vec<Function>,
@@ -104,8 +104,8 @@ impl Progress {
     fn begin(plan: &Arc<WindowPlan>) -> Result<Self> {
         let Some(slot) = &plan.kept else { return Self::new(plan) };
         let passed = slot.passed();
-        match slot.take() {
-            Some(kept) => Ok(Self { plan: Arc::clone(plan), passed, last: passed, ..kept }),
+        match slot.take::<Self>() {
+            Some(kept) => Ok(Self { plan: Arc::clone(plan), passed, last: passed, ..*kept }),
             None => Self::new(plan),
         }
     }
@@ -116,14 +116,6 @@ impl Progress {
             slot.note(self.last);
             slot.leave(self);
         }
-    }
-
-    /// Lets go of what is not needed any more; answers how many bytes the rest takes, about.
-    pub(crate) fn settle(&mut self) -> usize {
-        let batches = self.batches;
-        let functions = self.functions.iter_mut();
-        let functions: usize = functions.map(|function| function.settle(batches)).sum();
-        functions + self.indexes.iter().flatten().map(GroupIndex::size).sum::<usize>()
     }
 
     /// The rows that did not pass before; notes the last instant.
@@ -206,6 +198,15 @@ impl Progress {
             });
         }
         Ok(RecordBatch::try_new(Arc::clone(&self.plan.schema), columns)?)
+    }
+}
+
+impl Held for Progress {
+    fn settle(&mut self) -> usize {
+        let batches = self.batches;
+        let functions = self.functions.iter_mut();
+        let functions: usize = functions.map(|function| function.settle(batches)).sum();
+        functions + self.indexes.iter().flatten().map(GroupIndex::size).sum::<usize>()
     }
 }
 

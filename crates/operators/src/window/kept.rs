@@ -1,20 +1,19 @@
 //! What windows hold after the last row, kept until later rows follow: a view that grows at its end
 //! does not read again what it has shown.
 
+use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Extension, LogicalPlan};
-
-use super::exec::Progress;
-use super::node::WindowNode;
-use crate::logical::LogicalNode;
-
 /// What is held that takes more is not kept.
 const MOST_BYTES: usize = 256 << 20;
+
+/// What one node holds.
+pub(crate) trait Held: Any + Send {
+    /// Lets go of what is not needed any more; answers how many bytes the rest takes, about.
+    fn settle(&mut self) -> usize;
+}
 
 /// The state of all windows of a plan.
 #[derive(Clone, Default)]
@@ -25,7 +24,7 @@ pub struct KeptWindows {
 #[derive(Default)]
 struct State {
     /// Of each node, from the top down; none while rows pass.
-    nodes: Vec<Option<Progress>>,
+    nodes: Vec<Option<Box<dyn Held>>>,
     /// The last instant whose rows passed, and how many there were.
     last: Option<(i64, u64)>,
     bytes: usize,
@@ -42,27 +41,11 @@ impl KeptWindows {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same plan, whose windows go on from here and leave here what they hold in the end. Of
-    /// the rows that it reads those of the last instant that passed before are left out.
-    pub fn in_plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
-        let mut count = 0;
-        plan.apply(|node| {
-            count +=
-                usize::from(matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_))));
-            Ok(TreeNodeRecursion::Continue)
-        })?;
+    /// Places for the states of so many nodes.
+    pub(crate) fn slots(&self, count: usize) -> impl Iterator<Item = Slot> {
         self.lock().nodes.resize_with(count, || None);
-        let mut number = 0;
-        let kept = plan.transform_down(|node| {
-            let Some(LogicalNode::Windows(window)) = LogicalNode::of_plan(&node) else {
-                return Ok(Transformed::no(node));
-            };
-            let slot = Slot { of: self.clone(), number, is_first: number + 1 == count };
-            number += 1;
-            let node: Arc<WindowNode> = Arc::new(window.clone().keeping(slot));
-            Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
-        })?;
-        Ok(kept.data)
+        let of = self.clone();
+        (0..count).map(move |number| Slot { of: of.clone(), number, is_first: number + 1 == count })
     }
 
     /// Whether it holds what rows after `last_time` need, the last instant of which rows were read.
@@ -74,8 +57,8 @@ impl KeptWindows {
         }
         let mut bytes = 0;
         for node in &mut state.nodes {
-            let Some(progress) = node else { return false };
-            bytes += progress.settle();
+            let Some(held) = node else { return false };
+            bytes += held.settle();
         }
         state.bytes = bytes;
         bytes <= MOST_BYTES
@@ -104,14 +87,15 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// What the node holds, to go on with.
-    pub(crate) fn take(&self) -> Option<Progress> {
-        self.of.lock().nodes.get_mut(self.number)?.take()
+    pub(crate) fn take<T: Held>(&self) -> Option<Box<T>> {
+        let held: Box<dyn Any> = self.of.lock().nodes.get_mut(self.number)?.take()?;
+        held.downcast().ok()
     }
 
     /// Leaves it for later rows.
-    pub(crate) fn leave(&self, progress: Progress) {
+    pub(crate) fn leave(&self, held: impl Held) {
         if let Some(place) = self.of.lock().nodes.get_mut(self.number) {
-            *place = Some(progress);
+            *place = Some(Box::new(held));
         }
     }
 

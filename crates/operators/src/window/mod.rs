@@ -4,4 +4,5 @@ pub(crate) mod exec;
 pub(crate) mod function;
 pub(crate) mod kept;
 pub(crate) mod node;
+mod resume;
 pub(crate) mod spec;

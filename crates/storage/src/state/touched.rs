@@ -26,7 +26,7 @@ const GAP_SHARE: i64 = 256;
 
 /// Bytes of a stretch in the record.
 const STRETCH_BYTES: usize = 24;
-/// What records have before the stretches that were written before rows in order were told apart.
+/// What records have before the stretches of versions that did not distinguish rows in order.
 const OLDER_HEAD_BYTES: usize = 16;
 
 /// First and last instant of rows.
@@ -203,8 +203,8 @@ fn is_materialized(snapshot: &Snapshot, table: TableId) -> bool {
     snapshot.record(MATERIALIZED_RECORDS, &table.to_string()).is_some()
 }
 
-/// Whether rows in these stretches lie behind all that a table has. Rows of one instant stand in
-/// the order in which they came, but those that replace others take their places.
+/// Whether rows in these stretches lie behind all that a table has. Rows of one instant are in the
+/// order in which they came, but those that replace others take their places.
 fn is_after(table: &TableSnapshot, spans: &[Span]) -> bool {
     let Some((_, last)) = table.time_bounds() else { return true };
     let first = spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);

@@ -55,6 +55,29 @@ impl Binder<'_> {
         })
     }
 
+    /// A live view by its name, and its table.
+    pub(crate) fn live_view(
+        &mut self,
+        name: &Name,
+        permission: Permission,
+    ) -> EngineResult<(Arc<TableSnapshot>, MaterializedView, LiveView)> {
+        self.must_see(name, permission)?;
+        let table = self.snapshot.table(&name.text);
+        let found = table.as_ref().and_then(|table| {
+            let id = table.schema().id;
+            let view = MaterializedView::of(self.snapshot, id)?;
+            Some((Arc::clone(table), view, LiveView::of(self.snapshot, id)?))
+        });
+        found.ok_or_else(|| {
+            let message = if table.is_some() || self.view(&name.text).is_some() {
+                format!("live view name expected, got table or view [name={}]", name.text)
+            } else {
+                format!("live view does not exist [view={}]", name.text)
+            };
+            error::at(ErrorCode::TableNotFound, message, name.span)
+        })
+    }
+
     /// The table a statement tells about.
     pub(crate) fn readable_table(&mut self, name: &Name) -> EngineResult<Arc<TableSnapshot>> {
         self.must_see(name, Permission::Select)?;

@@ -73,10 +73,9 @@ impl Binder<'_> {
                 self.read_text(call, TextFormat::Json)?
             }
             "files" | "import_files" | "export_files" | "glob" => self.file_list(&name, call)?,
-            "all_permissions" => match self.listed_rows("all_permissions")? {
-                Some(rows) => rows,
-                None => return Err(error::not_supported("access control is", call.name.span)),
-            },
+            "all_permissions" => self
+                .listed_rows("all_permissions")?
+                .ok_or_else(|| error::not_supported("access control is", call.name.span))?,
             // The arrays of the catalog that tools spread out, options and rights, are all null.
             "pg_catalog.unnest" => {
                 let none = texts(Vec::<Option<&str>>::new());

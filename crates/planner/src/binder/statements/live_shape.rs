@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 use tidemark_ast::{Name, Node, NodeId, SelectNode, Span, Tree};
 use tidemark_operators::{BucketSpec, LogicalNode, PERIOD_NUMBER, SnapshotTable};
 use tidemark_storage::TableId;
-use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::error;
 use crate::binder::expressions::anchor::DayBegin;
@@ -177,7 +177,8 @@ pub(crate) fn refuse_time_filter(
     Ok(())
 }
 
-/// Where a call stands whose value another execution would not have; the query where none is seen.
+/// The place of a call whose value another execution would not have; that of the query where none
+/// is seen.
 pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     const CLOCKS: &[&str] =
         &["now", "now_ns", "systimestamp", "systimestamp_ns", "sysdate", "today", "yesterday"];
@@ -192,7 +193,7 @@ pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     found.unwrap_or_else(|| tree.span(query))
 }
 
-/// Where a window function of this name stands; the query where it is not seen.
+/// The place of a window function of this name; that of the query where it is not seen.
 fn call_of(tree: &Tree, name: &str) -> Span {
     let spans = tree.nodes.iter().zip(&tree.spans);
     let mut calls = spans.filter_map(|(node, span)| match node {
@@ -203,50 +204,70 @@ fn call_of(tree: &Tree, name: &str) -> Span {
     known.or_else(|| calls.next()).map_or_else(|| tree.span(tree.root), |(_, span)| span)
 }
 
-/// How far rows of the base reach, or why the query cannot be kept current.
-pub(crate) fn reach(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<LiveReach> {
-    let mut windows: Vec<Expr> = Vec::new();
-    let mut found = LiveReach { is_one_pass: true, ..LiveReach::default() };
-    let mut time: Option<(Column, i64)> = None;
-    let mut is_simple = true;
-    plan.apply_with_subqueries(|node| {
+/// What a plan over one table consists of.
+#[derive(Default)]
+struct Parts {
+    windows: Vec<Expr>,
+    /// The table's designated timestamp, and the nanoseconds of its unit.
+    time: Option<(Column, i64)>,
+    /// Whether all windows are computed in one pass.
+    is_one_pass: bool,
+    /// Whether there is nothing else in it.
+    is_simple: bool,
+}
+
+impl Parts {
+    fn of(plan: &LogicalPlan, base: TableId) -> EngineResult<Self> {
+        let mut parts = Self { is_one_pass: true, is_simple: true, ..Self::default() };
+        plan.apply_with_subqueries(|node| {
+            parts.add(node, base)?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .map_err(error::plan)?;
+        Ok(parts)
+    }
+
+    fn add(&mut self, node: &LogicalPlan, base: TableId) -> datafusion::common::Result<()> {
         match node {
             LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
             }
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => {}
             LogicalPlan::Window(window) => {
-                found.is_one_pass = false;
-                windows.extend(window.window_expr.iter().cloned());
+                self.is_one_pass = false;
+                self.windows.extend(window.window_expr.iter().cloned());
             }
             LogicalPlan::Extension(extension) => match LogicalNode::of(extension.node.as_ref()) {
                 Some(LogicalNode::Windows(window)) => {
-                    found.is_one_pass &= window.is_one_pass();
-                    windows.extend(window.expressions().into_iter().filter(is_window));
+                    self.is_one_pass &= window.is_one_pass();
+                    self.windows.extend(window.expressions().into_iter().filter(is_window));
                 }
-                _ => is_simple = false,
+                _ => self.is_simple = false,
             },
             LogicalPlan::TableScan(scan) => {
                 let provider = source_as_provider(&scan.source)?;
                 let table = provider.downcast_ref::<SnapshotTable>().map(SnapshotTable::table);
                 let schema = table.map(|table| table.schema()).filter(|one| one.id == base);
-                match schema.and_then(|schema| schema.timestamp_column()) {
-                    Some(column) => {
-                        let nanos = column.sql_type == tidemark_types::SqlType::TimestampNs;
-                        let name = Column::new_unqualified(column.name.clone());
-                        time = Some((name, if nanos { 1 } else { 1_000 }));
-                    }
-                    None => is_simple = false,
-                }
+                let column = schema.and_then(|schema| schema.timestamp_column());
+                self.is_simple &= column.is_some();
+                self.time = column.map(|column| {
+                    let is_nanos = column.sql_type == SqlType::TimestampNs;
+                    let name = Column::new_unqualified(column.name.clone());
+                    (name, if is_nanos { 1 } else { 1_000 })
+                });
             }
-            _ => is_simple = false,
+            _ => self.is_simple = false,
         }
-        Ok(TreeNodeRecursion::Continue)
-    })
-    .map_err(error::plan)?;
-    let at = tree.span(tree.root);
+        Ok(())
+    }
+}
+
+/// How far rows of the base reach, or why the query cannot be kept current.
+pub(crate) fn reach(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<LiveReach> {
+    let Parts { windows, time, is_one_pass, is_simple } = Parts::of(plan, base)?;
     let Some((time, nanos_per_tick)) = time.filter(|_| is_simple) else {
-        return Err(refused_at(SIMPLE, at));
+        return Err(refused_at(SIMPLE, tree.span(tree.root)));
     };
+    let mut found = LiveReach { is_one_pass, ..LiveReach::default() };
     let mut periods: Vec<(String, Option<Period>)> = Vec::new();
     for window in &windows {
         let (name, function) = unaliased(window);

@@ -1,0 +1,37 @@
+//! Plans whose windows go on from what an earlier execution left.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Extension, LogicalPlan};
+
+use super::kept::KeptWindows;
+use super::node::WindowNode;
+use crate::logical::LogicalNode;
+
+impl KeptWindows {
+    /// The same plan, whose windows go on from here and leave here what they hold in the end. Of
+    /// the rows that it reads those of the last instant that passed before are left out.
+    pub fn in_plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let is_window = |node: &LogicalPlan| {
+            matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_)))
+        };
+        let mut count = 0;
+        plan.apply(|node| {
+            count += usize::from(is_window(node));
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        // From the top down: rows pass the last one first.
+        let mut slots = self.slots(count);
+        let kept = plan.transform_down(|node| {
+            let Some(LogicalNode::Windows(window)) = LogicalNode::of_plan(&node) else {
+                return Ok(Transformed::no(node));
+            };
+            let Some(slot) = slots.next() else { return Ok(Transformed::no(node)) };
+            let node: Arc<WindowNode> = Arc::new(window.clone().keeping(slot));
+            Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
+        })?;
+        Ok(kept.data)
+    }
+}
