@@ -104,7 +104,7 @@ const STATEMENTS: Kinds<Exclude<Node['kind'], Part | 'Backup'>> = {
   },
   CreateView: { writes: ['CREATE VIEW w AS (SELECT x FROM t)'] },
   AlterView: { unsupported: ['ALTER MATERIALIZED VIEW v RESUME WAL'] },
-  AlterLiveView: { writes: ['ALTER LIVE VIEW lv SUSPEND WAL'] },
+  AlterLiveView: { unsupported: ['ALTER LIVE VIEW lv SUSPEND WAL'] },
   RefreshView: { unsupported: ['REFRESH MATERIALIZED VIEW v FULL'] },
   CompileView: { writes: ['COMPILE VIEW v'] },
   Access: {
