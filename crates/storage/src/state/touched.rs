@@ -185,7 +185,9 @@ pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>>
         Op::Partitions(op) if op.action == PartitionAction::Attach => {
             restores = op.floors.iter().map(whole).collect();
         }
-        Op::Partitions(op) => retires = op.floors.iter().map(whole).collect(),
+        Op::Partitions(op) if op.action != PartitionAction::DropDetached => {
+            retires = op.floors.iter().map(whole).collect();
+        }
         // All its rows, wherever they are.
         Op::Truncate(id) if !is_materialized(snapshot, *id) => retires.extend(table.time_bounds()),
         _ => {}
