@@ -455,6 +455,12 @@ export const KEYS = {
     'materialized views follow their base tables; off leaves them as they are',
     { engine: 'refreshViews' },
   ),
+  viewsAnswer: bool(
+    'query.answers.from.views',
+    true,
+    'SAMPLE BY and GROUP BY over a base table read its materialized views where these have the rows',
+    { ...OWN, engine: 'answersFromViews' },
+  ),
   scanPartRows: integer(
     'query.scan.part.rows',
     '0',

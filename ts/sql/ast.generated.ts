@@ -1020,6 +1020,10 @@ export type ExpireRows = {
    */
   rule: ExpireRule;
   /**
+   * The rule as written.
+   */
+  text: string;
+  /**
    * CLEANUP EVERY, as written.
    */
   cleanup: Name | null;

@@ -43,6 +43,8 @@ pub struct OpenOptions {
     pub queue_wait_ms: Option<u64>,
     /// Whether materialized views follow their base tables; default true.
     pub refresh_views: Option<bool>,
+    /// Whether they answer queries over their base tables; default true.
+    pub answers_from_views: Option<bool>,
     /// Manifests kept to fall back to: 2 (default), or 1 for none.
     pub keep_generations: Option<u32>,
     /// When checksums of segments are compared; default `first`.

@@ -76,6 +76,7 @@ pub struct Database {
     pub(crate) plans: Arc<KeptPlans>,
     /// Keeps materialized views current.
     pub(crate) refresher: Arc<Refresher>,
+    answers_from_views: bool,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
@@ -158,6 +159,7 @@ impl Database {
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
             refresher,
+            answers_from_views: options.answers_from_views.unwrap_or(true),
         }))
     }
 
@@ -325,6 +327,7 @@ impl Database {
             now_micros: now_micros(),
             settings: Arc::clone(&self.settings.read()),
             table_defaults: self.table_defaults,
+            answers_from_views: self.answers_from_views,
             external: Some(Arc::clone(&self.sources)),
             ..BindContext::default()
         }

@@ -9,11 +9,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod actions;
 mod admission;
 mod append;
 mod appender;
 mod cancel;
-mod cancel_function;
 mod columns;
 mod csv_text;
 mod database;

@@ -36,7 +36,8 @@ pub use bound::{
     MaterializedAction,
 };
 pub use context::{
-    BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
+    Action, BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest,
+    TextRows,
 };
 pub use drawn::Drawn;
 pub use parameter_type::ParameterType;

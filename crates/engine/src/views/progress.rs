@@ -9,7 +9,7 @@ use tidemark_catalog::{MaterializedState, MaterializedView};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
-use crate::jobs::{JobReport, JobState};
+use crate::jobs::{JobReport, JobState, REFRESH};
 use crate::registry::now_micros;
 
 /// A refresh that takes no longer is not worth a word: views that follow each change begin one many
@@ -44,6 +44,8 @@ pub(super) struct Progress {
     pub(super) runs: u64,
     /// What there was to do when nothing was done: the transaction and the clock's period.
     pub(super) idle_at: Option<(u64, i64)>,
+    /// Whether it was told to pause.
+    pub(super) is_paused: bool,
 }
 
 impl Refresher {
@@ -62,6 +64,15 @@ impl Refresher {
         since.is_some_and(|since| since.elapsed() >= SHOWN_AFTER)
     }
 
+    /// Lets a view rest until it is told to go on, or the database is opened again; false where
+    /// there is no such view. A refresh under way ends as usual.
+    pub(crate) fn pause(&self, snapshot: &Snapshot, view: &str, is_paused: bool) -> bool {
+        let table = snapshot.table(view).map(|table| table.schema().id);
+        let Some(id) = table.filter(|id| MaterializedView::is(snapshot, *id)) else { return false };
+        self.views.lock().entry(id).or_default().is_paused = is_paused;
+        true
+    }
+
     /// What `jobs()` tells of the views.
     pub(crate) fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
         let views = self.views.lock();
@@ -71,12 +82,12 @@ impl Refresher {
             let state = MaterializedState::of(snapshot, *id);
             let rests = progress.rest_until.and_then(|until| until.checked_duration_since(now));
             Some(JobReport {
-                kind: "refresh",
+                kind: REFRESH,
                 name: table.schema().name.clone(),
                 state: match progress {
                     _ if state.invalid.is_some() => JobState::Stopped,
                     Progress { running: Some(_), .. } => JobState::Running,
-                    _ if !self.is_enabled => JobState::Paused,
+                    _ if !self.is_enabled || progress.is_paused => JobState::Paused,
                     Progress { failures: 1.., .. } => JobState::Failing,
                     _ => JobState::Waiting,
                 },

@@ -80,6 +80,11 @@ impl SnapshotTable {
         &self.table
     }
 
+    /// The ranges of time it is read within: sorted, disjoint; none means all of it.
+    pub fn ranges(&self) -> &[TimeRange] {
+        &self.ranges
+    }
+
     /// The range of time that a filter keeps, if it does nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)

@@ -262,11 +262,13 @@ impl Binder<'_> {
         if self.context.parameter_values.is_none() {
             note_sources(&relation, &mut columns);
         }
-        let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
+        let (plan, is_answered) = self.answered(relation.plan)?;
+        let conditions = self.parameter_uses.conditions_alone();
+        let conditions = conditions.filter(|_| self.sources == 1 && !is_answered);
         Ok(BoundStatement::Query(Box::new(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.
             timestamp: relation.timestamp.filter(|_| relation.order != TimeOrder::Unknown),
-            plan: relation.plan,
+            plan,
             columns,
             parameters: self.parameters.types(),
             conditions,

@@ -66,7 +66,8 @@ impl Binder<'_> {
     }
 }
 
-fn table_source(table: &TableSnapshot) -> ViewSource {
+/// What a query records of a table.
+pub(crate) fn table_source(table: &TableSnapshot) -> ViewSource {
     let schema = table.schema();
     let column = |column: &tidemark_storage::ColumnSchema| ViewColumn {
         identity: column.identity(),
