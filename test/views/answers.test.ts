@@ -5,10 +5,11 @@
 import test from 'ava';
 
 import { rows, run, withServer } from '../scenario/statements.js';
+import { suiteSeed } from '../seed.js';
 import { generator } from '../sql/mutations.js';
 import { current, sorted } from './views.js';
 
-const SEED = Number(process.env['SEED'] ?? '1');
+const SEED = suiteSeed();
 const COLUMNS = '(ts TIMESTAMP, s SYMBOL, k SYMBOL, x DOUBLE, n LONG, i INT)';
 const VIEW = `SELECT ts, s, k, count() c, count(n) cn, sum(n) n, sum(i) i, min(x) lo, max(x) hi,
   first(x) f, last(x) l FROM t SAMPLE BY 1m`;
@@ -76,7 +77,7 @@ test('a view answers as its base does, whatever happened to the base', async (t)
     };
     // Many rows a minute: only then a view is worth reading.
     await both(`INSERT INTO TABLE_ SELECT
-      dateadd('s', (x * 7919 % 432000)::int / 600 * 600 + (x % 50)::int, '2024-01-01'::timestamp) ts,
+      dateadd('s', (x * 7919 % 432000)::int / 600 * 600 + (x % 50)::int, '2024-01-01'::timestamp),
       case when x % 4 = 0 then 'a' when x % 4 = 1 then 'b' else 'c' end,
       case when x % 3 = 0 then 'p' else 'q' end, x % 1000, x % 777 - 300, (x % 99)::int
       FROM long_sequence(60000)`);

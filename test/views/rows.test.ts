@@ -1,4 +1,4 @@
-/** Materialized views that show rows: as they are, the latest of each key, and those left by EXPIRE. */
+/** Materialized views of rows: as they are, the latest of each key, what does not expire. */
 import test from 'ava';
 
 import { restart, rows, run, withServer } from '../scenario/statements.js';
@@ -126,7 +126,8 @@ test('a policy that cannot be is refused, with its place', async (t) => {
     t.is((await rows(server, 'v')).length, 4);
     await run(
       server,
-      'CREATE MATERIALIZED VIEW w AS (SELECT * FROM t) PARTITION BY DAY EXPIRE ROWS KEEP LATEST PARTITION BY tank',
+      `CREATE MATERIALIZED VIEW w AS (SELECT * FROM t) PARTITION BY DAY
+      EXPIRE ROWS KEEP LATEST PARTITION BY tank`,
     );
     await current(server, 'w');
     t.is((await rows(server, 'w')).length, 2);

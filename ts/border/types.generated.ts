@@ -70,6 +70,10 @@ export type OpenOptions = {
    */
   readonly refreshViews?: boolean;
   /**
+   * Whether they answer queries over their base tables; default true.
+   */
+  readonly answersFromViews?: boolean;
+  /**
    * Manifests kept to fall back to: 2 (default), or 1 for none.
    */
   readonly keepGenerations?: number;

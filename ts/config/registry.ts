@@ -458,7 +458,7 @@ export const KEYS = {
   viewsAnswer: bool(
     'query.answers.from.views',
     true,
-    'SAMPLE BY and GROUP BY over a base table read its materialized views where these have the rows',
+    'SAMPLE BY and GROUP BY over a base table read its materialized views where they can',
     { ...OWN, engine: 'answersFromViews' },
   ),
   scanPartRows: integer(

@@ -14,7 +14,7 @@ pub(crate) enum JobState {
     Waiting,
     /// It failed and will be tried again.
     Failing,
-    /// It is switched off, or was told to pause.
+    /// It is switched off, or was paused by a client.
     Paused,
     /// It will not run until what it needs is mended.
     Stopped,

@@ -44,7 +44,7 @@ pub(super) struct Progress {
     pub(super) runs: u64,
     /// What there was to do when nothing was done: the transaction and the clock's period.
     pub(super) idle_at: Option<(u64, i64)>,
-    /// Whether it was told to pause.
+    /// Whether a client paused it.
     pub(super) is_paused: bool,
 }
 
@@ -64,7 +64,7 @@ impl Refresher {
         since.is_some_and(|since| since.elapsed() >= SHOWN_AFTER)
     }
 
-    /// Lets a view rest until it is told to go on, or the database is opened again; false where
+    /// Lets a view rest until a client resumes it, or the database is opened again; false where
     /// there is no such view. A refresh under way ends as usual.
     pub(crate) fn pause(&self, snapshot: &Snapshot, view: &str, is_paused: bool) -> bool {
         let table = snapshot.table(view).map(|table| table.schema().id);

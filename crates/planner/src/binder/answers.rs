@@ -1,10 +1,10 @@
 //! Queries that materialized views answer.
 //!
 //! SAMPLE BY or GROUP BY over a base table is computed from the rows of a view over it, where these
-//! are finer buckets and keys of the same aggregates: sums of sums, the least of the least. What the
-//! view does not show at the query's own snapshot (rows that came since, buckets that a range of
-//! time cuts, partitions that only one of the two has) is read from the base, in the same buckets.
-//! So the answer is the one that the base gives; sums of floating-point numbers are added in another
+//! are finer buckets and keys of the same aggregates: sums of sums, the least of the least. What
+//! the view does not show at the query's own snapshot (rows that came since, buckets that a range
+//! of time cuts, partitions that the base lost) is read from the base, in the same buckets. So the
+//! answer is the one that the base gives; sums of floating-point numbers are added in another
 //! order, as they are by other numbers of workers.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,8 +143,10 @@ impl Binder<'_> {
         let Some((keys, parts)) = asked.parts(&shown) else { return Ok(None) };
         let state = MaterializedState::of(self.snapshot, view.table);
         let touched = self.snapshot.touched(view.base);
-        let missing = state.position.and_then(|position| touched?.after(position));
-        let Some(missing) = missing.filter(|_| state.invalid.is_none()) else { return Ok(None) };
+        let Some(touched) = touched.filter(|_| state.invalid.is_none()) else { return Ok(None) };
+        let missing = state.position.and_then(|position| touched.after(position));
+        let Some(mut missing) = missing else { return Ok(None) };
+        missing.extend(touched.gone());
         let until = state.shown_until.unwrap_or(i64::MAX);
         let (covered, rest) = asked.divided(&rows.buckets, &missing, until);
         if covered.is_empty() || covered.len() > MOST_RANGES || rest.len() > MOST_RANGES {
@@ -193,7 +195,7 @@ impl Binder<'_> {
             let filter = renamed(filter.clone(), |name| shown.keys.get(name).map(|key| own(*key)))?;
             plan = relation::filter(plan, filter)?;
         }
-        let time = schema.timestamp.map(own).unwrap_or_else(|| ident(asked.time()));
+        let time = schema.timestamp.map_or_else(|| ident(asked.time()), own);
         let mut exprs = vec![time.alias(asked.time())];
         exprs.extend(keys.iter().map(|key| own(shown.keys[key]).alias(key)));
         let of_part = |(number, part): (usize, &Part)| {
@@ -230,8 +232,7 @@ impl<'a> Asked<'a> {
         let mut keys = BTreeSet::new();
         let mut plain = BTreeSet::new();
         for key in self.node.keys() {
-            if let Some((spec, column)) = floored(key).filter(|(_, column)| column.name == time) {
-                let _ = column;
+            if let Some((spec, _)) = floored(key).filter(|(_, column)| column.name == time) {
                 if !divides(&shown.spec, &spec) {
                     return None;
                 }
@@ -240,7 +241,7 @@ impl<'a> Asked<'a> {
             plain.extend(column_of(key).map(|column| column.name));
             keys.extend(columns_of(key)?);
         }
-        keys.extend(self.filter.map(columns_of).unwrap_or_else(|| Some(Vec::new()))?);
+        keys.extend(self.filter.map_or_else(|| Some(Vec::new()), columns_of)?);
         if let Some(bucket) = self.node.bucket() {
             let is_own = column_of(&bucket.timestamp).is_some_and(|column| column.name == time);
             if !is_own || !divides(&shown.spec, &bucket.spec) {
@@ -277,21 +278,15 @@ impl<'a> Asked<'a> {
             [] => vec![all],
             ranges => intersected(ranges, &[all]),
         };
-        let there = self.base.partition_spans();
-        // The partition of the first row may have lost rows before it; none lies behind the last.
-        let mut covered = Vec::new();
-        for range in &wanted {
+        let whole_ends = |range: &TimeRange| {
+            // No row lies before the first or behind the last.
+            let lo = if range.lo <= first { buckets.around(first, first).0 } else { range.lo };
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
-            let lo = if range.lo <= first {
-                there.first().map_or(first, |one| one.lo)
-            } else {
-                range.lo
-            };
-            covered.push(TimeRange { lo, hi: hi.min(until) });
-        }
-        covered = intersected(&covered, &there);
+            TimeRange { lo, hi: hi.min(until) }
+        };
+        let mut covered: Vec<TimeRange> = wanted.iter().map(whole_ends).collect();
         for (from, to) in missing {
-            let (lo, hi) = buckets.around((*from).max(first), (*to).min(last).max(first));
+            let (lo, hi) = buckets.around((*from).clamp(first, last), (*to).clamp(first, last));
             covered = without(&covered, TimeRange { lo, hi });
         }
         let whole = |range: &TimeRange| {

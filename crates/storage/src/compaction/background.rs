@@ -86,7 +86,7 @@ fn run(
 }
 
 impl Storage {
-    /// Lets work of the storage's own thread rest until it is told to go on, or the storage is
+    /// Lets work of the storage's own thread rest until it is resumed, or the storage is
     /// opened again; false where there is no such work. Checkpoints still come where memory, log or
     /// disk would be full without them.
     pub fn pause_work(&self, kind: &str, is_paused: bool) -> bool {

@@ -33,9 +33,9 @@ pub(crate) fn apply(
     op: &Op,
     context: &mut ApplyContext<'_>,
 ) -> EngineResult<()> {
-    let spans = touched::spans(snapshot, op)?;
+    let effect = touched::effect(snapshot, op)?;
     change(snapshot, op, context)?;
-    touched::note(snapshot, op, spans, context.lsn);
+    touched::note(snapshot, op, effect, context.lsn);
     Ok(())
 }
 

@@ -5,6 +5,10 @@
 //! adds the stretches it touched, so that replaying the log yields the same; a checkpoint writes
 //! them with the other records. They are few: where there are too many, neighbours become one. A
 //! stretch may be longer than what was touched, never shorter.
+//!
+//! Partitions that a time to live ended or a statement put away touch nothing: sums of them are
+//! kept. That they are *gone* is noted as stretches of no transaction, until something is touched
+//! there again: what was computed of them before is not what the table would give now.
 
 use tidemark_types::EngineResult;
 
@@ -34,9 +38,12 @@ pub struct TouchedStretch {
     pub first: i64,
     /// The last instant, which belongs to it.
     pub last: i64,
-    /// The latest transaction that touched it.
+    /// The latest transaction that touched it; [`GONE`] where rows went without touching it.
     pub lsn: u64,
 }
+
+/// No transaction.
+const GONE: u64 = 0;
 
 /// The stretches of a table that were touched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +68,36 @@ impl Touched {
         Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
     }
 
+    /// The stretches whose rows are gone, though what was computed of them stays.
+    pub fn gone(&self) -> impl Iterator<Item = (i64, i64)> {
+        let gone = self.stretches.iter().filter(|stretch| stretch.lsn == GONE);
+        gone.map(|stretch| (stretch.first, stretch.last))
+    }
+
+    /// Notes that rows are gone. What was touched there before is still to be looked at.
+    fn lose(&mut self, (first, last): Span) {
+        let start = self.stretches.partition_point(|stretch| stretch.last < first);
+        let end = self.stretches.partition_point(|stretch| stretch.first <= last).max(start);
+        let touched: Vec<TouchedStretch> =
+            self.stretches[start..end].iter().filter(|one| one.lsn != GONE).copied().collect();
+        let outer = self.stretches[start..end].iter().filter(|one| one.lsn == GONE);
+        let (first, last) =
+            outer.fold((first, last), |(a, b), one| (a.min(one.first), b.max(one.last)));
+        let mut new = Vec::with_capacity(2 * touched.len() + 1);
+        let mut next = Some(first);
+        for stretch in touched {
+            if let Some(first) = next.filter(|next| *next < stretch.first) {
+                new.push(TouchedStretch { first, last: stretch.first - 1, lsn: GONE });
+            }
+            next = stretch.last.checked_add(1);
+            new.push(stretch);
+        }
+        if let Some(first) = next.filter(|next| *next <= last) {
+            new.push(TouchedStretch { first, last, lsn: GONE });
+        }
+        self.stretches.splice(start..end, new);
+    }
+
     fn add(&mut self, (first, last): Span, lsn: u64) {
         self.last = self.last.max(lsn);
         let start = self.stretches.partition_point(|stretch| stretch.last < first);
@@ -74,24 +111,26 @@ impl Touched {
             new.push(TouchedStretch { first: last + 1, ..*after });
         }
         self.stretches.splice(start..end, new);
-        while self.stretches.len() > MOST_STRETCHES {
-            self.join_nearest();
-        }
+        while self.stretches.len() > MOST_STRETCHES && self.join_nearest() {}
     }
 
-    /// Makes one of the two stretches with the least time between them.
-    fn join_nearest(&mut self) {
+    /// Makes one of the two stretches with the least time between them. What is gone and what was
+    /// touched stay apart: to compute it again would take away what is kept.
+    fn join_nearest(&mut self) -> bool {
         let gap = |pair: &[TouchedStretch]| pair[1].first.saturating_sub(pair[0].last);
-        let nearest = self.stretches.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
-        let Some((index, _)) = nearest else { return };
+        let pairs = self.stretches.windows(2).enumerate();
+        let alike = pairs.filter(|(_, pair)| (pair[0].lsn == GONE) == (pair[1].lsn == GONE));
+        let nearest = alike.min_by_key(|(_, pair)| gap(pair));
+        let Some((index, _)) = nearest else { return false };
         let next = self.stretches.remove(index + 1);
         let one = &mut self.stretches[index];
         one.last = next.last;
         one.lsn = one.lsn.max(next.lsn);
+        true
     }
 
     fn forget(&mut self, through: u64) {
-        self.stretches.retain(|stretch| stretch.lsn > through);
+        self.stretches.retain(|stretch| stretch.lsn == GONE || stretch.lsn > through);
         self.since = self.since.max(through);
     }
 
@@ -140,8 +179,16 @@ pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: 
     snapshot.put_touched(table, &touched);
 }
 
-/// The stretches of a watched table that a step will touch; before it is applied.
-pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Span>>> {
+/// What a step does to the rows of a watched table.
+pub(crate) enum Effect {
+    /// It touches these stretches.
+    Touches(Vec<Span>),
+    /// Rows of these stretches go, and what was computed of them stays.
+    Loses(Vec<Span>),
+}
+
+/// What a step will do to a watched table; before it is applied.
+pub(crate) fn effect(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Effect>> {
     let Some(id) = op.table() else { return Ok(None) };
     if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
         return Ok(None);
@@ -152,8 +199,9 @@ pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Spa
         Op::Append(append) => appended(&table, append)?,
         Op::Adopt(adopt) => adopt.segments.iter().map(|(_, meta)| meta.bounds).collect(),
         Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
-        // Sums of what a time to live ends, or a statement puts away, are kept.
-        Op::Partitions(op) if op.action != PartitionAction::Attach => Vec::new(),
+        Op::Partitions(op) if op.action != PartitionAction::Attach => {
+            return Ok(Some(Effect::Loses(op.floors.iter().map(whole).collect())));
+        }
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
         // Large updates come as conversions: their cells are not looked at.
         Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
@@ -170,18 +218,19 @@ pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Spa
         }
         Op::PutRecord { .. } | Op::DeleteRecord { .. } => return Ok(None),
     };
-    Ok(Some(joined(spans)))
+    Ok(Some(Effect::Touches(joined(spans))))
 }
 
-/// Notes what a step touched; after it was applied.
-pub(crate) fn note(snapshot: &mut Snapshot, op: &Op, spans: Option<Vec<Span>>, lsn: u64) {
-    let (Some(id), Some(spans)) = (op.table(), spans) else { return };
-    if spans.is_empty() {
+/// Notes what a step did; after it was applied.
+pub(crate) fn note(snapshot: &mut Snapshot, op: &Op, effect: Option<Effect>, lsn: u64) {
+    let (Some(id), Some(effect)) = (op.table(), effect) else { return };
+    if matches!(&effect, Effect::Touches(spans) if spans.is_empty()) {
         return;
     }
     let Some(mut touched) = snapshot.touched(id) else { return };
-    for span in spans {
-        touched.add(span, lsn);
+    match effect {
+        Effect::Touches(spans) => spans.into_iter().for_each(|span| touched.add(span, lsn)),
+        Effect::Loses(spans) => spans.into_iter().for_each(|span| touched.lose(span)),
     }
     snapshot.put_touched(id, &touched);
 }
@@ -294,6 +343,23 @@ mod tests {
         assert_eq!(touched.stretches, vec![stretch(90, 210, 4), stretch(211, 300, 3)]);
         assert_eq!(touched.after(1), None);
         assert_eq!(touched.after(4), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_gone_is_known_until_it_is_touched_again() {
+        let mut touched = Touched::default();
+        touched.add((30, 40), 1);
+        touched.lose((20, 99));
+        touched.lose((0, 19));
+        assert_eq!(touched.gone().collect::<Vec<_>>(), vec![(0, 19), (20, 29), (41, 99)]);
+        assert_eq!(touched.after(0), Some(vec![(30, 40)]));
+        touched.add((50, 60), 2);
+        touched.forget(2);
+        touched.lose((90, 120));
+        let gone = vec![(0, 19), (20, 29), (41, 49), (61, 120)];
+        assert_eq!(touched.gone().collect::<Vec<_>>(), gone);
+        assert_eq!(touched.after(2), Some(Vec::new()));
+        assert_eq!(Touched::decode(&touched.encode()).unwrap(), touched);
     }
 
     /// Against a model that has one number for each instant: never less, and no more than the

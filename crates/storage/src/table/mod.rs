@@ -107,20 +107,6 @@ impl TableSnapshot {
         Some((first.0, last.1))
     }
 
-    /// The stretches of time that its partitions cover, whether or not they have rows there:
-    /// ascending, apart.
-    pub fn partition_spans(&self) -> Vec<TimeRange> {
-        let mut spans: Vec<TimeRange> = Vec::new();
-        for (floor, _) in self.partitions().iter() {
-            let hi = self.schema().partition_ceil(*floor);
-            match spans.last_mut() {
-                Some(last) if last.hi >= *floor => last.hi = last.hi.max(hi),
-                _ => spans.push(TimeRange { lo: *floor, hi }),
-            }
-        }
-        spans
-    }
-
     /// All rows, as slices that follow each other in time (in arrival where there is no
     /// designated timestamp). Rows with equal timestamps keep the order of their arrival.
     pub fn slices(&self) -> EngineResult<Vec<Slice>> {

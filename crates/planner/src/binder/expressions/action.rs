@@ -7,6 +7,7 @@ use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::Action;
+use crate::access::Access;
 use crate::binder::expressions::constant;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
@@ -56,9 +57,9 @@ impl Binder<'_> {
             }
         };
         if name.is_empty() {
-            self.note_change("", Permission::SystemAdmin);
+            self.accesses.note(Access::new("", Permission::SystemAdmin));
         } else {
-            self.note_change(&name, Permission::AlterMaterializedView);
+            self.accesses.note(Access::new(&name, Permission::AlterMaterializedView));
         }
         let action = Action::SwitchJob { kind, name, is_paused };
         self.action(action, Vec::new(), call.name.span)

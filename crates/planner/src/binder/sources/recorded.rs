@@ -100,3 +100,17 @@ fn as_recorded(
 pub(crate) fn unbound(name: &Name) -> EngineError {
     error::no_table(name).with_hint("ALTER VIEW with the text that views() shows")
 }
+
+/// What a query records of a table.
+pub(crate) fn table_source(table: &TableSnapshot) -> ViewSource {
+    let schema = table.schema();
+    let column = |column: &tidemark_storage::ColumnSchema| ViewColumn {
+        identity: column.identity(),
+        name: column.name.clone(),
+    };
+    ViewSource::Table {
+        id: schema.id,
+        identity: schema.identity(),
+        columns: schema.columns.iter().map(column).collect(),
+    }
+}

@@ -1,24 +1,17 @@
 //! EXPIRE ROWS: which rows of a materialized view are shown.
 //!
-//! A policy is kept as a query over the view's own table, and whoever reads the view reads that
-//! query: so it counts at once and for every reader, and to drop it shows again what it hid.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! A policy is kept as a query over the view's own table, and each reader of the view reads that
+//! query: so it counts at once and for every reader, and dropping it shows again what it hid.
 
 use tidemark_ast::{
     BinaryOperator, CallNode, ExpireRows, ExpireRule, LatestOn, Name, Node, NodeId, OrderItem,
     SelectItem, SelectNode, Span, Tree, UnaryOperator, WindowSpec,
 };
-use tidemark_catalog::{Every, ExpirePolicy, MaterializedView};
-use tidemark_optimizer::fenced;
-use tidemark_storage::{TableId, TableSchema, TableSnapshot};
+use tidemark_catalog::{Every, ExpirePolicy};
+use tidemark_storage::TableSchema;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::state::relation;
-use crate::binder::state::scope::Relation;
 use crate::binder::statements::materialized_policy::interval_of;
-use crate::binder::statements::view_sources::table_source;
 use crate::binder::{Binder, error};
 
 /// How often rows are looked after that expired, unless CLEANUP EVERY says otherwise.
@@ -130,58 +123,6 @@ impl Binder<'_> {
         };
         query.tree.root = query.add(Node::Select(select));
         query.tree
-    }
-
-    /// The rows of a table as readers see them: of a materialized view those that did not expire.
-    pub(crate) fn table_rows(
-        &mut self,
-        table: &Arc<TableSnapshot>,
-        qualifier: &str,
-    ) -> EngineResult<Relation> {
-        let id = table.schema().id;
-        let reference = self.relation_name();
-        let rows = relation::of_table(Arc::clone(table), qualifier, reference, &self.accesses)?;
-        if self.expiring == Some(id) || !MaterializedView::is(self.snapshot, id) {
-            return Ok(rows);
-        }
-        let policy = MaterializedView::of(self.snapshot, id).and_then(|view| view.expire);
-        let Some(policy) = policy else { return Ok(rows) };
-        let mut shown = self.unexpired(table, id, &policy)?;
-        if self.visibility().is_some() {
-            shown.plan = fenced(shown.plan);
-        }
-        let reference = self.relation_name();
-        let mut shown = shown.aliased(Some(qualifier), &reference)?;
-        for (column, own) in shown.columns.iter_mut().zip(rows.columns) {
-            column.origin = own.origin;
-        }
-        Ok(shown)
-    }
-
-    fn unexpired(
-        &mut self,
-        table: &TableSnapshot,
-        id: TableId,
-        policy: &ExpirePolicy,
-    ) -> EngineResult<Relation> {
-        let tree: Tree = serde_json::from_str(&policy.tree).map_err(|_| {
-            let message = "EXPIRE ROWS was said to another version: ALTER … SET EXPIRE ROWS again";
-            EngineError::new(ErrorCode::NotSupported, message)
-        })?;
-        let is_own = |node: &Node| matches!(node, Node::Table { name, .. } if name.text == table.schema().name);
-        let own = (0_u32..).zip(&tree.nodes).filter(|(_, node)| is_own(node));
-        let sources: BTreeMap<u32, _> =
-            own.map(|(place, _)| (place, table_source(table))).collect();
-        // What the policy reads of the view is not what its reader reads.
-        let accesses = self.accesses.clone();
-        let shown = self.within(&tree, |inner| {
-            inner.beneath_view = true;
-            inner.view_sources = Some(Arc::new(sources));
-            inner.expiring = Some(id);
-            inner.query(tree.root)
-        });
-        self.accesses = accesses;
-        shown.map_err(|failure| EngineError { span: None, ..failure })
     }
 }
 

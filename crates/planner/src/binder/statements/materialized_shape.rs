@@ -172,7 +172,7 @@ impl Shape {
     }
 }
 
-/// Whether a LATEST ON stands above the scan of a table.
+/// Whether a LATEST ON is above the scan of a table.
 fn has_latest_of(plan: &LogicalPlan, table: TableId) -> Result<bool> {
     let reads = |plan: &LogicalPlan| {
         plan.exists(|node| {

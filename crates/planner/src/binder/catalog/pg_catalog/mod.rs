@@ -126,32 +126,7 @@ impl Binder<'_> {
             "pg_attrdef" => self.objects()?.iter().flat_map(defaults).collect(),
             "pg_type" => TYPES.iter().map(type_row).collect(),
             "pg_proc" => functions(),
-            "pg_matviews" => of_kind(&self.objects()?, "m")
-                .map(|object| {
-                    row!(
-                        schemaname: "public", matviewname: object.name.clone(),
-                        matviewowner: OWNER, hasindexes: object.has_index(), ispopulated: true,
-                        definition: object.query.clone().unwrap_or_default(),
-                    )
-                })
-                .collect(),
-            "pg_tables" => of_kind(&self.objects()?, "r")
-                .map(|object| {
-                    row!(
-                        schemaname: "public", tablename: object.name.clone(), tableowner: OWNER,
-                        hasindexes: object.has_index(), hasrules: false, hastriggers: false,
-                        rowsecurity: false,
-                    )
-                })
-                .collect(),
-            "pg_views" => of_kind(&self.objects()?, "v")
-                .map(|object| {
-                    row!(
-                        schemaname: "public", viewname: object.name.clone(), viewowner: OWNER,
-                        definition: object.query.clone().unwrap_or_default(),
-                    )
-                })
-                .collect(),
+            "pg_tables" | "pg_views" | "pg_matviews" => listed(table, &self.objects()?),
             "pg_stat_user_tables"
             | "pg_stat_all_tables"
             | "pg_statio_all_tables"
@@ -327,6 +302,40 @@ fn find(name: &str) -> Option<(&'static Layout, bool)> {
 /// Whether the catalog has a table of this name.
 pub(crate) fn has_table(name: &str) -> bool {
     find(name).is_some()
+}
+
+/// Rows of `pg_tables`, `pg_views` or `pg_matviews`.
+fn listed(table: &str, objects: &[Object]) -> Vec<Row> {
+    let name = |object: &Object| object.name.clone();
+    let definition = |object: &Object| object.query.clone().unwrap_or_default();
+    match table {
+        "pg_tables" => of_kind(objects, "r")
+            .map(|object| {
+                row!(
+                    schemaname: "public", tablename: name(object), tableowner: OWNER,
+                    hasindexes: object.has_index(), hasrules: false, hastriggers: false,
+                    rowsecurity: false,
+                )
+            })
+            .collect(),
+        "pg_matviews" => of_kind(objects, "m")
+            .map(|object| {
+                row!(
+                    schemaname: "public", matviewname: name(object), matviewowner: OWNER,
+                    hasindexes: object.has_index(), ispopulated: true,
+                    definition: definition(object),
+                )
+            })
+            .collect(),
+        _ => of_kind(objects, "v")
+            .map(|object| {
+                row!(
+                    schemaname: "public", viewname: name(object), viewowner: OWNER,
+                    definition: definition(object),
+                )
+            })
+            .collect(),
+    }
 }
 
 fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a Object> {
