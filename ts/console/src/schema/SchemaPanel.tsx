@@ -1,14 +1,30 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
-import { createEffect, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  Match,
+  Show,
+  Switch,
+  type JSX,
+} from 'solid-js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
+import {
+  ageText,
+  freshnessOf,
+  freshnessText,
+  type MaterializedFacts,
+  type Freshness,
+} from '../views/model.js';
 import { addressOf } from '../shell/pages.js';
 import { openMenu } from '../shell/Menu.js';
 import { previewTable, tableActions } from './actions.js';
 import type { TableEntry } from './model.js';
-import type { TreeRow } from './rows.js';
+import { STATE_WORDS, type TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
 
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
@@ -182,7 +198,7 @@ function Tree(props: { session: Session; filter: string; onOpened: () => void })
   );
 }
 
-const LEVELS = { group: 1, table: 2, column: 3, note: 3 } as const;
+const LEVELS = { group: 1, table: 2, column: 3, fact: 3, note: 3 } as const;
 
 function rowId(id: string): string {
   return `tree-${encodeURIComponent(id)}`;
@@ -203,7 +219,15 @@ function RowContent(props: {
         <>
           <Icon name="chevron" class={row.open ? 'turn open' : 'turn'} />
           <span class="name">{row.name}</span>
-          <span class="meta">{row.count}</span>
+          <span class="meta">
+            <Show when={row.invalid > 0}>
+              <span class="badge error">
+                <Icon name="alert" />
+                {row.invalid} invalid
+              </span>{' '}
+            </Show>
+            {row.count}
+          </span>
         </>
       );
     case 'table':
@@ -261,29 +285,73 @@ function RowContent(props: {
           <span class="meta">{row.column.type}</span>
         </>
       );
+    case 'fact':
+      return (
+        <>
+          <span class="fact-name">{row.name}</span>
+          <bdi class={row.isBad ? 'name error' : 'name'} title={row.text}>
+            {row.text}
+          </bdi>
+        </>
+      );
     case 'note':
       return <span class={row.failed ? 'note error' : 'note'}>{row.text}</span>;
   }
 }
 
 function TableFacts(props: { table: TableEntry }): JSX.Element {
-  return (
-    <Show
-      when={props.table.suspended}
-      fallback={
-        <Show when={props.table.rows !== undefined}>
-          <span class="meta" title={`${grouped(String(props.table.rows))} rows`}>
-            {approximate(props.table.rows ?? 0)}
-          </span>
-        </Show>
-      }
-    >
-      <span class="meta">
-        <span class="badge warn">
-          <Icon name="alert" />
-          suspended
-        </span>
+  const rows = (): JSX.Element => (
+    <Show when={props.table.rows !== undefined}>
+      <span class="meta" title={`${grouped(String(props.table.rows))} rows`}>
+        {approximate(props.table.rows ?? 0)}
       </span>
     </Show>
   );
+  const freshness = (): MaterializedFacts | undefined => {
+    const { view } = props.table;
+    return view && freshnessOf(view).kind !== 'current' ? view : undefined;
+  };
+  return (
+    <Switch fallback={rows()}>
+      <Match when={props.table.suspended}>
+        <span class="meta">
+          <span class="badge warn">
+            <Icon name="alert" />
+            suspended
+          </span>
+        </span>
+      </Match>
+      <Match when={freshness()}>{(view) => <ViewBadge view={view()} />}</Match>
+    </Switch>
+  );
+}
+
+const FRESHNESS_LOOKS = {
+  invalid: ['alert', 'error'],
+  refreshing: ['running', 'accent'],
+  empty: ['clock', ''],
+  behind: ['clock', ''],
+  current: ['check', ''],
+} as const;
+
+/** What keeps a view from showing all of its base, and since when. */
+function ViewBadge(props: { view: MaterializedFacts }): JSX.Element {
+  const freshness = createMemo(() => freshnessOf(props.view));
+  const look = (): (typeof FRESHNESS_LOOKS)[keyof typeof FRESHNESS_LOOKS] =>
+    FRESHNESS_LOOKS[freshness().kind];
+  return (
+    <span class="meta" title={freshnessText(props.view)}>
+      <span class={`badge ${freshness().isLate ? 'warn' : look()[1]}`}>
+        <Icon name={look()[0]} class={freshness().kind === 'refreshing' ? 'spin' : ''} />
+        {STATE_WORDS[freshness().kind]}
+        <Show when={freshness().kind === 'behind'}>
+          <span class="lag">{lagText(freshness())}</span>
+        </Show>
+      </span>
+    </span>
+  );
+}
+
+function lagText({ behind, ageMs }: Freshness): string {
+  return `${approximate(behind)} · ${ageMs === undefined ? '–' : ageText(ageMs)}`;
 }

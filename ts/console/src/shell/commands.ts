@@ -70,6 +70,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
     command('import', 'Open the import of files', '', () => openPage('import')),
     command('queries', 'Open the running queries', '', () => openPage('queries')),
+    command('clock', 'Open the background jobs', '', () => openPage('jobs')),
     ...(session.hasUsers
       ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
       : []),

@@ -10,6 +10,7 @@ import { confirmed } from '../shell/ConfirmDialog.js';
 import { openPage } from '../shell/pages.js';
 import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';
+import { Jobs } from './jobs.js';
 import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
 import { Schema } from './schema.js';
@@ -32,6 +33,7 @@ export class Session {
   readonly schema = new Schema();
   readonly activity = new Activity();
   readonly vitals = new Vitals();
+  readonly jobs = new Jobs();
   readonly plans = new Plans();
   readonly connection: Accessor<Connection>;
   readonly settings: Accessor<Settings | undefined>;
@@ -100,11 +102,14 @@ export class Session {
         this.#setConnection('connected');
         if (before !== 'connected') {
           await this.schema.refresh();
+        } else if (this.schema.tables().state === 'ready') {
+          await this.schema.look();
         }
         // Who may not read the tables is not asked for what runs either.
         if (this.schema.tables().state === 'ready') {
           await this.activity.refresh();
-          await this.vitals.refresh();
+          await this.vitals.refresh(this.schema.rowCount);
+          await this.jobs.watch();
         }
       } catch {
         this.#setConnection('lost');
