@@ -4,7 +4,17 @@ import { filtered, filterOf, type JobFilter } from '../src/jobs/model.js';
 import { tableEntries, type TableEntry } from '../src/schema/model.js';
 import { treeRows, type TreeRow } from '../src/schema/rows.js';
 import { jobsOf } from '../src/state/jobs.js';
+import { mayDo, ownGrants } from '../src/state/own-rights.js';
 import { ageText, freshnessOf, freshnessText, type MaterializedFacts } from '../src/views/model.js';
+import {
+  changeStatement,
+  definitionOf,
+  draftOf,
+  invalidAdvice,
+  nextTick,
+  policyText,
+  rangeStatement,
+} from '../src/views/refresh.js';
 
 function answer(names: string[], rows: Row[]): Parameters<typeof tableEntries>[0] {
   return { head: { columns: names.map((name) => ({ name, type: 'STRING' })) }, rows };
@@ -27,14 +37,19 @@ const NOW = '2026-11-26T12:00:00.000000Z';
 
 function listed(name: string, ...view: Row): TableEntry {
   const row = [name, view.length > 0 ? 'M' : 'T', 5, ...view, ...(view.length > 0 ? [NOW] : [])];
-  const [entry] = tableEntries(
-    answer(COLUMNS, [[...row, ...COLUMNS.slice(row.length).map(() => null)]]),
-  );
-  return entry!;
+  const [entry] = tableEntries(answer(COLUMNS, [COLUMNS.map((_, place) => row[place] ?? null)]));
+  if (!entry) {
+    throw new Error('no entry');
+  }
+  return entry;
 }
 
 function viewOf(...view: Row): MaterializedFacts {
-  return listed('v', ...view).view!;
+  const { view: facts } = listed('v', ...view);
+  if (!facts) {
+    throw new Error('no view');
+  }
+  return facts;
 }
 
 const AGO_5_S = '2026-11-26T11:59:55.000000Z';
@@ -148,4 +163,95 @@ test('jobs are read and filtered by state and by words', (t) => {
   t.deepEqual(names('trouble', 'cand'), ['refresh candles']);
   t.is(filterOf('trouble'), 'trouble');
   t.is(filterOf('nonsense'), 'all');
+});
+
+const STATEMENT = `CREATE MATERIALIZED VIEW 'it''s AS (' WITH BASE 'trades' REFRESH EVERY 5m DEFERRED
+ START '2026-01-01T00:00:00.000000Z' TIME ZONE 'Europe/Berlin'
+ PERIOD (LENGTH 1d TIME ZONE 'Asia/Tokyo' DELAY 2h) AS (
+SELECT ts, count() n FROM trades SAMPLE BY 1d
+) PARTITION BY YEAR;`;
+
+test('the definition of a view is read from its statement', (t) => {
+  const definition = definitionOf(STATEMENT);
+  t.deepEqual(definition, {
+    query: 'SELECT ts, count() n FROM trades SAMPLE BY 1d',
+    policy: {
+      trigger: 'timer',
+      every: { count: 5, unit: 'm' },
+      isDeferred: true,
+      start: '2026-01-01T00:00:00.000000Z',
+      zone: 'Europe/Berlin',
+      period: { kind: 'length', length: '1d', zone: 'Asia/Tokyo', delay: '2h' },
+    },
+  });
+  t.is(
+    definition && policyText(definition.policy),
+    'timer: every 5 min in Europe/Berlin; not filled when it was made',
+  );
+  const other = definitionOf(
+    'CREATE MATERIALIZED VIEW v WITH BASE b REFRESH MANUAL PERIOD (SAMPLE BY INTERVAL) ' +
+      'AS (SELECT 1)',
+  );
+  t.like(other?.policy, { trigger: 'manual', every: undefined, period: { kind: 'bucket' } });
+  t.is(definitionOf('CREATE TABLE t (x INT)'), undefined);
+  t.is(definitionOf('CREATE MATERIALIZED VIEW'), undefined);
+});
+
+test('what is changed of a view is what its dialog began with', (t) => {
+  const draft = draftOf(definitionOf(STATEMENT)?.policy);
+  const statement = changeStatement("it's", draft);
+  t.is(
+    statement,
+    `ALTER MATERIALIZED VIEW "it's" SET REFRESH EVERY 5m START '2026-01-01T00:00:00.000000Z' ` +
+      `TIME ZONE 'Europe/Berlin' PERIOD (LENGTH 1d TIME ZONE 'Asia/Tokyo' DELAY 2h)`,
+  );
+  t.is(
+    changeStatement('v', { ...draft, trigger: 'manual', period: 'bucket' }),
+    'ALTER MATERIALIZED VIEW v SET REFRESH MANUAL PERIOD (SAMPLE BY INTERVAL)',
+  );
+  t.is(changeStatement('v', draftOf(undefined)), 'ALTER MATERIALIZED VIEW v SET REFRESH IMMEDIATE');
+  t.is(
+    rangeStatement('v', "2026'", ' 2027 '),
+    `REFRESH MATERIALIZED VIEW v RANGE FROM '2026''' TO '2027'`,
+  );
+});
+
+test('a timer ticks in steps from its start, by the clocks of its zone', (t) => {
+  const tick = (count: number, unit: string, start: string, now: string, in_?: string): string =>
+    new Date(nextTick({ count, unit }, Date.parse(start), Date.parse(now), in_)).toISOString();
+  t.is(tick(10, 'm', '2026-01-01T00:05Z', '2026-01-01T00:16Z'), '2026-01-01T00:25:00.000Z');
+  t.is(tick(10, 'm', '2026-01-01T00:05Z', '2026-01-01T00:15Z'), '2026-01-01T00:25:00.000Z');
+  t.is(tick(10, 'm', '2027-01-01T00:05Z', '2026-01-01T00:15Z'), '2027-01-01T00:05:00.000Z');
+  t.is(tick(1, 'M', '2026-01-31T00:00Z', '2026-02-03T00:00Z'), '2026-02-28T00:00:00.000Z');
+  t.is(tick(1, 'y', '2024-02-29T00:00Z', '2026-06-01T00:00Z'), '2027-02-28T00:00:00.000Z');
+  // Midnight in Berlin, on both sides of the change of clocks in March.
+  const berlin = ['2026-01-01T00:00+01:00', '2026-03-29T12:00Z', 'Europe/Berlin'] as const;
+  t.is(tick(1, 'd', ...berlin), '2026-03-29T22:00:00.000Z');
+  t.is(tick(1, 'd', berlin[0], '2026-03-28T12:00Z', berlin[2]), '2026-03-28T23:00:00.000Z');
+  t.is(tick(1, 'd', '2026-01-01Z', '2026-01-01T12:00Z', 'Nowhere'), '2026-01-02T00:00:00.000Z');
+});
+
+test('for each reason there is something to do', (t) => {
+  t.regex(invalidAdvice('truncate operation'), /^Its base was emptied\..*computes it anew/);
+  t.regex(invalidAdvice('drop column operation'), /^A column .* dropped\..*drop it and make/);
+  t.regex(invalidAdvice(undefined), /^The view keeps/);
+});
+
+test('the user may do what is granted on the view or on all', (t) => {
+  const grants = ownGrants(
+    answer(
+      ['permission', 'table_name', 'column_name', 'grant_option', 'origin'],
+      [
+        ['REFRESH MATERIALIZED VIEW', 'candles', null, false, 'G'],
+        ['DROP MATERIALIZED VIEW', null, null, false, 'G'],
+        ['ALTER MATERIALIZED VIEW', 'candles', 'price', false, 'G'],
+      ],
+    ),
+  );
+  t.true(mayDo(grants, 'REFRESH MATERIALIZED VIEW', 'CANDLES'));
+  t.false(mayDo(grants, 'REFRESH MATERIALIZED VIEW', 'hourly'));
+  t.true(mayDo(grants, 'DROP MATERIALIZED VIEW', 'hourly'));
+  t.false(mayDo(grants, 'ALTER MATERIALIZED VIEW', 'candles'), 'a column is not the view');
+  const admin = [{ permission: 'DATABASE ADMIN', table: undefined, isOfColumn: false }];
+  t.true(mayDo(admin, 'ALTER MATERIALIZED VIEW', 'candles'));
 });

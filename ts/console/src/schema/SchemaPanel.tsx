@@ -1,30 +1,16 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
-import {
-  createEffect,
-  createMemo,
-  createSignal,
-  For,
-  Match,
-  Show,
-  Switch,
-  type JSX,
-} from 'solid-js';
+import { createEffect, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
-import {
-  ageText,
-  freshnessOf,
-  freshnessText,
-  type MaterializedFacts,
-  type Freshness,
-} from '../views/model.js';
+import { freshnessOf, type MaterializedFacts } from '../views/model.js';
+import { ViewBadge } from '../views/ViewBadge.js';
 import { addressOf } from '../shell/pages.js';
 import { openMenu } from '../shell/Menu.js';
 import { previewTable, tableActions } from './actions.js';
 import type { TableEntry } from './model.js';
-import { STATE_WORDS, type TreeRow } from './rows.js';
+import type { TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
 
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
@@ -321,37 +307,13 @@ function TableFacts(props: { table: TableEntry }): JSX.Element {
           </span>
         </span>
       </Match>
-      <Match when={freshness()}>{(view) => <ViewBadge view={view()} />}</Match>
+      <Match when={freshness()}>
+        {(view) => (
+          <span class="meta">
+            <ViewBadge view={view()} />
+          </span>
+        )}
+      </Match>
     </Switch>
   );
-}
-
-const FRESHNESS_LOOKS = {
-  invalid: ['alert', 'error'],
-  refreshing: ['running', 'accent'],
-  empty: ['clock', ''],
-  behind: ['clock', ''],
-  current: ['check', ''],
-} as const;
-
-/** What keeps a view from showing all of its base, and since when. */
-function ViewBadge(props: { view: MaterializedFacts }): JSX.Element {
-  const freshness = createMemo(() => freshnessOf(props.view));
-  const look = (): (typeof FRESHNESS_LOOKS)[keyof typeof FRESHNESS_LOOKS] =>
-    FRESHNESS_LOOKS[freshness().kind];
-  return (
-    <span class="meta" title={freshnessText(props.view)}>
-      <span class={`badge ${freshness().isLate ? 'warn' : look()[1]}`}>
-        <Icon name={look()[0]} class={freshness().kind === 'refreshing' ? 'spin' : ''} />
-        {STATE_WORDS[freshness().kind]}
-        <Show when={freshness().kind === 'behind'}>
-          <span class="lag">{lagText(freshness())}</span>
-        </Show>
-      </span>
-    </span>
-  );
-}
-
-function lagText({ behind, ageMs }: Freshness): string {
-  return `${approximate(behind)} · ${ageMs === undefined ? '–' : ageText(ageMs)}`;
 }

@@ -81,7 +81,8 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
-function kindOf(value: Value): TableEntry['kind'] {
+/** What a letter of `table_type` means. */
+export function kindOf(value: Value): TableEntry['kind'] {
   if (value === 'V') {
     return 'view';
   }

@@ -1,6 +1,6 @@
 /** The tree as the flat list of rows that is on screen. */
 import type { Loading } from '../state/schema.js';
-import { ageText, freshnessOf, stateText, transactions, type Freshness } from '../views/model.js';
+import { ageText, freshnessOf, STATE_WORDS, stateText, transactions } from '../views/model.js';
 import type { ColumnEntry, TableEntry } from './model.js';
 
 export type TreeRow =
@@ -87,15 +87,6 @@ function isMeant({ name, suspended, view }: TableEntry, wanted: string): boolean
     (view !== undefined && wanted === STATE_WORDS[freshnessOf(view).kind])
   );
 }
-
-/** What the tree says beside a view; nothing where it shows all there is. */
-export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
-  invalid: 'invalid',
-  refreshing: 'refreshing',
-  empty: 'not filled',
-  behind: 'behind',
-  current: '',
-};
 
 function columnsOf(table: TableEntry, columns: Columns): readonly ColumnEntry[] {
   const entry = columns.get(table.name);

@@ -41,7 +41,7 @@ export class Jobs {
     this.#setAll = setAll;
   }
 
-  /** Those that need a look: failing, or stopped until somebody mends what they need. */
+  /** Those that need a look: failing, or stopped until what they need is mended. */
   get troubled(): readonly Job[] {
     return this.#known.filter(({ state }) => state === 'failing' || state === 'stopped');
   }

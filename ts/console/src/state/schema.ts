@@ -21,11 +21,12 @@ export type Loading<T> =
 export const TREE_QUESTION =
   `SELECT t.table_name, t.table_type, t.table_row_count, t.partitionBy, t.designatedTimestamp,
     t.table_suspended, v.refresh_type, v.base_table_name, v.view_status, v.invalidation_reason,
-    v.last_refresh_finish_timestamp, v.refresh_base_table_txn, v.base_table_txn, now() asked_at
+    v.last_refresh_finish_timestamp, v.refresh_base_table_txn, v.base_table_txn, v.timer_start,
+    now() asked_at
   FROM tables() t LEFT JOIN materialized_views() v ON v.view_name = t.table_name
   UNION ALL
   SELECT view_name, 'V', null, null, null, view_status = 'invalid', null, null, null, null, null,
-    null, null, now()
+    null, null, null, now()
   FROM views()`.replace(/\s+/g, ' ');
 
 export class Schema {
@@ -76,6 +77,12 @@ export class Schema {
     }
     this.#put(table, { state: 'loading' });
     await this.#loadColumns(table);
+  }
+
+  /** What is known of a table or view. */
+  entryOf(name: string | undefined): TableEntry | undefined {
+    const tables = this.tables();
+    return tables.state === 'ready' ? tables.value.find((one) => one.name === name) : undefined;
   }
 
   /** Rows of all tables that may be seen; nothing where none of them tells. */

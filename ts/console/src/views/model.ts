@@ -14,6 +14,8 @@ export interface MaterializedFacts {
   readonly finishedAt: string | undefined;
   /** When the server answered. */
   readonly askedAt: string | undefined;
+  /** When a timer began to tick. */
+  readonly timerStart: string | undefined;
   /** The transaction of the base that it shows; nothing before it is filled. */
   readonly position: number | undefined;
   /** The last transaction that changed its base. */
@@ -42,6 +44,7 @@ export function materializedReader(answer: Answer): (row: Row) => MaterializedFa
   const reason = reader(answer, 'invalidation_reason');
   const finishedAt = reader(answer, 'last_refresh_finish_timestamp');
   const askedAt = reader(answer, 'asked_at');
+  const timerStart = reader(answer, 'timer_start');
   const position = reader(answer, 'refresh_base_table_txn');
   const basePosition = reader(answer, 'base_table_txn');
   return (row) =>
@@ -54,6 +57,7 @@ export function materializedReader(answer: Answer): (row: Row) => MaterializedFa
           reason: textOf(reason(row)),
           finishedAt: textOf(finishedAt(row)),
           askedAt: textOf(askedAt(row)),
+          timerStart: textOf(timerStart(row)),
           position: numberOf(position(row)),
           basePosition: numberOf(basePosition(row)),
         };
@@ -80,6 +84,15 @@ function kindOf(view: MaterializedFacts, behind: number, isLate: boolean): Fresh
   }
   return behind > 0 && (view.refresh !== 'immediate' || isLate) ? 'behind' : 'current';
 }
+
+/** What is shown beside a view; nothing where it shows all there is. */
+export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
+  invalid: 'invalid',
+  refreshing: 'refreshing',
+  empty: 'not filled',
+  behind: 'behind',
+  current: '',
+};
 
 /** Its state in words, without its lag. */
 export function stateText(view: MaterializedFacts): string {
