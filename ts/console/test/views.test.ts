@@ -165,8 +165,8 @@ test('jobs are read and filtered by state and by words', (t) => {
   t.is(filterOf('nonsense'), 'all');
 });
 
-const STATEMENT = `CREATE MATERIALIZED VIEW 'it''s AS (' WITH BASE 'trades' REFRESH EVERY 5m DEFERRED
- START '2026-01-01T00:00:00.000000Z' TIME ZONE 'Europe/Berlin'
+const STATEMENT = `CREATE MATERIALIZED VIEW 'it''s AS (' WITH BASE 'trades' REFRESH EVERY 5m
+ DEFERRED START '2026-01-01T00:00:00.000000Z' TIME ZONE 'Europe/Berlin'
  PERIOD (LENGTH 1d TIME ZONE 'Asia/Tokyo' DELAY 2h) AS (
 SELECT ts, count() n FROM trades SAMPLE BY 1d
 ) PARTITION BY YEAR;`;

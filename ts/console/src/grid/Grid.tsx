@@ -22,6 +22,7 @@ import { GridHead } from './GridHead.js';
 import { Inspector } from './Inspector.js';
 import { moveCell, type Cell } from './keys.js';
 import { GridLayout } from './layout.js';
+import { followScroll, followTail } from './tail.js';
 import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
 
 export function Grid(props: GridProps): JSX.Element {
@@ -36,6 +37,7 @@ export function Grid(props: GridProps): JSX.Element {
   };
   const act = (column: number): void => go({ column });
   follow(props, layout, () => scroller, setCell);
+  followTail(props, () => scroller, cell, setCell);
   followSought(props, layout, (row) => {
     go({ row });
     scroller.focus();
@@ -70,7 +72,7 @@ export function Grid(props: GridProps): JSX.Element {
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
         aria-activedescendant={layout.rowCount() > 0 ? cellId(cell()) : undefined}
-        onScroll={() => layout.follow(scroller)}
+        onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
       >
         <div

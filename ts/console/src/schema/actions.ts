@@ -33,6 +33,11 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
       icon: 'tables',
       run: () => openPage('tables', name),
     },
+    table.kind !== 'view' && {
+      label: 'Follow',
+      icon: 'follow',
+      run: () => session.follow(name),
+    },
     {
       label: 'Insert name',
       icon: 'sql',

@@ -169,7 +169,7 @@ function TabButton(props: {
     >
       <Show
         when={workspace.runner(props.tab.id).run()?.state === 'running'}
-        fallback={<Icon name="sql" class="faint-icon" />}
+        fallback={<Icon name={props.tab.follow ? 'follow' : 'sql'} class="faint-icon" />}
       >
         <Icon name="running" class="spin accent" />
       </Show>

@@ -3,7 +3,7 @@ import { createSignal, type Accessor } from 'solid-js';
 import { settings, type Settings } from '../api/client.js';
 import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
-import { nearest } from '../schema/model.js';
+import { nearest, quoted } from '../schema/model.js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { announce, copy, showToast } from '../shell/announce.js';
 import { confirmed } from '../shell/ConfirmDialog.js';
@@ -27,6 +27,7 @@ export interface Problem extends Place {
 type Connection = 'connecting' | 'connected' | 'lost';
 
 const HEARTBEAT_MS = 5000;
+const FOLLOWED_ROWS = 500;
 
 export class Session {
   readonly workspace: Workspace;
@@ -125,6 +126,9 @@ export class Session {
 
   /** Runs the selection or the statement under the cursor. */
   async run(): Promise<void> {
+    if (this.#isFollowing()) {
+      return;
+    }
     const statement = this.editor?.statementToRun();
     if (!statement) {
       announce('There is no statement to run.');
@@ -134,6 +138,15 @@ export class Session {
     if (!this.workspace.runner(tab).running || (await this.#mayCancel())) {
       await this.#runOne(tab, statement);
     }
+  }
+
+  /** A tab that follows a table runs nothing else. */
+  #isFollowing(): boolean {
+    const isFollowing = this.workspace.activeFollow !== undefined;
+    if (isFollowing) {
+      announce('This tab follows a table. Open its query to run it.');
+    }
+    return isFollowing;
   }
 
   #mayCancel(): Promise<boolean> {
@@ -175,6 +188,9 @@ export class Session {
 
   /** Shows how the selection or the statement under the cursor would run. */
   explain(): void {
+    if (this.#isFollowing()) {
+      return;
+    }
     const statement = this.editor?.statementToRun();
     if (!statement) {
       announce('There is no statement to explain.');
@@ -194,6 +210,9 @@ export class Session {
 
   /** Runs every statement of the tab in order and stops at the first failure. */
   async runAll(): Promise<void> {
+    if (this.#isFollowing()) {
+      return;
+    }
     const tab = this.workspace.active();
     for (const statement of this.editor?.statements() ?? []) {
       const finished = await this.#runOne(tab, statement);
@@ -228,6 +247,13 @@ export class Session {
     const statement = { text: query, start: 0 };
     // The editor shows the new tab in the next turn.
     queueMicrotask(() => void this.#runOne(this.workspace.active(), statement));
+  }
+
+  /** Follows the last rows of a table in a tab of its own. */
+  follow(table: string): void {
+    openPage('sql');
+    const spec = { table, rows: FOLLOWED_ROWS, view: 'grid' } as const;
+    this.workspace.addFollow(spec, `SELECT * FROM ${quoted(table)} LIMIT -${FOLLOWED_ROWS};\n`);
   }
 
   cancel(): void {

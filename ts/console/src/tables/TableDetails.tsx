@@ -146,6 +146,10 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
           <Icon name="play" />
           Preview
         </button>
+        <button class="button small" onClick={() => props.session.follow(props.facts.name)}>
+          <Icon name="follow" />
+          Follow
+        </button>
         <button
           class="button small"
           disabled={props.statement === undefined}
