@@ -71,7 +71,7 @@ export function Grid(props: GridProps): JSX.Element {
         aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
-        aria-activedescendant={layout.rowCount() > 0 ? cellId(cell()) : undefined}
+        aria-activedescendant={shownCellId(layout, cell())}
         onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
       >
@@ -92,6 +92,12 @@ export function Grid(props: GridProps): JSX.Element {
       </Show>
     </div>
   );
+}
+
+/** A cell that is scrolled out of view has no element to point at. */
+function shownCellId(layout: GridLayout, cell: Cell): string | undefined {
+  const isShown = layout.rows().includes(cell.row) && layout.columns().includes(cell.column);
+  return isShown ? cellId(cell) : undefined;
 }
 
 function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {

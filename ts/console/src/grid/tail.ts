@@ -1,5 +1,5 @@
 /** A grid that stays with the rows that come in at its end, until the user looks back. */
-import { createEffect, on } from 'solid-js';
+import { createEffect, on, onCleanup, onMount } from 'solid-js';
 import type { Cell } from './keys.js';
 import { ROW_HEIGHT, type GridLayout } from './layout.js';
 import type { GridProps } from './parts.js';
@@ -13,6 +13,17 @@ export function followTail(
 ): void {
   let first = props.result.skipped;
   let count = 0;
+  const toEnd = (): void => {
+    const element = scroller();
+    if (props.tail?.isAtEnd()) {
+      element.scrollTo(element.scrollLeft, element.scrollHeight);
+    }
+  };
+  onMount(() => {
+    const observer = new ResizeObserver(toEnd);
+    observer.observe(scroller());
+    onCleanup(() => observer.disconnect());
+  });
   createEffect(
     on(
       () => [props.result, props.revision] as const,
@@ -26,13 +37,8 @@ export function followTail(
         first = result.skipped;
         count = result.rows.length;
         select({ row: isLast ? Math.max(0, count - 1) : moved, column });
-        if (props.tail.isAtEnd()) {
-          // The canvas has its new height in the next turn.
-          queueMicrotask(() => {
-            const element = scroller();
-            element.scrollTo(element.scrollLeft, element.scrollHeight);
-          });
-        }
+        // The canvas has its new height in the next turn.
+        queueMicrotask(toEnd);
       },
     ),
   );

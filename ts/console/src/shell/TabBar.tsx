@@ -74,7 +74,11 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
 function Tools(props: { session: Session; palette: () => void; rename: () => void }): JSX.Element {
   return (
     <>
-      <button class="palette-hint" onClick={() => props.palette()}>
+      <button
+        class="palette-hint"
+        title="Go to table or command (Ctrl K)"
+        onClick={() => props.palette()}
+      >
         <Icon name="search" />
         <span>Go to table or command</span>
         <kbd>Ctrl K</kbd>
