@@ -3,9 +3,11 @@ import type { Locator } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
 import { statementOf, type ConsolePage } from './console-page.js';
+import { openBrowser, Person, serverFor } from './person.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('materialized views in a browser');
+openBrowser();
 
 /** A base with rows, and a view over it. */
 async function made(base: string, refresh: string): Promise<string> {
@@ -257,6 +259,33 @@ browserTest('jobs are listed, filtered, and pointed at by the status bar', async
   });
 });
 
+browserTest('a refresh that fails says why, and when it is tried again', async (t) => {
+  await rows('CREATE TABLE large (ts TIMESTAMP, v LONG) TIMESTAMP(ts) PARTITION BY DAY');
+  await rows("INSERT INTO large VALUES ('2026-01-01', 123456)");
+  await rows(
+    `CREATE MATERIALIZED VIEW too_large AS (
+       SELECT ts, sum(cast(v AS DECIMAL(4, 0))) AS s FROM large SAMPLE BY 1h) PARTITION BY DAY`,
+  );
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      t.regex(await fact(shown, 'Last error').innerText(), /123456/);
+      t.regex(await fact(shown, 'Next try, UTC').innerText(), /^\d{4}-\d\d-\d\d /);
+      await fact(shown, 'Job').filter({ hasText: 'failing' }).waitFor();
+      await page.locator('.view-state', { hasText: 'Its refresh fails: ' }).waitFor();
+      await shown.screenshot(picture('view-failing-light'));
+      await page.getByRole('link', { name: /^Jobs: 1 failing/ }).click();
+      const row = page.locator('.listing tbody tr', { hasText: 'too_large' });
+      t.regex(await row.innerText(), /failing[^]*123456/);
+      t.deepEqual(await seriousViolations(page), []);
+      await rows('UPDATE large SET v = 12 WHERE v = 123456');
+      await row.waitFor({ state: 'detached' });
+    },
+    { page: 'tables/too_large' },
+  );
+});
+
 browserTest('views and jobs are there in narrow windows', async (t) => {
   const view = await made('narrow', 'MANUAL');
   for (const [width, height] of [
@@ -283,4 +312,38 @@ browserTest('views and jobs are there in narrow windows', async (t) => {
       { page: `tables/${view}`, width, height },
     );
   }
+});
+
+browserTest('what the user may not do is not offered, and why is said', async (t) => {
+  const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
+  const ask = async (statement: string): Promise<void> => {
+    const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
+      headers: { Authorization: `Basic ${btoa('admin:secret')}` },
+    });
+    t.is(response.status, 200, statement);
+  };
+  await ask('CREATE TABLE base (ts TIMESTAMP, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY');
+  await ask('CREATE MATERIALIZED VIEW hours AS (SELECT ts, sum(v) AS v FROM base SAMPLE BY 1h)');
+  await ask("CREATE USER ann WITH PASSWORD 'a long one'");
+  await ask('GRANT HTTP TO ann');
+  await ask('GRANT SELECT, REFRESH MATERIALIZED VIEW ON hours TO ann');
+  const ann = await Person.arrive(t);
+  const { page } = ann;
+  await page.goto(`${server.url}/#tables/hours`);
+  await ann.signIn('ann', 'a long one');
+  const actions = page.locator('.view-actions');
+  const isOffered = (name: string): Promise<boolean> =>
+    actions.getByRole('button', { name, exact: true }).isEnabled();
+  await actions.getByText(/An administrator can grant DROP MATERIALIZED VIEW on it/).waitFor();
+  await actions.getByText('You may not change hours.').waitFor();
+  t.true(await isOffered('Refresh'));
+  t.true(await isOffered('Refresh fully…'));
+  t.false(await isOffered('Change refresh…'));
+  t.false(await isOffered('Drop…'));
+  t.is(await page.locator('.view-facts dd').first().innerText(), 'not for you to see');
+  t.deepEqual(await seriousViolations(page), []);
+  await page.screenshot({ path: picture('view-rights-light'), caret: 'initial' });
+  await actions.getByRole('button', { name: 'Refresh', exact: true }).click();
+  await page.locator('.toast', { hasText: 'hours is being refreshed' }).waitFor();
+  t.deepEqual(ann.complaints, []);
 });

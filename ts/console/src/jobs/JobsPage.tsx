@@ -104,6 +104,7 @@ function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
           <tr>
             <th scope="col">Job</th>
             <th scope="col">State</th>
+            <th scope="col">Last error</th>
             <th scope="col">Last run, UTC</th>
             <th scope="col" class="num">
               Took
@@ -112,7 +113,6 @@ function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
             <th scope="col" class="num">
               Runs
             </th>
-            <th scope="col">Last error</th>
           </tr>
         </thead>
         <tbody>
@@ -137,15 +137,15 @@ function JobRow(props: { job: Job }): JSX.Element {
       <td>
         <JobStateBadge job={props.job} />
       </td>
-      <td class="data">{instantText(props.job.lastStart)}</td>
-      <td class="data num">{props.job.runs === 0 ? '–' : duration(props.job.lastMs)}</td>
-      <td class="data">{instantText(props.job.nextRun)}</td>
-      <td class="data num">{grouped(String(props.job.runs))}</td>
       <td class="job-error">
         <Show when={props.job.lastError} fallback={<span class="hint">none</span>}>
           {(error) => <bdi title={error()}>{error()}</bdi>}
         </Show>
       </td>
+      <td class="data">{instantText(props.job.lastStart)}</td>
+      <td class="data num">{props.job.runs === 0 ? '–' : duration(props.job.lastMs)}</td>
+      <td class="data">{instantText(props.job.nextRun)}</td>
+      <td class="data num">{grouped(String(props.job.runs))}</td>
     </tr>
   );
 }
@@ -154,7 +154,7 @@ const LOOKS: Readonly<Record<JobState, readonly [IconName, string]>> = {
   running: ['running', 'accent'],
   waiting: ['check', ''],
   failing: ['alert', 'error'],
-  paused: ['pause', ''],
+  paused: ['pause', 'quiet'],
   stopped: ['stop', 'warn'],
 };
 

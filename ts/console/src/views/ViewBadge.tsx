@@ -14,8 +14,8 @@ import {
 const LOOKS = {
   invalid: ['alert', 'error'],
   refreshing: ['running', 'accent'],
-  empty: ['clock', ''],
-  behind: ['clock', ''],
+  empty: ['clock', 'quiet'],
+  behind: ['clock', 'quiet'],
 } as const;
 
 /** `fallback` is shown for a view that shows all there is. */

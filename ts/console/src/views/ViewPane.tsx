@@ -69,7 +69,7 @@ export default function ViewPane(props: ViewProps): JSX.Element {
   };
   return (
     <div class="view-pane">
-      <State view={props.view} />
+      <State view={props.view} job={session.jobs.refreshOf(props.name)} />
       <Actions {...props} definition={definition()} run={run} attempt={attempt} />
       <Show when={failure()}>
         <p class="error view-failure" role="alert">
@@ -147,12 +147,14 @@ const STATE_ICONS = {
   current: ['check', 'ok'],
 } as const satisfies Record<string, readonly [IconName, string]>;
 
-function State(props: { view: MaterializedFacts }): JSX.Element {
+function State(props: { view: MaterializedFacts; job: Job | undefined }): JSX.Element {
   const freshness = createMemo(() => freshnessOf(props.view));
-  const look = (): readonly [IconName, string] => STATE_ICONS[freshness().kind];
+  const isFailing = (): boolean => props.job?.state === 'failing';
+  const look = (): readonly [IconName, string] =>
+    isFailing() ? ['alert', 'error'] : STATE_ICONS[freshness().kind];
   return (
     <div class="view-state" data-state={freshness().kind}>
-      <Icon name={look()[0]} class={freshness().isLate ? 'warn' : look()[1]} />
+      <Icon name={look()[0]} class={freshness().isLate && !isFailing() ? 'warn' : look()[1]} />
       <div>
         <strong>
           <bdi>{freshnessText(props.view)}</bdi>
@@ -160,8 +162,17 @@ function State(props: { view: MaterializedFacts }): JSX.Element {
         <Show when={freshness().kind === 'invalid'}>
           <p>{invalidAdvice(props.view.reason)}</p>
         </Show>
-        <Show when={freshness().kind === 'empty'}>
+        <Show when={freshness().kind === 'empty' && !isFailing()}>
           <p>“Refresh” fills it from all rows of its base.</p>
+        </Show>
+        <Show when={isFailing()}>
+          <p>
+            Its refresh fails: <bdi>{props.job?.lastError}</bdi>. It is tried again
+            {props.job?.nextRun === undefined
+              ? ''
+              : ` at ${instantText(props.job.nextRun).slice(11)} UTC`}
+            , until its base or its query is mended.
+          </p>
         </Show>
       </div>
     </div>
