@@ -7,12 +7,21 @@ import { createStore, produce } from 'solid-js/store';
 import { Runner, type Run, type StatementText } from './run.js';
 import { load, save, saveAtOnce } from './store.js';
 
+/** What a tab shows that follows a table instead of running statements. */
+export interface FollowSpec {
+  readonly table: string;
+  /** How many of the last rows. */
+  readonly rows: number;
+  readonly view: 'grid' | 'chart';
+}
+
 export interface Tab {
   readonly id: string;
   title: string;
   draft: string;
   /** Values of the draft's parameters, by name. */
   parameters?: Readonly<Record<string, string>>;
+  follow?: FollowSpec;
 }
 
 export interface LogEntry {
@@ -129,6 +138,26 @@ export class Workspace {
     this.#setState('tabs', (tabs) => [...tabs, tab]);
     this.select(tab.id);
     return tab;
+  }
+
+  /** Adds a tab that follows a table; its draft is the query of its rows. */
+  addFollow(spec: FollowSpec, draft: string): void {
+    const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
+    this.#setState('tabs', (tabs) => [...tabs, tab]);
+    this.select(tab.id);
+  }
+
+  setFollow(id: string, change: Partial<FollowSpec>): void {
+    this.#change(id, (tab) => {
+      if (tab.follow) {
+        tab.follow = { ...tab.follow, ...change };
+      }
+    });
+  }
+
+  /** What the tab in front follows, if it does. */
+  get activeFollow(): FollowSpec | undefined {
+    return this.tabs.find(({ id }) => id === this.active())?.follow;
   }
 
   /** Takes a tab away; an empty one takes its place when it was the last. */
@@ -253,7 +282,11 @@ export class Workspace {
   }
 
   #saved(): Saved {
-    const tabs = this.tabs.map((tab) => ({ ...tab, parameters: { ...tab.parameters } }));
+    const tabs = this.tabs.map((tab) => ({
+      ...tab,
+      parameters: { ...tab.parameters },
+      ...(tab.follow ? { follow: { ...tab.follow } } : {}),
+    }));
     return { tabs, active: this.active(), closed: this.closed() };
   }
 
