@@ -10,6 +10,14 @@ export {
   type Principal,
   principalKey,
 } from './guard.js';
+export {
+  ChangeFeed,
+  type FeedPosition,
+  type FeedStart,
+  type FeedStep,
+  parseFeedStart,
+  positionText,
+} from './change-feed.js';
 export { type Looks, looksWithin } from './looks.js';
 export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';

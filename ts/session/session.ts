@@ -25,6 +25,7 @@ import type {
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
+import { FeedSlots } from './feed-slots.js';
 import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
@@ -49,6 +50,8 @@ const MOST_ATTEMPTS = 64;
 /** Attempts that follow each other at once; later ones let those who change the table be done. */
 const QUICK_ATTEMPTS = 4;
 const LONGEST_PAUSE_MS = 64;
+
+const DEFAULT_FEEDS = 256;
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
@@ -100,6 +103,8 @@ interface SessionHostOptions {
   readonly defaultTimeoutMs?: number;
   /** The most that a client may ask for. */
   readonly maxTimeoutMs?: number;
+  /** Feeds of changes at once. */
+  readonly mostFeeds?: () => number;
 }
 
 /** What all sessions of a server share. */
@@ -112,6 +117,7 @@ export class SessionHost {
   readonly looks: Looks | undefined;
   /** The connections of all protocols whose clients know their number. */
   readonly backends = new Backends();
+  readonly feeds: FeedSlots;
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
   #isStopping = false;
@@ -127,6 +133,7 @@ export class SessionHost {
     });
     this.operations = options.operations ?? null;
     this.looks = options.looks;
+    this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
@@ -338,7 +345,8 @@ export class PreparedStatement {
         const options = mayChange ? how(statement.description) : how;
         const { timeoutMs, elapsedMs } = bounds();
         const limits = {
-          timeoutMs: this.#host.timeoutMs(timeoutMs),
+          // A feed has no end: what it waits for is said with each of its steps.
+          timeoutMs: options.changes === undefined ? this.#host.timeoutMs(timeoutMs) : 0,
           elapsedMs,
           queryId: execution.queryId,
         };
@@ -381,6 +389,11 @@ export class PreparedStatement {
       execution.isCancelled = true;
       this.#host.database.cancelQuery(execution.queryId);
     }
+  }
+
+  /** Throws `AccessDenied` where its session may not do what it does any more. */
+  authorise(): void {
+    this.#authorise();
   }
 
   close(): void {
@@ -672,8 +685,9 @@ function limited(
   options: RowOptions,
   { timeoutMs, elapsedMs, queryId }: Required<Pick<ExecuteOptions, Bounds>>,
 ): AllExecuteOptions {
-  const { rows, skip, take, countAll, last, firstChunkRows } = options;
-  return { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs, queryId };
+  const { rows, skip, take, countAll, last, firstChunkRows, changes } = options;
+  const bounds = { timeoutMs, elapsedMs, queryId };
+  return { rows, skip, take, countAll, last, firstChunkRows, changes, ...bounds };
 }
 
 type Bounds = 'timeoutMs' | 'elapsedMs' | 'queryId';

@@ -43,6 +43,8 @@ pub struct OpenOptions {
     pub queue_wait_ms: Option<u64>,
     /// Whether materialized views follow their base tables; default true.
     pub refresh_views: Option<bool>,
+    /// Bytes of the latest changes of followed tables that memory keeps; default 64 MiB.
+    pub recent_changes_bytes: Option<usize>,
     /// Manifests kept to fall back to: 2 (default), or 1 for none.
     pub keep_generations: Option<u32>,
     /// When checksums of segments are compared; default `first`.

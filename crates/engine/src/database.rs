@@ -22,6 +22,7 @@ use tidemark_storage::{
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::external::EngineSources;
@@ -76,6 +77,8 @@ pub struct Database {
     pub(crate) plans: Arc<KeptPlans>,
     /// Keeps materialized views current.
     pub(crate) refresher: Arc<Refresher>,
+    /// The epoch of the newest snapshot that feeds were told of.
+    pub(crate) commits: watch::Sender<u64>,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
@@ -158,6 +161,7 @@ impl Database {
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
             refresher,
+            commits: watch::Sender::default(),
         }))
     }
 
@@ -444,6 +448,7 @@ fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
         max_columns: options.max_columns.unwrap_or(defaults.max_columns),
         max_cell_bytes: options.max_cell_bytes.unwrap_or(defaults.max_cell_bytes),
         max_array_elements: options.max_array_elements.unwrap_or(defaults.max_array_elements),
+        recent_changes_bytes: options.recent_changes_bytes.unwrap_or(defaults.recent_changes_bytes),
         ..defaults
     }
 }

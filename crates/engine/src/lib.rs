@@ -14,6 +14,7 @@ mod append;
 mod appender;
 mod cancel;
 mod cancel_function;
+mod changes;
 mod columns;
 mod csv_text;
 mod database;

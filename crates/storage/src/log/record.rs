@@ -30,6 +30,7 @@ const CONVERT: u8 = 11;
 const SKIP: u8 = 12;
 const DELETE: u8 = 13;
 const WATCH: u8 = 14;
+const FOLLOW: u8 = 15;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -96,6 +97,10 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.u8(WATCH);
             out.u64(*table);
             out.u64(*through);
+        }
+        Op::Follow { table } => {
+            out.u8(FOLLOW);
+            out.u64(*table);
         }
     }
     Ok(())
@@ -257,6 +262,7 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
         }
         DELETE => Op::Delete(decode_delete(input)?),
         WATCH => Op::Watch { table: input.u64()?, through: input.u64()? },
+        FOLLOW => Op::Follow { table: input.u64()? },
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));

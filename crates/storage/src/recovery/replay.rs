@@ -22,6 +22,7 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::apply;
 use crate::state::context::{ApplyContext, Owed};
+use crate::state::followed::RecentCommits;
 use crate::state::op::{Adopt, Op};
 use crate::table::schema::TableId;
 
@@ -37,6 +38,8 @@ pub(crate) struct Replay<'a> {
     unsynced: Vec<Arc<Segment>>,
     /// What the next checkpoint is to write anew.
     pub(crate) owed: Owed,
+    /// What it did to followed tables.
+    pub(crate) recent: RecentCommits,
     /// The last transaction that any group says was durable.
     claimed_lsn: u64,
     /// The transaction whose unsynced segments did not survive: nothing from it on exists.
@@ -52,6 +55,7 @@ impl<'a> Replay<'a> {
         listings: &'a Listings,
         snapshot: Snapshot,
     ) -> Self {
+        let recent = RecentCommits::since(snapshot.lsn, options.recent_changes_bytes);
         Self {
             vfs,
             options,
@@ -61,6 +65,7 @@ impl<'a> Replay<'a> {
             removed: Vec::new(),
             unsynced: Vec::new(),
             owed: Owed::default(),
+            recent,
             claimed_lsn: 0,
             stopped: None,
             read_only: false,
@@ -180,6 +185,7 @@ impl<'a> Replay<'a> {
             self.stopped = Some(lsn);
             return Ok(());
         }
+        let mut steps = Vec::new();
         for op in ops {
             if let Op::Update(UpdateOp { table, .. }) | Op::Delete(DeleteOp { table, .. }) = op
                 && self.snapshot.is_missing_records(*table)
@@ -197,6 +203,7 @@ impl<'a> Replay<'a> {
                 removed: &mut self.removed,
                 unsynced: &mut self.unsynced,
                 owed: &mut self.owed,
+                steps: &mut steps,
             };
             match (apply(&mut self.snapshot, op, &mut context), op.table()) {
                 (Ok(()), _) => {}
@@ -211,6 +218,7 @@ impl<'a> Replay<'a> {
                 self.mark_missing(adopt);
             }
         }
+        self.recent.add(steps);
         self.snapshot.lsn = lsn;
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod context;
+pub(crate) mod followed;
 pub(crate) mod materialized;
 pub(crate) mod op;
 pub(crate) mod resolve;

@@ -25,7 +25,7 @@ const MOST_STRETCHES: usize = 1_024;
 const GAP_SHARE: i64 = 256;
 
 /// First and last instant of rows.
-type Span = (i64, i64);
+pub(crate) type Span = (i64, i64);
 
 /// A stretch of time in which rows came, went or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,12 @@ impl Touched {
         Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
     }
 
-    fn add(&mut self, (first, last): Span, lsn: u64) {
+    /// Nothing, of a table that is looked at from a transaction on.
+    pub(super) fn from(lsn: u64) -> Self {
+        Self { since: lsn, last: lsn, stretches: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, (first, last): Span, lsn: u64) {
         self.last = self.last.max(lsn);
         let start = self.stretches.partition_point(|stretch| stretch.last < first);
         let end = self.stretches.partition_point(|stretch| stretch.first <= last).max(start);
@@ -95,7 +100,7 @@ impl Touched {
         self.since = self.since.max(through);
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.u64(self.since);
         out.u64(self.last);
@@ -107,7 +112,7 @@ impl Touched {
         out.bytes
     }
 
-    fn decode(bytes: &[u8]) -> EngineResult<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> EngineResult<Self> {
         let mut input = Decoder::new(bytes);
         let (since, last) = (input.u64()?, input.u64()?);
         let mut stretches = Vec::new();
@@ -135,7 +140,7 @@ impl Snapshot {
 /// Begins to watch a table, or forgets what was touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
-    let mut touched = known.unwrap_or(Touched { since: lsn, last: lsn, stretches: Vec::new() });
+    let mut touched = known.unwrap_or_else(|| Touched::from(lsn));
     touched.forget(through);
     snapshot.put_touched(table, &touched);
 }
@@ -146,14 +151,27 @@ pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Spa
     if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
         return Ok(None);
     }
+    // Sums of what a time to live ends, or a statement puts away, are kept.
+    if matches!(op, Op::Partitions(op) if op.action != PartitionAction::Attach) {
+        return Ok(Some(Vec::new()));
+    }
+    spans_of(snapshot, op, id)
+}
+
+/// The stretches of a table in which a step will make rows come, go or change; `None` for one that
+/// leaves rows alone.
+pub(super) fn spans_of(
+    snapshot: &Snapshot,
+    op: &Op,
+    id: TableId,
+) -> EngineResult<Option<Vec<Span>>> {
     let Some(table) = snapshot.table_by_id(id) else { return Ok(None) };
     let whole = |floor: &i64| (*floor, table.schema().partition_ceil(*floor).saturating_sub(1));
     let spans = match op {
         Op::Append(append) => appended(&table, append)?,
         Op::Adopt(adopt) => adopt.segments.iter().map(|(_, meta)| meta.bounds).collect(),
         Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
-        // Sums of what a time to live ends, or a statement puts away, are kept.
-        Op::Partitions(op) if op.action != PartitionAction::Attach => Vec::new(),
+        Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
         // Large updates come as conversions: their cells are not looked at.
         Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
@@ -165,7 +183,11 @@ pub(crate) fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Spa
             changed(&table, delete.parts.iter().map(|(floor, rows)| (*floor, rows.as_slice())))?
         }
         Op::Skip(_) => vec![(i64::MIN, i64::MAX)],
-        Op::CreateTable(_) | Op::DropTable(_) | Op::ReplaceSchema(_) | Op::Watch { .. } => {
+        Op::CreateTable(_)
+        | Op::DropTable(_)
+        | Op::ReplaceSchema(_)
+        | Op::Watch { .. }
+        | Op::Follow { .. } => {
             return Ok(None);
         }
         Op::PutRecord { .. } | Op::DeleteRecord { .. } => return Ok(None),
