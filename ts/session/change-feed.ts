@@ -5,12 +5,25 @@
 import { DatabaseError } from '../engine/error.js';
 import type {
   Chunk,
+  ExecuteOptions,
   ExecuteReply,
-  RowFormat,
   StatementDescription,
   TableChange,
 } from '../engine/types.js';
-import type { PreparedStatement } from './session.js';
+
+/** A query whose changes are told. */
+interface FollowedQuery {
+  readonly description: StatementDescription;
+  execute(
+    parameters: readonly [],
+    how: (bound: StatementDescription) => Pick<ExecuteOptions, 'rows' | 'skip' | 'changes'>,
+  ): Promise<ExecuteReply>;
+  /** Throws where its user may not read it any more. */
+  authorise(): void;
+  /** Stops what runs. */
+  cancel(): void;
+  close(): void;
+}
 
 /** What follows a transaction, but for so many rows of it. */
 export interface FeedPosition {
@@ -38,6 +51,7 @@ export interface FeedPiece {
 }
 
 const COMMA = 0x2c;
+const ROWS = { format: 'json' } as const;
 
 /** A position as `positionText` writes it, `now` or `start`; null for what is none of them. */
 export function parseFeedStart(text: string): FeedStart | null {
@@ -53,19 +67,32 @@ export function positionText({ txn, rows }: FeedPosition): string {
 }
 
 export class ChangeFeed {
-  readonly #statement: PreparedStatement;
-  readonly #rows: RowFormat;
+  readonly #statement: FollowedQuery;
+  readonly #closed: (() => void) | undefined;
   #at: FeedStart;
+  #isClosed = false;
 
-  /** The statement is bound, and its client may read what it reads. */
-  constructor(statement: PreparedStatement, at: FeedStart, rows: RowFormat = { format: 'json' }) {
+  /** `closed` is called as it is closed. */
+  constructor(statement: FollowedQuery, at: FeedStart, closed?: () => void) {
     if (statement.description.kind !== 'select') {
       const message = 'a feed of changes follows SELECT columns FROM table WHERE condition';
       throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
     }
     this.#statement = statement;
     this.#at = at;
-    this.#rows = rows;
+    this.#closed = closed;
+  }
+
+  /** Stops it, whatever it waits for. */
+  close(): void {
+    this.#isClosed = true;
+    this.#statement.cancel();
+    this.#statement.close();
+    this.#closed?.();
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Null until it is known. */
@@ -86,7 +113,7 @@ export class ChangeFeed {
     const skip = typeof at === 'string' ? 0 : at.rows;
     const reply = await this.#statement.execute([], (bound) => {
       description = bound;
-      return { rows: this.#rows, skip, changes };
+      return { rows: ROWS, skip, changes };
     });
     const { change } = reply;
     if (change === undefined) {

@@ -18,6 +18,7 @@ export {
   parseFeedStart,
   positionText,
 } from './change-feed.js';
+export { type Notification } from './channels.js';
 export { type Looks, looksWithin } from './looks.js';
 export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
@@ -72,6 +73,7 @@ export type {
   StatementContext,
   StatementDescription,
   Summary,
+  TableChange,
   TableMetadata,
   Transaction,
 } from '../engine/types.js';

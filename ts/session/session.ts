@@ -25,6 +25,8 @@ import type {
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
+import { ChangeFeed } from './change-feed.js';
+import { Channels } from './channels.js';
 import { FeedSlots } from './feed-slots.js';
 import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
@@ -118,6 +120,8 @@ export class SessionHost {
   /** The connections of all protocols whose clients know their number. */
   readonly backends = new Backends();
   readonly feeds: FeedSlots;
+  /** Where the sessions of the wire protocol hear each other. */
+  readonly channels = new Channels();
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
   #isStopping = false;
@@ -211,6 +215,26 @@ export class Session implements Actor {
 
   get database(): Database {
     return this.#host.database;
+  }
+
+  get channels(): Channels {
+    return this.#host.channels;
+  }
+
+  /**
+   * The changes of a table from now on, as this session's user may read it. What happens in the
+   * session's own block does not concern it. It takes a place until it is closed.
+   */
+  async follow(table: string): Promise<ChangeFeed> {
+    const free = this.#host.feeds.take();
+    try {
+      const name = `"${table.replaceAll('"', '""')}"`;
+      const session = this.#host.open(this.#principal, true);
+      return new ChangeFeed(await session.prepare(`SELECT * FROM ${name}`), 'now', free);
+    } catch (error) {
+      free();
+      throw error;
+    }
   }
 
   /** What `text` says and who runs it; throws a `DatabaseError`. */
