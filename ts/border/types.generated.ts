@@ -70,9 +70,14 @@ export type OpenOptions = {
    */
   readonly refreshViews?: boolean;
   /**
-   * Bytes of the latest changes of followed tables that memory keeps; default 64 MiB.
+   * Bytes of the latest changes of followed tables that memory keeps; default a 64th of
+   * `processMemoryBytes`, 64 MiB at most.
    */
   readonly recentChangesBytes?: number;
+  /**
+   * Milliseconds for which a table is followed without a feed; default a week.
+   */
+  readonly followedForMs?: number;
   /**
    * Manifests kept to fall back to: 2 (default), or 1 for none.
    */

@@ -14,11 +14,18 @@ export const CHANGES_KEYS = {
     'a feed without changes says so after this time',
     OWN,
   ),
+  changesRetention: duration(
+    'changes.retention',
+    '7d',
+    'a table that no feed follows any more is let go after this time: positions of before are lost',
+    { ...OWN, engine: 'followedForMs' },
+  ),
   changesMemory: size(
     'changes.memory',
-    '64M',
+    '0',
     'bytes of the latest commits to followed tables that memory keeps: so far back a feed is told ' +
-      'commit by commit, before that in stretches of time',
+      'commit by commit, before that in stretches of time; 0 is a 64th of the memory, ' +
+      '64 MiB at most',
     { ...OWN, engine: 'recentChangesBytes' },
   ),
 };

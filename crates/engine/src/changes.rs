@@ -5,9 +5,11 @@
 //! that rights are asked before each, a slow client is waited for between them, and nothing is held
 //! for a client but what it reads just now.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tidemark_border::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, Summary, TableChange,
 };
@@ -17,6 +19,7 @@ use tidemark_storage::{
 };
 use tidemark_types::timestamp::{TimestampUnit, iso_text};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use crate::database::Database;
@@ -27,16 +30,56 @@ use crate::statement::{ExecuteReply, Parameters, Statement};
 /// How often commits are looked for: feeds that follow many commits tell some of them together.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Wakes feeds where something was committed, as long as the database is open.
+/// How often tables are looked for that nobody follows any more.
+const FORGET_EVERY: Duration = Duration::from_mins(1);
+
+/// What feeds have in common while the database is open.
+#[derive(Debug)]
+pub(crate) struct Followers {
+    /// The epoch of the newest snapshot that they were told of.
+    commits: watch::Sender<u64>,
+    /// When each table was followed last.
+    last: Mutex<HashMap<TableId, Instant>>,
+    /// How long a table is followed without a feed.
+    retention: Duration,
+}
+
+impl Followers {
+    pub(crate) fn new(retention: Duration) -> Self {
+        Self { commits: watch::Sender::default(), last: Mutex::default(), retention }
+    }
+
+    /// Tables that nobody has followed for long. Those of before the start count from there.
+    fn forgotten(&self, snapshot: &Snapshot) -> Vec<TableId> {
+        let mut last = self.last.lock();
+        let followed: Vec<TableId> = snapshot.followed_tables().collect();
+        last.retain(|table, _| followed.contains(table));
+        let now = Instant::now();
+        let is_forgotten =
+            |table: &TableId| now - *last.entry(*table).or_insert(now) > self.retention;
+        followed.into_iter().filter(is_forgotten).collect()
+    }
+}
+
+/// Wakes feeds where something was committed, as long as the database is open; and lets tables go
+/// that have none.
 pub(crate) async fn announce_commits(database: Weak<Database>) {
     let mut times = tokio::time::interval(LOOK_EVERY);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut looked = Instant::now();
     loop {
         times.tick().await;
         let Some(database) = database.upgrade() else { return };
         let Ok(snapshot) = database.snapshot() else { return };
-        let epoch = snapshot.epoch();
-        database.commits.send_if_modified(|known| std::mem::replace(known, epoch) != epoch);
+        let (epoch, followers) = (snapshot.epoch(), &database.followers);
+        followers.commits.send_if_modified(|known| std::mem::replace(known, epoch) != epoch);
+        if looked.elapsed() >= FORGET_EVERY.min(followers.retention) {
+            looked = Instant::now();
+            for table in followers.forgotten(&snapshot) {
+                // Where it fails now it is tried again.
+                let _ = commit(&database, Change::unfollow(table)).await;
+            }
+        }
     }
 }
 
@@ -69,7 +112,7 @@ impl Statement {
             return Err(EngineError::internal("a step of no feed"));
         };
         let database = Arc::clone(self.database());
-        let mut commits = database.commits.subscribe();
+        let mut commits = database.followers.commits.subscribe();
         let until = Instant::now() + Duration::from_millis(asked.wait_ms);
         let mut reading: Option<Reading> = None;
         loop {
@@ -80,8 +123,9 @@ impl Statement {
                 None => self.reading(&snapshot, &parameters)?,
             };
             let table = snapshot.table_by_id(now.table).ok_or_else(unknown_table)?;
+            database.followers.last.lock().insert(now.table, Instant::now());
             if snapshot.followed(now.table).is_none() && (asked.all || asked.after.is_none()) {
-                follow(&database, now.table).await?;
+                commit(&database, Change::Follow(now.table)).await?;
                 continue;
             }
             if let Found::Rows(change, rows, ranges) =
@@ -135,9 +179,9 @@ impl Reading {
     }
 }
 
-async fn follow(database: &Arc<Database>, table: TableId) -> EngineResult<()> {
+async fn commit(database: &Arc<Database>, change: Change) -> EngineResult<()> {
     let storage = Arc::clone(&database.storage);
-    let commit = move || storage.commit(vec![Change::Follow(table)]).map(|_| ());
+    let commit = move || storage.commit(vec![change]).map(|_| ());
     guard::run_blocking("commit", commit).await
 }
 
@@ -211,7 +255,9 @@ fn unknown_table() -> EngineError {
 }
 
 fn lost(schema: &TableSchema, after: u64) -> EngineError {
-    let message = format!("the changes of table '{}' after {after} are not known", schema.name);
+    let name = &schema.name;
+    let message = format!(
+        "the changes of table '{name}' after {after} are not known: begin anew, with from=start"
+    );
     EngineError::new(ErrorCode::HistoryGone, message)
-        .with_hint("begin anew with the rows that there are: from=start")
 }

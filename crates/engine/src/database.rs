@@ -22,9 +22,9 @@ use tidemark_storage::{
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
 
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
+use crate::changes::Followers;
 use crate::external::EngineSources;
 use crate::lanes::Lanes;
 use crate::log::{self, Level};
@@ -38,6 +38,12 @@ use crate::spill::{query_disk, runtime_environment};
 use crate::text_table::TextTables;
 use crate::views::progress::Refresher;
 use crate::work::{self, follow_tasks};
+
+/// Of the memory, the latest changes of followed tables take one part in so many.
+const RECENT_CHANGES_SHARE: u64 = 64;
+
+/// How long a table is followed without a feed, where nothing else is said.
+const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
@@ -77,8 +83,8 @@ pub struct Database {
     pub(crate) plans: Arc<KeptPlans>,
     /// Keeps materialized views current.
     pub(crate) refresher: Arc<Refresher>,
-    /// The epoch of the newest snapshot that feeds were told of.
-    pub(crate) commits: watch::Sender<u64>,
+    /// What feeds of changes have in common.
+    pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
@@ -161,7 +167,9 @@ impl Database {
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
             refresher,
-            commits: watch::Sender::default(),
+            followers: Followers::new(
+                options.followed_for_ms.map_or(FOLLOWED_FOR, Duration::from_millis),
+            ),
         }))
     }
 
@@ -448,7 +456,10 @@ fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
         max_columns: options.max_columns.unwrap_or(defaults.max_columns),
         max_cell_bytes: options.max_cell_bytes.unwrap_or(defaults.max_cell_bytes),
         max_array_elements: options.max_array_elements.unwrap_or(defaults.max_array_elements),
-        recent_changes_bytes: options.recent_changes_bytes.unwrap_or(defaults.recent_changes_bytes),
+        recent_changes_bytes: options.recent_changes_bytes.unwrap_or_else(|| {
+            let share = usize::try_from(total / RECENT_CHANGES_SHARE).unwrap_or(usize::MAX);
+            share.min(defaults.recent_changes_bytes)
+        }),
         ..defaults
     }
 }

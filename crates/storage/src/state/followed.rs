@@ -85,6 +85,11 @@ impl Snapshot {
         let bytes = self.record(FOLLOWED_RECORDS, &table.to_string())?;
         Touched::decode(bytes).ok()
     }
+
+    /// The tables that are followed.
+    pub fn followed_tables(&self) -> impl Iterator<Item = TableId> {
+        self.records(FOLLOWED_RECORDS).filter_map(|(key, _)| key.parse().ok())
+    }
 }
 
 fn put(snapshot: &mut Snapshot, table: TableId, touched: &Touched) {
