@@ -5,7 +5,7 @@ import { get, type IncomingMessage } from 'node:http';
 import type { TestServer } from '../golden/server.js';
 import { within } from '../until.js';
 
-export interface FeedEvent {
+interface FeedEvent {
   readonly name: string;
   readonly id: string | null;
   readonly data: {
@@ -35,13 +35,13 @@ export class EventReader {
   readonly response: IncomingMessage;
   /** Comments that came. */
   comments = 0;
-  readonly #chunks: AsyncIterator<string>;
+  readonly #chunks: AsyncIterator<string, undefined>;
   #text = '';
 
   private constructor(response: IncomingMessage) {
     this.response = response;
     response.setEncoding('utf8');
-    this.#chunks = response[Symbol.asyncIterator]() as AsyncIterator<string>;
+    this.#chunks = response[Symbol.asyncIterator]() as AsyncIterator<string, undefined>;
   }
 
   static async open(
@@ -64,8 +64,8 @@ export class EventReader {
     for (;;) {
       const end = this.#text.indexOf('\n\n');
       if (end < 0) {
-        const { done, value } = await within(this.#chunks.next(), () => 'an event');
-        if (done === true) {
+        const { value } = await within(this.#chunks.next(), () => 'an event');
+        if (value === undefined) {
           return null;
         }
         this.#text += value;
@@ -96,13 +96,14 @@ export class EventReader {
 
   /** All that is left of an answer that is no feed. */
   async body(): Promise<string> {
-    let { done, value } = await this.#chunks.next();
     let text = this.#text;
-    while (done !== true) {
+    for (;;) {
+      const { value } = await this.#chunks.next();
+      if (value === undefined) {
+        return text;
+      }
       text += value;
-      ({ done, value } = await this.#chunks.next());
     }
-    return text;
   }
 
   close(): void {
@@ -190,7 +191,7 @@ export class Consumer {
   }
 }
 
-/** The transaction at which the database stands. */
+/** The last transaction of the database. */
 export async function currentTxn(server: TestServer, table: string): Promise<number> {
   const reader = await EventReader.open(server, { table });
   const { data } = await reader.find('position');

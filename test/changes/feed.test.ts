@@ -1,4 +1,4 @@
-/** GET /changes: what is told, in which order, and that it goes on where it stopped. */
+/** GET /changes: what is reported, in which order, and that it goes on where it stopped. */
 import { once } from 'node:events';
 
 import test, { type ExecutionContext } from 'ava';
@@ -38,7 +38,7 @@ async function same(t: ExecutionContext, server: TestServer, consumer: Consumer)
 const minute = (number: number): string =>
   new Date(1_700_000_000_000 + number * 60_000).toISOString();
 
-test('appends are told in the order of their commits, each once', async (t) => {
+test('appends are reported in the order of their commits, each once', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const reader = await open(t, server);
@@ -100,7 +100,7 @@ test('a feed goes on after a lost connection, a restart and a kill: nothing twic
   await read();
   await insert(20);
   await read();
-  t.is(consumer.added.length, 80, 'told as rows');
+  t.is(consumer.added.length, 80, 'reported as rows');
   await insert(20);
   server = await restart(server);
   await insert(20);
@@ -117,7 +117,7 @@ test('a feed goes on after a lost connection, a restart and a kill: nothing twic
   t.true(consumer.added.length < 240, 'a checkpoint left stretches of time');
 });
 
-test('what changes is told in stretches of time', async (t) => {
+test('what changes is reported in stretches of time', async (t) => {
   const server = await start(t);
   await run(
     server,
@@ -129,7 +129,8 @@ test('what changes is told in stretches of time', async (t) => {
   const statements = [
     `INSERT INTO t VALUES ('${minute(2)}', 'c', 2), ('${minute(9_000)}', 'c', 3)`,
     "UPDATE t SET x = 7 WHERE s = 'a'",
-    `INSERT INTO t SELECT dateadd('s', (x * 90)::int, '${minute(0)}'::timestamp), 'd', x FROM long_sequence(20000)`,
+    `INSERT INTO t SELECT dateadd('s', (x * 90)::int, '${minute(0)}'::timestamp), 'd', x
+     FROM long_sequence(20000)`,
     "DELETE FROM t WHERE s = 'b'",
     'ALTER TABLE t ADD COLUMN y DOUBLE',
     `INSERT INTO t VALUES ('${minute(-5)}', 'late', 4, 2.5)`,
@@ -292,7 +293,7 @@ test('a large commit comes in pieces, and a client that comes back gets the rest
   await same(t, server, consumer);
 });
 
-test('a checkpoint and small room in memory change how, not what is told', async (t) => {
+test('a checkpoint and small room in memory change how, not what is reported', async (t) => {
   let server = await startTestServer({ set: [SOON, 'changes.memory=16K'] });
   t.teardown(() => server.stop());
   await run(server, TABLE);

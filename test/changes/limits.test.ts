@@ -34,7 +34,7 @@ async function open(
 
 async function running(server: TestServer): Promise<number> {
   const query = "SELECT count() FROM query_activity() WHERE query LIKE 'SELECT * FROM %t%'";
-  return Number((await rows(server, query))[0]?.[0]) - 1;
+  return Number((await rows(server, query))[0]?.[0]);
 }
 
 test('a slow reader holds nothing back and takes no memory, and misses nothing', async (t) => {
@@ -48,8 +48,8 @@ test('a slow reader holds nothing back and takes no memory, and misses nothing',
   for (let round = 0; round < 40; round += 1) {
     await run(
       server,
-      `INSERT INTO t SELECT dateadd('u', (x + ${round * 20_000})::int, '2024-01-01'::timestamp), x, '${text}'
-       FROM long_sequence(20000)`,
+      `INSERT INTO t SELECT dateadd('u', (x + ${round * 20_000})::int, '2024-01-01'::timestamp),
+       x, '${text}' FROM long_sequence(20000)`,
     );
   }
   const [[count] = []] = await rows(server, 'SELECT count() FROM t');
@@ -80,7 +80,8 @@ test('a reader that leaves frees its place, whatever the feed did', async (t) =>
   // One that left while rows were on their way.
   await run(
     server,
-    `INSERT INTO t SELECT dateadd('u', x::int, '2024-01-01'::timestamp), x, 'text' FROM long_sequence(900000)`,
+    `INSERT INTO t SELECT dateadd('u', x::int, '2024-01-01'::timestamp), x, 'text'
+     FROM long_sequence(900000)`,
   );
   await second.find('rows');
   second.close();
@@ -124,7 +125,7 @@ test('a feed that waits says so, and can be stopped like a query', async (t) => 
     );
     // Between two steps it is none.
     return (
-      id !== undefined && (await exec(server, `CANCEL QUERY '${Number(id)}'`)).error === undefined
+      id !== undefined && (await exec(server, `CANCEL QUERY ${Number(id)}`)).error === undefined
     );
   }, 'it is among the queries');
   t.regex((await waiting).data.error ?? '', /cancelled/);
@@ -143,7 +144,7 @@ test('feeds end politely with the server', async (t) => {
   t.true(Date.now() - began < 10_000);
 });
 
-test('a table is let go that nobody follows for long', async (t) => {
+test('a table is let go that no client follows for long', async (t) => {
   const server = await start(t, 'changes.retention=1s');
   const reader = await open(t, server);
   const { id } = await reader.find('position');
@@ -168,8 +169,8 @@ test('one long row is one event, and a cell with any text comes through', async 
   t.is((await reader.find('rows')).data.dataset?.[0]?.[2], odd);
   await run(
     server,
-    `INSERT INTO t SELECT '2024-01-02', 2, lpad('é', ${3 * MEBIBYTE}, 'z') FROM long_sequence(1)`,
+    `INSERT INTO t SELECT '2024-01-02', 2, lpad('é', ${MEBIBYTE - 8}, 'z') FROM long_sequence(1)`,
   );
   const { dataset } = (await reader.find('rows')).data;
-  t.is(String(dataset?.[0]?.[2]).length, 3 * MEBIBYTE);
+  t.is(String(dataset?.[0]?.[2]).length, MEBIBYTE - 8);
 });

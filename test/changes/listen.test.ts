@@ -10,7 +10,7 @@ import { startAccessServer, run as administer } from '../access/harness.js';
 import { run } from '../scenario/statements.js';
 import { until } from '../until.js';
 
-interface Told {
+interface Reported {
   readonly table: string;
   readonly txn: number;
   readonly kind: string;
@@ -41,8 +41,8 @@ async function connect(
   return { client, heard };
 }
 
-function told({ heard }: Client): Told[] {
-  return heard.map(({ payload }) => JSON.parse(payload ?? '') as Told);
+function reported({ heard }: Client): Reported[] {
+  return heard.map(({ payload }) => JSON.parse(payload ?? '') as Reported);
 }
 
 const TABLE = 'CREATE TABLE Trades (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY WAL';
@@ -57,7 +57,7 @@ test('a channel named as a table tells each commit, and what changed', async (t)
   await until(() => one.heard.length === 1, 'a commit');
   await run(server, 'UPDATE trades SET x = 3 WHERE x = 1');
   await until(() => one.heard.length === 2, 'an update');
-  const [added, changed] = told(one);
+  const [added, changed] = reported(one);
   t.like(added, {
     table: 'Trades',
     kind: 'rows',
@@ -82,7 +82,7 @@ test('a channel named as a table tells each commit, and what changed', async (t)
   await run(server, "INSERT INTO trades VALUES ('2024-01-05', 6)");
   await one.client.query('LISTEN trades');
   await run(server, 'DROP TABLE trades');
-  await until(() => told(one).some(({ error }) => error !== undefined), 'the end of the table');
+  await until(() => reported(one).some(({ error }) => error !== undefined), 'the end of the table');
   t.is(one.heard.length, 5, 'nothing between UNLISTEN and LISTEN');
 });
 
@@ -157,7 +157,7 @@ test('who may not read a table hears nothing of it', async (t) => {
   await administer(server, 'REVOKE SELECT ON trades FROM ann');
   await administer(server, "INSERT INTO trades VALUES ('2024-01-04', 1)");
   await until(() => ann.heard.length === 3, 'the end');
-  t.regex(told({ ...ann, heard: ann.heard.slice(2) })[0]?.error ?? '', /Access denied/);
+  t.regex(reported({ ...ann, heard: ann.heard.slice(2) })[0]?.error ?? '', /Access denied/);
 });
 
 test('psycopg hears it through notifies()', async (t) => {

@@ -1,4 +1,4 @@
-/** Who may follow a table, and that a feed ends with what it stands on. */
+/** Who may follow a table, and that a feed ends with what it depends on. */
 import test, { type ExecutionContext } from 'ava';
 
 import { credentials, rows, run, startAccessServer } from '../access/harness.js';
@@ -57,7 +57,7 @@ test('a feed takes a login, the right to the interface, and SELECT on what it re
   t.deepEqual((await reader.find('rows')).data.dataset, [['2024-01-01T00:00:00.000000Z', 1]]);
 });
 
-test('a feed ends with the login and with the right: nothing is told after', async (t) => {
+test('a feed ends with the login and with the right: nothing is reported after', async (t) => {
   const server = await start(t);
   const changes = [
     ["ALTER USER ann WITH PASSWORD 'another-1234'", /login has ended/],
@@ -83,7 +83,7 @@ test('a feed ends with the login and with the right: nothing is told after', asy
   }
 });
 
-test('a row that is committed after the right went is not told', async (t) => {
+test('a row that is committed after the right went is not reported', async (t) => {
   const server = await startAccessServer(undefined, 'changes.heartbeat=30s');
   t.teardown(() => server.stop());
   await run(

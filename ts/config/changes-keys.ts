@@ -23,9 +23,9 @@ export const CHANGES_KEYS = {
   changesMemory: size(
     'changes.memory',
     '0',
-    'bytes of the latest commits to followed tables that memory keeps: so far back a feed is told ' +
-      'commit by commit, before that in stretches of time; 0 is a 64th of the memory, ' +
-      '64 MiB at most',
+    'bytes of the latest commits to followed tables that memory keeps: so far back feeds report ' +
+      'commit by commit, before that in stretches of time; 0 is a 64th of the memory, 64 MiB ' +
+      'at most',
     { ...OWN, engine: 'recentChangesBytes' },
   ),
 };

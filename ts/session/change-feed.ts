@@ -11,7 +11,7 @@ import type {
   TableChange,
 } from '../engine/types.js';
 
-/** A query whose changes are told. */
+/** A query whose changes are reported. */
 interface FollowedQuery {
   readonly description: StatementDescription;
   execute(
@@ -26,7 +26,7 @@ interface FollowedQuery {
 }
 
 /** What follows a transaction, but for so many rows of it. */
-export interface FeedPosition {
+interface FeedPosition {
   readonly txn: number;
   readonly rows: number;
 }
@@ -43,10 +43,10 @@ export interface FeedStep {
 }
 
 /** Rows in a form of their own. */
-export interface FeedPiece {
+interface FeedPiece {
   readonly bytes: Buffer;
   readonly rows: number;
-  /** Where a feed goes on that has told them; null: it has to begin the change again. */
+  /** Where a feed goes on that has reported them; null: it has to begin the change again. */
   readonly position: FeedPosition | null;
 }
 
@@ -128,7 +128,7 @@ export class ChangeFeed {
     return { change, reply, description };
   }
 
-  /** The rows of a step. It counts as told with the last of them. */
+  /** The rows of a step. It counts as reported with the last of them. */
   async *pieces({ change, reply }: FeedStep): AsyncGenerator<FeedPiece> {
     const before = this.position;
     let rows = before?.rows ?? 0;

@@ -12,7 +12,6 @@ export {
 } from './guard.js';
 export {
   ChangeFeed,
-  type FeedPosition,
   type FeedStart,
   type FeedStep,
   parseFeedStart,

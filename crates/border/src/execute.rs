@@ -43,12 +43,12 @@ pub struct ExecuteOptions {
     pub changes: Option<ChangesOptions>,
 }
 
-/// Which change of a table is told.
+/// Which change of a table is reported.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ChangesOptions {
-    /// What follows this transaction; when absent nothing is told but where the table stands.
+    /// What follows this transaction; when absent nothing but the position of the table.
     #[serde(default)]
     pub after: Option<u64>,
     /// Tells the rows that there are, whatever came before.
@@ -72,9 +72,9 @@ pub struct TableChange {
     pub kind: ChangeKind,
     /// The table's name.
     pub table: String,
-    /// The last transaction that is told by it.
+    /// The last transaction that is reported by it.
     pub txn: u64,
-    /// Commits that are told by it, where it is known.
+    /// Commits that are reported by it, where it is known.
     pub commits: usize,
     /// Rows that came, before any filter, where it is known.
     pub rows: Option<u64>,

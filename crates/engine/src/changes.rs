@@ -5,11 +5,9 @@
 //! that rights are asked before each, a slow client is waited for between them, and nothing is held
 //! for a client but what it reads just now.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tidemark_border::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, Summary, TableChange,
 };
@@ -19,7 +17,6 @@ use tidemark_storage::{
 };
 use tidemark_types::timestamp::{TimestampUnit, iso_text};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
-use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use crate::database::Database;
@@ -27,52 +24,32 @@ use crate::guard;
 use crate::registry::Registration;
 use crate::statement::{ExecuteReply, Parameters, Statement};
 
-/// How often commits are looked for: feeds that follow many commits tell some of them together.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often commits are announced: feeds that follow many commits tell some of them together.
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
+/// Where many feeds wait, so much less often for each: all of them together take a part of a core.
+const REST_FOR_EACH: Duration = Duration::from_millis(1);
 
-/// How often tables are looked for that nobody follows any more.
+/// How often tables are looked for that no client follows any more.
 const FORGET_EVERY: Duration = Duration::from_mins(1);
-
-/// What feeds have in common while the database is open.
-#[derive(Debug)]
-pub(crate) struct Followers {
-    /// The epoch of the newest snapshot that they were told of.
-    commits: watch::Sender<u64>,
-    /// When each table was followed last.
-    last: Mutex<HashMap<TableId, Instant>>,
-    /// How long a table is followed without a feed.
-    retention: Duration,
-}
-
-impl Followers {
-    pub(crate) fn new(retention: Duration) -> Self {
-        Self { commits: watch::Sender::default(), last: Mutex::default(), retention }
-    }
-
-    /// Tables that nobody has followed for long. Those of before the start count from there.
-    fn forgotten(&self, snapshot: &Snapshot) -> Vec<TableId> {
-        let mut last = self.last.lock();
-        let followed: Vec<TableId> = snapshot.followed_tables().collect();
-        last.retain(|table, _| followed.contains(table));
-        let now = Instant::now();
-        let is_forgotten =
-            |table: &TableId| now - *last.entry(*table).or_insert(now) > self.retention;
-        followed.into_iter().filter(is_forgotten).collect()
-    }
-}
 
 /// Wakes feeds where something was committed, as long as the database is open; and lets tables go
 /// that have none.
 pub(crate) async fn announce_commits(database: Weak<Database>) {
-    let mut times = tokio::time::interval(LOOK_EVERY);
+    let mut times = tokio::time::interval(ANNOUNCE_EVERY);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut looked = Instant::now();
+    let (mut looked, mut announced) = (Instant::now(), Instant::now());
     loop {
         times.tick().await;
         let Some(database) = database.upgrade() else { return };
         let Ok(snapshot) = database.snapshot() else { return };
-        let (epoch, followers) = (snapshot.epoch(), &database.followers);
-        followers.commits.send_if_modified(|known| std::mem::replace(known, epoch) != epoch);
+        let (lsn, followers) = (snapshot.lsn(), &database.followers);
+        let waiting = u32::try_from(followers.commits.receiver_count()).unwrap_or(u32::MAX);
+        if announced.elapsed() >= REST_FOR_EACH * waiting {
+            let is_new = |known: &mut u64| std::mem::replace(known, lsn) != lsn;
+            if followers.commits.send_if_modified(is_new) {
+                announced = Instant::now();
+            }
+        }
         if looked.elapsed() >= FORGET_EVERY.min(followers.retention) {
             looked = Instant::now();
             for table in followers.forgotten(&snapshot) {
@@ -116,24 +93,29 @@ impl Statement {
         let until = Instant::now() + Duration::from_millis(asked.wait_ms);
         let mut reading: Option<Reading> = None;
         loop {
-            commits.borrow_and_update();
+            let announced = *commits.borrow_and_update();
             let snapshot = database.snapshot()?;
             let now = match reading.take().filter(|one| one.holds_in(&snapshot)) {
                 Some(now) => now,
                 None => self.reading(&snapshot, &parameters)?,
             };
             let table = snapshot.table_by_id(now.table).ok_or_else(unknown_table)?;
-            database.followers.last.lock().insert(now.table, Instant::now());
+            database.followers.note(now.table);
             if snapshot.followed(now.table).is_none() && (asked.all || asked.after.is_none()) {
                 commit(&database, Change::Follow(now.table)).await?;
                 continue;
             }
-            if let Found::Rows(change, rows, ranges) =
+            // After the last commit a feed waits for the next announcement.
+            let is_due = asked.wait_ms == 0 || asked.after.is_none_or(|after| after < announced);
+            let found = if is_due {
                 find(&database, &snapshot, &table, &asked, options.skip > 0)?
-            {
+            } else {
+                Found::Nothing
+            };
+            if let Found::Rows(change, rows, ranges) = found {
                 registration.hold(&snapshot);
                 if asked.without_rows || change.kind == ChangeKind::None {
-                    return Ok(told(change));
+                    return Ok(reported(change));
                 }
                 let plan = Planner::over_rows(now.query.plan.clone(), &rows, &ranges)?;
                 let query = BoundQuery { plan, ..*now.query };
@@ -143,7 +125,8 @@ impl Statement {
                 return Ok(ExecuteReply { change: Some(change), ..reply });
             }
             if Instant::now() >= until {
-                return Ok(told(nothing(&table, snapshot.lsn())));
+                let reported_upto = asked.after.filter(|_| !is_due);
+                return Ok(reported(nothing(&table, reported_upto.unwrap_or(snapshot.lsn()))));
             }
             drop((snapshot, table));
             reading = Some(now);
@@ -233,7 +216,7 @@ fn nothing(table: &TableSnapshot, txn: u64) -> TableChange {
     TableChange { kind, table, txn, commits: 0, rows: None, ranges: Vec::new() }
 }
 
-fn told(change: TableChange) -> ExecuteReply {
+fn reported(change: TableChange) -> ExecuteReply {
     let summary = Some(Summary::default());
     ExecuteReply { summary, change: Some(change), ..ExecuteReply::default() }
 }

@@ -24,8 +24,8 @@ use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
-use crate::changes::Followers;
 use crate::external::EngineSources;
+use crate::followers::Followers;
 use crate::lanes::Lanes;
 use crate::log::{self, Level};
 use crate::metrics::{Gauges, Metrics};

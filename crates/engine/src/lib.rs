@@ -21,6 +21,7 @@ mod database;
 mod execution;
 mod explain;
 mod external;
+mod followers;
 pub mod guard;
 mod jobs;
 mod lanes;

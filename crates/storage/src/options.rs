@@ -125,7 +125,7 @@ pub struct StorageOptions {
     /// all of it refused, until a checkpoint has written them.
     pub unwritten_limit_bytes: u64,
     /// Rows of the latest commits to followed tables that are kept in memory, bytes: so far back
-    /// their changes are told commit by commit.
+    /// their changes are reported commit by commit.
     pub recent_changes_bytes: usize,
     /// Whether a thread of the storage's own flushes and checkpoints. The crash tests do both
     /// themselves, to stay repeatable.

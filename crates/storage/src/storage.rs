@@ -41,9 +41,9 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::{apply, check_limits};
 use crate::state::context::{ApplyContext, Owed};
-use crate::state::followed::RecentCommits;
 use crate::state::materialized::refuse_foreign_rows;
 use crate::state::op::Op;
+use crate::state::recent::RecentCommits;
 use crate::state::resolve::{check_expected, expiry, resolve};
 use crate::table::schema::TableId;
 
@@ -93,7 +93,7 @@ pub struct Storage {
     memory: Memory,
     /// Whether only the generation before the current manifest needs some files.
     holds_older: AtomicBool,
-    /// What the latest commits did to followed tables.
+    /// What the latest commits did to followed tables; written before a snapshot shows it.
     recent: Mutex<RecentCommits>,
     /// When a checkpoint under way should end unfinished.
     ends: Mutex<Option<Instant>>,
@@ -295,8 +295,7 @@ impl Storage {
         let mut group = Group::new(working.lsn + 1);
         let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
         let (mut written, mut refused) = (Vec::new(), Vec::new());
-        let (mut any_frees, mut owed) = (false, Owed::default());
-        let mut steps = Vec::new();
+        let (mut any_frees, mut owed, mut steps) = (false, Owed::default(), Vec::new());
         while group.len() < GROUP_BYTES {
             let Some(ticket) = self.waiting.take() else { break };
             let mut attempt = working.clone();
@@ -343,7 +342,6 @@ impl Storage {
                 if !removed.is_empty() || writer.owed.is_much() {
                     self.note_freed();
                 }
-                // Before: who sees the snapshot asks what came with it.
                 self.recent.lock().add(steps);
                 self.publish(writer, working, removed);
                 writer.unsynced.append(&mut unsynced);

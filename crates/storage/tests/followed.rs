@@ -1,5 +1,5 @@
-//! Followed tables: what was added is told commit by commit, what changed in stretches of time, and
-//! a consumer that applies what it is told holds the table's rows, whatever happens meanwhile.
+//! Followed tables: what was added is reported commit by commit, what changed in stretches of
+//! time, and a consumer that applies the reports holds the table's rows, whatever happens.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -90,8 +90,8 @@ fn rows_of(table: &TableSnapshot, ranges: &[TimeRange]) -> Vec<Row> {
     read(table, ranges).into_iter().map(|(_, row)| row).collect()
 }
 
-/// What is told next: rows and the position after them, or stretches of time.
-fn told(storage: &Storage, table: TableId, after: u64) -> (Vec<Row>, u64, Vec<TimeRange>) {
+/// What is reported next: rows and the position after them, or stretches of time.
+fn reported(storage: &Storage, table: TableId, after: u64) -> (Vec<Row>, u64, Vec<TimeRange>) {
     match storage.next_change(&storage.snapshot(), table, after, false).unwrap() {
         NextChange::Added(added) => (rows_of(&added.table, &[EVER]), added.txn, Vec::new()),
         NextChange::Touched(ranges) => (Vec::new(), storage.snapshot().lsn(), ranges),
@@ -137,7 +137,7 @@ fn import(storage: &Arc<Storage>, table: TableId, rows: &[Row]) -> u64 {
 }
 
 #[test]
-fn what_is_added_is_told_commit_by_commit_until_memory_forgets_it() {
+fn what_is_added_is_reported_commit_by_commit_until_memory_forgets_it() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
@@ -145,27 +145,27 @@ fn what_is_added_is_told_commit_by_commit_until_memory_forgets_it() {
     assert!(is_lost(&storage, table, 0), "it is not followed");
     let began = commit(&storage, Change::Follow(table));
     assert!(is_nothing(&storage, table, began));
-    assert!(is_lost(&storage, table, began - 1), "nobody knows");
+    assert!(is_lost(&storage, table, began - 1), "no client knows");
     assert!(is_lost(&storage, table, began + 1), "that did not happen");
     let first = append(&storage, table, &[(5, 2), (3, 3)]);
     assert_eq!(commit(&storage, Change::Follow(table)), first + 1, "again, without effect");
     let late = append(&storage, table, &[(2, 4)]);
     let last = append(&storage, table, &[(DAY + 7, 5), (6, 6)]);
-    assert_eq!(told(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]));
+    assert_eq!(reported(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]));
     assert_eq!(
-        told(&storage, table, first),
+        reported(&storage, table, first),
         (vec![(2, 4), (6, 6), (DAY + 7, 5)], last, vec![]),
         "together what is in order"
     );
-    assert_eq!(told(&storage, table, late), (vec![(6, 6), (DAY + 7, 5)], last, vec![]));
+    assert_eq!(reported(&storage, table, late), (vec![(6, 6), (DAY + 7, 5)], last, vec![]));
     drop(storage);
     let storage = open(&directory, 1 << 20);
-    assert_eq!(told(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]), "replayed");
+    assert_eq!(reported(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]), "replayed");
     storage.checkpoint().unwrap();
-    assert_eq!(told(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]), "kept");
+    assert_eq!(reported(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]), "kept");
     drop(storage);
     let storage = open(&directory, 1 << 20);
-    let (_, txn, ranges) = told(&storage, table, began);
+    let (_, txn, ranges) = reported(&storage, table, began);
     assert!(txn >= last);
     assert!(ranges.contains(&range(DAY + 7, DAY + 7)), "{ranges:?}");
     assert_eq!(ranges.iter().filter(|one| one.lo < 100).map(|one| one.hi).max(), Some(7));
@@ -174,14 +174,14 @@ fn what_is_added_is_told_commit_by_commit_until_memory_forgets_it() {
 }
 
 #[test]
-fn what_changed_is_told_in_stretches_of_time() {
+fn what_changed_is_reported_in_stretches_of_time() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
     append(&storage, table, &[(10, 1), (20, 2), (30, 3), (DAY, 4)]);
     let mut at = commit(&storage, Change::Follow(table));
     let mut next = |change: u64, expected: &[TimeRange]| {
-        let (rows, txn, ranges) = told(&storage, table, at);
+        let (rows, txn, ranges) = reported(&storage, table, at);
         assert_eq!((rows, txn, ranges.as_slice()), (vec![], change, expected));
         at = txn;
     };
@@ -194,21 +194,24 @@ fn what_changed_is_told_in_stretches_of_time() {
         next(commit(&storage, change), &[range(DAY, 2 * DAY - 1)]);
     }
     next(commit(&storage, Change::Truncate(table)), &[EVER]);
-    // Rows that were added before it in the same look are told as they were, then what changed.
+    // Rows that were added before it in the same look are reported as they were, then what changed.
     let before = append(&storage, table, &[(50, 1)]);
     let after = update(&storage, table, |row| row.0 == 50, 2);
-    assert_eq!(told(&storage, table, at), (vec![(50, 1)], before, vec![]));
-    assert_eq!(told(&storage, table, before), (vec![], after, vec![range(50, 50)]));
+    assert_eq!(reported(&storage, table, at), (vec![(50, 1)], before, vec![]));
+    assert_eq!(reported(&storage, table, before), (vec![], after, vec![range(50, 50)]));
     // A transaction that changes and adds.
     let schema_version = shown(&storage, table).schema().version;
     let rows = Change::Append { table, schema_version, batch: batch(&[(60, 1)]) };
     let clear = Change::Clear { table, ranges: vec![range(50, 50)] };
     let both = storage.commit(vec![clear, rows]).unwrap().lsn;
-    assert_eq!(told(&storage, table, after), (vec![], both, vec![range(50, 50), range(60, 60)]));
+    assert_eq!(
+        reported(&storage, table, after),
+        (vec![], both, vec![range(50, 50), range(60, 60)])
+    );
 }
 
 #[test]
-fn imports_are_told_as_rows_until_their_segments_are_merged() {
+fn imports_are_reported_as_rows_until_their_segments_are_merged() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
@@ -216,16 +219,16 @@ fn imports_are_told_as_rows_until_their_segments_are_merged() {
     let rows: Vec<Row> = (0..1_000).map(|number| (number * HOUR / 10, number)).collect();
     let first = import(&storage, table, &rows);
     let second = import(&storage, table, &[(5, -5)]);
-    assert_eq!(told(&storage, table, began), (rows.clone(), first, vec![]));
-    assert_eq!(told(&storage, table, first), (vec![(5, -5)], second, vec![]));
+    assert_eq!(reported(&storage, table, began), (rows.clone(), first, vec![]));
+    assert_eq!(reported(&storage, table, first), (vec![(5, -5)], second, vec![]));
     let deleted = delete(&storage, table, |row| row.1 == 7);
-    let (none, txn, ranges) = told(&storage, table, began);
+    let (none, txn, ranges) = reported(&storage, table, began);
     assert_eq!((none, txn), (vec![], deleted), "not as they were any more");
     assert!(ranges.first().unwrap().lo <= 0 && ranges.last().unwrap().hi > rows[999].0);
 }
 
 #[test]
-fn rows_that_replace_others_are_told_in_stretches_of_time() {
+fn rows_that_replace_others_are_reported_in_stretches_of_time() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", true);
@@ -234,17 +237,17 @@ fn rows_that_replace_others_are_told_in_stretches_of_time() {
     let later = append(&storage, table, &[(30, 3)]);
     let again = append(&storage, table, &[(20, 4)]);
     assert_eq!(
-        told(&storage, table, began),
+        reported(&storage, table, began),
         (vec![(10, 1), (20, 2), (30, 3)], later, vec![]),
         "none is replaced"
     );
     assert!(first < later);
-    assert_eq!(told(&storage, table, later), (vec![], again, vec![range(20, 20)]));
+    assert_eq!(reported(&storage, table, later), (vec![], again, vec![range(20, 20)]));
     assert_eq!(rows_of(&shown(&storage, table), &[EVER]), [(10, 1), (20, 4), (30, 3)]);
 }
 
 #[test]
-fn what_memory_has_no_room_for_is_told_in_stretches_of_time() {
+fn what_memory_has_no_room_for_is_reported_in_stretches_of_time() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 4_096);
     let table = create(&storage, "t", false);
@@ -253,15 +256,15 @@ fn what_memory_has_no_room_for_is_told_in_stretches_of_time() {
     for number in 0..100 {
         last = append(&storage, table, &[(number * 10, number)]);
     }
-    let (rows, txn, ranges) = told(&storage, table, began);
+    let (rows, txn, ranges) = reported(&storage, table, began);
     assert_eq!((rows, txn), (vec![], last));
     assert_eq!((ranges[0].lo, ranges.last().unwrap().hi), (0, 991));
-    let (rows, txn, ranges) = told(&storage, table, last - 2);
+    let (rows, txn, ranges) = reported(&storage, table, last - 2);
     assert_eq!((rows, txn, ranges), (vec![(980, 98), (990, 99)], last, vec![]));
     // One that is larger than all of the room.
     let many: Vec<Row> = (0..10_000).map(|number| (2_000 + number, number)).collect();
     append(&storage, table, &many);
-    let (rows, _, ranges) = told(&storage, table, last);
+    let (rows, _, ranges) = reported(&storage, table, last);
     assert_eq!((rows, ranges), (vec![], vec![range(2_000, 11_999)]));
 }
 
@@ -281,7 +284,7 @@ impl Random {
     }
 }
 
-/// What holds the rows that it was told.
+/// What holds the rows that it was reported.
 #[derive(Default)]
 struct Consumer {
     at: u64,
@@ -369,7 +372,7 @@ fn history(seed: u64) {
 }
 
 #[test]
-fn who_applies_what_is_told_has_the_rows_of_the_table() {
+fn who_applies_what_is_reported_has_the_rows_of_the_table() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seed.map_or(0..60, |seed: u64| seed..seed + 1).for_each(history);
 }

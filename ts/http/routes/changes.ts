@@ -5,7 +5,7 @@
 import {
   asDatabaseError,
   ChangeFeed,
-  DatabaseError,
+  type DatabaseError,
   errorMeaning,
   type ExecuteReply,
   type FeedStart,
@@ -111,7 +111,7 @@ function startOf(context: HttpContext): FeedStart | null {
 
 interface EventFeedParts {
   readonly context: HttpContext;
-  /** Absent where nobody has to log in. */
+  /** Absent where no client has to log in. */
   readonly lasting: LastingLogin | null;
   readonly heartbeatMs: number;
   readonly follow: (stream: ExecuteReply['stream']) => void;
@@ -126,7 +126,7 @@ class EventFeed {
   #writer: BodyWriter | null = null;
   #columns = '';
   /** The `id` of the last event. */
-  #told = '';
+  #sentId = '';
   #checkedAt = -Infinity;
 
   constructor(statement: PreparedStatement, start: FeedStart, parts: EventFeedParts) {
@@ -141,7 +141,7 @@ class EventFeed {
       answer(context, 200, EVENT_TYPE, '');
       return;
     }
-    // What is wrong with the query, the rights or the position is told before the events.
+    // What is wrong with the query, the rights or the position is reported before the events.
     let step: FeedStep | null = await this.#feed.next(0);
     const writer = this.#begin();
     try {
@@ -150,7 +150,7 @@ class EventFeed {
         step = context.res.closed ? null : await this.#feed.next(this.#parts.heartbeatMs);
       }
     } catch (error) {
-      if (!(error instanceof ClientGone)) {
+      if (!(error instanceof ClientGone || context.res.closed)) {
         const failure = asDatabaseError(error);
         const { code, message } = failure;
         logger.log(errorMeaning(code).logLevel, 'feed_failed', { code, message });
@@ -198,8 +198,9 @@ class EventFeed {
   /** Once, and where the table was altered. */
   async #tellColumns({ change, description }: FeedStep): Promise<void> {
     const columns = description.columns.map((column: ResultColumn) => columnJson(column)).join(',');
-    const { table } = change;
-    const text = `{"table":${JSON.stringify(table)},"columns":[${columns}],"timestamp":${description.timestamp}}`;
+    const name = JSON.stringify(change.table);
+    const { timestamp } = description;
+    const text = `{"table":${name},"columns":[${columns}],"timestamp":${timestamp}}`;
     if (text !== this.#columns) {
       this.#columns = text;
       await this.#write('schema', null, text);
@@ -210,7 +211,7 @@ class EventFeed {
   async #tellPosition(): Promise<void> {
     const { position } = this.#feed;
     const id = position === null ? '' : positionText(position);
-    if (position === null || id === this.#told) {
+    if (position === null || id === this.#sentId) {
       await this.#writer?.write(COMMENT);
     } else {
       await this.#write('position', id, JSON.stringify({ txn: position.txn }));
@@ -251,7 +252,7 @@ class EventFeed {
     id: string | null,
     ...data: readonly (string | Buffer)[]
   ): Promise<void> {
-    this.#told = id ?? this.#told;
+    this.#sentId = id ?? this.#sentId;
     const [first = '', ...rest] = data;
     const parts = [event(name, id, first, rest.length === 0), ...rest];
     if (rest.length > 0) {

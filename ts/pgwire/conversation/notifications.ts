@@ -30,7 +30,7 @@ export interface Line {
   isIdle(): boolean;
   /** Resolves when the client has taken what was sent; rejects when it is gone. */
   drained(): Promise<void>;
-  /** Why its user may not be told any more. */
+  /** Why its user may not be reported any more. */
   refusal(): ProtocolError | null | Promise<ProtocolError | null>;
   /** Ends the connection. */
   fail(error: ProtocolError): void;
@@ -42,7 +42,7 @@ interface NotificationSetting {
   };
   readonly block: { readonly status: 'I' | 'T' | 'E' };
   readonly outlet: { queue(bytes: Buffer): void; flush(): void };
-  /** Absent where nobody is there to hear. */
+  /** Absent where no client is there to hear. */
   readonly line?: Line | undefined;
 }
 

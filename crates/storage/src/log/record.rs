@@ -14,6 +14,7 @@ use crate::segment::block::{Body, assemble, parts};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::state::op::{Adopt, Append, Op};
+use crate::table::schema::TableId;
 use crate::table::symbols::NewSymbols;
 
 const CREATE_TABLE: u8 = 1;
@@ -39,18 +40,12 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.u8(CREATE_TABLE);
             out.json(schema)?;
         }
-        Op::DropTable(id) => {
-            out.u8(DROP_TABLE);
-            out.u64(*id);
-        }
+        Op::DropTable(id) => encode_table(DROP_TABLE, *id, out),
         Op::ReplaceSchema(schema) => {
             out.u8(REPLACE_SCHEMA);
             out.json(schema)?;
         }
-        Op::Truncate(id) => {
-            out.u8(TRUNCATE);
-            out.u64(*id);
-        }
+        Op::Truncate(id) => encode_table(TRUNCATE, *id, out),
         Op::Append(append) => {
             out.u8(APPEND);
             out.u64(append.table);
@@ -98,12 +93,15 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.u64(*table);
             out.u64(*through);
         }
-        Op::Follow { table } => {
-            out.u8(FOLLOW);
-            out.u64(*table);
-        }
+        Op::Follow { table } => encode_table(FOLLOW, *table, out),
     }
     Ok(())
+}
+
+/// A step that names a table and nothing else.
+fn encode_table(kind: u8, table: TableId, out: &mut Encoder) {
+    out.u8(kind);
+    out.u64(table);
 }
 
 fn encode_partitions(op: &PartitionsOp, out: &mut Encoder) {

@@ -30,7 +30,7 @@ use crate::segment::Segment;
 use crate::segment::symbol_file::load_symbols;
 use crate::snapshot::Snapshot;
 use crate::state::context::Owed;
-use crate::state::followed::RecentCommits;
+use crate::state::recent::RecentCommits;
 
 /// Everything the storage starts with.
 #[derive(Debug)]
@@ -100,11 +100,8 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
         Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
         _ => highest_file(&listings).max(manifested.next_file - 1) + 1,
     };
-    let kept: Vec<Arc<StoredFile>> = manifested
-        .kept
-        .iter()
-        .map(|name| StoredFile::new(Arc::clone(vfs), format!("{TABLES}/{name}")))
-        .collect();
+    let file = |name: &String| StoredFile::new(Arc::clone(vfs), format!("{TABLES}/{name}"));
+    let kept: Vec<Arc<StoredFile>> = manifested.kept.iter().map(file).collect();
     let named = if options.planted == Some(PlantedFault::RemoveManifestFiles) {
         names([&snapshot], removed.iter().take(0))
     } else {

@@ -22,8 +22,8 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::apply;
 use crate::state::context::{ApplyContext, Owed};
-use crate::state::followed::RecentCommits;
 use crate::state::op::{Adopt, Op};
+use crate::state::recent::RecentCommits;
 use crate::table::schema::TableId;
 
 pub(crate) struct Replay<'a> {

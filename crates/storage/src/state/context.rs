@@ -8,7 +8,7 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::disk::Disk;
 use crate::disk::file::StoredFile;
 use crate::segment::Segment;
-use crate::state::followed::FollowedStep;
+use crate::state::recent::FollowedStep;
 use crate::table::schema::TableSchema;
 use crate::table::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};

@@ -5,5 +5,6 @@ pub(crate) mod context;
 pub(crate) mod followed;
 pub(crate) mod materialized;
 pub(crate) mod op;
+pub(crate) mod recent;
 pub(crate) mod resolve;
 pub(crate) mod touched;

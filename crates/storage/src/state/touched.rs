@@ -17,15 +17,13 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::records::TOUCHED_RECORDS;
 use crate::table::schema::{ColumnSchema, TableId};
+use crate::table::time_range::Span;
 
 /// Stretches of a table, at most.
 const MOST_STRETCHES: usize = 1_024;
 /// Rows that one step adds are one stretch where no gap between them is longer than one part in so
 /// many of the time between the first and the last: so it adds no more than so many stretches.
 const GAP_SHARE: i64 = 256;
-
-/// First and last instant of rows.
-pub(crate) type Span = (i64, i64);
 
 /// A stretch of time in which rows came, went or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

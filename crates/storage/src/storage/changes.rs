@@ -10,15 +10,14 @@ use crate::segment::Segment;
 use crate::segment::column;
 use crate::snapshot::Snapshot;
 use crate::state::apply::partition_rows;
-use crate::state::followed::{Added, FollowedCommit};
-use crate::state::touched::Span;
+use crate::state::recent::{Added, FollowedCommit};
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::piece::Run;
 use crate::table::schema::TableId;
-use crate::table::time_range::TimeRange;
+use crate::table::time_range::{Span, TimeRange};
 
-/// Rows of small commits that are told together, at most.
+/// Rows of small commits that are reported together, at most.
 const TOGETHER_ROWS: u64 = 64 << 10;
 /// Stretches of commits that are put together one by one; the record has at most as many.
 const MOST_SPANS: usize = 1_024;
@@ -28,7 +27,7 @@ const MOST_SPANS: usize = 1_024;
 pub enum NextChange {
     /// Nothing yet.
     Nothing,
-    /// It cannot be told any more: the table was not followed then, or that future never came.
+    /// It cannot be reported any more: the table was not followed then, or that future never came.
     Lost,
     /// Rows that were added.
     Added(AddedRows),
@@ -53,7 +52,7 @@ pub struct AddedRows {
 
 impl Storage {
     /// What follows the transaction `after` in the changes of a table, up to the snapshot. `alone`
-    /// lets commits not be told together.
+    /// lets commits not be reported together.
     pub fn next_change(
         &self,
         snapshot: &Snapshot,
@@ -87,8 +86,8 @@ impl Storage {
         Ok(NextChange::Touched(ranges_of(spans)))
     }
 
-    /// The next commits that only added rows, which can be told together; and what all that memory
-    /// has touched, where it has all.
+    /// The next commits that only added rows, as many as go together; and what all of those in
+    /// memory touched, where none is missing.
     fn recent_commits(
         &self,
         snapshot: &Snapshot,
@@ -146,8 +145,8 @@ impl Leading {
         }
     }
 
-    /// `changes`: whether something else than added rows follows. Then what was added is told as
-    /// it was only where neither cells of other columns nor lost rows show through.
+    /// `changes`: whether something else than added rows follows. Then rows are reported as they
+    /// were added only where neither cells of other columns nor lost rows show through.
     fn finish(self, changes: bool) -> Vec<Arc<FollowedCommit>> {
         let is_as_it_was = |commit: &Arc<FollowedCommit>| {
             !has_segments(commit) && commit.schema_version == self.schema_version
