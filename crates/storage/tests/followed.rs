@@ -268,6 +268,34 @@ fn what_memory_has_no_room_for_is_reported_in_stretches_of_time() {
     assert_eq!((rows, ranges), (vec![], vec![range(2_000, 11_999)]));
 }
 
+#[test]
+fn after_a_lost_transaction_any_row_may_be_another_one() {
+    let directory = TempDir::new().unwrap();
+    let options = StorageOptions { background: false, ..StorageOptions::default() };
+    let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
+    let storage = Storage::open(vfs, options).unwrap();
+    let table = create(&storage, "t", false);
+    let began = commit(&storage, Change::Follow(table));
+    let lost = append(&storage, table, &[(10, 1)]);
+    let last = append(&storage, table, &[(20, 2)]);
+    append(&storage, table, &[(30, 3)]);
+    drop(storage);
+    let logs = std::fs::read_dir(directory.path().join("db/log")).unwrap();
+    let log = logs.map(|entry| entry.unwrap().path()).next().unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    // Each of these transactions has a block of its own, after that of the file.
+    let block = lost as usize * 4_096;
+    assert_eq!(&bytes[block..block + 3], b"TDM");
+    bytes[block + 100] ^= 0xff;
+    std::fs::write(&log, bytes).unwrap();
+    let storage = open(&directory, 1 << 20);
+    assert_eq!(storage.repairs().len(), 1, "{:?}", storage.repairs());
+    assert_eq!(rows_of(&shown(&storage, table), &[EVER]), [(20, 2), (30, 3)]);
+    let (rows, _, ranges) = reported(&storage, table, began);
+    assert_eq!((rows, ranges.first().map(|one| one.lo)), (vec![], Some(i64::MIN)));
+    assert_eq!(reported(&storage, table, last).0, [(30, 3)]);
+}
+
 struct Random(u64);
 
 impl Random {

@@ -22,6 +22,7 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::apply;
 use crate::state::context::{ApplyContext, Owed};
+use crate::state::followed;
 use crate::state::op::{Adopt, Op};
 use crate::state::recent::RecentCommits;
 use crate::table::schema::TableId;
@@ -148,7 +149,7 @@ impl<'a> Replay<'a> {
         let first = self.snapshot.lsn + 1;
         let what = format!("{LOG}: transactions {first} to {} cannot be read", end - 1);
         let tables: Vec<TableId> = self.snapshot.tables.iter().map(|(id, _)| *id).collect();
-        self.note(tables.into_iter(), what);
+        self.note(tables.into_iter(), what, end - 1);
         self.snapshot.lsn = end - 1;
     }
 
@@ -157,7 +158,7 @@ impl<'a> Replay<'a> {
         let path = log_file(file);
         let Some(bytes) = &record.bytes else {
             let what = damaged(&path, format!("transaction {lsn} cannot be read")).message;
-            self.note(record.tables.iter().copied(), what);
+            self.note(record.tables.iter().copied(), what, lsn);
             self.snapshot.lsn = lsn;
             return Ok(());
         };
@@ -165,17 +166,21 @@ impl<'a> Replay<'a> {
             Ok(ops) => self.transaction(&path, &ops),
             Err(error) if record.tables.is_empty() => Err(damaged(&path, error.reason())),
             Err(error) => {
-                self.note(record.tables.iter().copied(), damaged(&path, error.reason()).message);
+                let what = damaged(&path, error.reason()).message;
+                self.note(record.tables.iter().copied(), what, lsn);
                 self.snapshot.lsn = lsn;
                 Ok(())
             }
         }
     }
 
-    fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String) {
+    /// Notes what transactions up to `lsn` would have changed.
+    fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String, lsn: u64) {
         for table in tables {
             self.snapshot.note_lost(table, &what);
+            followed::note_lost(&mut self.snapshot, table, lsn);
         }
+        self.recent.lose(lsn);
         self.lost.push(what);
     }
 
@@ -210,7 +215,7 @@ impl<'a> Replay<'a> {
                 // It builds on something that is lost, or does not fit what is there.
                 (Err(error), Some(table)) if error.code != ErrorCode::Io => {
                     let what = format!("transaction {lsn} cannot be applied: {}", error.reason());
-                    self.note([table].into_iter(), damaged(path, what).message);
+                    self.note([table].into_iter(), damaged(path, what).message, lsn);
                 }
                 (Err(error), _) => return Err(damaged(path, error.reason())),
             }

@@ -116,6 +116,14 @@ fn bytes_of(added: &Added) -> usize {
     }
 }
 
+/// Notes that a transaction is lost: any row of the table may be another one.
+pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
+    if let Some(mut touched) = snapshot.followed(table) {
+        touched.add(EVER, lsn);
+        put(snapshot, table, &touched);
+    }
+}
+
 /// Notes what a step did; after it was applied.
 pub(crate) fn note(snapshot: &mut Snapshot, step: FollowedStep, context: &mut ApplyContext<'_>) {
     let Some(mut touched) = snapshot.followed(step.table) else { return };

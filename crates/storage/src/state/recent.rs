@@ -86,12 +86,11 @@ impl RecentCommits {
         for FollowedStep { table, commit } in steps {
             let commits = self.tables.entry(table).or_default();
             self.bytes += commit.bytes;
-            match commits.back_mut().filter(|last| last.lsn == commit.lsn) {
-                Some(last) => Arc::make_mut(last).join(commit),
-                None => {
-                    commits.push_back(Arc::new(commit));
-                    self.order.push_back(table);
-                }
+            if let Some(last) = commits.back_mut().filter(|last| last.lsn == commit.lsn) {
+                Arc::make_mut(last).join(commit);
+            } else {
+                commits.push_back(Arc::new(commit));
+                self.order.push_back(table);
             }
         }
         while self.bytes > self.most_bytes {
@@ -105,6 +104,11 @@ impl RecentCommits {
                 self.tables.remove(&table);
             }
         }
+    }
+
+    /// A transaction is lost: what came up to it is not known as a whole.
+    pub(crate) fn lose(&mut self, lsn: u64) {
+        *self = Self::since(lsn.max(self.since), self.most_bytes);
     }
 
     /// The commits to a table after one transaction and up to another, in their order; `None`
