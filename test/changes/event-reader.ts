@@ -37,6 +37,8 @@ export class EventReader {
   comments = 0;
   readonly #chunks: AsyncIterator<string, undefined>;
   #text = '';
+  /** The last event. */
+  #last = '';
 
   private constructor(response: IncomingMessage) {
     this.response = response;
@@ -73,6 +75,7 @@ export class EventReader {
       }
       const text = this.#text.slice(0, end);
       this.#text = this.#text.slice(end + 2);
+      this.#last = text;
       if (text.startsWith(':')) {
         this.comments += 1;
       } else {
@@ -86,7 +89,7 @@ export class EventReader {
     for (;;) {
       const event = await this.next();
       if (event === null) {
-        throw new Error(`the feed ended without '${name}'`);
+        throw new Error(`${this.status}: no '${name}' before the end: ${this.#last}${this.#text}`);
       }
       if (event.name === name) {
         return event;

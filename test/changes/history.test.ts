@@ -2,6 +2,10 @@
  * Random histories: who applies what feeds tell holds the table's rows at the end, whatever was
  * done to the table, to the server and to the connections meanwhile.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -81,9 +85,10 @@ class Client {
 test(`a consumer holds the rows of the table (seed ${SEED})`, async (t) => {
   t.timeout(240_000);
   const random = randomOf(SEED);
-  let server = await startTestServer({ set: SETTINGS });
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-history-'));
+  t.teardown(() => rm(root, { recursive: true, force: true }));
+  let server = await startTestServer({ root, set: SETTINGS });
   t.teardown(() => server.stop());
-  const { root } = server;
   await run(
     server,
     `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY WAL`,

@@ -377,7 +377,7 @@ fn history(seed: u64) {
                 }
             }
             11 if random.below(8) == 0 => drop(commit(&storage, Change::Truncate(table))),
-            12 => drop(storage.checkpoint().unwrap()),
+            12 => storage.checkpoint().unwrap(),
             13 if random.below(2) == 0 => {
                 drop(storage);
                 storage = open(&directory, room);
