@@ -560,7 +560,7 @@ export type ExecuteOptions = {
 
 export type ChangesOptions = {
   /**
-   * What follows this transaction; when absent nothing is told but where the table stands.
+   * What follows this transaction; when absent nothing but the position of the table.
    */
   readonly after?: number;
   /**
@@ -587,11 +587,11 @@ export type TableChange = {
    */
   readonly table: string;
   /**
-   * The last transaction that is told by it.
+   * The last transaction that is reported by it.
    */
   readonly txn: number;
   /**
-   * Commits that are told by it, where it is known.
+   * Commits that are reported by it, where it is known.
    */
   readonly commits: number;
   /**
