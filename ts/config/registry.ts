@@ -19,6 +19,7 @@ import {
   size,
   text,
 } from './key.js';
+import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
@@ -164,6 +165,7 @@ export const KEYS = {
   ),
   ...LINE_KEYS,
   ...EGRESS_KEYS,
+  ...CHANGES_KEYS,
   ...QWP_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(

@@ -66,6 +66,12 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
+    /// Other rows of the same table under the same definition.
+    #[must_use]
+    pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
+        Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }
+    }
+
     /// The same rows with their identifiers in one more column, [`ROW_ID`].
     #[must_use]
     pub fn with_row_ids(mut self) -> Self {

@@ -9,7 +9,7 @@ use tidemark_ast::{
 use tidemark_border::Permission;
 use tidemark_catalog::MaterializedView;
 use tidemark_optimizer::PlanSize;
-use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TimeRange};
+use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TableSnapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
 use crate::binder::catalog::show;
@@ -23,7 +23,7 @@ use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
 use crate::binder::statements::materialized::MaterializedRows;
-use crate::binder::statements::{materialized, materialized_shape, view, view_sources};
+use crate::binder::statements::{followed, materialized, materialized_shape, view, view_sources};
 use crate::binder::{error, unsupported};
 use crate::visibility::denied;
 use crate::{
@@ -104,6 +104,22 @@ impl Planner {
         ranges: &[TimeRange],
     ) -> EngineResult<LogicalPlan> {
         materialized_shape::restricted(plan, table, ranges)
+    }
+
+    /// The table whose changes a query tells: it shows rows of that one as they are, some of them
+    /// and some of their columns. Other queries are refused.
+    pub fn followed_table(plan: &LogicalPlan) -> EngineResult<TableId> {
+        followed::table_of(plan)
+    }
+
+    /// The same plan over other rows of its table, which has the same definition; within some
+    /// ranges of time, sorted and disjoint, where there are any.
+    pub fn over_rows(
+        plan: LogicalPlan,
+        table: &Arc<TableSnapshot>,
+        ranges: &[TimeRange],
+    ) -> EngineResult<LogicalPlan> {
+        followed::over(plan, table, ranges)
     }
 
     /// What has to be committed so that views which an older version made are bound to what their

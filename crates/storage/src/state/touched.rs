@@ -21,15 +21,13 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::records::TOUCHED_RECORDS;
 use crate::table::schema::{ColumnSchema, TableId};
+use crate::table::time_range::Span;
 
 /// Stretches of a table, at most.
 const MOST_STRETCHES: usize = 1_024;
 /// Rows that one step adds are one stretch where no gap between them is longer than one part in so
 /// many of the time between the first and the last: so it adds no more than so many stretches.
 const GAP_SHARE: i64 = 256;
-
-/// First and last instant of rows.
-type Span = (i64, i64);
 
 /// A stretch of time in which rows came, went or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +96,12 @@ impl Touched {
         self.stretches.splice(start..end, new);
     }
 
-    fn add(&mut self, (first, last): Span, lsn: u64) {
+    /// Nothing, of a table that is looked at from a transaction on.
+    pub(super) fn from(lsn: u64) -> Self {
+        Self { since: lsn, last: lsn, stretches: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, (first, last): Span, lsn: u64) {
         self.last = self.last.max(lsn);
         let start = self.stretches.partition_point(|stretch| stretch.last < first);
         let end = self.stretches.partition_point(|stretch| stretch.first <= last).max(start);
@@ -134,7 +137,7 @@ impl Touched {
         self.since = self.since.max(through);
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.u64(self.since);
         out.u64(self.last);
@@ -146,7 +149,7 @@ impl Touched {
         out.bytes
     }
 
-    fn decode(bytes: &[u8]) -> EngineResult<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> EngineResult<Self> {
         let mut input = Decoder::new(bytes);
         let (since, last) = (input.u64()?, input.u64()?);
         let mut stretches = Vec::new();
@@ -174,7 +177,7 @@ impl Snapshot {
 /// Begins to watch a table, or forgets what was touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
-    let mut touched = known.unwrap_or(Touched { since: lsn, last: lsn, stretches: Vec::new() });
+    let mut touched = known.unwrap_or_else(|| Touched::from(lsn));
     touched.forget(through);
     snapshot.put_touched(table, &touched);
 }
@@ -193,15 +196,26 @@ pub(crate) fn effect(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Effect
     if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
         return Ok(None);
     }
+    // Sums of what a time to live ends, or a statement puts away, are kept.
+    let loses = matches!(op, Op::Partitions(op) if op.action != PartitionAction::Attach);
+    let effect = if loses { Effect::Loses } else { Effect::Touches };
+    Ok(spans_of(snapshot, op, id)?.map(effect))
+}
+
+/// The stretches of a table in which a step will make rows come, go or change; `None` for one that
+/// leaves rows alone.
+pub(super) fn spans_of(
+    snapshot: &Snapshot,
+    op: &Op,
+    id: TableId,
+) -> EngineResult<Option<Vec<Span>>> {
     let Some(table) = snapshot.table_by_id(id) else { return Ok(None) };
     let whole = |floor: &i64| (*floor, table.schema().partition_ceil(*floor).saturating_sub(1));
     let spans = match op {
         Op::Append(append) => appended(&table, append)?,
         Op::Adopt(adopt) => adopt.segments.iter().map(|(_, meta)| meta.bounds).collect(),
         Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
-        Op::Partitions(op) if op.action != PartitionAction::Attach => {
-            return Ok(Some(Effect::Loses(op.floors.iter().map(whole).collect())));
-        }
+        Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
         // Large updates come as conversions: their cells are not looked at.
         Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
@@ -213,12 +227,16 @@ pub(crate) fn effect(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Effect
             changed(&table, delete.parts.iter().map(|(floor, rows)| (*floor, rows.as_slice())))?
         }
         Op::Skip(_) => vec![(i64::MIN, i64::MAX)],
-        Op::CreateTable(_) | Op::DropTable(_) | Op::ReplaceSchema(_) | Op::Watch { .. } => {
+        Op::CreateTable(_)
+        | Op::DropTable(_)
+        | Op::ReplaceSchema(_)
+        | Op::Watch { .. }
+        | Op::Follow { .. } => {
             return Ok(None);
         }
         Op::PutRecord { .. } | Op::DeleteRecord { .. } => return Ok(None),
     };
-    Ok(Some(Effect::Touches(joined(spans))))
+    Ok(Some(joined(spans)))
 }
 
 /// Notes what a step did; after it was applied.
