@@ -73,6 +73,7 @@ export type OpenOptions = {
    * Whether they answer queries over their base tables; default true.
    */
   readonly answersFromViews?: boolean;
+  /**
    * Bytes of the latest changes of followed tables that memory keeps; default a 64th of
    * `processMemoryBytes`, 64 MiB at most.
    */
