@@ -42,9 +42,6 @@ use crate::work::{self, follow_tasks};
 /// Of the memory, the latest changes of followed tables take one part in so many.
 const RECENT_CHANGES_SHARE: u64 = 64;
 
-/// How long a table is followed without a feed, where nothing else is said.
-const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
-
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
 /// That of COPY … TO.
@@ -169,9 +166,7 @@ impl Database {
             closed: AtomicBool::new(false),
             refresher,
             answers_from_views: options.answers_from_views.unwrap_or(true),
-            followers: Followers::new(
-                options.followed_for_ms.map_or(FOLLOWED_FOR, Duration::from_millis),
-            ),
+            followers: Followers::new(options.followed_for_ms),
         }))
     }
 

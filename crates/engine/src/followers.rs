@@ -9,6 +9,9 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+/// How long a table is followed without a feed, where nothing else is said.
+const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
+
 /// What feeds have in common while the database is open.
 #[derive(Debug)]
 pub(crate) struct Followers {
@@ -21,7 +24,9 @@ pub(crate) struct Followers {
 }
 
 impl Followers {
-    pub(crate) fn new(retention: Duration) -> Self {
+    /// Tables are followed for so many milliseconds without a feed.
+    pub(crate) fn new(retention_ms: Option<u64>) -> Self {
+        let retention = retention_ms.map_or(FOLLOWED_FOR, Duration::from_millis);
         Self { commits: watch::Sender::default(), last: Mutex::default(), retention }
     }
 
