@@ -17,7 +17,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams}
 use datafusion::logical_expr::{
     Expr, Extension, LogicalPlan, SubqueryAlias, TableScan, TableScanBuilder, Union, ident,
 };
-use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_catalog::{MaterializedState, MaterializedView, RecordKind};
 use tidemark_functions::{Argument, resolve_aggregate};
 use tidemark_operators::{
     Alignment, Bucket, BucketSpec, LogicalNode, SampleByNode, SnapshotTable, StepUnit,
@@ -65,8 +65,8 @@ struct Part {
 impl Binder<'_> {
     /// The plan with aggregations that views answer, and whether there are some.
     pub(crate) fn answered(&mut self, plan: LogicalPlan) -> EngineResult<(LogicalPlan, bool)> {
-        let has_views = MaterializedView::all(self.snapshot).next().is_some();
-        if !self.context.answers_from_views || !has_views {
+        let mut views = self.snapshot.records(RecordKind::MaterializedView.name());
+        if !self.context.answers_from_views || views.next().is_none() {
             return Ok((plan, false));
         }
         let mut failure = None;
