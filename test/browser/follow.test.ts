@@ -218,6 +218,25 @@ browserTest(
   },
 );
 
+browserTest('a tab that follows is closed, and comes back after a reload', async (t) => {
+  await made('closed');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'closed');
+    await page.keyboard.press('Alt+w');
+    await page.locator('.follow').waitFor({ state: 'detached' });
+    // What is typed after that is saved: a closed tab must not stand in its way.
+    await shown.write('SELECT 77');
+    await page.getByText(/^Draft saved/).waitFor();
+    await page.waitForTimeout(500);
+    await page.evaluate('localStorage.clear()');
+    await shown.reload();
+    t.is(await shown.editor.innerText(), 'SELECT 77');
+    await page.keyboard.press('Alt+Shift+T');
+    await page.locator('.follow .grid-row').first().waitFor();
+  });
+});
+
 browserTest('sorting holds the rows, and a narrow window has room for all of it', async (t) => {
   await made('sorted');
   await onPage(t, async (shown) => {

@@ -273,7 +273,7 @@ browserTest('a refresh that fails says why, and when it is tried again', async (
       t.regex(await fact(shown, 'Last error').innerText(), /123456/);
       t.regex(await fact(shown, 'Next try, UTC').innerText(), /^\d{4}-\d\d-\d\d /);
       await fact(shown, 'Job').filter({ hasText: 'failing' }).waitFor();
-      await page.locator('.view-state', { hasText: 'Its refresh fails: ' }).waitFor();
+      await page.locator('.view-state', { hasText: 'Its refresh fails.' }).waitFor();
       await shown.screenshot(picture('view-failing-light'));
       await page.getByRole('link', { name: /^Jobs: 1 failing/ }).click();
       const row = page.locator('.listing tbody tr', { hasText: 'too_large' });

@@ -85,8 +85,8 @@ async function copyStatement(table: TableEntry): Promise<void> {
   }
 }
 
-/** Asks first. */
-export async function dropTable(session: Session, table: TableEntry): Promise<void> {
+/** The statement that drops a table or view, once the user is sure. */
+export async function askToDrop(table: TableEntry): Promise<string | undefined> {
   const statement = `DROP ${WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
   const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;
   const isSure = await confirmed({
@@ -97,7 +97,12 @@ export async function dropTable(session: Session, table: TableEntry): Promise<vo
     destroy: `Drop ${table.name}`,
     ...((table.rows ?? 0) > MANY_ROWS ? { typed: table.name } : {}),
   });
-  if (isSure) {
+  return isSure ? statement : undefined;
+}
+
+async function dropTable(session: Session, table: TableEntry): Promise<void> {
+  const statement = await askToDrop(table);
+  if (statement !== undefined) {
     await run(session, statement, `${table.name} is dropped`);
   }
 }

@@ -169,7 +169,7 @@ export class Workspace {
     }
     this.#runners.get(id)?.cancel();
     this.#runners.delete(id);
-    const kept = { ...closed };
+    const kept = copyOf(closed);
     if (kept.draft.trim() !== '') {
       this.#setClosed([kept, ...this.closed()].slice(0, KEPT_CLOSED));
     }
@@ -282,11 +282,7 @@ export class Workspace {
   }
 
   #saved(): Saved {
-    const tabs = this.tabs.map((tab) => ({
-      ...tab,
-      parameters: { ...tab.parameters },
-      ...(tab.follow ? { follow: { ...tab.follow } } : {}),
-    }));
+    const tabs = this.tabs.map(copyOf);
     return { tabs, active: this.active(), closed: this.closed() };
   }
 
@@ -299,6 +295,15 @@ export class Workspace {
       }
     }
   }
+}
+
+/** Of what a tab has, without the store's wrapping, which the browser's database refuses. */
+function copyOf({ parameters, follow, ...tab }: Tab): Tab {
+  return {
+    ...tab,
+    ...(parameters ? { parameters: { ...parameters } } : {}),
+    ...(follow ? { follow: { ...follow } } : {}),
+  };
 }
 
 const TABS_FORMAT = 'tidemark-tabs';

@@ -13,7 +13,7 @@ import {
 } from 'solid-js';
 import { query } from '../api/client.js';
 import { duration, grouped } from '../model/format.js';
-import { dropTable } from '../schema/actions.js';
+import { askToDrop } from '../schema/actions.js';
 import { announce, copy, showToast } from '../shell/announce.js';
 import { confirmed } from '../shell/ConfirmDialog.js';
 import { Icon, type IconName } from '../shell/icons.js';
@@ -167,7 +167,7 @@ function State(props: { view: MaterializedFacts; job: Job | undefined }): JSX.El
         </Show>
         <Show when={isFailing()}>
           <p>
-            Its refresh fails: <bdi>{props.job?.lastError}</bdi>. It is tried again
+            Its refresh fails. It is tried again
             {props.job?.nextRun === undefined
               ? ''
               : ` at ${instantText(props.job.nextRun).slice(11)} UTC`}
@@ -296,10 +296,11 @@ async function refreshFully(props: ActionsProps): Promise<void> {
   }
 }
 
-async function dropView({ session, name }: ActionsProps): Promise<void> {
+async function dropView({ session, name, run }: ActionsProps): Promise<void> {
   const entry = session.schema.entryOf(name);
-  if (entry) {
-    await dropTable(session, entry);
+  const statement = entry && (await askToDrop(entry));
+  if (statement !== undefined) {
+    await run(statement, `${name} is dropped`);
   }
 }
 
