@@ -561,7 +561,6 @@ export const STATEMENTS = [
       'RESET ALL',
       'CLOSE ALL',
       'UNLISTEN *',
-      'LISTEN jobs',
     ),
   ),
   section(
