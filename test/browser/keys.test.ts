@@ -25,10 +25,8 @@ browserTest('keys run, cancel, change views and tabs, and go from region to regi
     await keyboard.press('F2');
     t.true(await hasFocus('.grid'));
     // A cell that is scrolled to has a place once it is drawn.
-    const place = async (): Promise<string> => {
-      const grid = page.locator('.grid[aria-activedescendant^="cell-"]');
-      return (await grid.getAttribute('aria-activedescendant')) ?? '';
-    };
+    const grid = page.locator('.grid[aria-activedescendant^="cell-"]');
+    const place = (): Promise<string | null> => grid.getAttribute('aria-activedescendant');
     const first = await place();
     const seen = new Set([first]);
     for (const key of ['PageDown', 'End', 'Control+End', 'Home', 'ArrowUp', 'PageUp']) {
