@@ -350,7 +350,10 @@ impl Shown {
     /// What a view's query over its base consists of, where it shows one aggregation as it is.
     fn of(plan: &LogicalPlan, table: Arc<TableSnapshot>) -> Option<Self> {
         let (node, places) = aggregation(plan)?;
-        if !matches!(node.input(), LogicalPlan::TableScan(_)) {
+        let LogicalPlan::TableScan(scan) = node.input() else { return None };
+        let provider = source_as_provider(&scan.source).ok()?;
+        // A condition on time is in the scan.
+        if !provider.downcast_ref::<SnapshotTable>()?.ranges().is_empty() {
             return None;
         }
         let spec = node.bucket()?.spec;
