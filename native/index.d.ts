@@ -158,6 +158,8 @@ export interface NativeReply {
   stream?: NativeResultStream
   /** The numbers that rows were given, as JSON, where they were. */
   drawn?: string
+  /** What the rows are of a change, as JSON. */
+  change?: string
   /** The epoch as long as which the same question has the same answer. */
   keptFor?: number
 }

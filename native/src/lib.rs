@@ -341,6 +341,8 @@ pub struct NativeReply {
     pub stream: Option<NativeResultStream>,
     /// The numbers that rows were given, as JSON, where they were.
     pub drawn: Option<String>,
+    /// What the rows are of a change, as JSON.
+    pub change: Option<String>,
     /// The epoch as long as which the same question has the same answer.
     pub kept_for: Option<f64>,
 }
@@ -353,7 +355,8 @@ impl NativeReply {
         let kept_for = reply.kept_for.map(|epoch| epoch as f64);
         let drawn = (!reply.drawn.is_empty()).then(|| encode(&reply.drawn));
         let drawn = drawn.transpose().map_err(to_napi)?;
-        Ok(Self { chunk, summary, stream, drawn, kept_for })
+        let change = reply.change.as_ref().map(encode).transpose().map_err(to_napi)?;
+        Ok(Self { chunk, summary, stream, drawn, change, kept_for })
     }
 }
 

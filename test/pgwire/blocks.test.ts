@@ -103,7 +103,10 @@ test('savepoints outside a block, and what has no meaning here', async (t) => {
   t.is(await run('ROLLBACK AND CHAIN'), '0A000 I');
   t.is(await run('LISTEN "a b"; UNLISTEN a'), 'LISTEN UNLISTEN I');
   t.is(await run('LISTEN'), '42601 I');
-  t.is(await run("NOTIFY a, 'x'"), '0A000 I');
+  t.is(await run('UNLISTEN'), '42601 I');
+  t.is(await run('NOTIFY a, x'), '42601 I');
+  t.is(await run(`NOTIFY a, '${'x'.repeat(8_000)}'`), '22023 I');
+  t.is(await run("NOTIFY a, 'x'"), 'NOTIFY I');
 });
 
 test('a cursor is read in steps, forward', async (t) => {

@@ -78,6 +78,19 @@ export type OpenOptions = {
    */
   readonly liveViewMemoryMicros?: number;
   /**
+   * Whether they answer queries over their base tables; default true.
+   */
+  readonly answersFromViews?: boolean;
+  /**
+   * Bytes of the latest changes of followed tables that memory keeps; default a 64th of
+   * `processMemoryBytes`, 64 MiB at most.
+   */
+  readonly recentChangesBytes?: number;
+  /**
+   * Milliseconds for which a table is followed without a feed; default a week.
+   */
+  readonly followedForMs?: number;
+  /**
    * Manifests kept to fall back to: 2 (default), or 1 for none.
    */
   readonly keepGenerations?: number;
@@ -552,6 +565,70 @@ export type ExecuteOptions = {
    * Most rows of the first chunk (portals with a row limit).
    */
   readonly firstChunkRows?: number;
+  /**
+   * Waits for a change of the table, and answers the query's rows among those that changed. Of
+   * rows that one commit added `skip` leaves out the first ones, else it has no effect.
+   */
+  readonly changes?: ChangesOptions;
+};
+
+export type ChangesOptions = {
+  /**
+   * What follows this transaction; when absent nothing but the position of the table.
+   */
+  readonly after?: number;
+  /**
+   * Tells the rows that there are, whatever came before.
+   */
+  readonly all?: boolean;
+  /**
+   * Leaves out the rows.
+   */
+  readonly withoutRows?: boolean;
+  /**
+   * Milliseconds to wait for a change.
+   */
+  readonly waitMs: number;
+};
+
+export type TableChange = {
+  /**
+   * What happened.
+   */
+  readonly kind: ChangeKind;
+  /**
+   * The table's name.
+   */
+  readonly table: string;
+  /**
+   * The last transaction that is reported by it.
+   */
+  readonly txn: number;
+  /**
+   * Commits that are reported by it, where it is known.
+   */
+  readonly commits: number;
+  /**
+   * Rows that came, before any filter, where it is known.
+   */
+  readonly rows: number | null;
+  /**
+   * Of added rows their time, of touched ones stretches that are ascending and apart.
+   */
+  readonly ranges: ReadonlyArray<ChangedRange>;
+};
+
+export type ChangeKind = 'none' | 'rows' | 'range';
+
+export type ChangedRange = {
+  /**
+   * The first instant; null: since ever.
+   */
+  readonly from: string | null;
+  /**
+   * The last instant, which belongs to it; null: for ever.
+   */
+  readonly to: string | null;
 };
 
 export type RowFormat =
@@ -1209,6 +1286,7 @@ export const ERROR_CODES = [
   'RootLocked',
   'Closed',
   'ReadOnly',
+  'HistoryGone',
   'AccessDenied',
   'Internal',
 ] as const;

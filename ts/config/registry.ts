@@ -19,6 +19,7 @@ import {
   size,
   text,
 } from './key.js';
+import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
@@ -164,6 +165,7 @@ export const KEYS = {
   ),
   ...LINE_KEYS,
   ...EGRESS_KEYS,
+  ...CHANGES_KEYS,
   ...QWP_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
@@ -466,6 +468,12 @@ export const KEYS = {
     '3600000000',
     'longest IN MEMORY and FLUSH EVERY of a live view, in microseconds',
     { engine: 'liveViewMemoryMicros' },
+  ),
+  viewsAnswer: bool(
+    'query.answers.from.views',
+    true,
+    'SAMPLE BY and GROUP BY over a base table read its materialized views where they can',
+    { ...OWN, engine: 'answersFromViews' },
   ),
   scanPartRows: integer(
     'query.scan.part.rows',

@@ -43,6 +43,7 @@ import type {
   StatementContext,
   StatementDescription,
   Summary,
+  TableChange,
   TableMetadata,
   TextAsk,
   TextShape,
@@ -311,11 +312,13 @@ class EngineStatement implements Statement {
   }
 
   async execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply> {
-    const known = this.#kept.find(options, () => this.#currentEpoch());
+    const known =
+      options.changes === undefined ? this.#kept.find(options, () => this.#currentEpoch()) : null;
     if (known !== null) {
       return known;
     }
-    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs } = options;
+    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs, changes } =
+      options;
     const queryId = Number(options.queryId ?? this.#newQueryId());
     const sent = {
       rows,
@@ -327,6 +330,7 @@ class EngineStatement implements Statement {
       timeoutMs,
       elapsedMs,
       queryId,
+      changes,
     };
     const all: Record<keyof AllExecuteOptions, unknown> = sent;
     try {
@@ -380,6 +384,7 @@ function reply(native: NativeReply): ExecuteReply {
     chunk: native.chunk == null ? null : chunkOf(native.chunk),
     summary: summaryOf(native),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),
+    ...(native.change == null ? {} : { change: JSON.parse(native.change) as TableChange }),
     ...(native.drawn == null ? {} : { drawn: JSON.parse(native.drawn) as DrawnNumber[] }),
   };
 }

@@ -13,6 +13,7 @@ import type {
   CsvTextSpec,
   DrawnNumber,
   Summary,
+  TableChange,
   TableMetadata,
   TextReport,
 } from '../border/types.generated.js';
@@ -72,6 +73,8 @@ export interface ExecuteReply {
   readonly summary: Summary | null;
   /** Present when more follows. */
   readonly stream: ResultStream | null;
+  /** What the rows are of a change, where one was asked for. */
+  readonly change?: TableChange;
   /** The numbers that columns of SERIAL and IDENTITY gave rows. */
   readonly drawn?: readonly DrawnNumber[];
 }

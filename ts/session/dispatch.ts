@@ -110,7 +110,7 @@ const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | nul
   DeclareCursor: 'DECLARE … CURSOR',
   Discard: null,
   Fetch: 'FETCH',
-  Listen: null,
+  Listen: 'LISTEN',
   Move: 'MOVE',
   Notify: 'NOTIFY',
   Release: null,

@@ -10,6 +10,14 @@ export {
   type Principal,
   principalKey,
 } from './guard.js';
+export {
+  ChangeFeed,
+  type FeedStart,
+  type FeedStep,
+  parseFeedStart,
+  positionText,
+} from './change-feed.js';
+export { type Notification } from './channels.js';
 export { type Looks, looksWithin } from './looks.js';
 export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
@@ -64,6 +72,7 @@ export type {
   StatementContext,
   StatementDescription,
   Summary,
+  TableChange,
   TableMetadata,
   Transaction,
 } from '../engine/types.js';

@@ -25,6 +25,9 @@ import type {
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { Backends } from './backends.js';
+import { ChangeFeed } from './change-feed.js';
+import { Channels } from './channels.js';
+import { FeedSlots } from './feed-slots.js';
 import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
 import { HostStream } from './host-stream.js';
@@ -49,6 +52,8 @@ const MOST_ATTEMPTS = 64;
 /** Attempts that follow each other at once; later ones let those who change the table be done. */
 const QUICK_ATTEMPTS = 4;
 const LONGEST_PAUSE_MS = 64;
+
+const DEFAULT_FEEDS = 256;
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
@@ -100,6 +105,8 @@ interface SessionHostOptions {
   readonly defaultTimeoutMs?: number;
   /** The most that a client may ask for. */
   readonly maxTimeoutMs?: number;
+  /** Feeds of changes at once. */
+  readonly mostFeeds?: () => number;
 }
 
 /** What all sessions of a server share. */
@@ -112,6 +119,9 @@ export class SessionHost {
   readonly looks: Looks | undefined;
   /** The connections of all protocols whose clients know their number. */
   readonly backends = new Backends();
+  readonly feeds: FeedSlots;
+  /** Where the sessions of the wire protocol hear each other. */
+  readonly channels = new Channels();
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
   #isStopping = false;
@@ -127,6 +137,7 @@ export class SessionHost {
     });
     this.operations = options.operations ?? null;
     this.looks = options.looks;
+    this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
   }
@@ -204,6 +215,26 @@ export class Session implements Actor {
 
   get database(): Database {
     return this.#host.database;
+  }
+
+  get channels(): Channels {
+    return this.#host.channels;
+  }
+
+  /**
+   * The changes of a table from now on, as this session's user may read it. What happens in the
+   * session's own block does not concern it. It takes a place until it is closed.
+   */
+  async follow(table: string): Promise<ChangeFeed> {
+    const free = this.#host.feeds.take();
+    try {
+      const name = `"${table.replaceAll('"', '""')}"`;
+      const session = this.#host.open(this.#principal, true);
+      return new ChangeFeed(await session.prepare(`SELECT * FROM ${name}`), 'now', free);
+    } catch (error) {
+      free();
+      throw error;
+    }
   }
 
   /** What `text` says and who runs it; throws a `DatabaseError`. */
@@ -338,7 +369,8 @@ export class PreparedStatement {
         const options = mayChange ? how(statement.description) : how;
         const { timeoutMs, elapsedMs } = bounds();
         const limits = {
-          timeoutMs: this.#host.timeoutMs(timeoutMs),
+          // A feed has no end: what it waits for is said with each of its steps.
+          timeoutMs: options.changes === undefined ? this.#host.timeoutMs(timeoutMs) : 0,
           elapsedMs,
           queryId: execution.queryId,
         };
@@ -381,6 +413,11 @@ export class PreparedStatement {
       execution.isCancelled = true;
       this.#host.database.cancelQuery(execution.queryId);
     }
+  }
+
+  /** Throws `AccessDenied` where its session may not do what it does any more. */
+  authorise(): void {
+    this.#authorise();
   }
 
   close(): void {
@@ -672,8 +709,9 @@ function limited(
   options: RowOptions,
   { timeoutMs, elapsedMs, queryId }: Required<Pick<ExecuteOptions, Bounds>>,
 ): AllExecuteOptions {
-  const { rows, skip, take, countAll, last, firstChunkRows } = options;
-  return { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs, queryId };
+  const { rows, skip, take, countAll, last, firstChunkRows, changes } = options;
+  const bounds = { timeoutMs, elapsedMs, queryId };
+  return { rows, skip, take, countAll, last, firstChunkRows, changes, ...bounds };
 }
 
 type Bounds = 'timeoutMs' | 'elapsedMs' | 'queryId';

@@ -49,6 +49,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   RootLocked: meaning(503, '55006', 'error'),
   Closed: meaning(503, '57P01'),
   ReadOnly: meaning(403, '25006'),
+  HistoryGone: meaning(410, '55000'),
   AccessDenied: meaning(403, '42501'),
   Internal: meaning(500, 'XX000', 'error'),
 };

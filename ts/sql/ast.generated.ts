@@ -1068,6 +1068,10 @@ export type ExpireRows = {
    */
   rule: ExpireRule;
   /**
+   * The rule as written.
+   */
+  text: string;
+  /**
    * CLEANUP EVERY, as written.
    */
   cleanup: Name | null;

@@ -103,6 +103,8 @@ pub enum RefreshPeriod {
 pub struct ExpireRows {
     /// Which rows go, or stay.
     pub rule: ExpireRule,
+    /// The rule as written.
+    pub text: String,
     /// CLEANUP EVERY, as written.
     pub cleanup: Option<Name>,
     /// The clause's place in the text.

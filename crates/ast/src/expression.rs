@@ -148,7 +148,7 @@ pub struct Anchor {
 #[serde(tag = "by")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AnchorPeriod {
-    /// DAILY 'HH:MM' ['zone']
+    /// A day begins at a time of the clock, of a zone or of UTC.
     Daily { time: Name, zone: Option<Name> },
     /// EXPRESSION e: another value
     Expression { value: NodeId },

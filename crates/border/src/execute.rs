@@ -37,6 +37,72 @@ pub struct ExecuteOptions {
     /// Most rows of the first chunk (portals with a row limit).
     #[serde(default)]
     pub first_chunk_rows: Option<u64>,
+    /// Waits for a change of the table, and answers the query's rows among those that changed. Of
+    /// rows that one commit added `skip` leaves out the first ones, else it has no effect.
+    #[serde(default)]
+    pub changes: Option<ChangesOptions>,
+}
+
+/// Which change of a table is reported.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
+pub struct ChangesOptions {
+    /// What follows this transaction; when absent nothing but the position of the table.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// Tells the rows that there are, whatever came before.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<bool>", optional))]
+    pub all: bool,
+    /// Leaves out the rows.
+    #[serde(default)]
+    #[cfg_attr(test, ts(as = "Option<bool>", optional))]
+    pub without_rows: bool,
+    /// Milliseconds to wait for a change.
+    pub wait_ms: u64,
+}
+
+/// A change of a table.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct TableChange {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The table's name.
+    pub table: String,
+    /// The last transaction that is reported by it.
+    pub txn: u64,
+    /// Commits that are reported by it, where it is known.
+    pub commits: usize,
+    /// Rows that came, before any filter, where it is known.
+    pub rows: Option<u64>,
+    /// Of added rows their time, of touched ones stretches that are ascending and apart.
+    pub ranges: Vec<ChangedRange>,
+}
+
+/// What happened to a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum ChangeKind {
+    /// Nothing.
+    None,
+    /// Rows were added.
+    Rows,
+    /// Within stretches of time the rows are others now.
+    Range,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ChangedRange {
+    /// The first instant; null: since ever.
+    pub from: Option<String>,
+    /// The last instant, which belongs to it; null: for ever.
+    pub to: Option<String>,
 }
 
 /// How rows are encoded.

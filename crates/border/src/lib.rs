@@ -22,7 +22,10 @@ pub use append::{
     CsvAtomicity, CsvColumnSpec, CsvTextSpec, LinePrecision, LinesRead, LinesSpec,
     MessagesProgress, PlannedTable, RowsReply, TextReport, WidenedColumn,
 };
-pub use execute::{ExecuteOptions, ParquetOptions, RowFormat, Summary};
+pub use execute::{
+    ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, ParquetOptions, RowFormat, Summary,
+    TableChange,
+};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};
 pub use observe::{Damage, LogLevel, LogLine, Observed};
 pub use open::{CommitMode, OpenOptions, Setting, Verify};

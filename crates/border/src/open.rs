@@ -47,6 +47,13 @@ pub struct OpenOptions {
     pub live_views: Option<bool>,
     /// The longest IN MEMORY of a live view in microseconds; default an hour.
     pub live_view_memory_micros: Option<i64>,
+    /// Whether they answer queries over their base tables; default true.
+    pub answers_from_views: Option<bool>,
+    /// Bytes of the latest changes of followed tables that memory keeps; default a 64th of
+    /// `processMemoryBytes`, 64 MiB at most.
+    pub recent_changes_bytes: Option<usize>,
+    /// Milliseconds for which a table is followed without a feed; default a week.
+    pub followed_for_ms: Option<u64>,
     /// Manifests kept to fall back to: 2 (default), or 1 for none.
     pub keep_generations: Option<u32>,
     /// When checksums of segments are compared; default `first`.

@@ -9,13 +9,13 @@ use ts_rs::TS;
 
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
-    AskedCommit, ColumnSource, ColumnsSpec, CommitMode, CsvAtomicity, CsvColumnSpec, CsvTextSpec,
-    Damage, DrawnNumber, ExecuteOptions, LinePrecision, LinesRead, LinesSpec, ListedCell,
-    ListedRows, ListedType, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions, Owner,
-    ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat, RowsReply, Setting,
-    StatementContext, StatementDescription, StatementKind, Summary, TableColumn, TableMetadata,
-    TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape, Verify, Visibility,
-    WidenedColumn,
+    AskedCommit, ChangeKind, ChangedRange, ChangesOptions, ColumnSource, ColumnsSpec, CommitMode,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LinePrecision,
+    LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, MessagesProgress,
+    Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn,
+    RowFormat, RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
+    TableChange, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport,
+    TextShape, Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -59,6 +59,10 @@ fn typescript_twin_is_written() {
         Access,
         Permission,
         ExecuteOptions,
+        ChangesOptions,
+        TableChange,
+        ChangeKind,
+        ChangedRange,
         RowFormat,
         ParquetOptions,
         Summary,

@@ -19,7 +19,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 pub use builder::{TableBuilder, check_new_column};
 pub use live::{LiveInterval, LiveStart, LiveUnit, LiveView, UsedColumn};
 pub use materialized::{
-    Every, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest, RefreshTrigger,
+    Every, ExpirePolicy, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest,
+    RefreshTrigger,
 };
 pub use records::{
     Owner, RecordKind, View, ViewColumn, ViewSource, due_table_types, set_table_type,

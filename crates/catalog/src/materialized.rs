@@ -46,6 +46,20 @@ pub struct MaterializedView {
     /// How far back new rows of the base count: hours when positive, months when negative, 0 for
     /// ever.
     pub limit_hours_or_months: i64,
+    /// Which of its rows are shown: EXPIRE ROWS; all of them without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expire: Option<ExpirePolicy>,
+}
+
+/// EXPIRE ROWS.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpirePolicy {
+    /// The clause as written, without CLEANUP.
+    pub text: String,
+    /// The tree of a query over the view's own table that has the rows which are shown, as JSON.
+    pub tree: String,
+    /// CLEANUP EVERY.
+    pub cleanup: Every,
 }
 
 /// A count and a unit, `10m`: `s`, `m`, `h`, `d`, `w`, `M`, `y`.

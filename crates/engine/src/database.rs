@@ -25,6 +25,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::external::EngineSources;
+use crate::followers::Followers;
 use crate::lanes::Lanes;
 use crate::log::{self, Level};
 use crate::metrics::{Gauges, Metrics};
@@ -37,6 +38,9 @@ use crate::spill::{query_disk, runtime_environment};
 use crate::text_table::TextTables;
 use crate::views::progress::Refresher;
 use crate::work::{self, follow_tasks};
+
+/// Of the memory, the latest changes of followed tables take one part in so many.
+const RECENT_CHANGES_SHARE: u64 = 64;
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
@@ -76,6 +80,9 @@ pub struct Database {
     pub(crate) plans: Arc<KeptPlans>,
     /// Keeps materialized views current.
     pub(crate) refresher: Arc<Refresher>,
+    answers_from_views: bool,
+    /// What feeds of changes have in common.
+    pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
@@ -160,6 +167,8 @@ impl Database {
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
             refresher,
+            answers_from_views: options.answers_from_views.unwrap_or(true),
+            followers: Followers::new(options.followed_for_ms),
         }))
     }
 
@@ -328,6 +337,7 @@ impl Database {
             settings: Arc::clone(&self.settings.read()),
             table_defaults: self.table_defaults,
             live: self.live,
+            answers_from_views: self.answers_from_views,
             external: Some(Arc::clone(&self.sources)),
             ..BindContext::default()
         }
@@ -447,6 +457,10 @@ fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
         max_columns: options.max_columns.unwrap_or(defaults.max_columns),
         max_cell_bytes: options.max_cell_bytes.unwrap_or(defaults.max_cell_bytes),
         max_array_elements: options.max_array_elements.unwrap_or(defaults.max_array_elements),
+        recent_changes_bytes: options.recent_changes_bytes.unwrap_or_else(|| {
+            let share = usize::try_from(total / RECENT_CHANGES_SHARE).unwrap_or(usize::MAX);
+            share.min(defaults.recent_changes_bytes)
+        }),
         ..defaults
     }
 }

@@ -18,14 +18,15 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tidemark_border::{TextAsk, TextPlace, TextShape};
 use tidemark_planner::{
-    ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress, TextRequest, TextRows,
+    Action, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress, TextRequest,
+    TextRows,
 };
 use tidemark_storage::{Storage, TableId};
 use tidemark_types::bounded::{Deep, check_stop};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tokio::runtime::Handle;
 
-use crate::cancel_function::cancel_query;
+use crate::actions::{Actors, action_function};
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
@@ -190,9 +191,13 @@ impl ExternalSources for EngineSources {
         Ok(pattern::find(directory, &relative)?.into_iter().filter_map(listed).collect())
     }
 
-    fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {
-        let cancel = || Arc::new(cancel_query(&self.registry, of));
-        (name == "cancel_query").then(|| (cancel(), SqlType::Boolean))
+    fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
+        let actors = Actors {
+            registry: Arc::clone(&self.registry),
+            storage: Arc::clone(&self.storage),
+            refresher: Arc::clone(&self.refresher),
+        };
+        Some(Arc::new(action_function(actors, action)))
     }
 
     fn table_function(&self, name: &str, of: Option<&str>) -> EngineResult<Option<ExternalTable>> {

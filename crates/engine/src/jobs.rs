@@ -2,6 +2,9 @@
 
 use tidemark_storage::WorkReport;
 
+/// The kind of the jobs that keep materialized views current.
+pub(crate) const REFRESH: &str = "refresh";
+
 /// How a job fares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobState {
@@ -11,7 +14,7 @@ pub(crate) enum JobState {
     Waiting,
     /// It failed and will be tried again.
     Failing,
-    /// It is switched off.
+    /// It is switched off, or was paused by a client.
     Paused,
     /// It will not run until what it needs is mended.
     Stopped,
@@ -57,9 +60,13 @@ impl JobReport {
         Self {
             kind,
             name: String::new(),
-            state: if report.failures > 0 { JobState::Failing } else { JobState::Waiting },
+            state: match report {
+                WorkReport { is_paused: true, .. } => JobState::Paused,
+                WorkReport { failures: 1.., .. } => JobState::Failing,
+                _ => JobState::Waiting,
+            },
             last_error: report.last_error,
-            last_began_micros: Some(report.began_micros),
+            last_began_micros: (report.runs > 0).then_some(report.began_micros),
             last_took_micros: report.took.as_micros() as i64,
             next_micros: None,
             runs: report.runs,

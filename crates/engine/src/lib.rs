@@ -9,17 +9,19 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod actions;
 mod admission;
 mod append;
 mod appender;
 mod cancel;
-mod cancel_function;
+mod changes;
 mod columns;
 mod csv_text;
 mod database;
 mod execution;
 mod explain;
 mod external;
+mod followers;
 pub mod guard;
 mod jobs;
 mod lanes;

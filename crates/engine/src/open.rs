@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tidemark_border::OpenOptions;
 use tidemark_types::EngineResult;
 
+use crate::changes;
 use crate::database::Database;
 use crate::views;
 
@@ -13,6 +14,7 @@ impl Database {
     pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         let database = Self::open_root(options)?;
         database.handle().spawn(views::follow(Arc::downgrade(&database)));
+        database.handle().spawn(changes::announce_commits(Arc::downgrade(&database)));
         Ok(database)
     }
 }

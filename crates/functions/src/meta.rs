@@ -96,6 +96,8 @@ pub(crate) const VERSION: &str =
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     special("cancel_query", bound_elsewhere, "stops a running query; false when there is none"),
+    special("pause_job", bound_elsewhere, "lets work in the background rest; see jobs()"),
+    special("resume_job", bound_elsewhere, "lets work in the background go on"),
     special("touch", bound_elsewhere, "reads all a query reads, and says how many pages that is"),
     constant!("version", VERSION, "PostgreSQL version text"),
     constant!(

@@ -328,6 +328,9 @@ fn times_and_texts() {
     );
     check_null("to_timestamp", &[s("2024-02-30"), s("yyyy-MM-dd")]);
     check("to_date", &[s("2024-05-17"), s("yyyy-MM-dd")], "2024-05-17T00:00:00.000Z");
+    check("to_pg_date", &[s("2024-05-17")], "2024-05-17T00:00:00.000Z");
+    check_null("to_pg_date", &[s("2024-5-17")]);
+    check_null("to_pg_date", &[s("2024-05-17T00:00:00Z")]);
     check("to_str", &[t("2024-05-07T13:04:05Z"), s("dd/MM/yy hh:mm a")], "07/05/24 01:04 PM");
     check("to_timezone", &[t("2024-07-01"), s("Europe/Berlin")], "2024-07-01T02:00:00.000000Z");
     check("to_utc", &[t("2024-07-01"), s("Europe/Berlin")], "2024-06-30T22:00:00.000000Z");

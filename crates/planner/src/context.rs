@@ -11,7 +11,7 @@ use datafusion::logical_expr::ScalarUDF;
 use tidemark_border::{DrawnNumber, Setting, Shared, TextAsk, TextFormat, TextShape};
 use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults, TableId};
-use tidemark_types::{EngineResult, Field, ParameterValue, SqlType};
+use tidemark_types::{EngineResult, Field, ParameterValue};
 
 use crate::access::Access;
 use crate::drawn::Drawn;
@@ -89,10 +89,10 @@ pub trait ExternalSources: Send + Sync {
     /// The files that a pattern names, in the order of their paths.
     fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>>;
 
-    /// A function of rows that acts on the engine, and its result type; `None` when there is no
-    /// such function. Its argument is a LONG. With `of` it acts on that user's queries alone.
-    fn action(&self, name: &str, of: Option<&str>) -> Option<(Arc<ScalarUDF>, SqlType)> {
-        let _ = (name, of);
+    /// A function of rows that acts on the engine and is true where there was what it acts on;
+    /// `None` where nothing can be acted on.
+    fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
+        let _ = action;
         None
     }
 
@@ -173,6 +173,25 @@ impl Default for LiveSettings {
     }
 }
 
+/// What a function does to the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Stops the running query whose number, a LONG, it is called with.
+    CancelQuery {
+        /// Whose queries alone; `None`: those of every user.
+        of: Option<String>,
+    },
+    /// Lets work in the background rest, or go on. It is called with nothing.
+    SwitchJob {
+        /// As `jobs()` names it.
+        kind: String,
+        /// Of which table; empty where the job is of none.
+        name: String,
+        /// Whether it rests from now on.
+        is_paused: bool,
+    },
+}
+
 /// Who asks, and in which setting.
 #[derive(Clone, Default)]
 pub struct BindContext {
@@ -211,6 +230,8 @@ pub struct BindContext {
     pub texts: Shared<HashMap<String, TextShape>>,
     /// Set by a binding that has to know more before it is done.
     pub asks: Arc<Mutex<Questions>>,
+    /// Whether materialized views answer queries over their bases.
+    pub answers_from_views: bool,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what

@@ -38,8 +38,8 @@ pub use bound::{
     MaterializedAction,
 };
 pub use context::{
-    BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress, LiveRepair,
-    LiveSettings, TextRequest, TextRows,
+    Action, BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress,
+    LiveRepair, LiveSettings, TextRequest, TextRows,
 };
 pub use drawn::Drawn;
 pub use parameter_type::ParameterType;

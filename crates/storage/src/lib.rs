@@ -52,6 +52,7 @@ pub use snapshot::PinnedSnapshot;
 pub use snapshot::Snapshot;
 pub use state::touched::{Touched, TouchedStretch};
 pub use storage::Storage;
+pub use storage::changes::{AddedRows, NextChange};
 pub use storage::hold::WriteHold;
 pub use table::damage::Damage;
 pub use table::pending::PendingRows;

@@ -124,6 +124,9 @@ pub struct StorageOptions {
     /// Rows that only memory and the log hold, bytes: above half of it writes are slowed, above
     /// all of it refused, until a checkpoint has written them.
     pub unwritten_limit_bytes: u64,
+    /// Rows of the latest commits to followed tables that are kept in memory, bytes: so far back
+    /// their changes are reported commit by commit.
+    pub recent_changes_bytes: usize,
     /// Whether a thread of the storage's own flushes and checkpoints. The crash tests do both
     /// themselves, to stay repeatable.
     pub background: bool,
@@ -155,6 +158,7 @@ impl Default for StorageOptions {
             max_cell_bytes: 64 << 20,
             max_array_elements: MAX_ARRAY_ELEMENTS,
             unwritten_limit_bytes: 2 << 30,
+            recent_changes_bytes: 64 << 20,
             background: true,
             planted: None,
         }

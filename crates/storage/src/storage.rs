@@ -4,6 +4,7 @@
 //! (writes are refused, a checkpoint that succeeds ends it). Open → read-only when it is unknown
 //! which manifest is current (the next start finds out).
 
+pub(crate) mod changes;
 mod durable;
 pub(crate) mod hold;
 mod open;
@@ -42,6 +43,7 @@ use crate::state::apply::{apply, check_limits};
 use crate::state::context::{ApplyContext, Owed};
 use crate::state::materialized::refuse_foreign_rows;
 use crate::state::op::Op;
+use crate::state::recent::RecentCommits;
 use crate::state::resolve::{check_expected, expiry, resolve};
 use crate::table::schema::TableId;
 
@@ -91,6 +93,8 @@ pub struct Storage {
     memory: Memory,
     /// Whether only the generation before the current manifest needs some files.
     holds_older: AtomicBool,
+    /// What the latest commits did to followed tables; written before a snapshot shows it.
+    recent: Mutex<RecentCommits>,
     /// When a checkpoint under way should end unfinished.
     ends: Mutex<Option<Instant>>,
 }
@@ -291,12 +295,12 @@ impl Storage {
         let mut group = Group::new(working.lsn + 1);
         let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
         let (mut written, mut refused) = (Vec::new(), Vec::new());
-        let (mut any_frees, mut owed) = (false, Owed::default());
+        let (mut any_frees, mut owed, mut steps) = (false, Owed::default(), Vec::new());
         while group.len() < GROUP_BYTES {
             let Some(ticket) = self.waiting.take() else { break };
             let mut attempt = working.clone();
             attempt.lsn += 1;
-            let marks = (removed.len(), unsynced.len(), owed);
+            let marks = (removed.len(), unsynced.len(), owed, steps.len());
             let mut context = ApplyContext {
                 vfs: &self.vfs,
                 lsn: attempt.lsn,
@@ -305,6 +309,7 @@ impl Storage {
                 removed: &mut removed,
                 unsynced: &mut unsynced,
                 owed: &mut owed,
+                steps: &mut steps,
             };
             let work = ticket.take_work();
             let frees = frees(&work);
@@ -321,6 +326,7 @@ impl Storage {
                     removed.truncate(marks.0);
                     unsynced.truncate(marks.1);
                     owed = marks.2;
+                    steps.truncate(marks.3);
                     refused.push((ticket, error));
                 }
             }
@@ -336,6 +342,7 @@ impl Storage {
                 if !removed.is_empty() || writer.owed.is_much() {
                     self.note_freed();
                 }
+                self.recent.lock().add(steps);
                 self.publish(writer, working, removed);
                 writer.unsynced.append(&mut unsynced);
                 self.wake_if_due(writer);

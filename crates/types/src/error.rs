@@ -80,6 +80,8 @@ pub enum ErrorCode {
     Closed,
     /// The engine is read-only.
     ReadOnly,
+    /// What happened then is not known any more.
+    HistoryGone,
     /// The user lacks a right.
     AccessDenied,
     /// A defect of ours. The message carries an id; the log carries the rest.

@@ -1,6 +1,7 @@
 /** Every route there is, in the order of docs/http.md. */
 import { httpPaths } from '../paths.js';
 import type { HttpServices, Route } from '../route.js';
+import { changesRoute } from './changes.js';
 import { chkRoute } from './chk.js';
 import { consoleRoutes } from './console.js';
 import { execRoute } from './exec.js';
@@ -34,6 +35,7 @@ export function createRoutes(
   return [
     execRoute(services, paths),
     expRoute(services, paths),
+    changesRoute(services, paths),
     impRoute(services, paths),
     importPreviewRoute(paths),
     importFileRoute(services, paths),

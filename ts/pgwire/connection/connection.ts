@@ -172,7 +172,7 @@ export class Connection implements Drained {
     }
     this.flush();
     this.pace.answered();
-    if (this.stage === 'ready') {
+    if (this.stage === 'ready' && this.conversation?.isListening !== true) {
       this.setTimer(this.services.idleMs, 'idle for too long');
     }
     this.services.drain.look();
@@ -449,7 +449,19 @@ export class Connection implements Drained {
       statementsMax: services.statementsMax,
       options: this.parameters.get('options'),
     };
-    const conversation = new Conversation(session, outlet, limits);
+    const line = {
+      isIdle: (): boolean => !this.working && this.isBetween && !this.hasEnded(),
+      drained: async (): Promise<void> => {
+        if (this.socket.writableNeedDrain) {
+          await this.drained();
+        }
+      },
+      refusal: () => visitor.refusal(),
+      fail: (error: ProtocolError): void => {
+        this.failConnection(error);
+      },
+    };
+    const conversation = new Conversation(session, outlet, limits, line);
     this.conversation = conversation;
     this.stage = 'ready';
     this.slot.enter();

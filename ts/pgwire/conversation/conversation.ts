@@ -37,13 +37,17 @@ import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
+import { type Line, Notifications } from './notifications.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { Statements } from '../statements/statements.js';
 import { TemporaryTables } from '../statements/temporary-tables.js';
 import { describeRows } from '../protocol/type-oids.js';
 
 /** What the conversation needs of a session. */
-interface ConversationSession extends BlockSession, Pick<Session, 'prepare' | 'read' | 'drawn'> {
+interface ConversationSession
+  extends
+    BlockSession,
+    Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as another user; null: as the user who logged in. */
@@ -91,6 +95,7 @@ export class Conversation {
   private readonly copies: Copies;
   private readonly commands: SessionCommands;
   private readonly temporary: TemporaryTables;
+  private readonly notifications: Notifications;
   private phase: Phase = READY;
   private running: Portal | null = null;
   /** Inserts that wait for more of their kind. */
@@ -103,7 +108,12 @@ export class Conversation {
    */
   private sinceMs: number | null = null;
 
-  constructor(session: ConversationSession, outlet: Outlet, limits: ConversationLimits) {
+  constructor(
+    session: ConversationSession,
+    outlet: Outlet,
+    limits: ConversationLimits,
+    line?: Line,
+  ) {
     this.session = session;
     this.outlet = outlet;
     this.statements = new Statements(limits.statementsMax);
@@ -122,13 +132,22 @@ export class Conversation {
     const { statements } = this;
     const temporary = new TemporaryTables(session);
     this.temporary = temporary;
-    this.commands = new SessionCommands({ ...setting, session, statements, temporary, limits });
+    const { block } = this;
+    const notifications = new Notifications({ session, block, outlet, line });
+    this.notifications = notifications;
+    const own = { session, statements, temporary, notifications, limits };
+    this.commands = new SessionCommands({ ...setting, ...own });
     this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
 
   get state(): ConversationState {
     const { at } = this.phase;
     return at === 'ready' && this.inserts.isWaiting ? 'waiting' : at;
+  }
+
+  /** Whether it waits for what comes by itself. */
+  get isListening(): boolean {
+    return this.notifications.isListening;
   }
 
   /** A client that left does not come back. */
@@ -258,6 +277,7 @@ export class Conversation {
     this.running?.close();
     this.inserts.drop();
     this.copies.abandon();
+    this.notifications.close();
     this.block.rollback();
     // The server may be ending: then there is no client left that could receive the failure.
     this.temporary.dropAll().catch(() => undefined);
@@ -623,6 +643,7 @@ export class Conversation {
   }
 
   private ready(): void {
+    this.notifications.deliver();
     this.outlet.queue(reply.readyForQuery(this.block.status));
     this.outlet.flush();
   }

@@ -11,6 +11,7 @@ import type { Block } from '../statements/block.js';
 import type { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
+import type { Notifications } from './notifications.js';
 import { SessionSettings } from './session-settings.js';
 import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
@@ -28,6 +29,7 @@ interface CommandSetting {
   readonly portals: Portals;
   readonly statements: Statements;
   readonly temporary: TemporaryTables;
+  readonly notifications: Notifications;
   readonly outlet: { queue(bytes: Buffer): void };
   readonly limits: ConversationLimits;
   readonly session: Pick<Session, 'principal' | 'drawn' | 'become'>;
@@ -55,11 +57,13 @@ export class SessionCommands {
       case 'Commit': {
         this.setting.portals.endBlock(this.setting.block.status === 'E' ? 'rollback' : 'commit');
         const tag = await this.setting.block.commit();
+        this.setting.notifications.endBlock(tag === 'COMMIT');
         await this.setting.temporary.endBlock();
         return tag;
       }
       case 'Rollback':
         this.rollback();
+        this.setting.notifications.endBlock(false);
         await this.setting.temporary.endBlock();
         return 'ROLLBACK';
       case 'Savepoint':
@@ -83,6 +87,7 @@ export class SessionCommands {
         this.settings.reset(statement.name);
         return 'RESET';
       case 'Unlisten':
+        this.setting.notifications.unlisten(statement.channel);
         return 'UNLISTEN';
       case 'Set':
         this.set(statement.name, statement.value);
@@ -104,17 +109,11 @@ export class SessionCommands {
       case 'TwoPhase':
         throw unsupported('two-phase commits');
       case 'Listen':
-        this.tell('no notification ever comes: NOTIFY is refused');
+        await this.setting.notifications.listen(statement.channel);
         return 'LISTEN';
       case 'Notify':
-        throw unsupported('notifications');
-    }
-  }
-
-  private tell(message: string): void {
-    if (this.settings.notices) {
-      const notice = { severity: 'NOTICE', sqlState: '00000', message } as const;
-      this.setting.outlet.queue(reply.noticeResponse(notice));
+        this.setting.notifications.notify(statement.channel, statement.payload);
+        return 'NOTIFY';
     }
   }
 
@@ -140,6 +139,7 @@ export class SessionCommands {
       this.setting.portals.closeAll();
       this.setting.statements.closeAll();
       this.settings.reset();
+      this.setting.notifications.unlisten(null);
       // The next user of a pooled connection is the one who logged in.
       this.setting.session.become(null);
     }

@@ -71,6 +71,11 @@ export function negotiateProtocolVersion(minor: number, options: readonly string
   return message('v', int32(minor, options.length), ...options.map(text));
 }
 
+/** `backend`: who sent it. */
+export function notificationResponse(backend: number, channel: string, payload: string): Buffer {
+  return message('A', int32(backend), text(channel), text(payload));
+}
+
 export function readyForQuery(status: 'I' | 'T' | 'E'): Buffer {
   return message('Z', Buffer.from(status, 'latin1'));
 }

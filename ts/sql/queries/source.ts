@@ -354,12 +354,13 @@ function columnList(p: Parser): Name[] | null {
   const enclosed = p.take('(');
   const names: Name[] = [];
   do {
+    const isColumnWord = p.atColumnWord();
     const plain = p.kind() === TokenKind.Word && !p.atReserved();
     const truth = plain && (p.at('TRUE') || p.at('FALSE'));
-    if (truth || (!plain && p.kind() !== TokenKind.Quoted)) {
+    if (truth || (!plain && !isColumnWord && p.kind() !== TokenKind.Quoted)) {
       break;
     }
-    names.push(p.takeName(!plain));
+    names.push(isColumnWord ? p.columnName('column name expected') : p.takeName(!plain));
   } while (enclosed && p.take(','));
   const closed = !enclosed || p.take(')');
   const ends = [')', ',', ';'].includes(p.value()) || p.kind() !== TokenKind.Mark;

@@ -21,7 +21,11 @@ export type SessionStatement =
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
   /** Without a name: RESET ALL. */
   | { readonly kind: 'Reset'; readonly name?: string }
-  | { readonly kind: 'ResetRole' | 'Listen' | 'Notify' | 'Unlisten' }
+  | { readonly kind: 'ResetRole' }
+  | { readonly kind: 'Listen'; readonly channel: string }
+  /** `channel`: null for all. */
+  | { readonly kind: 'Unlisten'; readonly channel: string | null }
+  | { readonly kind: 'Notify'; readonly channel: string; readonly payload: string }
   /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
   | { readonly kind: 'TwoPhase' }
   /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */
@@ -77,8 +81,8 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['DEALLOCATE', deallocate],
   ['DISCARD', discard],
   ['LISTEN', listen],
-  ['NOTIFY', (p) => (atCommand(p) ? skipping(p, { kind: 'Notify' }) : null)],
-  ['UNLISTEN', (p) => skipping(p, { kind: 'Unlisten' })],
+  ['NOTIFY', (p) => (atCommand(p) ? notify(p) : null)],
+  ['UNLISTEN', unlisten],
   ['RESET', reset],
   ['SET', set],
   ['COPY', parseCopyStream],
@@ -115,10 +119,25 @@ function takeBeforeName(p: Parser, word: string): void {
   }
 }
 
-/** `LISTEN channel`, which stays silent. */
 function listen(p: Parser): SessionStatement {
-  foldedName(p, 'name of a channel');
-  return { kind: 'Listen' };
+  return { kind: 'Listen', channel: foldedName(p, 'name of a channel') };
+}
+
+function unlisten(p: Parser): SessionStatement {
+  const channel = p.take('*') ? null : foldedName(p, "name of a channel, or '*'");
+  return { kind: 'Unlisten', channel };
+}
+
+/** `NOTIFY channel [, 'payload']`. */
+function notify(p: Parser): SessionStatement {
+  const channel = foldedName(p, 'name of a channel');
+  if (!p.take(',')) {
+    return { kind: 'Notify', channel, payload: '' };
+  }
+  if (p.kind() !== TokenKind.String) {
+    p.fail('payload expected: a text in quotes');
+  }
+  return { kind: 'Notify', channel, payload: p.takeName(true).text };
 }
 
 /** Words that change nothing, such as the modes of a transaction. */

@@ -159,13 +159,15 @@ function parseExpire(p: Parser): ExpireRows {
   const start = p.start();
   p.advance();
   p.expect('ROWS');
+  const from = p.start();
   const rule = expireRule(p);
+  const text = p.text.slice(from, p.lastEnd());
   let cleanup: Name | null = null;
   if (p.take('CLEANUP')) {
     p.expect('EVERY');
     cleanup = duration(p);
   }
-  return { rule, cleanup, span: { start, end: p.lastEnd() } };
+  return { rule, text, cleanup, span: { start, end: p.lastEnd() } };
 }
 
 function expireRule(p: Parser): ExpireRule {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tidemark_ast::{Node, Tree};
 use tidemark_border::{
     Ask, DrawnNumber, ExecuteOptions, Owner, Permission, StatementContext, StatementDescription,
-    StatementKind, Summary,
+    StatementKind, Summary, TableChange,
 };
 use tidemark_catalog::RecordKind;
 use tidemark_ingest::ParameterRows;
@@ -39,7 +39,7 @@ use crate::write;
 mod run;
 
 /// The values of one execution.
-type Parameters = Vec<ParameterValue<'static>>;
+pub(crate) type Parameters = Vec<ParameterValue<'static>>;
 
 /// A bound statement. What it does is known from its first binding; each execution runs against
 /// the newest snapshot, with the plan of an earlier one where that is still true.
@@ -119,6 +119,8 @@ pub struct ExecuteReply {
     pub stream: Option<ResultStream>,
     /// The numbers that rows were given.
     pub drawn: Vec<DrawnNumber>,
+    /// What the rows are of a change.
+    pub change: Option<TableChange>,
     /// The epoch during which every client that asks the same gets the same answer.
     pub kept_for: Option<u64>,
 }

@@ -60,6 +60,10 @@ impl Statement {
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
+        if options.changes.is_some() {
+            // Apart: it would make the future of every query larger.
+            return Box::pin(self.run_change(registration, parameters, options)).await;
+        }
         let snapshot = self.snapshot()?;
         registration.hold(&snapshot);
         let epoch = snapshot.epoch();
@@ -339,6 +343,27 @@ impl Statement {
         let source = BatchSource::Ready(parts.collect::<Vec<_>>().into_iter());
         let running = Running { registration, turn: Turn::free() };
         self.start(source, &self.shape.columns, None, options, running).await
+    }
+
+    /// The same for a query that tells changes; and whether it holds as long as its table is
+    /// defined as it is.
+    pub(crate) fn bound_again(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        parameters: Parameters,
+    ) -> EngineResult<(BoundStatement, bool)> {
+        let Binding { bound, is_stable } = self.bind_again(snapshot, parameters)?;
+        Ok((bound, is_stable))
+    }
+
+    /// Runs a query that was bound.
+    pub(crate) async fn run_bound(
+        &self,
+        query: BoundQuery,
+        options: ExecuteOptions,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        self.run_query(Kept::Bound(Box::new(query)), None, options, registration).await
     }
 
     /// Binds to this snapshot, which must not change what the statement was described as.

@@ -251,7 +251,7 @@ impl LiveRefresh<'_> {
         writer.with(Change::Watch { table: base, through });
         let is_repair = !work.is_full && work.resumed.is_none() && !work.shown.is_empty();
         if is_repair {
-            let repair = self.repair(&rows, &work);
+            let repair = repair_of(&rows, &work);
             self.refresher.note_repair(id, repair);
         }
         let state = MaterializedState {
@@ -264,7 +264,8 @@ impl LiveRefresh<'_> {
         };
         writer.with(state.put(id)?);
         let last_time = rows.base.time_bounds().map_or(i64::MIN, |bounds| bounds.1);
-        let reads_on = work.read.last().is_some_and(|range| range.hi > last_time);
+        let reads_on =
+            work.read.last().is_some_and(|range| range.lo <= last_time && range.hi > last_time);
         let keeps = rows.reach.is_one_pass() && reads_on;
         let windows = match work.resumed {
             Some(kept) => Some(kept.windows),
@@ -291,23 +292,24 @@ impl LiveRefresh<'_> {
         }
         Ok(())
     }
+}
 
-    fn repair(&self, rows: &LiveRows, work: &Work) -> LiveRepair {
-        let column = rows.base.schema().timestamp_column();
-        let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
-        let micros = |at: i64| if is_nanos { at.div_euclid(1_000) } else { at };
-        let inner = |at: &i64| *at != i64::MIN && *at != i64::MAX;
-        let is_local = !rows.reach.is_endless();
-        let high = work.shown.last().map(|range| range.hi).filter(inner);
-        LiveRepair {
-            is_under_way: true,
-            first_micros: work.shown.first().map(|range| micros(range.lo)),
-            low_micros: work.read.first().map(|range| range.lo).filter(inner).map(micros),
-            high_micros: high.map(|at| micros(at - 1)),
-            plan: Some(rows.reach.plan()),
-            disposition: Some(if is_local { "localized rebuild" } else { "boundary rebuild" }),
-            denial: (!is_local).then_some("results depend on all rows before"),
-        }
+/// What a repair tells of itself.
+fn repair_of(rows: &LiveRows, work: &Work) -> LiveRepair {
+    let column = rows.base.schema().timestamp_column();
+    let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
+    let micros = |at: i64| if is_nanos { at.div_euclid(1_000) } else { at };
+    let inner = |at: &i64| *at != i64::MIN && *at != i64::MAX;
+    let is_local = !rows.reach.is_endless();
+    let high = work.shown.last().map(|range| range.hi).filter(inner);
+    LiveRepair {
+        is_under_way: true,
+        first_micros: work.shown.first().map(|range| micros(range.lo)),
+        low_micros: work.read.first().map(|range| range.lo).filter(inner).map(micros),
+        high_micros: high.map(|at| micros(at - 1)),
+        plan: Some(rows.reach.plan()),
+        disposition: Some(if is_local { "localized rebuild" } else { "boundary rebuild" }),
+        denial: (!is_local).then_some("results depend on all rows before"),
     }
 }
 

@@ -53,7 +53,7 @@ impl Refresher {
             let progress = views.entry(id).or_default();
             let Some(view) = progress.definition(bytes) else { continue };
             progress.rest_until = progress.rest_until.filter(|until| *until > Instant::now());
-            if progress.running.is_some() || progress.rest_until.is_some() {
+            if progress.is_paused || progress.running.is_some() || progress.rest_until.is_some() {
                 continue;
             }
             let state = MaterializedState::of(snapshot, id);

@@ -11,7 +11,7 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
 use super::live_state::{self, Kept};
-use crate::jobs::{JobReport, JobState};
+use crate::jobs::{JobReport, JobState, REFRESH};
 use crate::registry::now_micros;
 
 /// A refresh that takes no longer is not worth a word: views that follow each change begin one many
@@ -57,6 +57,8 @@ pub(super) struct Progress {
     pub(super) failing_since: Option<Instant>,
     /// What there was to do when nothing was done: the transaction and the clock's period.
     pub(super) idle_at: Option<(u64, i64)>,
+    /// Whether a client paused it.
+    pub(super) is_paused: bool,
 }
 
 impl Refresher {
@@ -115,6 +117,15 @@ impl Refresher {
         }
     }
 
+    /// Lets a view rest until a client resumes it, or the database is opened again; false where
+    /// there is no such view. A refresh under way ends as usual.
+    pub(crate) fn pause(&self, snapshot: &Snapshot, view: &str, is_paused: bool) -> bool {
+        let table = snapshot.table(view).map(|table| table.schema().id);
+        let Some(id) = table.filter(|id| MaterializedView::is(snapshot, *id)) else { return false };
+        self.views.lock().entry(id).or_default().is_paused = is_paused;
+        true
+    }
+
     /// What `jobs()` tells of the views.
     pub(crate) fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
         let views = self.views.lock();
@@ -124,12 +135,14 @@ impl Refresher {
             let state = MaterializedState::of(snapshot, *id);
             let rests = progress.rest_until.and_then(|until| until.checked_duration_since(now));
             Some(JobReport {
-                kind: "refresh",
+                kind: REFRESH,
                 name: table.schema().name.clone(),
                 state: match progress {
                     _ if state.invalid.is_some() => JobState::Stopped,
                     Progress { running: Some(_), .. } => JobState::Running,
-                    _ if !self.is_enabled || state.suspended => JobState::Paused,
+                    _ if !self.is_enabled || progress.is_paused || state.suspended => {
+                        JobState::Paused
+                    }
                     Progress { failures: 1.., .. } => JobState::Failing,
                     _ => JobState::Waiting,
                 },

@@ -123,11 +123,11 @@ impl Refresh<'_> {
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {
             Due::Full | Due::Rebuild => true,
-            Due::Range(..) => false,
+            Due::Range(..) => rows.is_whole,
             Due::Changed => {
                 rows.base.schema().id != self.view.base
                     || (closed != i64::MAX && shows_later)
-                    || self.changed().is_none()
+                    || self.changed().is_none_or(|spans| rows.is_whole && !spans.is_empty())
             }
         }
     }

@@ -25,7 +25,7 @@ use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
 use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
 use self::made::{make_date, make_timestamp, next_id, of_epoch, to_char};
-use self::patterns::{from_str, to_str};
+use self::patterns::{from_day, from_str, to_str};
 use self::periods::{age, make_interval, mapped, parts_asked, time_bucket};
 use self::shift::{dateadd, datediff, difference_type};
 use self::times::{Ns, Us, micros_of, times};
@@ -294,6 +294,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "text as TIMESTAMP_NS by a pattern",
     ),
     pure("to_date", &[made(&[Text, Text], Gives::Is(Date), from_str)], "text as DATE by a pattern"),
+    pure("to_pg_date", &[made(&[Text], Gives::Is(Date), from_day)], "a text yyyy-MM-dd as DATE"),
     clock!("now", Timestamp, Us, 1_000, Volatility::Stable, "time of the statement"),
     clock!(
         "now_ns",

@@ -45,6 +45,18 @@ pub(super) fn to_str(bound: &Bound<'_>) -> Made {
     }))
 }
 
+/// A day, `2026-11-21`, as DATE; null where the text is another one.
+pub(super) fn from_day(_: &Bound<'_>) -> Made {
+    let pattern = TimestampPattern::compile("yyyy-MM-dd")
+        .map_err(|error| ResolveError::InvalidArgument { index: 0, message: error.message })?;
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let texts = call.texts(0)?;
+        try_build_times(call.rows, TimestampUnit::Millis, |row| {
+            Ok(texts.get(row).and_then(|text| pattern.parse(text, TimestampUnit::Millis)))
+        })
+    }))
+}
+
 /// Reads text by a pattern, or as ISO when there is none.
 pub(super) fn from_str(bound: &Bound<'_>) -> Made {
     let known = pattern_of(bound)?;

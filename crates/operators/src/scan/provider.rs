@@ -66,6 +66,12 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
+    /// Other rows of the same table under the same definition.
+    #[must_use]
+    pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
+        Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }
+    }
+
     /// The same rows with their identifiers in one more column, [`ROW_ID`].
     #[must_use]
     pub fn with_row_ids(mut self) -> Self {
@@ -78,6 +84,11 @@ impl SnapshotTable {
     /// The table's snapshot.
     pub fn table(&self) -> &Arc<TableSnapshot> {
         &self.table
+    }
+
+    /// The ranges of time it is read within: sorted, disjoint; none means all of it.
+    pub fn ranges(&self) -> &[TimeRange] {
+        &self.ranges
     }
 
     /// The range of time that a filter keeps, if it does nothing else.

@@ -294,17 +294,13 @@ impl Operator for WindowPlan {
         }
         let work = Progress::begin(&self)?;
         let batches = futures::stream::try_unfold((rows, work), |(mut rows, mut work)| async {
-            match rows.try_next().await? {
-                Some(batch) => {
-                    let passed = work.push(batch)?;
-                    let batch = work.finish(0, passed)?;
-                    Ok(Some((batch, (rows, work))))
-                }
-                None => {
-                    work.end();
-                    Ok(None)
-                }
-            }
+            let Some(batch) = rows.try_next().await? else {
+                work.end();
+                return Ok(None);
+            };
+            let passed = work.push(batch)?;
+            let batch = work.finish(0, passed)?;
+            Ok(Some((batch, (rows, work))))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }

@@ -52,7 +52,7 @@ impl KeptWindows {
     /// Ask when all rows have passed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
-        if !state.last.is_some_and(|(time, _)| time == last_time) {
+        if state.last.is_none_or(|(time, _)| time != last_time) {
             state.last = None;
         }
         let mut bytes = 0;

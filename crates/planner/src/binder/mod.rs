@@ -1,6 +1,7 @@
 //! The binder, by concern, from the bottom up: the state of a statement, expressions, sources,
 //! the clauses of a query in the order they are applied, and statements that are no queries.
 
+mod answers;
 mod catalog;
 mod clauses;
 mod error;

@@ -9,7 +9,7 @@ use tidemark_ast::{
 use tidemark_border::Permission;
 use tidemark_catalog::{LiveView, MaterializedView};
 use tidemark_optimizer::PlanSize;
-use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TimeRange};
+use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TableSnapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
 
 use crate::binder::catalog::show;
@@ -24,7 +24,9 @@ use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
 use crate::binder::statements::live::{LiveRows, Misfit};
 use crate::binder::statements::materialized::MaterializedRows;
-use crate::binder::statements::{live, materialized, materialized_shape, view, view_sources};
+use crate::binder::statements::{
+    followed, live, materialized, materialized_shape, view, view_sources,
+};
 use crate::binder::{error, unsupported};
 use crate::visibility::denied;
 use crate::{
@@ -124,6 +126,22 @@ impl Planner {
         ranges: &[TimeRange],
     ) -> EngineResult<LogicalPlan> {
         materialized_shape::restricted(plan, table, ranges)
+    }
+
+    /// The table whose changes a query tells: it shows rows of that one as they are, some of them
+    /// and some of their columns. Other queries are refused.
+    pub fn followed_table(plan: &LogicalPlan) -> EngineResult<TableId> {
+        followed::table_of(plan)
+    }
+
+    /// The same plan over other rows of its table, which has the same definition; within some
+    /// ranges of time, sorted and disjoint, where there are any.
+    pub fn over_rows(
+        plan: LogicalPlan,
+        table: &Arc<TableSnapshot>,
+        ranges: &[TimeRange],
+    ) -> EngineResult<LogicalPlan> {
+        followed::over(plan, table, ranges)
     }
 
     /// What has to be committed so that views which an older version made are bound to what their
@@ -287,11 +305,13 @@ impl Binder<'_> {
         if self.context.parameter_values.is_none() {
             note_sources(&relation, &mut columns);
         }
-        let conditions = self.parameter_uses.conditions_alone().filter(|_| self.sources == 1);
+        let (plan, is_answered) = self.answered(relation.plan)?;
+        let conditions = self.parameter_uses.conditions_alone();
+        let conditions = conditions.filter(|_| self.sources == 1 && !is_answered);
         Ok(BoundStatement::Query(Box::new(BoundQuery {
             // To clients the designated timestamp says how the rows are ordered.
             timestamp: relation.timestamp.filter(|_| relation.order != TimeOrder::Unknown),
-            plan: relation.plan,
+            plan,
             columns,
             parameters: self.parameters.types(),
             conditions,

@@ -17,6 +17,10 @@ const POLL: Duration = Duration::from_millis(250);
 /// How often a checkpoint that failed is tried again.
 const MENDING: Duration = Duration::from_millis(500);
 
+/// Names of the work.
+const CHECKPOINT_WORK: &str = "checkpoint";
+const EXPIRY_WORK: &str = "expiry";
+
 /// How often the clock may end a partition's time to live.
 const EXPIRY: Duration = Duration::from_secs(2);
 
@@ -71,8 +75,8 @@ fn run(
             flush_at = None;
             let _ = storage.flush();
         }
-        if last_expiry.elapsed() >= EXPIRY {
-            storage.report("expiry", || storage.expire());
+        if last_expiry.elapsed() >= EXPIRY && !storage.is_paused(EXPIRY_WORK) {
+            storage.report(EXPIRY_WORK, || storage.expire());
             last_expiry = Instant::now();
         }
         pace.checkpoint(&storage, checkpoint);
@@ -82,6 +86,22 @@ fn run(
 }
 
 impl Storage {
+    /// Lets work of the storage's own thread rest until it is resumed, or the storage is
+    /// opened again; false where there is no such work. Checkpoints still come where memory, log or
+    /// disk would be full without them.
+    pub fn pause_work(&self, kind: &str, is_paused: bool) -> bool {
+        let Some(kind) = [CHECKPOINT_WORK, EXPIRY_WORK].into_iter().find(|known| *known == kind)
+        else {
+            return false;
+        };
+        self.background().reports.lock().entry(kind).or_default().is_paused = is_paused;
+        true
+    }
+
+    fn is_paused(&self, kind: &str) -> bool {
+        self.background().reports.lock().get(kind).is_some_and(|report| report.is_paused)
+    }
+
     /// The work of the storage's own thread by kind: `checkpoint`, `expiry`.
     pub fn work_reports(&self) -> Vec<(&'static str, WorkReport)> {
         let reports = self.background().reports.lock();
@@ -122,7 +142,7 @@ impl Pace {
         let low = storage.is_low();
         if wanted || self.is_due(storage, low) {
             let began = Instant::now();
-            let is_done = storage.report("checkpoint", || storage.checkpoint());
+            let is_done = storage.report(CHECKPOINT_WORK, || storage.checkpoint());
             (self.ended, self.took) = (Instant::now(), began.elapsed());
             self.failed = (!is_done).then_some(began);
         }
@@ -142,7 +162,9 @@ impl Pace {
             let rested = self.ended.elapsed() >= (self.took * REST).min(LONGEST_REST);
             low || (since.elapsed() >= FREE_AFTER && rested)
         });
-        (self.ended.elapsed() >= self.interval || mends || frees) && self.may_try()
+        let is_time =
+            (self.ended.elapsed() >= self.interval || frees) && !storage.is_paused(CHECKPOINT_WORK);
+        (is_time || mends) && self.may_try()
     }
 
     /// Whether it is time to try again what failed.

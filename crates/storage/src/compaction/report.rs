@@ -15,4 +15,6 @@ pub struct WorkReport {
     pub failures: u64,
     /// Why it failed last; none when it did well since.
     pub last_error: Option<String>,
+    /// Whether a client paused it.
+    pub is_paused: bool,
 }

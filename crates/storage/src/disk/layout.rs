@@ -26,7 +26,7 @@ pub(crate) const RESTORE: &str = "_restore";
 pub(crate) const REPLACED: &str = "db.replaced";
 
 /// Major version: another one is refused. Minor: older ones open.
-pub const FORMAT_VERSION: (u32, u32) = (1, 3);
+pub const FORMAT_VERSION: (u32, u32) = (1, 5);
 
 /// How the name of a segment ends that is a Parquet file.
 pub(crate) const PARQUET_SUFFIX: &str = ".parquet";

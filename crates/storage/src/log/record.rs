@@ -14,6 +14,7 @@ use crate::segment::block::{Body, assemble, parts};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::state::op::{Adopt, Append, Op};
+use crate::table::schema::TableId;
 use crate::table::symbols::NewSymbols;
 
 const CREATE_TABLE: u8 = 1;
@@ -30,6 +31,7 @@ const CONVERT: u8 = 11;
 const SKIP: u8 = 12;
 const DELETE: u8 = 13;
 const WATCH: u8 = 14;
+const FOLLOW: u8 = 15;
 
 /// Writes one step. `forget_symbols` is a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
@@ -38,18 +40,12 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.u8(CREATE_TABLE);
             out.json(schema)?;
         }
-        Op::DropTable(id) => {
-            out.u8(DROP_TABLE);
-            out.u64(*id);
-        }
+        Op::DropTable(id) => encode_table(DROP_TABLE, *id, out),
         Op::ReplaceSchema(schema) => {
             out.u8(REPLACE_SCHEMA);
             out.json(schema)?;
         }
-        Op::Truncate(id) => {
-            out.u8(TRUNCATE);
-            out.u64(*id);
-        }
+        Op::Truncate(id) => encode_table(TRUNCATE, *id, out),
         Op::Append(append) => {
             out.u8(APPEND);
             out.u64(append.table);
@@ -97,8 +93,15 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             out.u64(*table);
             out.u64(*through);
         }
+        Op::Follow { table } => encode_table(FOLLOW, *table, out),
     }
     Ok(())
+}
+
+/// A step that names a table and nothing else.
+fn encode_table(kind: u8, table: TableId, out: &mut Encoder) {
+    out.u8(kind);
+    out.u64(table);
 }
 
 fn encode_partitions(op: &PartitionsOp, out: &mut Encoder) {
@@ -257,6 +260,7 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
         }
         DELETE => Op::Delete(decode_delete(input)?),
         WATCH => Op::Watch { table: input.u64()?, through: input.u64()? },
+        FOLLOW => Op::Follow { table: input.u64()? },
         other => {
             let message = format!("a log record of the unknown kind {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));

@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use crate::mutation::delete::Delete;
 use crate::mutation::retire::PartitionAction;
 use crate::mutation::update::Update;
-use crate::table::records::TOUCHED_RECORDS;
+use crate::table::records::{FOLLOWED_RECORDS, TOUCHED_RECORDS};
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::time_range::TimeRange;
 
@@ -51,6 +51,10 @@ pub enum Change {
         /// A transaction; 0 forgets nothing.
         through: u64,
     },
+    /// Keeps from now on what feeds of a table's changes tell
+    /// ([`Storage::next_change`](crate::Storage::next_change)), until the table is dropped or
+    /// [`Change::unfollow`]. Without effect on a table that is followed.
+    Follow(TableId),
     /// Lets the commit fail with `Replan` where a record is not what it was.
     Expect {
         /// What the record is.
@@ -88,6 +92,12 @@ pub enum Change {
 }
 
 impl Change {
+    /// Ends what [`Change::Follow`] began.
+    #[must_use]
+    pub fn unfollow(table: TableId) -> Self {
+        Self::DeleteRecord { kind: FOLLOWED_RECORDS.to_owned(), key: table.to_string() }
+    }
+
     /// Ends what [`Change::Watch`] began.
     #[must_use]
     pub fn unwatch(table: TableId) -> Self {

@@ -67,6 +67,7 @@ impl Prepared {
                 | Change::Append { .. }
                 | Change::PutRecord { .. }
                 | Change::Watch { .. }
+                | Change::Follow(_)
                 | Change::Expect { .. }
                 | Change::Update(_) => false,
             },
@@ -94,6 +95,7 @@ impl Prepared {
                 | Change::PutRecord { .. }
                 | Change::DeleteRecord { .. }
                 | Change::Watch { .. }
+                | Change::Follow(_)
                 | Change::Expect { .. } => None,
             },
         }

@@ -30,10 +30,13 @@ use crate::segment::Segment;
 use crate::segment::symbol_file::load_symbols;
 use crate::snapshot::Snapshot;
 use crate::state::context::Owed;
+use crate::state::recent::RecentCommits;
 
 /// Everything the storage starts with.
 #[derive(Debug)]
 pub(crate) struct Recovered {
+    /// What the log says of followed tables.
+    pub(crate) recent: RecentCommits,
     pub(crate) generations: Generations,
     pub(crate) snapshot: Snapshot,
     /// Files that the manifest names and the log removed.
@@ -91,17 +94,14 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
         _ => manifested.first_log,
     };
     replay.run(&logs, first_log)?;
-    let Replay { snapshot, removed, lost, owed, .. } = replay;
+    let Replay { snapshot, removed, lost, owed, recent, .. } = replay;
     repairs.extend(lost);
     let next_file = match options.planted {
         Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
         _ => highest_file(&listings).max(manifested.next_file - 1) + 1,
     };
-    let kept: Vec<Arc<StoredFile>> = manifested
-        .kept
-        .iter()
-        .map(|name| StoredFile::new(Arc::clone(vfs), format!("{TABLES}/{name}")))
-        .collect();
+    let file = |name: &String| StoredFile::new(Arc::clone(vfs), format!("{TABLES}/{name}"));
+    let kept: Vec<Arc<StoredFile>> = manifested.kept.iter().map(file).collect();
     let named = if options.planted == Some(PlantedFault::RemoveManifestFiles) {
         names([&snapshot], removed.iter().take(0))
     } else {
@@ -111,6 +111,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     let first_log = generations.first_log();
     let is_older = |log: &u64| (first_log..manifested.first_log).contains(log);
     Ok(Recovered {
+        recent,
         holds_older: !kept.is_empty() || logs.iter().any(is_older) || has_trash(vfs)?,
         owed,
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,

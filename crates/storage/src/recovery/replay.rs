@@ -22,7 +22,9 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::apply;
 use crate::state::context::{ApplyContext, Owed};
+use crate::state::followed;
 use crate::state::op::{Adopt, Op};
+use crate::state::recent::RecentCommits;
 use crate::table::schema::TableId;
 
 pub(crate) struct Replay<'a> {
@@ -37,6 +39,8 @@ pub(crate) struct Replay<'a> {
     unsynced: Vec<Arc<Segment>>,
     /// What the next checkpoint is to write anew.
     pub(crate) owed: Owed,
+    /// What it did to followed tables.
+    pub(crate) recent: RecentCommits,
     /// The last transaction that any group says was durable.
     claimed_lsn: u64,
     /// The transaction whose unsynced segments did not survive: nothing from it on exists.
@@ -52,6 +56,7 @@ impl<'a> Replay<'a> {
         listings: &'a Listings,
         snapshot: Snapshot,
     ) -> Self {
+        let recent = RecentCommits::since(snapshot.lsn, options.recent_changes_bytes);
         Self {
             vfs,
             options,
@@ -61,6 +66,7 @@ impl<'a> Replay<'a> {
             removed: Vec::new(),
             unsynced: Vec::new(),
             owed: Owed::default(),
+            recent,
             claimed_lsn: 0,
             stopped: None,
             read_only: false,
@@ -143,7 +149,7 @@ impl<'a> Replay<'a> {
         let first = self.snapshot.lsn + 1;
         let what = format!("{LOG}: transactions {first} to {} cannot be read", end - 1);
         let tables: Vec<TableId> = self.snapshot.tables.iter().map(|(id, _)| *id).collect();
-        self.note(tables.into_iter(), what);
+        self.note(tables.into_iter(), what, end - 1);
         self.snapshot.lsn = end - 1;
     }
 
@@ -152,7 +158,7 @@ impl<'a> Replay<'a> {
         let path = log_file(file);
         let Some(bytes) = &record.bytes else {
             let what = damaged(&path, format!("transaction {lsn} cannot be read")).message;
-            self.note(record.tables.iter().copied(), what);
+            self.note(record.tables.iter().copied(), what, lsn);
             self.snapshot.lsn = lsn;
             return Ok(());
         };
@@ -160,17 +166,21 @@ impl<'a> Replay<'a> {
             Ok(ops) => self.transaction(&path, &ops),
             Err(error) if record.tables.is_empty() => Err(damaged(&path, error.reason())),
             Err(error) => {
-                self.note(record.tables.iter().copied(), damaged(&path, error.reason()).message);
+                let what = damaged(&path, error.reason()).message;
+                self.note(record.tables.iter().copied(), what, lsn);
                 self.snapshot.lsn = lsn;
                 Ok(())
             }
         }
     }
 
-    fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String) {
+    /// Notes what transactions up to `lsn` would have changed.
+    fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String, lsn: u64) {
         for table in tables {
             self.snapshot.note_lost(table, &what);
+            followed::note_lost(&mut self.snapshot, table, lsn);
         }
+        self.recent.lose(lsn);
         self.lost.push(what);
     }
 
@@ -180,6 +190,7 @@ impl<'a> Replay<'a> {
             self.stopped = Some(lsn);
             return Ok(());
         }
+        let mut steps = Vec::new();
         for op in ops {
             if let Op::Update(UpdateOp { table, .. }) | Op::Delete(DeleteOp { table, .. }) = op
                 && self.snapshot.is_missing_records(*table)
@@ -197,13 +208,14 @@ impl<'a> Replay<'a> {
                 removed: &mut self.removed,
                 unsynced: &mut self.unsynced,
                 owed: &mut self.owed,
+                steps: &mut steps,
             };
             match (apply(&mut self.snapshot, op, &mut context), op.table()) {
                 (Ok(()), _) => {}
                 // It builds on something that is lost, or does not fit what is there.
                 (Err(error), Some(table)) if error.code != ErrorCode::Io => {
                     let what = format!("transaction {lsn} cannot be applied: {}", error.reason());
-                    self.note([table].into_iter(), damaged(path, what).message);
+                    self.note([table].into_iter(), damaged(path, what).message, lsn);
                 }
                 (Err(error), _) => return Err(damaged(path, error.reason())),
             }
@@ -211,6 +223,7 @@ impl<'a> Replay<'a> {
                 self.mark_missing(adopt);
             }
         }
+        self.recent.add(steps);
         self.snapshot.lsn = lsn;
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::{ApplyContext, grow_symbols, head_of};
 use crate::state::op::{Adopt, Append, Op};
-use crate::state::touched;
+use crate::state::{followed, touched};
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::piece::Run;
@@ -34,8 +34,12 @@ pub(crate) fn apply(
     context: &mut ApplyContext<'_>,
 ) -> EngineResult<()> {
     let touch = touched::touch(snapshot, op)?;
+    let step = followed::step(snapshot, op, context.lsn)?;
     change(snapshot, op, context)?;
     touched::note(snapshot, op, touch, context.lsn);
+    if let Some(step) = step {
+        followed::note(snapshot, step, context);
+    }
     Ok(())
 }
 
@@ -66,6 +70,7 @@ fn change(snapshot: &mut Snapshot, op: &Op, context: &mut ApplyContext<'_>) -> E
         Op::Skip(skip) => apply_skip(snapshot, skip, context)?,
         Op::Delete(delete) => apply_delete(snapshot, delete, context)?,
         Op::Watch { table, through } => touched::watch(snapshot, *table, *through, context.lsn),
+        Op::Follow { table } => followed::follow(snapshot, *table, context.lsn),
     }
     Ok(())
 }

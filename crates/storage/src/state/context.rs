@@ -8,6 +8,7 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::disk::Disk;
 use crate::disk::file::StoredFile;
 use crate::segment::Segment;
+use crate::state::recent::FollowedStep;
 use crate::table::schema::TableSchema;
 use crate::table::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
@@ -25,6 +26,8 @@ pub(crate) struct ApplyContext<'a> {
     /// Segments that were adopted without being synced.
     pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
     pub(crate) owed: &'a mut Owed,
+    /// What it does to the rows of followed tables.
+    pub(crate) steps: &'a mut Vec<FollowedStep>,
 }
 
 /// What the next checkpoint is to write anew.

@@ -2,7 +2,9 @@
 
 pub(crate) mod apply;
 pub(crate) mod context;
+pub(crate) mod followed;
 pub(crate) mod materialized;
 pub(crate) mod op;
+pub(crate) mod recent;
 pub(crate) mod resolve;
 pub(crate) mod touched;

@@ -41,6 +41,10 @@ pub(crate) enum Op {
         table: TableId,
         through: u64,
     },
+    /// Begins to keep what feeds of its changes have to tell.
+    Follow {
+        table: TableId,
+    },
 }
 
 impl Op {
@@ -56,7 +60,7 @@ impl Op {
             Self::Convert(convert) => Some(convert.table),
             Self::Skip(skip) => Some(skip.table),
             Self::Delete(delete) => Some(delete.table),
-            Self::Watch { table, .. } => Some(*table),
+            Self::Watch { table, .. } | Self::Follow { table } => Some(*table),
             Self::PutRecord { .. } | Self::DeleteRecord { .. } => None,
         }
     }

@@ -75,6 +75,7 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         Change::Delete(delete) => Op::Delete(resolve_delete(snapshot, &delete)?),
         Change::Clear { table, ranges } => Op::Delete(resolve_clear(snapshot, table, &ranges)?),
         Change::Watch { table, through } => Op::Watch { table: existing(table)?, through },
+        Change::Follow(table) => Op::Follow { table: existing(table)? },
         Change::Append { .. } | Change::Expect { .. } => {
             return Err(EngineError::internal("a change that is no step"));
         }

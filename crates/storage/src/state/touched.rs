@@ -5,6 +5,10 @@
 //! adds the stretches it touched, so that replaying the log yields the same; a checkpoint writes
 //! them with the other records. They are few: where there are too many, neighbours become one. A
 //! stretch may be longer than what was touched, never shorter.
+//!
+//! Partitions that a time to live ended or a statement put away touch nothing: what was computed of
+//! them is kept. Where that was is a list of its own: what a view has there is not what the table
+//! would give now.
 
 use tidemark_types::EngineResult;
 
@@ -16,7 +20,8 @@ use crate::state::op::{Append, Op};
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::records::{MATERIALIZED_RECORDS, TOUCHED_RECORDS};
-use crate::table::schema::{ColumnSchema, TableId};
+use crate::table::schema::{ColumnSchema, TableId, TableSchema};
+use crate::table::time_range::Span;
 
 /// Stretches of a table, at most.
 const MOST_STRETCHES: usize = 1_024;
@@ -28,9 +33,8 @@ const GAP_SHARE: i64 = 256;
 const STRETCH_BYTES: usize = 24;
 /// What records have before the stretches of versions that did not distinguish rows in order.
 const OLDER_HEAD_BYTES: usize = 16;
-
-/// First and last instant of rows.
-type Span = (i64, i64);
+/// The transaction of stretches that were put away, in records of these versions.
+const OLDER_GONE: u64 = 0;
 
 /// A stretch of time in which rows came, went or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +76,32 @@ impl Touched {
         Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
     }
 
-    fn add(&mut self, span: Span, lsn: u64) {
+    /// Where rows were put away, and nothing came or changed since then: what was computed of them
+    /// stays though they are gone. Where the touch is forgotten again, it is said to be gone.
+    #[must_use]
+    pub fn gone(&self) -> Vec<Span> {
+        let mut gone = Vec::new();
+        for one in &self.retired {
+            let mut from = Some(one.first);
+            let later = self.stretches.iter().filter(|stretch| stretch.lsn > one.lsn);
+            for stretch in later.filter(|stretch| stretch.last >= one.first) {
+                let Some(first) = from.filter(|from| *from <= one.last) else { break };
+                if stretch.first > first {
+                    gone.push((first, (stretch.first - 1).min(one.last)));
+                }
+                from = stretch.last.checked_add(1).map(|next| next.max(first));
+            }
+            gone.extend(from.filter(|from| *from <= one.last).map(|from| (from, one.last)));
+        }
+        gone
+    }
+
+    /// Nothing, of a table that is looked at from a transaction on.
+    pub(super) fn from(lsn: u64) -> Self {
+        Self { since: lsn, last: lsn, disordered: lsn, ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, span: Span, lsn: u64) {
         self.last = self.last.max(lsn);
         put(&mut self.stretches, span, Some(lsn));
     }
@@ -82,7 +111,7 @@ impl Touched {
         self.since = self.since.max(through);
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.u64(self.since);
         out.u64(self.last);
@@ -96,7 +125,7 @@ impl Touched {
         out.bytes
     }
 
-    fn decode(bytes: &[u8]) -> EngineResult<Self> {
+    pub(super) fn decode(bytes: &[u8]) -> EngineResult<Self> {
         let mut input = Decoder::new(bytes);
         let (since, last) = (input.u64()?, input.u64()?);
         let is_older = bytes.len() % STRETCH_BYTES == OLDER_HEAD_BYTES;
@@ -106,9 +135,14 @@ impl Touched {
             let (first, last, lsn) = (input.i64()?, input.i64()?, input.u64()?);
             stretches.push(TouchedStretch { first, last, lsn });
         }
-        let retired = usize::try_from(retired).unwrap_or(usize::MAX).min(stretches.len());
-        let later = stretches.split_off(retired);
-        Ok(Self { since, last, disordered, stretches: later, retired: stretches })
+        let (retired, stretches) = if is_older {
+            stretches.into_iter().partition(|stretch| stretch.lsn == OLDER_GONE)
+        } else {
+            let retired = usize::try_from(retired).unwrap_or(usize::MAX).min(stretches.len());
+            let later = stretches.split_off(retired);
+            (stretches, later)
+        };
+        Ok(Self { since, last, disordered, stretches, retired })
     }
 }
 
@@ -157,8 +191,7 @@ impl Snapshot {
 /// Begins to watch a table, or forgets what was touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
-    let mut touched =
-        known.unwrap_or(Touched { since: lsn, last: lsn, disordered: lsn, ..Touched::default() });
+    let mut touched = known.unwrap_or_else(|| Touched::from(lsn));
     touched.forget(through);
     snapshot.put_touched(table, &touched);
 }
@@ -175,30 +208,51 @@ pub(crate) struct Touch {
     restores: Vec<Span>,
 }
 
-/// What a step will do; before it is applied.
+/// What a step will do to a watched table; before it is applied.
 pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>> {
-    let Some(spans) = spans(snapshot, op)? else { return Ok(None) };
-    let Some(table) = op.table().and_then(|id| snapshot.table_by_id(id)) else { return Ok(None) };
-    let whole = |floor: &i64| (*floor, table.schema().partition_ceil(*floor).saturating_sub(1));
-    let (mut retires, mut restores) = (Vec::new(), Vec::new());
+    let Some(id) = op.table() else { return Ok(None) };
+    if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
+        return Ok(None);
+    }
+    let Some(table) = snapshot.table_by_id(id) else { return Ok(None) };
+    let Some(spans) = spans_of(snapshot, op, id)? else { return Ok(None) };
+    let mut touch = Touch { spans, in_order: false, retires: Vec::new(), restores: Vec::new() };
     match op {
         Op::Partitions(op) if op.action == PartitionAction::Attach => {
-            restores = op.floors.iter().map(whole).collect();
+            touch.restores = partitions(table.schema(), &op.floors);
         }
-        Op::Partitions(op) if op.action != PartitionAction::DropDetached => {
-            retires = op.floors.iter().map(whole).collect();
+        Op::Partitions(op) => {
+            if op.action != PartitionAction::DropDetached {
+                touch.retires = partitions(table.schema(), &op.floors);
+            }
+            touch.spans.clear();
+            touch.in_order = true;
         }
-        // All its rows, wherever they are.
-        Op::Truncate(id) if !is_materialized(snapshot, *id) => retires.extend(table.time_bounds()),
+        // All its rows, wherever they are, are put away; a view is computed anew.
+        Op::Truncate(_) if !is_materialized(snapshot, id) => {
+            touch.spans.clear();
+            touch.retires.extend(table.time_bounds());
+            touch.in_order = true;
+        }
+        Op::Append(_) | Op::Adopt(_) => touch.in_order = is_after(&table, &touch.spans),
         _ => {}
     }
-    let in_order = match op {
-        Op::Append(_) | Op::Adopt(_) => is_after(&table, &spans),
-        Op::Partitions(op) => op.action != PartitionAction::Attach,
-        Op::Truncate(id) => !is_materialized(snapshot, *id),
-        _ => false,
-    };
-    Ok(Some(Touch { spans, in_order, retires, restores }))
+    Ok(Some(touch))
+}
+
+/// The time of whole partitions; of neighbours it is one stretch.
+fn partitions(schema: &TableSchema, floors: &[i64]) -> Vec<Span> {
+    let mut floors = floors.to_vec();
+    floors.sort_unstable();
+    let mut spans: Vec<Span> = Vec::with_capacity(floors.len());
+    for floor in floors {
+        let last = schema.partition_ceil(floor).saturating_sub(1);
+        match spans.last_mut() {
+            Some(open) if open.1.checked_add(1) == Some(floor) => open.1 = last,
+            _ => spans.push((floor, last)),
+        }
+    }
+    spans
 }
 
 fn is_materialized(snapshot: &Snapshot, table: TableId) -> bool {
@@ -213,22 +267,20 @@ fn is_after(table: &TableSnapshot, spans: &[Span]) -> bool {
     first > last || (first == last && table.schema().dedup_keys.is_empty())
 }
 
-/// The stretches of a watched table that a step will touch.
-fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Span>>> {
-    let Some(id) = op.table() else { return Ok(None) };
-    if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
-        return Ok(None);
-    }
+/// The stretches of a table in which a step will make rows come, go or change; `None` for one that
+/// leaves rows alone.
+pub(super) fn spans_of(
+    snapshot: &Snapshot,
+    op: &Op,
+    id: TableId,
+) -> EngineResult<Option<Vec<Span>>> {
     let Some(table) = snapshot.table_by_id(id) else { return Ok(None) };
     let whole = |floor: &i64| (*floor, table.schema().partition_ceil(*floor).saturating_sub(1));
     let spans = match op {
         Op::Append(append) => appended(&table, append)?,
         Op::Adopt(adopt) => adopt.segments.iter().map(|(_, meta)| meta.bounds).collect(),
-        // A view that is computed anew; the rows of other tables are put away.
-        Op::Truncate(_) if is_materialized(snapshot, id) => vec![(i64::MIN, i64::MAX)],
-        Op::Truncate(_) => Vec::new(),
-        // Sums of what a time to live ends, or a statement puts away, are kept.
-        Op::Partitions(op) if op.action != PartitionAction::Attach => Vec::new(),
+        Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
+        Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
         // Large updates come as conversions: their cells are not looked at.
         Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
@@ -240,7 +292,11 @@ fn spans(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Vec<Span>>> {
             changed(&table, delete.parts.iter().map(|(floor, rows)| (*floor, rows.as_slice())))?
         }
         Op::Skip(_) => vec![(i64::MIN, i64::MAX)],
-        Op::CreateTable(_) | Op::DropTable(_) | Op::ReplaceSchema(_) | Op::Watch { .. } => {
+        Op::CreateTable(_)
+        | Op::DropTable(_)
+        | Op::ReplaceSchema(_)
+        | Op::Watch { .. }
+        | Op::Follow { .. } => {
             return Ok(None);
         }
         Op::PutRecord { .. } | Op::DeleteRecord { .. } => return Ok(None),
@@ -383,6 +439,44 @@ mod tests {
         assert_eq!(touched.after(4), Some(Vec::new()));
     }
 
+    #[test]
+    fn what_is_gone_is_known_until_it_is_touched_again() {
+        let mut touched = Touched::default();
+        touched.add((30, 40), 1);
+        put(&mut touched.retired, (20, 99), Some(2));
+        put(&mut touched.retired, (0, 19), Some(3));
+        assert_eq!(touched.gone(), vec![(0, 19), (20, 99)]);
+        assert_eq!(touched.after(0), Some(vec![(30, 40)]));
+        touched.add((15, 15), 3);
+        touched.add((50, 60), 4);
+        touched.add((61, 61), 5);
+        touched.add((98, 120), 6);
+        put(&mut touched.retired, (90, 120), Some(7));
+        let gone = vec![(0, 19), (20, 49), (62, 89), (90, 120)];
+        assert_eq!(touched.gone(), gone);
+        touched.forget(4);
+        assert_eq!(touched.gone(), vec![(0, 19), (20, 60), (62, 89), (90, 120)]);
+        put(&mut touched.retired, (i64::MAX - 5, i64::MAX), Some(8));
+        touched.add((i64::MAX - 1, i64::MAX), 9);
+        assert_eq!(touched.gone().last(), Some(&(i64::MAX - 5, i64::MAX - 2)));
+    }
+
+    #[test]
+    fn records_of_older_versions_are_read() {
+        let mut out = Encoder::default();
+        out.u64(5);
+        out.u64(9);
+        for (first, last, lsn) in [(0, 9, OLDER_GONE), (10, 19, 9)] {
+            out.i64(first);
+            out.i64(last);
+            out.u64(lsn);
+        }
+        let touched = Touched::decode(&out.bytes).unwrap();
+        assert_eq!((touched.since, touched.last, touched.disordered), (5, 9, 9));
+        assert_eq!(touched.gone(), vec![(0, 9)]);
+        assert_eq!(touched.after(5), Some(vec![(10, 19)]));
+    }
+
     /// Against a model that has one number for each instant: never less, and no more than the
     /// model where there are few stretches.
     #[test]
@@ -412,21 +506,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn records_of_older_versions_are_read() {
-        let mut out = Encoder::default();
-        for number in [1, 5] {
-            out.u64(number);
-        }
-        for number in [10, 20] {
-            out.i64(number);
-        }
-        out.u64(5);
-        let stretches = vec![stretch(10, 20, 5)];
-        let expected = Touched { since: 1, last: 5, disordered: 5, stretches, retired: vec![] };
-        assert_eq!(Touched::decode(&out.bytes).unwrap(), expected);
     }
 
     #[test]

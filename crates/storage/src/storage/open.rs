@@ -69,6 +69,7 @@ impl Storage {
             space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
             memory: Memory::new(options.unwritten_limit_bytes, options.background),
             holds_older: AtomicBool::new(holds_older),
+            recent: Mutex::new(recovered.recent),
             ends: Mutex::default(),
             options,
         });

@@ -85,6 +85,19 @@ impl TableSnapshot {
         }
     }
 
+    /// The same table with no rows.
+    #[must_use]
+    pub fn without_rows(&self) -> Self {
+        Self {
+            head: Arc::clone(&self.head),
+            cold: Arc::default(),
+            hot: PartitionMap::new(),
+            detached: Arc::default(),
+            rows: 0,
+            listed: OnceLock::new(),
+        }
+    }
+
     /// The table's definition.
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.head.schema

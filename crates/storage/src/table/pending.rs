@@ -111,6 +111,7 @@ impl Storage {
                 removed: &mut Vec::new(),
                 unsynced: &mut Vec::new(),
                 owed: &mut Owed::default(),
+                steps: &mut Vec::new(),
             };
             apply(&mut shown, &op, &mut context)?;
         }

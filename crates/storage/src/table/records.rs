@@ -5,6 +5,8 @@
 pub(crate) const LOST_RECORDS: &str = "damage";
 /// Which stretches of time of a watched table were touched.
 pub(crate) const TOUCHED_RECORDS: &str = "touched";
+/// Which stretches of time of a followed table were touched.
+pub(crate) const FOLLOWED_RECORDS: &str = "followed";
 /// A table with such a record is a materialized view.
 pub(crate) const MATERIALIZED_RECORDS: &str = "materialized_view";
 /// What a materialized view shows.
@@ -13,5 +15,11 @@ pub(crate) const MATERIALIZED_STATES: &str = "materialized_state";
 pub(crate) const LIVE_RECORDS: &str = "live_view";
 
 /// All of them.
-pub(crate) const TABLE_RECORDS: [&str; 5] =
-    [LOST_RECORDS, TOUCHED_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES, LIVE_RECORDS];
+pub(crate) const TABLE_RECORDS: [&str; 6] = [
+    LOST_RECORDS,
+    TOUCHED_RECORDS,
+    FOLLOWED_RECORDS,
+    MATERIALIZED_RECORDS,
+    MATERIALIZED_STATES,
+    LIVE_RECORDS,
+];

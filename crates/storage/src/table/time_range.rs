@@ -1,5 +1,8 @@
 //! Stretches of time.
 
+/// First and last instant of rows.
+pub(crate) type Span = (i64, i64);
+
 /// Half-open range of timestamps in the column's own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {

@@ -22,6 +22,7 @@ import { GridHead } from './GridHead.js';
 import { Inspector } from './Inspector.js';
 import { moveCell, type Cell } from './keys.js';
 import { GridLayout } from './layout.js';
+import { followScroll, followTail } from './tail.js';
 import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
 
 export function Grid(props: GridProps): JSX.Element {
@@ -36,6 +37,7 @@ export function Grid(props: GridProps): JSX.Element {
   };
   const act = (column: number): void => go({ column });
   follow(props, layout, () => scroller, setCell);
+  followTail(props, () => scroller, cell, setCell);
   followSought(props, layout, (row) => {
     go({ row });
     scroller.focus();
@@ -69,8 +71,8 @@ export function Grid(props: GridProps): JSX.Element {
         aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
-        aria-activedescendant={layout.rowCount() > 0 ? cellId(cell()) : undefined}
-        onScroll={() => layout.follow(scroller)}
+        aria-activedescendant={shownCellId(layout, cell())}
+        onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
       >
         <div
@@ -90,6 +92,12 @@ export function Grid(props: GridProps): JSX.Element {
       </Show>
     </div>
   );
+}
+
+/** A cell that is scrolled out of view has no element to point at. */
+function shownCellId(layout: GridLayout, cell: Cell): string | undefined {
+  const isShown = layout.rows().includes(cell.row) && layout.columns().includes(cell.column);
+  return isShown ? cellId(cell) : undefined;
 }
 
 function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {

@@ -13,6 +13,13 @@ export interface GridProps {
   readonly state: GridState;
   readonly zone: Zone;
   readonly onLeave: () => void;
+  /** Given where rows come in at the end and the grid stays with them. */
+  readonly tail?: GridTail;
+}
+
+interface GridTail {
+  readonly isAtEnd: () => boolean;
+  readonly setAtEnd: (isAtEnd: boolean) => void;
 }
 
 export interface GridParts extends GridProps {

@@ -28,7 +28,7 @@ export class Result {
   readonly layout: readonly ColumnLayout[];
   readonly rows: Row[] = [];
   /** Rows of the whole result before the first of these. */
-  readonly skipped: number;
+  skipped: number;
   /** Rows of the whole result, known when the answer has ended. */
   total: number | undefined;
   /** Whether there are more than `total`. */
@@ -55,6 +55,13 @@ export class Result {
     for (const row of rows.slice(0, unmeasured)) {
       this.#measureWidths(row);
     }
+  }
+
+  /** Takes the rows of a window that has moved on by `dropped` rows. */
+  slide(rows: readonly Row[], dropped: number): void {
+    this.rows.length = 0;
+    this.skipped += dropped;
+    this.append(rows);
   }
 
   /** What the row is called: its number in the whole result. */

@@ -4,6 +4,8 @@ import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
+import { freshnessOf, type MaterializedFacts } from '../views/model.js';
+import { ViewBadge } from '../views/ViewBadge.js';
 import { addressOf } from '../shell/pages.js';
 import { openMenu } from '../shell/Menu.js';
 import { previewTable, tableActions } from './actions.js';
@@ -182,7 +184,7 @@ function Tree(props: { session: Session; filter: string; onOpened: () => void })
   );
 }
 
-const LEVELS = { group: 1, table: 2, column: 3, note: 3 } as const;
+const LEVELS = { group: 1, table: 2, column: 3, fact: 3, note: 3 } as const;
 
 function rowId(id: string): string {
   return `tree-${encodeURIComponent(id)}`;
@@ -203,7 +205,15 @@ function RowContent(props: {
         <>
           <Icon name="chevron" class={row.open ? 'turn open' : 'turn'} />
           <span class="name">{row.name}</span>
-          <span class="meta">{row.count}</span>
+          <span class="meta">
+            <Show when={row.invalid > 0}>
+              <span class="badge error">
+                <Icon name="alert" />
+                {row.invalid} invalid
+              </span>{' '}
+            </Show>
+            {row.count}
+          </span>
         </>
       );
     case 'table':
@@ -261,29 +271,49 @@ function RowContent(props: {
           <span class="meta">{row.column.type}</span>
         </>
       );
+    case 'fact':
+      return (
+        <>
+          <span class="fact-name">{row.name}</span>
+          <bdi class={row.isBad ? 'name error' : 'name'} title={row.text}>
+            {row.text}
+          </bdi>
+        </>
+      );
     case 'note':
       return <span class={row.failed ? 'note error' : 'note'}>{row.text}</span>;
   }
 }
 
 function TableFacts(props: { table: TableEntry }): JSX.Element {
-  return (
-    <Show
-      when={props.table.suspended}
-      fallback={
-        <Show when={props.table.rows !== undefined}>
-          <span class="meta" title={`${grouped(String(props.table.rows))} rows`}>
-            {approximate(props.table.rows ?? 0)}
-          </span>
-        </Show>
-      }
-    >
-      <span class="meta">
-        <span class="badge warn">
-          <Icon name="alert" />
-          suspended
-        </span>
+  const rows = (): JSX.Element => (
+    <Show when={props.table.rows !== undefined}>
+      <span class="meta" title={`${grouped(String(props.table.rows))} rows`}>
+        {approximate(props.table.rows ?? 0)}
       </span>
     </Show>
+  );
+  const freshness = (): MaterializedFacts | undefined => {
+    const { view } = props.table;
+    return view && freshnessOf(view).kind !== 'current' ? view : undefined;
+  };
+  return (
+    <Switch fallback={rows()}>
+      <Match when={props.table.suspended}>
+        <span class="meta">
+          <span class="badge warn">
+            <Icon name="alert" />
+            suspended
+          </span>
+        </span>
+      </Match>
+      <Match when={freshness()}>
+        {(view) => (
+          <span class="meta">
+            <ViewBadge view={view()} />
+          </span>
+        )}
+      </Match>
+    </Switch>
   );
 }

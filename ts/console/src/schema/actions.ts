@@ -28,7 +28,16 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
       keys: 'Shift+Enter',
       run: () => previewTable(session, table),
     },
-    isTable && { label: 'Details', icon: 'tables', run: () => openPage('tables', name) },
+    table.kind !== 'view' && {
+      label: 'Details',
+      icon: 'tables',
+      run: () => openPage('tables', name),
+    },
+    table.kind !== 'view' && {
+      label: 'Follow',
+      icon: 'follow',
+      run: () => session.follow(name),
+    },
     {
       label: 'Insert name',
       icon: 'sql',
@@ -76,7 +85,8 @@ async function copyStatement(table: TableEntry): Promise<void> {
   }
 }
 
-async function dropTable(session: Session, table: TableEntry): Promise<void> {
+/** The statement that drops a table or view, once the user is sure. */
+export async function askToDrop(table: TableEntry): Promise<string | undefined> {
   const statement = `DROP ${WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
   const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;
   const isSure = await confirmed({
@@ -87,7 +97,12 @@ async function dropTable(session: Session, table: TableEntry): Promise<void> {
     destroy: `Drop ${table.name}`,
     ...((table.rows ?? 0) > MANY_ROWS ? { typed: table.name } : {}),
   });
-  if (isSure) {
+  return isSure ? statement : undefined;
+}
+
+async function dropTable(session: Session, table: TableEntry): Promise<void> {
+  const statement = await askToDrop(table);
+  if (statement !== undefined) {
     await run(session, statement, `${table.name} is dropped`);
   }
 }

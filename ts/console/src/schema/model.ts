@@ -1,6 +1,7 @@
 /** What the server's meta queries say about tables and columns, whichever names it gives them. */
 import type { Value } from '../api/answer.js';
 import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
+import { materializedReader, type MaterializedFacts } from '../views/model.js';
 
 export interface TableEntry {
   readonly name: string;
@@ -9,6 +10,8 @@ export interface TableEntry {
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
   readonly suspended: boolean;
+  /** Of a materialized view, where the server tells of it. */
+  readonly view?: MaterializedFacts | undefined;
 }
 
 export interface ColumnEntry {
@@ -33,6 +36,7 @@ export function tableEntries(answer: Answer): TableEntry[] {
   const timestamp = reader(answer, 'designatedTimestamp', 'designated_timestamp');
   const suspended = reader(answer, 'table_suspended', 'suspended');
   const type = reader(answer, 'table_type');
+  const view = materializedReader(answer);
   return answer.rows
     .map((row) => ({
       name: String(name(row)),
@@ -41,22 +45,9 @@ export function tableEntries(answer: Answer): TableEntry[] {
       partitionBy: textOf(partitionBy(row)),
       timestamp: textOf(timestamp(row)),
       suspended: suspended(row) === true,
+      view: view(row),
     }))
     .sort((left, right) => left.name.localeCompare(right.name));
-}
-
-/** Rows of `views()`. */
-export function viewEntries(answer: Answer): TableEntry[] {
-  const name = reader(answer, 'view_name');
-  const status = reader(answer, 'view_status');
-  return answer.rows.map((row) => ({
-    name: String(name(row)),
-    kind: 'view',
-    rows: undefined,
-    partitionBy: undefined,
-    timestamp: undefined,
-    suspended: status(row) === 'invalid',
-  }));
 }
 
 /** Rows of `SHOW COLUMNS`. */
@@ -90,7 +81,8 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
-function kindOf(value: Value): TableEntry['kind'] {
+/** What a letter of `table_type` means. */
+export function kindOf(value: Value): TableEntry['kind'] {
   if (value === 'V') {
     return 'view';
   }

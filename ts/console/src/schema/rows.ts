@@ -1,5 +1,6 @@
 /** The tree as the flat list of rows that is on screen. */
 import type { Loading } from '../state/schema.js';
+import { ageText, freshnessOf, STATE_WORDS, stateText, transactions } from '../views/model.js';
 import type { ColumnEntry, TableEntry } from './model.js';
 
 export type TreeRow =
@@ -8,6 +9,8 @@ export type TreeRow =
       readonly id: string;
       readonly name: string;
       readonly count: number;
+      /** Members that do not follow their base any more. */
+      readonly invalid: number;
       readonly open: boolean;
     }
   | {
@@ -21,6 +24,13 @@ export type TreeRow =
       readonly id: string;
       readonly table: TableEntry;
       readonly column: ColumnEntry;
+    }
+  | {
+      readonly kind: 'fact';
+      readonly id: string;
+      readonly name: string;
+      readonly text: string;
+      readonly isBad: boolean;
     }
   | { readonly kind: 'note'; readonly id: string; readonly text: string; readonly failed: boolean };
 
@@ -49,7 +59,9 @@ export function treeRows(
       continue;
     }
     const open = !closed.has(group.kind);
-    rows.push({ kind: 'group', id: group.kind, name: group.name, count: kept.length, open });
+    const invalid = kept.filter(({ view }) => view?.status === 'invalid').length;
+    const { kind: id, name } = group;
+    rows.push({ kind: 'group', id, name, count: kept.length, invalid, open });
     if (!open) {
       continue;
     }
@@ -68,8 +80,12 @@ function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
 }
 
 /** By its name, or by the word beside it in the tree. */
-function isMeant({ name, suspended }: TableEntry, wanted: string): boolean {
-  return name.toLowerCase().includes(wanted) || (suspended && wanted === 'suspended');
+function isMeant({ name, suspended, view }: TableEntry, wanted: string): boolean {
+  return (
+    name.toLowerCase().includes(wanted) ||
+    (suspended && wanted === 'suspended') ||
+    (view !== undefined && wanted === STATE_WORDS[freshnessOf(view).kind])
+  );
 }
 
 function columnsOf(table: TableEntry, columns: Columns): readonly ColumnEntry[] {
@@ -91,6 +107,7 @@ function pushTable(
   if (!open) {
     return;
   }
+  pushFacts(rows, id, table);
   const entry = columns.get(table.name);
   if (entry?.state === 'failed') {
     rows.push({ kind: 'note', id: `${id}:failed`, text: entry.message, failed: true });
@@ -103,4 +120,23 @@ function pushTable(
     }
     rows.push({ kind: 'column', id: `${id}:${column.name}`, table, column });
   }
+}
+
+/** Where a materialized view comes from and how it fares stand before its columns. */
+function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
+  if (!view) {
+    return;
+  }
+  const fact = (name: string, text: string, isBad = false): void => {
+    rows.push({ kind: 'fact', id: `${id}:${name}`, name, text, isBad });
+  };
+  if (view.base !== undefined) {
+    fact('from', view.base);
+  }
+  const { kind, behind, ageMs } = freshnessOf(view);
+  fact('state', stateText(view), kind === 'invalid');
+  if (kind !== 'empty') {
+    fact('lag', behind === 0 ? 'none' : `up to ${transactions(behind)}`);
+  }
+  fact('last', ageMs === undefined ? 'never refreshed' : `${ageText(ageMs)} ago`);
 }

@@ -52,7 +52,7 @@ export class TreeState {
   activate(row: TreeRow): void {
     if (row.kind === 'column') {
       this.#session.editor?.insert(quoted(row.column.name));
-    } else if (row.kind !== 'note') {
+    } else if ('open' in row) {
       this.#setOpen(row, !row.open);
     }
   }

@@ -149,7 +149,9 @@ function matching(all: readonly Command[], wanted: string): Command[] {
     }
   }
   const order: readonly Command['group'][] =
-    words.length === 0 ? ['Commands', 'Tables', 'Query log'] : ['Tables', 'Commands', 'Query log'];
+    words.length === 0
+      ? ['Commands', 'Tables', 'Query log']
+      : ['Tables', 'Commands', 'Follow', 'Query log'];
   return order.flatMap((group) => groups.get(group) ?? []);
 }
 

@@ -26,6 +26,7 @@ import type { ResultView, Workspace } from '../state/workspace.js';
 import { copy } from './announce.js';
 import { CopyMenu, ExportMenu, FilterField } from './GridTools.js';
 import { Icon } from './icons.js';
+import { ZoneSwitch } from './ZoneSwitch.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
@@ -288,23 +289,6 @@ function timedOutcome(run: Run): string {
 function serverMs({ tail }: Run): number {
   const timings = tail?.timings;
   return ((timings?.compiler ?? 0) + (timings?.execute ?? 0) + (timings?.count ?? 0)) / 1e6;
-}
-
-function ZoneSwitch(props: { session: Session }): JSX.Element {
-  return (
-    <span class="segmented" role="group" aria-label="Time zone of displayed times">
-      <For each={['utc', 'local'] as const}>
-        {(zone) => (
-          <button
-            aria-pressed={props.session.zone() === zone ? 'true' : 'false'}
-            onClick={() => props.session.setZone(zone)}
-          >
-            {zone === 'utc' ? 'UTC' : 'Local'}
-          </button>
-        )}
-      </For>
-    </span>
-  );
 }
 
 function GridOrNothing(props: RowsProps): JSX.Element {

@@ -2,6 +2,7 @@
 import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { Account } from '../signin/Account.js';
+import type { Job } from '../state/jobs.js';
 import type { Session } from '../state/session.js';
 import type { Vital } from '../state/vitals.js';
 import { bytesText } from '../tables/model.js';
@@ -55,12 +56,33 @@ export function StatusBar(props: { session: Session }): JSX.Element {
           {suspended()} suspended
         </a>
       </Show>
+      <TroubledJobs jobs={props.session.jobs.troubled} />
       <span class="spring" />
       <VitalFacts now={props.session.vitals.now()} />
       <Account session={props.session} />
       <span>{props.session.zone() === 'utc' ? 'UTC' : 'Local time'}</span>
       <span>{version()}</span>
     </footer>
+  );
+}
+
+/** Work in the background that fails, or that nothing starts again. */
+function TroubledJobs(props: { jobs: readonly Job[] }): JSX.Element {
+  const text = (): string => {
+    const count = (state: Job['state']): number =>
+      props.jobs.filter((job) => job.state === state).length;
+    return (['failing', 'stopped'] as const)
+      .filter((state) => count(state) > 0)
+      .map((state) => `${count(state)} ${state}`)
+      .join(', ');
+  };
+  return (
+    <Show when={props.jobs.length > 0}>
+      <a class="warn" href={addressOf('jobs', 'trouble')} title="Background jobs">
+        <Icon name="alert" />
+        Jobs: {text()}
+      </a>
+    </Show>
   );
 }
 

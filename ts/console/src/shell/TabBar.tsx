@@ -74,7 +74,11 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
 function Tools(props: { session: Session; palette: () => void; rename: () => void }): JSX.Element {
   return (
     <>
-      <button class="palette-hint" onClick={() => props.palette()}>
+      <button
+        class="palette-hint"
+        title="Go to table or command (Ctrl K)"
+        onClick={() => props.palette()}
+      >
         <Icon name="search" />
         <span>Go to table or command</span>
         <kbd>Ctrl K</kbd>
@@ -169,7 +173,7 @@ function TabButton(props: {
     >
       <Show
         when={workspace.runner(props.tab.id).run()?.state === 'running'}
-        fallback={<Icon name="sql" class="faint-icon" />}
+        fallback={<Icon name={props.tab.follow ? 'follow' : 'sql'} class="faint-icon" />}
       >
         <Icon name="running" class="spin accent" />
       </Show>

@@ -3,10 +3,12 @@ import {
   createEffect,
   createMemo,
   createSignal,
+  lazy,
   on,
   onCleanup,
   onMount,
   Show,
+  Suspense,
   type JSX,
 } from 'solid-js';
 import { load, save } from '../state/store.js';
@@ -17,6 +19,8 @@ import { ParameterBar } from './ParameterBar.js';
 import { ResultPane } from './ResultPane.js';
 import { takeShared } from './share.js';
 import { TabBar } from './TabBar.js';
+
+const FollowView = lazy(() => import('../follow/FollowView.js'));
 
 /** Of the window: the result has more to show. */
 const EDITOR_SHARE = 0.38;
@@ -38,9 +42,20 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
     void save('editor-height', height());
   };
 
+  const { workspace } = props.session;
+  const tab = createMemo(() => workspace.tabs.find(({ id }) => id === workspace.active()));
   return (
-    <div class="workspace" ref={pane}>
+    <div class="workspace" classList={{ following: tab()?.follow !== undefined }} ref={pane}>
       <TabBar session={props.session} palette={() => props.palette()} />
+      <Show when={tab()?.follow && tab()} keyed>
+        {(shown) => (
+          <Suspense>
+            <Show when={shown.follow}>
+              {(follow) => <FollowView session={props.session} tab={shown} follow={follow()} />}
+            </Show>
+          </Suspense>
+        )}
+      </Show>
       <div
         class="editor-pane"
         data-region="editor"

@@ -9,7 +9,7 @@ import { exportTabs, importTabs } from './tab-menu.js';
 import { nextTheme, setTheme, THEME_NAMES } from './theme.js';
 
 export interface Command {
-  readonly group: 'Tables' | 'Commands' | 'Query log';
+  readonly group: 'Tables' | 'Commands' | 'Follow' | 'Query log';
   readonly icon: IconName;
   readonly name: string;
   readonly hint?: string;
@@ -18,10 +18,19 @@ export interface Command {
 }
 
 export function commandsOf(session: Session, help: () => void): Command[] {
-  const tables = session.schema.tables();
+  const loaded = session.schema.tables();
+  const tables = loaded.state === 'ready' ? loaded.value : [];
   return [
-    ...(tables.state === 'ready' ? tables.value : []).map((table) => tableCommand(session, table)),
+    ...tables.map((table) => tableCommand(session, table)),
     ...namedCommands(session, help),
+    ...tables
+      .filter(({ kind }) => kind !== 'view')
+      .map(({ name }): Command => ({
+        group: 'Follow',
+        icon: 'follow',
+        name: `Follow ${name}`,
+        run: () => session.follow(name),
+      })),
     ...logged(session),
   ];
 }
@@ -70,6 +79,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
     command('import', 'Open the import of files', '', () => openPage('import')),
     command('queries', 'Open the running queries', '', () => openPage('queries')),
+    command('clock', 'Open the background jobs', '', () => openPage('jobs')),
     ...(session.hasUsers
       ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
       : []),

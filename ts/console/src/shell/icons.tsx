@@ -38,6 +38,8 @@ const SHAPES = {
   plus: { line: 'M8 3.5v9M3.5 8h9' },
   close: { line: 'M4.5 4.5l7 7M11.5 4.5l-7 7' },
   play: { solid: 'M5 3.2v9.6L12.5 8z' },
+  follow: { line: 'M2.5 3.5h11M2.5 7h5M2.5 10.5h4M11 6.5v7M8.5 11l2.5 2.5 2.5-2.5' },
+  pause: { line: 'M5.5 3.5v9M10.5 3.5v9' },
   stop: { solid: 'M5 4h6a1 1 0 0 1 1 1v6a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1z' },
   check: { line: 'M3.5 8.5l3 3 6-7' },
   alert: { line: 'M8 2.5 14.2 13.3H1.8zM8 6.5v3.2M8 11.3v.3' },

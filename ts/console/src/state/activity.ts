@@ -2,7 +2,8 @@
 import { createSignal, type Accessor } from 'solid-js';
 import { reader, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
-import { settle, type Loading } from './schema.js';
+import { JOBS_QUESTION } from './jobs.js';
+import { settle, TREE_QUESTION, type Loading } from './schema.js';
 import { VITAL_QUESTIONS } from './vitals.js';
 
 export interface RunningQuery {
@@ -19,7 +20,12 @@ export interface RunningQuery {
 const QUESTION = 'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
 /** Queries that pages send by themselves are not a user's. */
-const OWN_QUESTIONS: ReadonlySet<string> = new Set([QUESTION, ...VITAL_QUESTIONS]);
+const OWN_QUESTIONS: ReadonlySet<string> = new Set([
+  QUESTION,
+  TREE_QUESTION,
+  JOBS_QUESTION,
+  ...VITAL_QUESTIONS,
+]);
 
 export class Activity {
   readonly queries: Accessor<Loading<readonly RunningQuery[]>>;

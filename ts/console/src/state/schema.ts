@@ -1,13 +1,12 @@
 /** The tree's content: tables at once, columns of a table when it is opened. */
 import { createSignal, type Accessor } from 'solid-js';
-import { query, SqlError } from '../api/client.js';
+import { query, SqlError, Unreachable } from '../api/client.js';
 import type { KnownNames } from '../editor/completion.js';
 import {
   columnEntries,
   functionEntries,
   quoted,
   tableEntries,
-  viewEntries,
   type ColumnEntry,
   type FunctionEntry,
   type TableEntry,
@@ -17,6 +16,18 @@ export type Loading<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'ready'; readonly value: T }
   | { readonly state: 'failed'; readonly message: string };
+
+/** Asked again and again, by every page: all that the tree shows without opening anything. */
+export const TREE_QUESTION =
+  `SELECT t.table_name, t.table_type, t.table_row_count, t.partitionBy, t.designatedTimestamp,
+    t.table_suspended, v.refresh_type, v.base_table_name, v.view_status, v.invalidation_reason,
+    v.last_refresh_finish_timestamp, v.refresh_base_table_txn, v.base_table_txn, v.timer_start,
+    now() asked_at
+  FROM tables() t LEFT JOIN materialized_views() v ON v.view_name = t.table_name
+  UNION ALL
+  SELECT view_name, 'V', null, null, null, view_status = 'invalid', null, null, null, null, null,
+    null, null, null, now()
+  FROM views()`.replace(/\s+/g, ' ');
 
 export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>>;
@@ -52,12 +63,33 @@ export class Schema {
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
   }
 
+  /**
+   * Asks anew for what is seen without opening anything. Rejects when the server does not answer:
+   * what is shown stays.
+   */
+  async look(): Promise<void> {
+    this.#setTables(await settle(listAll, Unreachable));
+  }
+
   async open(table: string): Promise<void> {
     if (this.columns().get(table)?.state === 'ready') {
       return;
     }
     this.#put(table, { state: 'loading' });
     await this.#loadColumns(table);
+  }
+
+  /** What is known of a table or view. */
+  entryOf(name: string | undefined): TableEntry | undefined {
+    const tables = this.tables();
+    return tables.state === 'ready' ? tables.value.find((one) => one.name === name) : undefined;
+  }
+
+  /** Rows of all tables that may be seen; nothing where none of them tells. */
+  get rowCount(): number | undefined {
+    const tables = this.tables();
+    const counts = tables.state === 'ready' ? tables.value.flatMap(({ rows }) => rows ?? []) : [];
+    return counts.length === 0 ? undefined : counts.reduce((sum, rows) => sum + rows, 0);
   }
 
   /** The columns of a table that has been opened. */
@@ -96,32 +128,13 @@ export class Schema {
   }
 }
 
-/** Tables and views by name. */
+/** Tables and views of all kinds, by name. One that knows no views still answers `SHOW TABLES`. */
 async function listAll(): Promise<TableEntry[]> {
-  const [tables, views] = await Promise.all([listTables(), listViews()]);
-  const known = new Set(tables.map(({ name }) => name));
-  const entries = [...tables, ...views.filter(({ name }) => !known.has(name))];
-  return entries.sort((left, right) => left.name.localeCompare(right.name));
-}
-
-/** `tables()` tells more; a server without it still answers `SHOW TABLES`. */
-async function listTables(): Promise<TableEntry[]> {
   try {
-    return tableEntries(await query('SELECT * FROM tables()'));
+    return tableEntries(await query(TREE_QUESTION));
   } catch (cause) {
     if (cause instanceof SqlError) {
       return tableEntries(await query('SHOW TABLES'));
-    }
-    throw cause;
-  }
-}
-
-async function listViews(): Promise<TableEntry[]> {
-  try {
-    return viewEntries(await query('SELECT view_name, view_status FROM views()'));
-  } catch (cause) {
-    if (cause instanceof SqlError) {
-      return [];
     }
     throw cause;
   }
@@ -131,11 +144,17 @@ function listFunctions(): ReturnType<typeof query> {
   return query('SELECT name, type, signature, description FROM functions()');
 }
 
-/** The outcome of asking, as a view shows it. */
-export async function settle<T>(ask: () => Promise<T>): Promise<Loading<T>> {
+/** The outcome of asking, as a view shows it. Failures of the class `beyond` are not for a view. */
+export async function settle<T>(
+  ask: () => Promise<T>,
+  beyond?: new (message: string) => Error,
+): Promise<Loading<T>> {
   try {
     return { state: 'ready', value: await ask() };
   } catch (cause) {
+    if (beyond && cause instanceof beyond) {
+      throw cause;
+    }
     return { state: 'failed', message: cause instanceof Error ? cause.message : String(cause) };
   }
 }

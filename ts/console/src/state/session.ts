@@ -3,13 +3,14 @@ import { createSignal, type Accessor } from 'solid-js';
 import { settings, type Settings } from '../api/client.js';
 import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
-import { nearest } from '../schema/model.js';
+import { nearest, quoted } from '../schema/model.js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { announce, copy, showToast } from '../shell/announce.js';
 import { confirmed } from '../shell/ConfirmDialog.js';
 import { openPage } from '../shell/pages.js';
 import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';
+import { Jobs } from './jobs.js';
 import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
 import { Schema } from './schema.js';
@@ -26,12 +27,14 @@ export interface Problem extends Place {
 type Connection = 'connecting' | 'connected' | 'lost';
 
 const HEARTBEAT_MS = 5000;
+const FOLLOWED_ROWS = 500;
 
 export class Session {
   readonly workspace: Workspace;
   readonly schema = new Schema();
   readonly activity = new Activity();
   readonly vitals = new Vitals();
+  readonly jobs = new Jobs();
   readonly plans = new Plans();
   readonly connection: Accessor<Connection>;
   readonly settings: Accessor<Settings | undefined>;
@@ -100,11 +103,14 @@ export class Session {
         this.#setConnection('connected');
         if (before !== 'connected') {
           await this.schema.refresh();
+        } else if (this.schema.tables().state === 'ready') {
+          await this.schema.look();
         }
         // Who may not read the tables is not asked for what runs either.
         if (this.schema.tables().state === 'ready') {
           await this.activity.refresh();
-          await this.vitals.refresh();
+          await this.vitals.refresh(this.schema.rowCount);
+          await this.jobs.watch();
         }
       } catch {
         this.#setConnection('lost');
@@ -120,6 +126,9 @@ export class Session {
 
   /** Runs the selection or the statement under the cursor. */
   async run(): Promise<void> {
+    if (this.#isFollowing()) {
+      return;
+    }
     const statement = this.editor?.statementToRun();
     if (!statement) {
       announce('There is no statement to run.');
@@ -129,6 +138,15 @@ export class Session {
     if (!this.workspace.runner(tab).running || (await this.#mayCancel())) {
       await this.#runOne(tab, statement);
     }
+  }
+
+  /** A tab that follows a table runs nothing else. */
+  #isFollowing(): boolean {
+    const isFollowing = this.workspace.activeFollow !== undefined;
+    if (isFollowing) {
+      announce('This tab follows a table. Open its query to run it.');
+    }
+    return isFollowing;
   }
 
   #mayCancel(): Promise<boolean> {
@@ -170,6 +188,9 @@ export class Session {
 
   /** Shows how the selection or the statement under the cursor would run. */
   explain(): void {
+    if (this.#isFollowing()) {
+      return;
+    }
     const statement = this.editor?.statementToRun();
     if (!statement) {
       announce('There is no statement to explain.');
@@ -189,6 +210,9 @@ export class Session {
 
   /** Runs every statement of the tab in order and stops at the first failure. */
   async runAll(): Promise<void> {
+    if (this.#isFollowing()) {
+      return;
+    }
     const tab = this.workspace.active();
     for (const statement of this.editor?.statements() ?? []) {
       const finished = await this.#runOne(tab, statement);
@@ -223,6 +247,13 @@ export class Session {
     const statement = { text: query, start: 0 };
     // The editor shows the new tab in the next turn.
     queueMicrotask(() => void this.#runOne(this.workspace.active(), statement));
+  }
+
+  /** Follows the last rows of a table in a tab of its own. */
+  follow(table: string): void {
+    openPage('sql');
+    const spec = { table, rows: FOLLOWED_ROWS, view: 'grid' } as const;
+    this.workspace.addFollow(spec, `SELECT * FROM ${quoted(table)} LIMIT -${FOLLOWED_ROWS};\n`);
   }
 
   cancel(): void {

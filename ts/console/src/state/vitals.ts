@@ -3,10 +3,9 @@ import { createSignal, type Accessor } from 'solid-js';
 import { query, SqlError } from '../api/client.js';
 import { Rates } from '../tables/rates.js';
 
-const ROWS = 'SELECT sum(table_row_count) FROM tables()';
 const MEMORY = "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
 /** What is asked again and again, by every page. */
-export const VITAL_QUESTIONS: readonly string[] = [ROWS, MEMORY];
+export const VITAL_QUESTIONS: readonly string[] = [MEMORY];
 
 const ALL_TABLES = '';
 
@@ -32,9 +31,8 @@ export class Vitals {
     this.#setNow = setNow;
   }
 
-  /** Asks anew. Rejects when the server does not answer. */
-  async refresh(): Promise<void> {
-    const rows = await this.#ask(ROWS);
+  /** Asks anew; `rows` are in all tables now. Rejects when the server does not answer. */
+  async refresh(rows: number | undefined): Promise<void> {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
     this.#setNow({
       rate: this.#rates.of(ALL_TABLES),

@@ -7,12 +7,21 @@ import { createStore, produce } from 'solid-js/store';
 import { Runner, type Run, type StatementText } from './run.js';
 import { load, save, saveAtOnce } from './store.js';
 
+/** What a tab shows that follows a table instead of running statements. */
+export interface FollowSpec {
+  readonly table: string;
+  /** How many of the last rows. */
+  readonly rows: number;
+  readonly view: 'grid' | 'chart';
+}
+
 export interface Tab {
   readonly id: string;
   title: string;
   draft: string;
   /** Values of the draft's parameters, by name. */
   parameters?: Readonly<Record<string, string>>;
+  follow?: FollowSpec;
 }
 
 export interface LogEntry {
@@ -131,6 +140,26 @@ export class Workspace {
     return tab;
   }
 
+  /** Adds a tab that follows a table; its draft is the query of its rows. */
+  addFollow(spec: FollowSpec, draft: string): void {
+    const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
+    this.#setState('tabs', (tabs) => [...tabs, tab]);
+    this.select(tab.id);
+  }
+
+  setFollow(id: string, change: Partial<FollowSpec>): void {
+    this.#change(id, (tab) => {
+      if (tab.follow) {
+        tab.follow = { ...tab.follow, ...change };
+      }
+    });
+  }
+
+  /** What the tab in front follows, if it does. */
+  get activeFollow(): FollowSpec | undefined {
+    return this.tabs.find(({ id }) => id === this.active())?.follow;
+  }
+
   /** Takes a tab away; an empty one takes its place when it was the last. */
   close(id: string): Tab | undefined {
     const index = this.tabs.findIndex((tab) => tab.id === id);
@@ -140,7 +169,7 @@ export class Workspace {
     }
     this.#runners.get(id)?.cancel();
     this.#runners.delete(id);
-    const kept = { ...closed };
+    const kept = copyOf(closed);
     if (kept.draft.trim() !== '') {
       this.#setClosed([kept, ...this.closed()].slice(0, KEPT_CLOSED));
     }
@@ -253,7 +282,7 @@ export class Workspace {
   }
 
   #saved(): Saved {
-    const tabs = this.tabs.map((tab) => ({ ...tab, parameters: { ...tab.parameters } }));
+    const tabs = this.tabs.map(copyOf);
     return { tabs, active: this.active(), closed: this.closed() };
   }
 
@@ -266,6 +295,15 @@ export class Workspace {
       }
     }
   }
+}
+
+/** Of what a tab has, without the store's wrapping, which the browser's database refuses. */
+function copyOf({ parameters, follow, ...tab }: Tab): Tab {
+  return {
+    ...tab,
+    ...(parameters ? { parameters: { ...parameters } } : {}),
+    ...(follow ? { follow: { ...follow } } : {}),
+  };
 }
 
 const TABS_FORMAT = 'tidemark-tabs';

@@ -1,8 +1,20 @@
 /** Everything about one table: columns, partitions, its statement, what is being written. */
-import { createEffect, createSignal, For, Match, on, Show, Switch, type JSX } from 'solid-js';
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  lazy,
+  Match,
+  on,
+  Show,
+  Suspense,
+  Switch,
+  type JSX,
+} from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
-import { quoted } from '../schema/model.js';
+import { quoted, type TableEntry } from '../schema/model.js';
 import { copy } from '../shell/announce.js';
 import { download } from '../shell/files.js';
 import { Icon } from '../shell/icons.js';
@@ -23,7 +35,9 @@ import { sparkline } from './rates.js';
 
 const PREVIEW_ROWS = 1000;
 const TABS = ['Columns', 'Partitions', 'DDL', 'Ingestion'] as const;
-type TabName = (typeof TABS)[number];
+type TabName = 'View' | (typeof TABS)[number];
+
+const ViewPane = lazy(() => import('../views/ViewPane.js'));
 
 interface Details {
   readonly columns: readonly ColumnFacts[];
@@ -40,7 +54,10 @@ interface DetailsProps {
 
 export function TableDetails(props: DetailsProps): JSX.Element {
   const [details, setDetails] = createSignal<Loading<Details>>({ state: 'loading' });
-  const [tab, setTab] = createSignal<TabName>('Columns');
+  const [chosen, setTab] = createSignal<TabName>('View');
+  const view = createMemo(() => props.session.schema.entryOf(props.facts.name)?.view);
+  const tabs = (): readonly TabName[] => (view() ? ['View', ...TABS] : TABS);
+  const tab = (): TabName => (chosen() === 'View' && !view() ? 'Columns' : chosen());
   createEffect(
     on(
       () => [props.facts.name, props.facts.lastTransaction] as const,
@@ -48,7 +65,7 @@ export function TableDetails(props: DetailsProps): JSX.Element {
         if (before?.[0] !== name) {
           setDetails({ state: 'loading' });
         }
-        void settle(() => readDetails(name)).then((read) => {
+        void settle(() => readDetails(name, props.facts.kind)).then((read) => {
           if (props.facts.name === name) {
             setDetails(read);
           }
@@ -69,9 +86,16 @@ export function TableDetails(props: DetailsProps): JSX.Element {
     <article class="details" aria-labelledby="details-title" data-region="details">
       <DetailsHead {...props} statement={ready()?.statement} />
       <Facts facts={props.facts} />
-      <TabButtons tab={tab()} onPick={setTab} />
+      <TabButtons tabs={tabs()} tab={tab()} onPick={setTab} />
       <div class="details-body" role="tabpanel" aria-label={tab()} tabindex="0">
         <Switch>
+          <Match when={tab() === 'View' && view()}>
+            {(facts) => (
+              <Suspense>
+                <ViewPane session={props.session} name={props.facts.name} view={facts()} />
+              </Suspense>
+            )}
+          </Match>
           <Match when={tab() === 'Ingestion'}>
             <Ingestion {...props} />
           </Match>
@@ -93,12 +117,12 @@ export function TableDetails(props: DetailsProps): JSX.Element {
   );
 }
 
-async function readDetails(name: string): Promise<Details> {
+async function readDetails(name: string, kind: TableEntry['kind']): Promise<Details> {
   const text = `'${name.replaceAll("'", "''")}'`;
   const [columns, partitions, statement] = await Promise.all([
     query(`SHOW COLUMNS FROM ${quoted(name)}`),
     query(`SELECT * FROM table_partitions(${text})`, { maxRows: 100_000 }),
-    createStatement(name, 'table'),
+    createStatement(name, kind),
   ]);
   return {
     columns: columnFacts(columns),
@@ -121,6 +145,10 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
         >
           <Icon name="play" />
           Preview
+        </button>
+        <button class="button small" onClick={() => props.session.follow(props.facts.name)}>
+          <Icon name="follow" />
+          Follow
         </button>
         <button
           class="button small"
@@ -183,20 +211,25 @@ function Facts(props: { facts: TableFacts }): JSX.Element {
   );
 }
 
-function TabButtons(props: { tab: TabName; onPick: (tab: TabName) => void }): JSX.Element {
+function TabButtons(props: {
+  tabs: readonly TabName[];
+  tab: TabName;
+  onPick: (tab: TabName) => void;
+}): JSX.Element {
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step === undefined) {
       return;
     }
-    const next = TABS.at((TABS.indexOf(props.tab) + step) % TABS.length) ?? 'Columns';
+    const { tabs, tab } = props;
+    const next = tabs.at((tabs.indexOf(tab) + step) % tabs.length) ?? 'Columns';
     props.onPick(next);
     document.getElementById(`details-${next}`)?.focus();
     event.preventDefault();
   };
   return (
     <div class="small-tabs" role="tablist" aria-label="About the table" onKeyDown={onKeyDown}>
-      <For each={TABS}>
+      <For each={props.tabs}>
         {(name) => (
           <button
             id={`details-${name}`}

@@ -1,5 +1,5 @@
 /** All tables with their sizes and how fast they grow, and everything about one of them. */
-import { createSignal, For, Show, type JSX } from 'solid-js';
+import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { approximate, grouped } from '../model/format.js';
 import { Icon } from '../shell/icons.js';
@@ -8,6 +8,8 @@ import { addressOf, openPage, spot } from '../shell/pages.js';
 import { settle, type Loading } from '../state/schema.js';
 import type { Session } from '../state/session.js';
 import { TableDetails } from './TableDetails.js';
+import { ViewBadge } from '../views/ViewBadge.js';
+import type { MaterializedFacts } from '../views/model.js';
 import { bytesText, instantText, tableFacts, type TableFacts } from './model.js';
 import { Rates } from './rates.js';
 
@@ -46,7 +48,12 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
           tables.find((table) => table.name === spot().subject);
         return (
           <div class="tables-split" classList={{ detailed: chosen() !== undefined }}>
-            <TableList tables={tables} chosen={chosen()?.name} rateOf={rateOf} />
+            <TableList
+              session={props.session}
+              tables={tables}
+              chosen={chosen()?.name}
+              rateOf={rateOf}
+            />
             <Show when={chosen()}>
               {(table) => (
                 <TableDetails
@@ -91,6 +98,7 @@ function overview(tables: readonly TableFacts[]): string {
 }
 
 function TableList(props: {
+  session: Session;
   tables: readonly TableFacts[];
   chosen: string | undefined;
   rateOf: (name: string) => number | undefined;
@@ -101,6 +109,7 @@ function TableList(props: {
         <thead>
           <tr>
             <th scope="col">Table</th>
+            <th scope="col">State</th>
             <th scope="col" class="num">
               Rows
             </th>
@@ -111,7 +120,6 @@ function TableList(props: {
               On disk
             </th>
             <th scope="col">Newest row, UTC</th>
-            <th scope="col">State</th>
           </tr>
         </thead>
         <tbody>
@@ -130,15 +138,15 @@ function TableList(props: {
                     <bdi>{table.name}</bdi>
                   </button>
                 </th>
+                <td>
+                  <TableState table={table} view={props.session.schema.entryOf(table.name)?.view} />
+                </td>
                 <td class="data num" title={`${grouped(String(table.rows ?? 0))} rows`}>
                   {table.rows === undefined ? '–' : approximate(table.rows)}
                 </td>
                 <td class="data num">{rateText(props.rateOf(table.name))}</td>
                 <td class="data num">{table.bytes === undefined ? '–' : bytesText(table.bytes)}</td>
                 <td class="data">{instantText(table.newest)}</td>
-                <td>
-                  <TableState table={table} />
-                </td>
               </tr>
             )}
           </For>
@@ -153,13 +161,19 @@ export function rateText(rate: number | undefined): string {
   return rate === undefined ? '–' : approximate(Math.round(rate));
 }
 
-function TableState(props: { table: TableFacts }): JSX.Element {
+function TableState(props: {
+  table: TableFacts;
+  view: MaterializedFacts | undefined;
+}): JSX.Element {
   return (
-    <Show when={props.table.isSuspended} fallback={<span class="hint">ready</span>}>
-      <span class="badge warn">
-        <Icon name="alert" />
-        suspended
-      </span>
-    </Show>
+    <Switch fallback={<span class="hint">ready</span>}>
+      <Match when={props.table.isSuspended}>
+        <span class="badge warn">
+          <Icon name="alert" />
+          suspended
+        </span>
+      </Match>
+      <Match when={props.view}>{(view) => <ViewBadge view={view()} fallback="follows" />}</Match>
+    </Switch>
   );
 }

@@ -1,8 +1,10 @@
 /** What the server tells of its tables: settings, sizes, partitions, what is being written. */
 import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
+import { kindOf, type TableEntry } from '../schema/model.js';
 
 export interface TableFacts {
   readonly name: string;
+  readonly kind: TableEntry['kind'];
   readonly rows: number | undefined;
   readonly bytes: number | undefined;
   readonly partitions: number | undefined;
@@ -54,9 +56,11 @@ export function tableFacts(tables: Answer, storage: Answer): TableFacts[] {
   const ttlValue = reader(tables, 'ttlValue');
   const ttlUnit = reader(tables, 'ttlUnit');
   const transaction = reader(tables, 'table_txn');
+  const type = reader(tables, 'table_type');
   return tables.rows
     .map((row) => ({
       name: String(name(row)),
+      kind: kindOf(type(row)),
       rows: numberOf(rows(row)),
       bytes: sizes.get(String(name(row)))?.bytes,
       partitions: sizes.get(String(name(row)))?.partitions,

@@ -295,7 +295,7 @@ impl Joins {
         }
         let inner = self.inner(&subquery, outer)?;
         let value = inner.column(subquery.subquery.schema().field(0).name());
-        *input = joined(std::mem::take(input), inner, JoinType::Left)?;
+        *input = widened(std::mem::take(input), inner)?;
         Ok(value)
     }
 
@@ -365,6 +365,22 @@ fn joined(left: LogicalPlan, right: Inner, kind: JoinType) -> Result<LogicalPlan
         right.on,
         None,
         kind,
+        JoinConstraint::On,
+        NullEquality::NullEqualsNull,
+        false,
+    )
+    .map(LogicalPlan::Join)
+}
+
+/// All rows of `outer`, in their order, beside what they find in `inner`: the side whose order a
+/// hash join keeps is the one that it does not hold.
+fn widened(outer: LogicalPlan, inner: Inner) -> Result<LogicalPlan> {
+    Join::try_new(
+        Arc::new(inner.plan),
+        Arc::new(outer),
+        inner.on.into_iter().map(|(outer, inner)| (inner, outer)).collect(),
+        None,
+        JoinType::Right,
         JoinConstraint::On,
         NullEquality::NullEqualsNull,
         false,

@@ -498,17 +498,17 @@ impl Binder<'_> {
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
         let rows = self.provider_rows(table.provider, &columns)?;
-        self.seen_rows(rows).map(Some)
+        self.seen_rows(name, rows).map(Some)
     }
 
-    /// Without rows about tables that the user does not see; the server's rows name them first.
-    fn seen_rows(&self, rows: Relation) -> EngineResult<Relation> {
-        let names = rows.columns.first().filter(|column| column.name == "table_name");
+    /// The server's rows without those about tables that the user does not see.
+    fn seen_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
+        // A job that is of no table has no name.
+        let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };
+        let names = rows.columns.iter().find(|column| column.name == tables);
         let (Some(names), Some(_)) = (names, self.visibility()) else { return Ok(rows) };
-        let seen = self.sorted_tables().into_iter().map(|table| {
-            let name = table.schema().name.clone();
-            lit(ScalarValue::Utf8View(Some(name)))
-        });
+        let seen = self.sorted_tables().into_iter().map(|table| table.schema().name.clone());
+        let seen = seen.chain([String::new()]).map(|name| lit(ScalarValue::Utf8View(Some(name))));
         let is_seen = names.expr().in_list(seen.collect(), false);
         let plan = relation::filter(rows.plan.clone(), is_seen)?;
         Ok(rows.with_plan(plan))

@@ -220,6 +220,9 @@ fn create_text(schema: &TableSchema, view: &MaterializedView) -> String {
         let (value, unit) = shown_ttl(schema.ttl_hours_or_months);
         let _ = write!(text, " TTL {value} {unit}{}", if value == 1 { "" } else { "S" });
     }
+    if let Some(expire) = &view.expire {
+        let _ = write!(text, " EXPIRE ROWS {} CLEANUP EVERY {}", expire.text, expire.cleanup);
+    }
     text.push(';');
     text
 }

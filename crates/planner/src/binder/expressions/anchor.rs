@@ -173,7 +173,7 @@ impl Binder<'_> {
     }
 }
 
-/// DAILY 'HH:MM' ['zone'].
+/// A day that begins at a time of the clock.
 fn clock_days(time: &Name, zone: Option<&Name>) -> EngineResult<ClockDays> {
     let invalid = |message: String, at: Span| error::at(ErrorCode::InvalidValue, message, at);
     let digits = |text: &str| (text.len() == 2).then(|| text.parse::<u8>().ok()).flatten();

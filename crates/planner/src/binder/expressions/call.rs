@@ -82,9 +82,12 @@ impl Binder<'_> {
             let object = if name == "to_jsonb" { "jsonb_build_object" } else { "row_to_json" };
             return self.scalar_call(object, pairs, call.name.span, &[]);
         }
+        if matches!(name.as_str(), "pause_job" | "resume_job") {
+            return self.job_call(call, name == "pause_job", scope);
+        }
         let arguments = self.expressions(&call.arguments, scope)?;
         if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
-            return self.action_call(call, "cancel_query", arguments);
+            return self.cancel_call(call, arguments);
         }
         if let Some(found) = self.drawn_call(&name, &arguments, call.name.span)? {
             return Ok(found);
@@ -116,25 +119,6 @@ impl Binder<'_> {
         let resolved = with_stand_ins(&arguments, |described| resolve_json(described, to))
             .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
         self.resolved_call(resolved, arguments, call.name.span)
-    }
-
-    /// A function that acts on the engine.
-    fn action_call(
-        &mut self,
-        call: &CallNode,
-        name: &str,
-        arguments: Vec<Typed>,
-    ) -> EngineResult<Typed> {
-        let at = call.name.span;
-        let of = self.context.only_queries_of();
-        let action = self.context.external().and_then(|external| external.action(name, of));
-        let (Some((function, result)), Ok([id])) = (action, <[Typed; 1]>::try_from(arguments))
-        else {
-            let message = format!("wrong number of arguments for function `{name}`; expected: 1");
-            return Err(error::at(ErrorCode::InvalidValue, message, at));
-        };
-        let id = self.cast(id, SqlType::Long, CastMode::Implicit, at)?;
-        Ok(Typed::computed(function.call(vec![id.expr]), result))
     }
 
     pub(crate) fn argument_spans(&self, call: &CallNode) -> Vec<Span> {

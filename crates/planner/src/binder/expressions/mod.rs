@@ -1,5 +1,6 @@
 //! Expressions: their types, constants, conditions, calls, windows and sub-queries.
 
+pub(crate) mod action;
 pub(crate) mod anchor;
 pub(crate) mod array;
 pub(crate) mod call;

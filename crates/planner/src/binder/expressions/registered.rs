@@ -8,6 +8,7 @@ use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::text_array::text_array;
 use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
 
+use crate::binder::catalog::pg_catalog::Object;
 use crate::binder::catalog::pg_catalog::keys::{Key, keys};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::binder::catalog::pg_catalog::marked::marked;
@@ -16,7 +17,6 @@ use crate::binder::catalog::pg_catalog::numbers::{
 };
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
-use crate::binder::catalog::pg_catalog::{Object, of_kind};
 use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::stand_in::is_unbound;
 use crate::binder::expressions::{constant, literal};
@@ -169,7 +169,7 @@ impl Binder<'_> {
             "format_type" => TYPES.iter().map(|one| (one.oid, one.title.to_owned())).collect(),
             "pg_get_viewdef" => {
                 let objects = self.objects()?;
-                let views = of_kind(&objects, "v");
+                let views = objects.iter().filter(|object| object.kind != "r");
                 views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
             }
             "pg_get_serial_sequence" => {

@@ -13,6 +13,7 @@ use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::function_number;
+use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::expressions::subquery::{check_correlation, subquery};
 use crate::binder::expressions::{predicate, unify};
 use crate::binder::state::relation;
@@ -424,12 +425,21 @@ pub(crate) fn relational(
         // Every row has the left one's time, though the join tells nothing of their order.
         joined.keep_time(&left, left.order.shuffled());
     }
+    // Clients read what the catalog tells in its order. A hash join keeps that of the side which it
+    // does not hold; where rows have a time the order is theirs.
+    let is_turned = kind == JoinType::Left && is_catalog(&left);
+    let (sides, keys, turned) = if is_turned {
+        let keys = condition.keys.into_iter().map(|(left, right)| (right, left)).collect();
+        ((right.plan, left.plan), keys, JoinType::Right)
+    } else {
+        ((left.plan, right.plan), condition.keys, kind)
+    };
     let join = Join::try_new(
-        Arc::new(left.plan),
-        Arc::new(right.plan),
-        condition.keys,
+        Arc::new(sides.0),
+        Arc::new(sides.1),
+        keys,
         filter,
-        kind,
+        turned,
         JoinConstraint::On,
         NullEquality::NullEqualsNull,
         false,

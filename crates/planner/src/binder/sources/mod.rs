@@ -1,5 +1,6 @@
 //! What FROM names: tables, views, joins, table functions.
 
+pub(crate) mod expiring;
 pub(crate) mod files;
 pub(crate) mod join;
 pub(crate) mod recorded;

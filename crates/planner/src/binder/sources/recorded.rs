@@ -11,7 +11,6 @@ use tidemark_catalog::{ViewColumn, ViewSource};
 use tidemark_storage::{TableId, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
-use crate::binder::state::relation;
 use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error};
 
@@ -29,9 +28,7 @@ impl Binder<'_> {
                 let table = table.ok_or_else(|| error::no_table(name))?;
                 self.note_read(&table.schema().name, Vec::new());
                 let is_same = table.schema().id == *id;
-                let reference = self.relation_name();
-                let rows =
-                    relation::of_table(Arc::clone(&table), qualifier, reference, &self.accesses)?;
+                let rows = self.table_rows(&table, qualifier)?;
                 Ok(as_recorded(rows, columns, qualifier, |index, column| {
                     let own = &table.schema().columns[index];
                     if is_same {
@@ -102,4 +99,18 @@ fn as_recorded(
 /// A view that names what it was not bound to.
 pub(crate) fn unbound(name: &Name) -> EngineError {
     error::no_table(name).with_hint("ALTER VIEW with the text that views() shows")
+}
+
+/// What a query records of a table.
+pub(crate) fn table_source(table: &TableSnapshot) -> ViewSource {
+    let schema = table.schema();
+    let column = |column: &tidemark_storage::ColumnSchema| ViewColumn {
+        identity: column.identity(),
+        name: column.name.clone(),
+    };
+    ViewSource::Table {
+        id: schema.id,
+        identity: schema.identity(),
+        columns: schema.columns.iter().map(column).collect(),
+    }
 }

@@ -126,9 +126,8 @@ impl Binder<'_> {
         let sees = self.must_see(name, Permission::Select);
         let is_seen = sees.is_ok();
         if let Some(table) = self.snapshot.table(&name.text).filter(|_| is_seen) {
-            let reference = self.relation_name();
             self.note_read(&table.schema().name, Vec::new());
-            return relation::of_table(table, qualifier, reference, &self.accesses);
+            return self.table_rows(&table, qualifier);
         }
         if let Some(view) = self.view(&name.text).filter(|_| is_seen) {
             self.note_whole(&view.name);

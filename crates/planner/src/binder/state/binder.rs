@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{Name, NamedWindow, Node, NodeId, Tree};
 use tidemark_border::Permission;
-use tidemark_storage::Snapshot;
+use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
 use crate::binder::error;
@@ -75,6 +75,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) views: Vec<String>,
     /// Whether a view's query is being bound: its names are not the user's.
     pub(crate) beneath_view: bool,
+    /// The materialized view whose rows are read as they are stored: its policy is being bound.
+    pub(crate) expiring: Option<TableId>,
     /// Where each of those views is read, the innermost last.
     pub(crate) view_places: Vec<ViewPlace>,
     /// What the names of that query mean; without it they mean what has the name now.
@@ -123,6 +125,7 @@ impl<'a> Binder<'a> {
             deferred: None,
             views: Vec::new(),
             beneath_view: false,
+            expiring: None,
             view_places: Vec::new(),
             view_sources: None,
             notices: Vec::new(),

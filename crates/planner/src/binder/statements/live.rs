@@ -184,6 +184,7 @@ impl Binder<'_> {
             time_zone: None,
             period: None,
             limit_hours_or_months: 0,
+            expire: None,
         };
         let live = LiveView { flush_every, in_memory, start, columns: used };
         let action = MaterializedAction::Create(Box::new((schema, view, Some(live))));
@@ -422,12 +423,11 @@ pub(crate) fn misfit(
     };
     let schema = base.schema();
     if !identifier::same(&schema.name, name) {
-        return Some(match another(snapshot, name, view.base) {
-            true => Misfit::Differs(format!(
-                "the base table was renamed, and another one has its name now [table={name}]"
-            )),
-            false => Misfit::Missing,
-        });
+        let differs = || {
+            format!("the base table was renamed, and another one has its name now [table={name}]")
+        };
+        let is_other = another(snapshot, name, view.base);
+        return Some(if is_other { Misfit::Differs(differs()) } else { Misfit::Missing });
     }
     let mut found = None;
     for used in &live.columns {

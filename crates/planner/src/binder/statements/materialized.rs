@@ -44,6 +44,8 @@ pub struct MaterializedRows {
     pub plan: LogicalPlan,
     /// How time is cut.
     pub buckets: BucketSpec,
+    /// Whether rows of one bucket depend on those of others.
+    pub is_whole: bool,
     /// The base, as the plan reads it.
     pub base: Arc<TableSnapshot>,
     /// What the query names.
@@ -80,7 +82,8 @@ pub(crate) fn rows(
         return Err(EngineError::new(ErrorCode::TypeMismatch, message));
     }
     let plan = binder.conformed_source(found, table.schema())?;
-    Ok(MaterializedRows { plan, buckets: shape.buckets, base, sources })
+    let Shape { buckets, is_whole, .. } = shape;
+    Ok(MaterializedRows { plan, buckets, is_whole, base, sources })
 }
 
 impl Binder<'_> {
@@ -113,8 +116,21 @@ impl Binder<'_> {
         let at = self.tree.span(given.query);
         let shape = Shape::of(&found.plan, base.schema().id)
             .map_err(|failure| failure.at(error::span(at)))?;
-        let schema = self.table_of(given, &found, &shape)?;
-        let view = self.definition(given, &part, sources, &base)?;
+        let mut schema = self.table_of(given, &found, &shape)?;
+        let of_base = base.schema().partition_by;
+        let is_open = given.clauses.partition_by.is_none() && of_base != PartitionBy::None;
+        if is_open && shape.is_of_rows() {
+            schema.partition_by = of_base;
+        }
+        let mut view = self.definition(given, &part, sources, &base)?;
+        if let Some(expire) = &given.clauses.expire {
+            let timestamp = schema.timestamp_column();
+            let timestamp =
+                timestamp.map(|column| Name { text: column.name.clone(), ..name.clone() });
+            let (query, alias) = (given.query, Some(name.clone()));
+            let rows = Node::Derived { query, alias, timestamp, lateral: false };
+            view.expire = Some(self.expire_policy(expire, &schema, (rows, query + 1))?);
+        }
         let action = MaterializedAction::Create(Box::new((schema, view, None)));
         Ok(self.materialized(action, CREATE))
     }
@@ -146,6 +162,7 @@ impl Binder<'_> {
             time_zone: None,
             period: None,
             limit_hours_or_months: 0,
+            expire: None,
         };
         if let Some(policy) = &given.clauses.refresh {
             apply_policy(&mut view, policy, self.context.now_micros)?;
@@ -308,9 +325,6 @@ impl Binder<'_> {
         if let Some(ttl) = &clauses.ttl {
             schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
         }
-        if let Some(expire) = &clauses.expire {
-            return Err(error::not_supported("EXPIRE ROWS is", expire.span));
-        }
         if clauses.volume.is_some() {
             self.notices.push(notice::VOLUME);
         }
@@ -373,10 +387,14 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::InvalidValue, message, name.span));
             }
             ViewAction::SetExpire { expire } => {
-                return Err(error::not_supported("EXPIRE ROWS is", expire.span));
+                let own = Node::Table { name: name.clone(), alias: None, timestamp: None };
+                view.expire = None;
+                view.expire = Some(self.expire_policy(expire, table.schema(), (own, 0))?);
+                vec![view.put()?]
             }
             ViewAction::DropExpire => {
-                return Err(error::not_supported("EXPIRE ROWS is", name.span));
+                view.expire = None;
+                vec![view.put()?]
             }
         };
         Ok(self.materialized(MaterializedAction::Change(changes), "ALTER MATERIALIZED VIEW"))

@@ -88,7 +88,7 @@ pub(crate) fn apply_policy(
 }
 
 /// `10m`: a count and one of `s m h d w M y`.
-fn interval_of(interval: &Name) -> EngineResult<Every> {
+pub(crate) fn interval_of(interval: &Name) -> EngineResult<Every> {
     let text = interval.text.as_str();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let count = if digits == 0 { Ok(1) } else { text[..digits].parse() };

@@ -1,9 +1,11 @@
 //! Which queries a materialized view can keep current: those whose rows of one bucket depend on the
 //! base's rows of that bucket alone. So they read the base once, row by row, and cut its designated
-//! timestamp into buckets in their only aggregation.
+//! timestamp into buckets in their only aggregation, or show its rows as they are: buckets of one
+//! instant. With LATEST ON any row may depend on any other, so all of them are computed anew; that
+//! reads backwards until each key has its row.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{
     Expr, JoinType, LogicalPlan, TableScan, UserDefinedLogicalNodeCore,
@@ -19,8 +21,18 @@ use crate::binder::error;
 pub(crate) struct Shape {
     /// How time is cut.
     pub(crate) buckets: BucketSpec,
-    /// Columns of the aggregation that hold the bucket's time, by name.
-    bucket_names: Vec<String>,
+    /// Whether rows of one bucket depend on those of others.
+    pub(crate) is_whole: bool,
+    time: Time,
+}
+
+/// Which columns of a query hold its time.
+#[derive(Debug, Clone)]
+enum Time {
+    /// That of buckets: columns of the aggregation, by name.
+    Buckets(Vec<String>),
+    /// That of the base's rows.
+    Rows(TableId),
 }
 
 fn refused(why: &str) -> EngineError {
@@ -85,30 +97,52 @@ impl Shape {
         if scans != 1 {
             return Err(refused("it reads the base table more than once"));
         }
-        let found = Aggregation::of(plan)?;
-        let mut shape = Self::of_aggregation(&found)?;
-        let unit = Self::check_input(&found, base)?;
+        let is_whole = has_latest_of(plan, base).map_err(error::plan)?;
+        let (mut shape, unit) = match Aggregation::of(plan) {
+            Ok(found) => {
+                let shape = Self::of_aggregation(&found)?;
+                (shape, Self::check_input(&found, base)?)
+            }
+            // Rows of the base as they are.
+            Err(failure) => {
+                let columns = columns_of(plan);
+                let times = columns.iter().filter_map(|column| follow(plan, column, base).ok());
+                let unit = times.reduce(|first, _| first).ok_or(failure)?;
+                let step = match unit {
+                    SqlType::TimestampNs => StepUnit::Nanosecond,
+                    _ => StepUnit::Microsecond,
+                };
+                let (buckets, time) = (BucketSpec::new(1, step), Time::Rows(base));
+                (Self { buckets, is_whole, time }, unit)
+            }
+        };
         shape.buckets.nanoseconds = unit == SqlType::TimestampNs;
+        shape.is_whole = is_whole;
         Ok(shape)
+    }
+
+    /// Whether its rows are those of the base and not buckets of them.
+    pub(crate) fn is_of_rows(&self) -> bool {
+        matches!(self.time, Time::Rows(_))
     }
 
     fn of_aggregation(found: &Aggregation<'_>) -> EngineResult<Self> {
         if let Some(bucket) = found.bucket {
-            return Ok(Self { buckets: bucket.spec, bucket_names: vec![found.name(0)] });
+            let time = Time::Buckets(vec![found.name(0)]);
+            return Ok(Self { buckets: bucket.spec, is_whole: false, time });
         }
-        let mut shape: Option<Self> = None;
+        let mut shape: Option<(BucketSpec, Vec<String>)> = None;
         for (index, key) in found.keys.iter().enumerate() {
             let Some((buckets, _)) = floored(key) else { continue };
             match &mut shape {
-                None => shape = Some(Self { buckets, bucket_names: vec![found.name(index)] }),
-                Some(known) if known.buckets == buckets => {
-                    known.bucket_names.push(found.name(index));
-                }
+                None => shape = Some((buckets, vec![found.name(index)])),
+                Some((known, names)) if *known == buckets => names.push(found.name(index)),
                 // The first one decides: rows of one of its buckets are in one of any other.
                 Some(_) => {}
             }
         }
-        shape.ok_or_else(needs_buckets)
+        let (buckets, names) = shape.ok_or_else(needs_buckets)?;
+        Ok(Self { buckets, is_whole: false, time: Time::Buckets(names) })
     }
 
     /// Checks that the rows below the aggregation are those of the base, one by one, and that the
@@ -125,44 +159,61 @@ impl Shape {
     /// The positions of the query's columns that hold the time of the bucket.
     pub(crate) fn bucket_columns(&self, plan: &LogicalPlan) -> EngineResult<Vec<usize>> {
         let mut found = Vec::new();
-        for (index, (qualifier, field)) in plan.schema().iter().enumerate() {
-            let column = Column::new(qualifier.cloned(), field.name().clone());
-            if self.is_bucket(plan, &column)? {
+        for (index, column) in columns_of(plan).into_iter().enumerate() {
+            let is_time = match &self.time {
+                Time::Buckets(names) => is_bucket(names, plan, &column)?,
+                Time::Rows(base) => follow(plan, &column, *base).is_ok(),
+            };
+            if is_time {
                 found.push(index);
             }
         }
         Ok(found)
     }
-
-    /// Whether a column of a plan above the aggregation is the bucket's time.
-    fn is_bucket(&self, plan: &LogicalPlan, column: &Column) -> EngineResult<bool> {
-        match plan {
-            LogicalPlan::Projection(projection) => {
-                let schema = &projection.schema;
-                let Some(index) = schema.maybe_index_of_column(column) else { return Ok(false) };
-                match column_of(&projection.expr[index]) {
-                    Some(inner) => self.is_bucket(&projection.input, &inner),
-                    None => Ok(false),
-                }
-            }
-            LogicalPlan::Filter(filter) => self.is_bucket(&filter.input, column),
-            LogicalPlan::Sort(sort) => self.is_bucket(&sort.input, column),
-            LogicalPlan::SubqueryAlias(alias) => {
-                let Some(index) = alias.schema.maybe_index_of_column(column) else {
-                    return Ok(false);
-                };
-                let (qualifier, field) = alias.input.schema().qualified_field(index);
-                let inner = Column::new(qualifier.cloned(), field.name().clone());
-                self.is_bucket(&alias.input, &inner)
-            }
-            LogicalPlan::Extension(_) | LogicalPlan::Aggregate(_) => {
-                Ok(self.bucket_names.contains(&column.name))
-            }
-            _ => Ok(false),
-        }
-    }
 }
 
+/// Whether a LATEST ON is above the scan of a table.
+fn has_latest_of(plan: &LogicalPlan, table: TableId) -> Result<bool> {
+    let reads = |plan: &LogicalPlan| {
+        plan.exists(|node| {
+            Ok(matches!(node, LogicalPlan::TableScan(scan) if scanned(scan) == Some(table)))
+        })
+    };
+    plan.exists(|node| match LogicalNode::of_plan(node) {
+        Some(LogicalNode::LatestOn(_)) => reads(node),
+        _ => Ok(false),
+    })
+}
+
+fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
+    plan.schema().columns()
+}
+
+/// Whether a column of a plan above the aggregation is the bucket's time.
+fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> EngineResult<bool> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let schema = &projection.schema;
+            let Some(index) = schema.maybe_index_of_column(column) else { return Ok(false) };
+            match column_of(&projection.expr[index]) {
+                Some(inner) => is_bucket(names, &projection.input, &inner),
+                None => Ok(false),
+            }
+        }
+        LogicalPlan::Filter(filter) => is_bucket(names, &filter.input, column),
+        LogicalPlan::Sort(sort) => is_bucket(names, &sort.input, column),
+        LogicalPlan::SubqueryAlias(alias) => {
+            let Some(index) = alias.schema.maybe_index_of_column(column) else {
+                return Ok(false);
+            };
+            let (qualifier, field) = alias.input.schema().qualified_field(index);
+            let inner = Column::new(qualifier.cloned(), field.name().clone());
+            is_bucket(names, &alias.input, &inner)
+        }
+        LogicalPlan::Extension(_) | LogicalPlan::Aggregate(_) => Ok(names.contains(&column.name)),
+        _ => Ok(false),
+    }
+}
 /// The one aggregation of a query, by whichever operator.
 struct Aggregation<'a> {
     bucket: Option<&'a Bucket>,
@@ -220,7 +271,10 @@ impl<'a> Aggregation<'a> {
 }
 
 fn needs_buckets() -> EngineError {
-    refused("it needs SAMPLE BY, or GROUP BY timestamp_floor(…) of the base's timestamp")
+    refused(
+        "it needs SAMPLE BY, GROUP BY timestamp_floor(…) of the base's timestamp, or the base's \
+         rows with their timestamp",
+    )
 }
 
 /// Follows the timestamp down to the base's scan, through what keeps its rows apart.
@@ -274,7 +328,7 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
         LogicalPlan::Extension(extension) => {
             let is_paired = matches!(
                 LogicalNode::of(extension.node.as_ref()),
-                Some(LogicalNode::Asof(_) | LogicalNode::WindowJoin(_))
+                Some(LogicalNode::Asof(_) | LogicalNode::WindowJoin(_) | LogicalNode::LatestOn(_))
             );
             let left = extension.node.inputs().first().copied().filter(|_| is_paired);
             match left.filter(|left| left.schema().maybe_index_of_column(time).is_some()) {

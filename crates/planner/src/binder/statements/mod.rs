@@ -7,6 +7,8 @@ pub(crate) mod conversion;
 pub(crate) mod create_table;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
+pub(crate) mod expire_rows;
+pub(crate) mod followed;
 pub(crate) mod followers;
 pub(crate) mod insert;
 pub(crate) mod insert_values;

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidemark_ast::{Node, Tree};
-use tidemark_catalog::{RecordKind, View, ViewColumn, ViewSource};
-use tidemark_storage::{Change, Snapshot, TableSnapshot};
+use tidemark_catalog::{RecordKind, View, ViewSource};
+use tidemark_storage::{Change, Snapshot};
 use tidemark_types::{EngineResult, identifier};
 
 use crate::BindContext;
 use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
+use crate::binder::sources::recorded::table_source;
 
 /// What has to be committed so that views which an older version made are bound to what their
 /// names mean now. Views get their identifiers first: call it until nothing is left to do.
@@ -63,18 +64,5 @@ impl Binder<'_> {
             }
         }
         sources
-    }
-}
-
-fn table_source(table: &TableSnapshot) -> ViewSource {
-    let schema = table.schema();
-    let column = |column: &tidemark_storage::ColumnSchema| ViewColumn {
-        identity: column.identity(),
-        name: column.name.clone(),
-    };
-    ViewSource::Table {
-        id: schema.id,
-        identity: schema.identity(),
-        columns: schema.columns.iter().map(column).collect(),
     }
 }

@@ -28,6 +28,7 @@ use arrow_schema::Field;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use tidemark_catalog::MaterializedView;
 use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
 use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{CatalogType, EngineResult, SqlType};
@@ -125,27 +126,14 @@ impl Binder<'_> {
             "pg_attrdef" => self.objects()?.iter().flat_map(defaults).collect(),
             "pg_type" => TYPES.iter().map(type_row).collect(),
             "pg_proc" => functions(),
-            "pg_tables" => of_kind(&self.objects()?, "r")
-                .map(|object| {
-                    row!(
-                        schemaname: "public", tablename: object.name.clone(), tableowner: OWNER,
-                        hasindexes: object.has_index(), hasrules: false, hastriggers: false,
-                        rowsecurity: false,
-                    )
-                })
-                .collect(),
-            "pg_views" => of_kind(&self.objects()?, "v")
-                .map(|object| {
-                    row!(
-                        schemaname: "public", viewname: object.name.clone(), viewowner: OWNER,
-                        definition: object.query.clone().unwrap_or_default(),
-                    )
-                })
-                .collect(),
+            "pg_tables" | "pg_views" | "pg_matviews" => listed(table, &self.objects()?),
             "pg_stat_user_tables"
             | "pg_stat_all_tables"
             | "pg_statio_all_tables"
-            | "pg_statio_user_tables" => of_kind(&self.objects()?, "r")
+            | "pg_statio_user_tables" => self
+                .objects()?
+                .iter()
+                .filter(|object| object.is_stored())
                 .map(|object| {
                     row!(
                         relid: object.oid, schemaname: "public", relname: object.name.clone(),
@@ -285,15 +273,16 @@ impl Binder<'_> {
         let is_read = self.reads_some(&schema.name);
         let partitions = if is_read { table.partition_list() } else { Vec::new() };
         let seen = self.seen_part(schema).into_owned();
+        let view = MaterializedView::of(self.snapshot, schema.id);
         Object {
             oid: table_oid(schema),
             name: schema.name.clone(),
-            kind: "r",
+            kind: if view.is_some() { "m" } else { "r" },
             timestamp: seen.timestamp,
             identity: schema.identity(),
             constraints: constraints_of(schema, &seen.columns),
             columns: seen.columns,
-            query: None,
+            query: view.filter(|_| self.reads_whole(&schema.name)).map(|view| view.query),
             rows: if is_read { table.row_count().unwrap_or(0) } else { 0 },
             bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
         }
@@ -315,10 +304,41 @@ pub(crate) fn has_table(name: &str) -> bool {
     find(name).is_some()
 }
 
-pub(crate) fn of_kind<'a>(
-    objects: &'a [Object],
-    kind: &'a str,
-) -> impl Iterator<Item = &'a Object> {
+/// Rows of `pg_tables`, `pg_views` or `pg_matviews`.
+fn listed(table: &str, objects: &[Object]) -> Vec<Row> {
+    let name = |object: &Object| object.name.clone();
+    let definition = |object: &Object| object.query.clone().unwrap_or_default();
+    match table {
+        "pg_tables" => of_kind(objects, "r")
+            .map(|object| {
+                row!(
+                    schemaname: "public", tablename: name(object), tableowner: OWNER,
+                    hasindexes: object.has_index(), hasrules: false, hastriggers: false,
+                    rowsecurity: false,
+                )
+            })
+            .collect(),
+        "pg_matviews" => of_kind(objects, "m")
+            .map(|object| {
+                row!(
+                    schemaname: "public", matviewname: name(object), matviewowner: OWNER,
+                    hasindexes: object.has_index(), ispopulated: true,
+                    definition: definition(object),
+                )
+            })
+            .collect(),
+        _ => of_kind(objects, "v")
+            .map(|object| {
+                row!(
+                    schemaname: "public", viewname: name(object), viewowner: OWNER,
+                    definition: definition(object),
+                )
+            })
+            .collect(),
+    }
+}
+
+fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a Object> {
     objects.iter().filter(move |object| object.kind == kind)
 }
 
@@ -326,16 +346,17 @@ pub(crate) fn of_kind<'a>(
 /// are triggers elsewhere, and clients look for them where there are some.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
+    let is_stored = object.is_stored();
     row!(
         oid: object.oid, relname: object.name.clone(), relnamespace: PUBLIC_OID, reltype: 0,
-        reloftype: 0, relowner: OWNER_OID, relam: if is_table { ACCESS_METHOD_OID } else { 0 },
-        relfilenode: if is_table { object.oid } else { 0 }, reltablespace: 0,
+        reloftype: 0, relowner: OWNER_OID, relam: if is_stored { ACCESS_METHOD_OID } else { 0 },
+        relfilenode: if is_stored { object.oid } else { 0 }, reltablespace: 0,
         relpages: (object.bytes / 8192) as i32, reltuples: object.rows, relallvisible: 0,
         reltoastrelid: 0, relhasindex: object.has_index(), relpersistence: "p",
         relkind: object.kind,
         relnatts: object.columns.len() as i16, relhasrules: !is_table,
         relhastriggers: is_bound, relispopulated: true,
-        relreplident: if is_table { "d" } else { "n" }, relrewrite: 0,
+        relreplident: if is_stored { "d" } else { "n" }, relrewrite: 0,
     )
 }
 

@@ -14,7 +14,7 @@ pub(crate) const NEXT_NUMBER: &str = "next_id()";
 pub(crate) struct Object {
     pub(crate) oid: i32,
     pub(crate) name: String,
-    /// `r` for a table, `v` for a view.
+    /// `r` for a table, `v` for a view, `m` for a materialized one.
     pub(crate) kind: &'static str,
     pub(crate) columns: Vec<ColumnSchema>,
     /// Place of its designated timestamp.
@@ -38,6 +38,11 @@ impl Object {
             let name = sequence_name(&self.name, &column.name);
             (index_oid(self.oid, &name), name, place)
         })
+    }
+
+    /// Whether its rows are stored: a table's, or a materialized view's.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.kind != "v"
     }
 
     /// Whether it has an index.

@@ -1,0 +1,246 @@
+//! One step of a feed of changes: waits for the next change of the table that a query reads, and
+//! runs the query over the rows that changed.
+//!
+//! A feed is a loop of such steps that its protocol drives: each is an execution like any other, so
+//! that rights are asked before each, a slow client is waited for between them, and nothing is held
+//! for a client but what it reads just now.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tidemark_border::{
+    ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, Summary, TableChange,
+};
+use tidemark_planner::{BoundQuery, BoundStatement, Planner};
+use tidemark_storage::{
+    Change, NextChange, Snapshot, TableId, TableSchema, TableSnapshot, TimeRange,
+};
+use tidemark_types::timestamp::{TimestampUnit, iso_text};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tokio::time::{Instant, MissedTickBehavior, timeout_at};
+
+use crate::database::Database;
+use crate::guard;
+use crate::registry::Registration;
+use crate::statement::{ExecuteReply, Parameters, Statement};
+
+/// How often commits are announced: feeds that follow many commits tell some of them together.
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
+/// Where many feeds wait, so much less often for each: all of them together take a part of a core.
+const REST_FOR_EACH: Duration = Duration::from_millis(1);
+
+/// How often tables are looked for that no client follows any more.
+const FORGET_EVERY: Duration = Duration::from_mins(1);
+
+/// Wakes feeds where something was committed, as long as the database is open; and lets tables go
+/// that have none.
+pub(crate) async fn announce_commits(database: Weak<Database>) {
+    let mut times = tokio::time::interval(ANNOUNCE_EVERY);
+    times.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut looked, mut announced) = (Instant::now(), Instant::now());
+    loop {
+        times.tick().await;
+        let Some(database) = database.upgrade() else { return };
+        let Ok(snapshot) = database.snapshot() else { return };
+        let (lsn, followers) = (snapshot.lsn(), &database.followers);
+        let waiting = u32::try_from(followers.commits.receiver_count()).unwrap_or(u32::MAX);
+        if announced.elapsed() >= REST_FOR_EACH * waiting {
+            let is_new = |known: &mut u64| std::mem::replace(known, lsn) != lsn;
+            if followers.commits.send_if_modified(is_new) {
+                announced = Instant::now();
+            }
+        }
+        if looked.elapsed() >= FORGET_EVERY.min(followers.retention) {
+            looked = Instant::now();
+            for table in followers.forgotten(&snapshot) {
+                // Where it fails now it is tried again.
+                let _ = commit(&database, Change::unfollow(table)).await;
+            }
+        }
+    }
+}
+
+/// A query bound to a snapshot, and the table whose changes it tells.
+struct Reading {
+    query: Box<BoundQuery>,
+    table: TableId,
+    /// Of its definition.
+    version: u64,
+    /// Whether it holds as long as the definition does.
+    is_stable: bool,
+}
+
+/// A change that was found.
+enum Found {
+    Nothing,
+    /// These rows, of the table or of what was added to it.
+    Rows(TableChange, Arc<TableSnapshot>, Vec<TimeRange>),
+}
+
+impl Statement {
+    /// Answers the next change, or after a while that there was none.
+    pub(crate) async fn run_change(
+        &self,
+        mut registration: Registration,
+        parameters: Parameters,
+        mut options: ExecuteOptions,
+    ) -> EngineResult<ExecuteReply> {
+        let Some(asked) = options.changes.take() else {
+            return Err(EngineError::internal("a step of no feed"));
+        };
+        let database = Arc::clone(self.database());
+        let mut commits = database.followers.commits.subscribe();
+        let until = Instant::now() + Duration::from_millis(asked.wait_ms);
+        let mut reading: Option<Reading> = None;
+        loop {
+            let announced = *commits.borrow_and_update();
+            let snapshot = database.snapshot()?;
+            let now = match reading.take().filter(|one| one.holds_in(&snapshot)) {
+                Some(now) => now,
+                None => self.reading(&snapshot, &parameters)?,
+            };
+            let table = snapshot.table_by_id(now.table).ok_or_else(unknown_table)?;
+            database.followers.note(now.table);
+            if snapshot.followed(now.table).is_none() && (asked.all || asked.after.is_none()) {
+                commit(&database, Change::Follow(now.table)).await?;
+                continue;
+            }
+            // After the last commit a feed waits for the next announcement.
+            let is_due = asked.wait_ms == 0 || asked.after.is_none_or(|after| after < announced);
+            let found = if is_due {
+                find(&database, &snapshot, &table, &asked, options.skip > 0)?
+            } else {
+                Found::Nothing
+            };
+            if let Found::Rows(change, rows, ranges) = found {
+                registration.hold(&snapshot);
+                if asked.without_rows || change.kind == ChangeKind::None {
+                    return Ok(reported(change));
+                }
+                let plan = Planner::over_rows(now.query.plan.clone(), &rows, &ranges)?;
+                let query = BoundQuery { plan, ..*now.query };
+                let skip = if change.commits == 1 { options.skip } else { 0 };
+                let options = ExecuteOptions { skip, ..options };
+                let reply = self.run_bound(query, options, registration).await?;
+                return Ok(ExecuteReply { change: Some(change), ..reply });
+            }
+            if Instant::now() >= until {
+                let reported_upto = asked.after.filter(|_| !is_due);
+                return Ok(reported(nothing(&table, reported_upto.unwrap_or(snapshot.lsn()))));
+            }
+            drop((snapshot, table));
+            reading = Some(now);
+            let woken = async {
+                // The sender lives as long as the database; a timeout is looked at above.
+                let _ = timeout_at(until, commits.changed()).await;
+                Ok(())
+            };
+            registration.until_stopped(woken).await?;
+        }
+    }
+
+    fn reading(&self, snapshot: &Arc<Snapshot>, parameters: &Parameters) -> EngineResult<Reading> {
+        let (bound, is_stable) = self.bound_again(snapshot, parameters.clone())?;
+        let BoundStatement::Query(query) = bound else {
+            let message = "a feed of changes follows a query";
+            return Err(EngineError::new(ErrorCode::NotSupported, message));
+        };
+        let table = Planner::followed_table(&query.plan)?;
+        let version = snapshot.table_by_id(table).map_or(0, |table| table.schema().version);
+        // Its rows are not held while it waits.
+        let empty = snapshot.table_by_id(table).ok_or_else(unknown_table)?.without_rows();
+        let plan = Planner::over_rows(query.plan.clone(), &Arc::new(empty), &[])?;
+        let query = Box::new(BoundQuery { plan, ..*query });
+        Ok(Reading { query, table, version, is_stable })
+    }
+}
+
+impl Reading {
+    fn holds_in(&self, snapshot: &Snapshot) -> bool {
+        let table = snapshot.table_by_id(self.table);
+        self.is_stable && table.is_some_and(|table| table.schema().version == self.version)
+    }
+}
+
+async fn commit(database: &Arc<Database>, change: Change) -> EngineResult<()> {
+    let storage = Arc::clone(&database.storage);
+    let commit = move || storage.commit(vec![change]).map(|_| ());
+    guard::run_blocking("commit", commit).await
+}
+
+fn find(
+    database: &Database,
+    snapshot: &Snapshot,
+    table: &Arc<TableSnapshot>,
+    asked: &ChangesOptions,
+    alone: bool,
+) -> EngineResult<Found> {
+    let (schema, lsn) = (table.schema(), snapshot.lsn());
+    if asked.all {
+        let change = TableChange {
+            kind: ChangeKind::Range,
+            ranges: vec![ChangedRange { from: None, to: None }],
+            ..nothing(table, lsn)
+        };
+        return Ok(Found::Rows(change, Arc::clone(table), Vec::new()));
+    }
+    let Some(after) = asked.after else {
+        return Ok(Found::Rows(nothing(table, lsn), Arc::clone(table), Vec::new()));
+    };
+    Ok(match database.storage.next_change(snapshot, schema.id, after, alone)? {
+        NextChange::Nothing => Found::Nothing,
+        NextChange::Lost => return Err(lost(schema, after)),
+        NextChange::Added(added) => {
+            let (lo, last) = added.bounds;
+            let range = TimeRange { lo, hi: last.saturating_add(1) };
+            let change = TableChange {
+                kind: ChangeKind::Rows,
+                commits: added.commits,
+                rows: Some(added.rows),
+                ranges: vec![shown(schema, range)],
+                ..nothing(table, added.txn)
+            };
+            Found::Rows(change, added.table, Vec::new())
+        }
+        NextChange::Touched(ranges) => {
+            let shown = ranges.iter().map(|range| shown(schema, *range)).collect();
+            let change =
+                TableChange { kind: ChangeKind::Range, ranges: shown, ..nothing(table, lsn) };
+            Found::Rows(change, Arc::clone(table), ranges)
+        }
+    })
+}
+
+fn nothing(table: &TableSnapshot, txn: u64) -> TableChange {
+    let (kind, table) = (ChangeKind::None, table.schema().name.clone());
+    TableChange { kind, table, txn, commits: 0, rows: None, ranges: Vec::new() }
+}
+
+fn reported(change: TableChange) -> ExecuteReply {
+    let summary = Some(Summary::default());
+    ExecuteReply { summary, change: Some(change), ..ExecuteReply::default() }
+}
+
+fn shown(schema: &TableSchema, TimeRange { lo, hi }: TimeRange) -> ChangedRange {
+    let unit = schema.timestamp_column().map(|column| match column.sql_type {
+        SqlType::TimestampNs => TimestampUnit::Nanos,
+        _ => TimestampUnit::Micros,
+    });
+    let text = |instant: i64| unit.map(|unit| iso_text(instant, unit));
+    ChangedRange {
+        from: text(lo).filter(|_| lo > i64::MIN),
+        to: text(hi.saturating_sub(1)).filter(|_| hi < i64::MAX),
+    }
+}
+
+fn unknown_table() -> EngineError {
+    EngineError::new(ErrorCode::Replan, "the table is not there any more")
+}
+
+fn lost(schema: &TableSchema, after: u64) -> EngineError {
+    let name = &schema.name;
+    let message = format!(
+        "the changes of table '{name}' after {after} are not known: begin anew, with from=start"
+    );
+    EngineError::new(ErrorCode::HistoryGone, message)
+}

@@ -1,0 +1,552 @@
+//! Queries that materialized views answer.
+//!
+//! SAMPLE BY or GROUP BY over a base table is computed from the rows of a view over it, where these
+//! are finer buckets and keys of the same aggregates: sums of sums, the least of the least. What
+//! the view does not show at the query's own snapshot (rows that came since, buckets that a range
+//! of time cuts, partitions that the base lost) is read from the base, in the same buckets. So the
+//! answer is the one that the base gives; sums of floating-point numbers are added in another
+//! order, as they are by other numbers of workers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, TableReference};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::{
+    Expr, Extension, LogicalPlan, SubqueryAlias, TableScan, TableScanBuilder, Union, ident,
+};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, RecordKind};
+use tidemark_functions::{Argument, resolve_aggregate};
+use tidemark_operators::{
+    Alignment, Bucket, BucketSpec, LogicalNode, SampleByNode, SnapshotTable, StepUnit,
+};
+use tidemark_storage::{TableSnapshot, TimeRange};
+use tidemark_types::EngineResult;
+
+use crate::binder::state::relation;
+use crate::binder::statements::materialized;
+use crate::binder::statements::materialized_shape::{column_of, floored};
+use crate::binder::{Binder, error};
+
+/// A view answers where it has so many times fewer rows than its base.
+const FEWER: u64 = 4;
+/// Stretches that are read from one of the two, at most.
+const MOST_RANGES: usize = 64;
+
+/// An aggregation over a base table that a view may answer.
+struct Asked<'a> {
+    node: &'a SampleByNode,
+    filter: Option<&'a Expr>,
+    scan: &'a TableScan,
+    base: Arc<TableSnapshot>,
+    /// What the query reads of the base; empty: all of it.
+    ranges: Vec<TimeRange>,
+}
+
+/// A view's aggregation, and which column of its table each of its outputs is.
+struct Shown {
+    table: Arc<TableSnapshot>,
+    spec: BucketSpec,
+    /// Columns of the base, and of the view.
+    keys: BTreeMap<String, usize>,
+    aggregates: Vec<(AggregateFunction, usize)>,
+}
+
+/// What of an aggregate a view has, and how it is put together.
+struct Part {
+    /// In the view's own aggregates.
+    place: usize,
+    /// Over what the view shows.
+    combined: Expr,
+}
+
+impl Binder<'_> {
+    /// The plan with aggregations that views answer, and whether there are some.
+    pub(crate) fn answered(&mut self, plan: LogicalPlan) -> EngineResult<(LogicalPlan, bool)> {
+        let mut views = self.snapshot.records(RecordKind::MaterializedView.name());
+        if !self.context.answers_from_views || views.next().is_none() {
+            return Ok((plan, false));
+        }
+        let mut failure = None;
+        let found = plan.transform_down(|node| {
+            let answered = match LogicalNode::of_plan(&node) {
+                Some(LogicalNode::SampleBy(aggregation)) => self.answer(aggregation),
+                _ => Ok(None),
+            };
+            Ok(match answered {
+                Ok(Some(answer)) => Transformed::new(answer, true, TreeNodeRecursion::Jump),
+                Ok(None) => Transformed::no(node),
+                Err(error) => {
+                    failure = Some(error);
+                    Transformed::new(node, false, TreeNodeRecursion::Stop)
+                }
+            })
+        });
+        let found = found.map_err(error::plan)?;
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok((found.data, found.transformed)),
+        }
+    }
+
+    fn answer(&mut self, node: &SampleByNode) -> EngineResult<Option<LogicalPlan>> {
+        let Some(asked) = Asked::of(node) else { return Ok(None) };
+        let base = asked.base.schema().id;
+        if self.snapshot.touched(base).is_none() {
+            return Ok(None);
+        }
+        let views = MaterializedView::all(self.snapshot)
+            .filter(|view| view.base == base && !LiveView::is(self.snapshot, view.table));
+        let mut best: Option<(u64, LogicalPlan)> = None;
+        for view in views.collect::<Vec<_>>() {
+            let Some(rows) = self.worth(&asked, &view)? else { continue };
+            if best.as_ref().is_some_and(|(least, _)| *least <= rows) {
+                continue;
+            }
+            if let Some(plan) = self.answer_from(&asked, &view)? {
+                best = Some((rows, plan));
+            }
+        }
+        Ok(best.map(|(_, plan)| plan))
+    }
+
+    /// The rows of a view, where it is current enough and small enough to be looked at, and the
+    /// user knows of it.
+    fn worth(&self, asked: &Asked<'_>, view: &MaterializedView) -> EngineResult<Option<u64>> {
+        let Some(table) = self.snapshot.table_by_id(view.table) else { return Ok(None) };
+        let schema = table.schema();
+        let is_seen = self.visibility().is_none_or(|visibility| visibility.sees(&schema.name));
+        let is_all = view.limit_hours_or_months == 0
+            && schema.ttl_hours_or_months == 0
+            && view.expire.is_none();
+        if !is_seen || !is_all {
+            return Ok(None);
+        }
+        let rows = table.row_count()?;
+        let is_fewer = rows.saturating_mul(FEWER) <= asked.base.row_count()?;
+        Ok(is_fewer.then_some(rows))
+    }
+
+    fn answer_from(
+        &mut self,
+        asked: &Asked<'_>,
+        view: &MaterializedView,
+    ) -> EngineResult<Option<LogicalPlan>> {
+        let Ok(rows) = materialized::rows(view, self.snapshot, self.context, false) else {
+            return Ok(None);
+        };
+        let Some(table) = self.snapshot.table_by_id(view.table) else { return Ok(None) };
+        let Some(shown) = Shown::of(&rows.plan, table).filter(|_| !rows.is_whole) else {
+            return Ok(None);
+        };
+        let Some((keys, parts)) = asked.parts(&shown) else { return Ok(None) };
+        let state = MaterializedState::of(self.snapshot, view.table);
+        let touched = self.snapshot.touched(view.base);
+        let Some(touched) = touched.filter(|_| state.invalid.is_none()) else { return Ok(None) };
+        let missing = state.position.and_then(|position| touched.after(position));
+        let Some(mut missing) = missing else { return Ok(None) };
+        missing.extend(touched.gone());
+        let until = state.shown_until.unwrap_or(i64::MAX);
+        let (covered, rest) = asked.divided(&rows.buckets, &missing, until);
+        if covered.is_empty() || covered.len() > MOST_RANGES || rest.len() > MOST_RANGES {
+            return Ok(None);
+        }
+        let (from_view, from_base) = (
+            self.part_of_view(asked, &shown, &keys, &parts, covered)?,
+            asked.part_of_base(&shown, &keys, &parts, &rest)?,
+        );
+        let types = |plan: &LogicalPlan| -> Vec<_> {
+            plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        if types(&from_view) != types(&from_base) {
+            return Ok(None);
+        }
+        let time = ident(asked.time());
+        let inner = if rest.is_empty() {
+            from_view
+        } else {
+            let parts = vec![Arc::new(from_view), Arc::new(from_base)];
+            let union = Union::try_new_with_loose_types(parts).map_err(error::plan)?;
+            relation::sort_by_time(LogicalPlan::Union(union), time)?
+        };
+        asked.combined(inner, &parts).map(Some)
+    }
+
+    /// The rows of the view, under the names of the base.
+    fn part_of_view(
+        &mut self,
+        asked: &Asked<'_>,
+        shown: &Shown,
+        keys: &BTreeSet<String>,
+        parts: &[Part],
+        covered: Vec<TimeRange>,
+    ) -> EngineResult<LogicalPlan> {
+        let reference = self.relation_name();
+        let schema = shown.table.schema();
+        let own = |place: usize| {
+            Expr::Column(Column::new(Some(reference.as_str()), &schema.columns[place].name))
+        };
+        let table = SnapshotTable::new(Arc::clone(&shown.table)).within(covered);
+        let source = provider_as_source(Arc::new(table));
+        let scan = TableScanBuilder::new(reference.as_str(), source).build();
+        let mut plan = LogicalPlan::TableScan(scan.map_err(error::plan)?);
+        if let Some(filter) = asked.filter {
+            let filter = renamed(filter.clone(), |name| shown.keys.get(name).map(|key| own(*key)))?;
+            plan = relation::filter(plan, filter)?;
+        }
+        let time = schema.timestamp.map_or_else(|| ident(asked.time()), own);
+        let mut exprs = vec![time.alias(asked.time())];
+        exprs.extend(keys.iter().map(|key| own(shown.keys[key]).alias(key)));
+        let of_part = |(number, part): (usize, &Part)| {
+            own(shown.aggregates[part.place].1).alias(part_name(number))
+        };
+        exprs.extend(parts.iter().enumerate().map(of_part));
+        relation::project(plan, exprs)
+    }
+}
+
+impl<'a> Asked<'a> {
+    fn of(node: &'a SampleByNode) -> Option<Self> {
+        let (filter, below) = match node.input() {
+            LogicalPlan::Filter(filter) => (Some(&filter.predicate), filter.input.as_ref()),
+            other => (None, other),
+        };
+        let LogicalPlan::TableScan(scan) = below else { return None };
+        let provider = source_as_provider(&scan.source).ok()?;
+        let known = provider.downcast_ref::<SnapshotTable>()?;
+        let (base, ranges) = (Arc::clone(known.table()), known.ranges().to_vec());
+        base.schema().timestamp?;
+        Some(Self { node, filter, scan, base, ranges })
+    }
+
+    /// The base's designated timestamp.
+    fn time(&self) -> &str {
+        self.base.schema().timestamp_column().map_or("", |column| column.name.as_str())
+    }
+
+    /// The columns that its keys and its filter read, and what of the view each of its aggregates
+    /// is made of; `None` where the view does not have them.
+    fn parts(&self, shown: &Shown) -> Option<(BTreeSet<String>, Vec<Part>)> {
+        let time = self.time();
+        let mut keys = BTreeSet::new();
+        let mut plain = BTreeSet::new();
+        for key in self.node.keys() {
+            if let Some((spec, _)) = floored(key).filter(|(_, column)| column.name == time) {
+                if !divides(&shown.spec, &spec) {
+                    return None;
+                }
+                continue;
+            }
+            plain.extend(column_of(key).map(|column| column.name));
+            keys.extend(columns_of(key)?);
+        }
+        keys.extend(self.filter.map_or_else(|| Some(Vec::new()), columns_of)?);
+        if let Some(bucket) = self.node.bucket() {
+            let is_own = column_of(&bucket.timestamp).is_some_and(|column| column.name == time);
+            if !is_own || !divides(&shown.spec, &bucket.spec) {
+                return None;
+            }
+        } else if self.node.keys().is_empty() {
+            return None;
+        }
+        if !keys.iter().all(|key| shown.keys.contains_key(key)) {
+            return None;
+        }
+        // One row of the view for each bucket and group: then the first of the first is the first.
+        let is_one = shown.keys.keys().all(|key| plain.contains(key));
+        let reference = &self.scan.table_name;
+        let part = |(number, asked): (usize, &Expr)| shown.part(asked, number, is_one, reference);
+        let parts: Option<Vec<Part>> =
+            self.node.aggregates().iter().enumerate().map(part).collect();
+        Some((keys, parts?))
+    }
+
+    /// What the view shows of what the query reads, in whole buckets, and what is left for the
+    /// base: ascending, apart.
+    fn divided(
+        &self,
+        buckets: &BucketSpec,
+        missing: &[(i64, i64)],
+        until: i64,
+    ) -> (Vec<TimeRange>, Vec<TimeRange>) {
+        let Some((first, last)) = self.base.time_bounds() else {
+            return (Vec::new(), self.ranges.clone());
+        };
+        let all = TimeRange { lo: first, hi: last.saturating_add(1) };
+        let wanted = match self.ranges.as_slice() {
+            [] => vec![all],
+            ranges => intersected(ranges, &[all]),
+        };
+        let whole_ends = |range: &TimeRange| {
+            // No row lies before the first or behind the last.
+            let lo = if range.lo <= first { buckets.around(first, first).0 } else { range.lo };
+            let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
+            TimeRange { lo, hi: hi.min(until) }
+        };
+        let mut covered: Vec<TimeRange> = wanted.iter().map(whole_ends).collect();
+        for (from, to) in missing {
+            let (lo, hi) = buckets.around((*from).clamp(first, last), (*to).clamp(first, last));
+            covered = without(&covered, TimeRange { lo, hi });
+        }
+        let whole = |range: &TimeRange| {
+            let (start, next) = buckets.around(range.lo, range.lo);
+            let lo = if start == range.lo { start } else { next };
+            let hi = buckets.around(range.hi, range.hi).0;
+            (lo < hi).then_some(TimeRange { lo, hi })
+        };
+        let covered: Vec<TimeRange> = covered.iter().filter_map(whole).collect();
+        let rest = covered.iter().fold(wanted, |rest, range| without(&rest, *range));
+        (covered, rest)
+    }
+
+    /// The rest of the base, in the buckets and with the names of the view's part.
+    fn part_of_base(
+        &self,
+        shown: &Shown,
+        keys: &BTreeSet<String>,
+        parts: &[Part],
+        rest: &[TimeRange],
+    ) -> EngineResult<LogicalPlan> {
+        let reference = &self.scan.table_name;
+        let own = |name: &str| Expr::Column(Column::new(Some(reference.clone()), name));
+        let narrowed = SnapshotTable::new(Arc::clone(&self.base)).narrowed(rest);
+        let source = provider_as_source(Arc::new(narrowed));
+        let mut plan = LogicalPlan::TableScan(TableScan { source, ..self.scan.clone() });
+        if let Some(filter) = self.filter {
+            plan = relation::filter(plan, filter.clone())?;
+        }
+        let bucket = Bucket { timestamp: own(self.time()), spec: shown.spec };
+        let groups = keys.iter().map(|key| own(key).alias(key)).collect();
+        let mut aggregates = Vec::with_capacity(parts.len());
+        for (number, part) in parts.iter().enumerate() {
+            let aggregate = Expr::AggregateFunction(shown.aggregates[part.place].0.clone());
+            let aggregate = renamed(aggregate, |name| Some(own(name)))?;
+            aggregates.push(aggregate.alias(part_name(number)));
+        }
+        let node = SampleByNode::try_new(plan, Some(bucket), groups, aggregates);
+        let node = Arc::new(node.map_err(error::plan)?);
+        let mut exprs = vec![own(self.time()).alias(self.time())];
+        exprs.extend(keys.iter().map(ident));
+        exprs.extend((0..parts.len()).map(|number| ident(part_name(number))));
+        relation::project(LogicalPlan::Extension(Extension { node }), exprs)
+    }
+
+    /// The aggregation as it was asked for, over parts of it.
+    fn combined(&self, inner: LogicalPlan, parts: &[Part]) -> EngineResult<LogicalPlan> {
+        let alias = SubqueryAlias::try_new(Arc::new(inner), self.scan.table_name.clone());
+        let input = LogicalPlan::SubqueryAlias(alias.map_err(error::plan)?);
+        let asked = self.node.aggregates().iter().zip(parts);
+        let aggregates =
+            asked.map(|(asked, part)| part.combined.clone().alias(asked.schema_name().to_string()));
+        let (bucket, keys) = (self.node.bucket().cloned(), self.node.keys().to_vec());
+        let node = SampleByNode::try_new(input, bucket, keys, aggregates.collect());
+        let node = Arc::new(node.map_err(error::plan)?);
+        Ok(LogicalPlan::Extension(Extension { node }))
+    }
+}
+
+impl Shown {
+    /// What a view's query over its base consists of, where it shows one aggregation as it is.
+    fn of(plan: &LogicalPlan, table: Arc<TableSnapshot>) -> Option<Self> {
+        let (node, places) = aggregation(plan)?;
+        let LogicalPlan::TableScan(scan) = node.input() else { return None };
+        let provider = source_as_provider(&scan.source).ok()?;
+        // A condition on time is in the scan.
+        if !provider.downcast_ref::<SnapshotTable>()?.ranges().is_empty() {
+            return None;
+        }
+        let spec = node.bucket()?.spec;
+        let place = |output: usize| places.iter().position(|place| *place == Some(output));
+        // The view's own time is that of the buckets.
+        if place(0)? != table.schema().timestamp? {
+            return None;
+        }
+        let mut keys = BTreeMap::new();
+        for (number, key) in node.keys().iter().enumerate() {
+            // A key that is not shown makes several rows of one group.
+            keys.insert(column_of(key)?.name, place(1 + number)?);
+        }
+        let first = 1 + node.keys().len();
+        let known = node.aggregates().iter().enumerate().filter_map(|(number, aggregate)| {
+            Some((plain_aggregate(aggregate)?.clone(), place(first + number)?))
+        });
+        let aggregates = known.collect();
+        Some(Self { table, spec, keys, aggregates })
+    }
+
+    /// What an aggregate is made of.
+    fn part(
+        &self,
+        asked: &Expr,
+        number: usize,
+        is_one: bool,
+        reference: &TableReference,
+    ) -> Option<Part> {
+        let asked = plain_aggregate(asked)?;
+        let is_same = |known: &AggregateFunction| {
+            known.func == asked.func
+                && known.params.args.len() == asked.params.args.len()
+                && known.params.args.iter().zip(&asked.params.args).all(|(a, b)| match (a, b) {
+                    (Expr::Column(a), Expr::Column(b)) => a.name == b.name,
+                    (Expr::Literal(a, _), Expr::Literal(b, _)) => a == b,
+                    _ => false,
+                })
+                && known.params.null_treatment == asked.params.null_treatment
+        };
+        let place = self.aggregates.iter().position(|(known, _)| is_same(known))?;
+        let column = Expr::Column(Column::new(Some(reference.clone()), part_name(number)));
+        let of_type = self.table.schema().columns[self.aggregates[place].1].sql_type;
+        let name = asked.func.name();
+        let combined = match name {
+            "min" | "max" => name,
+            "sum" | "count" => "sum",
+            "first" | "last" if is_one => name,
+            _ => return None,
+        };
+        let argument = [Argument::column(of_type)];
+        let resolved = resolve_aggregate(combined, false, &argument).ok()?;
+        if resolved.argument_types != [of_type] || resolved.return_type != of_type {
+            return None;
+        }
+        let combined = AggregateFunction::new_udf(
+            resolved.udaf,
+            vec![column],
+            false,
+            None,
+            Vec::new(),
+            asked.params.null_treatment,
+        );
+        Some(Part { place, combined: Expr::AggregateFunction(combined) })
+    }
+}
+
+/// An aggregate of all rows, in whatever order.
+fn plain_aggregate(expr: &Expr) -> Option<&AggregateFunction> {
+    match expr {
+        Expr::Alias(alias) => plain_aggregate(&alias.expr),
+        Expr::AggregateFunction(call) => {
+            let AggregateFunctionParams { distinct, filter, order_by, .. } = &call.params;
+            (!distinct && filter.is_none() && order_by.is_empty()).then_some(call)
+        }
+        _ => None,
+    }
+}
+
+/// The aggregation that a plan shows the outputs of, and which output each column is.
+fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let (node, below) = aggregation(&projection.input)?;
+            let schema = projection.input.schema();
+            let place = |expr: &Expr| {
+                let index = schema.maybe_index_of_column(&column_of(expr)?)?;
+                below.get(index).copied().flatten()
+            };
+            Some((node, projection.expr.iter().map(place).collect()))
+        }
+        LogicalPlan::SubqueryAlias(alias) => aggregation(&alias.input),
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => aggregation(&sort.input),
+        _ => match LogicalNode::of_plan(plan)? {
+            LogicalNode::SampleBy(node) => {
+                let outputs = plan.schema().fields().len();
+                Some((node, (0..outputs).map(Some).collect()))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// The names of the columns that an expression reads; `None` where it reads more than its row, or
+/// is another one each time.
+fn columns_of(expr: &Expr) -> Option<Vec<String>> {
+    let is_plain = expr
+        .exists(|inner| {
+            Ok(matches!(
+                inner,
+                Expr::ScalarSubquery(_)
+                    | Expr::InSubquery(_)
+                    | Expr::Exists(_)
+                    | Expr::OuterReferenceColumn(..)
+            ))
+        })
+        .is_ok_and(|is_more| !is_more && !expr.is_volatile());
+    is_plain.then(|| expr.column_refs().into_iter().map(|column| column.name.clone()).collect())
+}
+
+/// The expression over other columns.
+fn renamed(expr: Expr, to: impl Fn(&str) -> Option<Expr>) -> EngineResult<Expr> {
+    let renamed = expr.transform(|node| {
+        let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
+        Ok(to(&column.name).map_or_else(|| Transformed::no(node.clone()), Transformed::yes))
+    });
+    Ok(renamed.map_err(error::plan)?.data)
+}
+
+fn part_name(number: usize) -> String {
+    format!("\u{1}part{number}")
+}
+
+/// Whether each bucket of `coarse` consists of whole buckets of `fine`.
+fn divides(fine: &BucketSpec, coarse: &BucketSpec) -> bool {
+    let is_open = |spec: &BucketSpec| spec.from.is_none() && spec.to.is_none();
+    if !is_open(fine) || !is_open(coarse) || fine.nanoseconds != coarse.nanoseconds {
+        return false;
+    }
+    if fine == coarse {
+        return fine.alignment != Alignment::FirstObservation;
+    }
+    let utc = Alignment::Calendar { zone: None, offset_micros: 0 };
+    if fine.alignment != utc || coarse.alignment != utc {
+        return false;
+    }
+    let Some(step) = micros(fine).filter(|step| *step > 0) else { return false };
+    let day = micros(&BucketSpec::new(1, StepUnit::Day)).unwrap_or(i64::MAX);
+    match micros(coarse) {
+        Some(whole) => whole % step == 0,
+        None => day % step == 0,
+    }
+}
+
+/// The length of steps that all have the same and are counted from 1970.
+fn micros(spec: &BucketSpec) -> Option<i64> {
+    let unit: i64 = match spec.unit {
+        StepUnit::Microsecond => 1,
+        StepUnit::Millisecond => 1_000,
+        StepUnit::Second => 1_000_000,
+        StepUnit::Minute => 60_000_000,
+        StepUnit::Hour => 3_600_000_000,
+        StepUnit::Day => 86_400_000_000,
+        StepUnit::Nanosecond | StepUnit::Week | StepUnit::Month | StepUnit::Year => return None,
+    };
+    unit.checked_mul(i64::from(spec.count))
+}
+
+/// What lies in both, of ranges that ascend and are apart.
+fn intersected(a: &[TimeRange], b: &[TimeRange]) -> Vec<TimeRange> {
+    let mut both = Vec::new();
+    let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(one), Some(other)) = (left.peek(), right.peek()) {
+        let (lo, hi) = (one.lo.max(other.lo), one.hi.min(other.hi));
+        if lo < hi {
+            both.push(TimeRange { lo, hi });
+        }
+        if one.hi <= other.hi {
+            left.next();
+        } else {
+            right.next();
+        }
+    }
+    both
+}
+
+/// Ranges without one.
+fn without(ranges: &[TimeRange], gone: TimeRange) -> Vec<TimeRange> {
+    let parts = ranges.iter().flat_map(|range| {
+        let before = TimeRange { lo: range.lo, hi: range.hi.min(gone.lo) };
+        let after = TimeRange { lo: range.lo.max(gone.hi), hi: range.hi };
+        [before, after]
+    });
+    parts.filter(|part| part.lo < part.hi).collect()
+}

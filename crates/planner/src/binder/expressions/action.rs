@@ -1,0 +1,75 @@
+//! Calls that act on the engine: they stop a query, or let work in the background rest.
+
+use datafusion::logical_expr::Expr;
+use tidemark_ast::{CallNode, Span};
+use tidemark_border::Permission;
+use tidemark_functions::CastMode;
+use tidemark_types::{EngineResult, ErrorCode, SqlType};
+
+use crate::Action;
+use crate::access::Access;
+use crate::binder::expressions::constant;
+use crate::binder::state::scope::Scope;
+use crate::binder::{Binder, Typed, error};
+
+impl Binder<'_> {
+    /// `cancel_query(id)`.
+    pub(crate) fn cancel_call(
+        &mut self,
+        call: &CallNode,
+        arguments: Vec<Typed>,
+    ) -> EngineResult<Typed> {
+        let at = call.name.span;
+        let Ok([id]) = <[Typed; 1]>::try_from(arguments) else {
+            let message = "wrong number of arguments for function `cancel_query`; expected: 1";
+            return Err(error::at(ErrorCode::InvalidValue, message, at));
+        };
+        let id = self.cast(id, SqlType::Long, CastMode::Implicit, at)?;
+        let of = self.context.only_queries_of().map(str::to_owned);
+        self.action(Action::CancelQuery { of }, vec![id.expr], at)
+    }
+
+    /// `pause_job(kind)`, `pause_job('refresh', view)`, and the same with `resume_job`.
+    pub(crate) fn job_call(
+        &mut self,
+        call: &CallNode,
+        is_paused: bool,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let mut texts = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            // One letter is a CHAR.
+            let value = self.expression(*argument, scope)?;
+            let at = self.tree.span(*argument);
+            let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?.constant;
+            texts.push(value.as_ref().and_then(constant::as_text).map(str::to_owned));
+        }
+        let texts: Option<Vec<String>> = texts.into_iter().collect();
+        let (kind, name) = match texts.as_deref() {
+            Some([kind]) => (kind.clone(), String::new()),
+            Some([kind, name]) => (kind.clone(), name.clone()),
+            _ => {
+                let message = format!(
+                    "{}(kind [, name]) takes one or two constant texts, as jobs() shows them",
+                    call.name.text
+                );
+                return Err(error::at(ErrorCode::InvalidValue, message, call.name.span));
+            }
+        };
+        if name.is_empty() {
+            self.accesses.note(Access::new("", Permission::SystemAdmin));
+        } else {
+            self.accesses.note(Access::new(&name, Permission::AlterMaterializedView));
+        }
+        let action = Action::SwitchJob { kind, name, is_paused };
+        self.action(action, Vec::new(), call.name.span)
+    }
+
+    fn action(&self, action: Action, arguments: Vec<Expr>, at: Span) -> EngineResult<Typed> {
+        let function = self.context.external().and_then(|external| external.action(action));
+        let function = function.ok_or_else(|| {
+            error::at(ErrorCode::NotSupported, "there is nothing to act on here", at)
+        })?;
+        Ok(Typed::computed(function.call(arguments), SqlType::Boolean))
+    }
+}

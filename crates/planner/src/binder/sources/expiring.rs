@@ -1,0 +1,71 @@
+//! Materialized views whose rows expire: who reads one reads the query that its policy is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidemark_ast::{Node, Tree};
+use tidemark_catalog::{ExpirePolicy, MaterializedView};
+use tidemark_optimizer::fenced;
+use tidemark_storage::{TableId, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::binder::Binder;
+use crate::binder::sources::recorded::table_source;
+use crate::binder::state::relation;
+use crate::binder::state::scope::Relation;
+
+impl Binder<'_> {
+    /// The rows of a table as readers see them: of a materialized view those that did not expire.
+    pub(crate) fn table_rows(
+        &mut self,
+        table: &Arc<TableSnapshot>,
+        qualifier: &str,
+    ) -> EngineResult<Relation> {
+        let id = table.schema().id;
+        let reference = self.relation_name();
+        let rows = relation::of_table(Arc::clone(table), qualifier, reference, &self.accesses)?;
+        if self.expiring == Some(id) || !MaterializedView::is(self.snapshot, id) {
+            return Ok(rows);
+        }
+        let policy = MaterializedView::of(self.snapshot, id).and_then(|view| view.expire);
+        let Some(policy) = policy else { return Ok(rows) };
+        let mut shown = self.unexpired(table, id, &policy)?;
+        if self.visibility().is_some() {
+            shown.plan = fenced(shown.plan);
+        }
+        let reference = self.relation_name();
+        let mut shown = shown.aliased(Some(qualifier), &reference)?;
+        for (column, own) in shown.columns.iter_mut().zip(rows.columns) {
+            column.origin = own.origin;
+        }
+        Ok(shown)
+    }
+
+    fn unexpired(
+        &mut self,
+        table: &TableSnapshot,
+        id: TableId,
+        policy: &ExpirePolicy,
+    ) -> EngineResult<Relation> {
+        let tree: Tree = serde_json::from_str(&policy.tree).map_err(|_| {
+            let message = "EXPIRE ROWS was said to another version: ALTER … SET EXPIRE ROWS again";
+            EngineError::new(ErrorCode::NotSupported, message)
+        })?;
+        let own_name = &table.schema().name;
+        let is_own =
+            |node: &Node| matches!(node, Node::Table { name, .. } if name.text == *own_name);
+        let own = (0_u32..).zip(&tree.nodes).filter(|(_, node)| is_own(node));
+        let sources: BTreeMap<u32, _> =
+            own.map(|(place, _)| (place, table_source(table))).collect();
+        // What the policy reads of the view is not what its reader reads.
+        let accesses = self.accesses.clone();
+        let shown = self.within(&tree, |inner| {
+            inner.beneath_view = true;
+            inner.view_sources = Some(Arc::new(sources));
+            inner.expiring = Some(id);
+            inner.query(tree.root)
+        });
+        self.accesses = accesses;
+        shown.map_err(|failure| EngineError { span: None, ..failure })
+    }
+}

@@ -1,0 +1,79 @@
+//! Which queries a feed of a table's changes can tell: those whose rows are rows of one table, each
+//! shown or not by itself.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+use tidemark_operators::SnapshotTable;
+use tidemark_storage::{TableId, TableSnapshot, TimeRange};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::binder::error;
+
+fn refused(why: &str) -> EngineError {
+    let message = format!("a feed of changes cannot follow this query: {why}");
+    EngineError::new(ErrorCode::NotSupported, message)
+        .with_hint("follow SELECT columns FROM table WHERE condition")
+}
+
+/// The table that a query shows rows of.
+pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
+    let mut node = plan;
+    loop {
+        for expr in node.expressions() {
+            check(&expr)?;
+        }
+        node = match node {
+            LogicalPlan::Projection(projection) => &projection.input,
+            LogicalPlan::Filter(filter) => &filter.input,
+            LogicalPlan::SubqueryAlias(alias) => &alias.input,
+            LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
+                let provider = source_as_provider(&scan.source).map_err(error::plan)?;
+                let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
+                    return Err(refused("it reads no table of the database"));
+                };
+                return Ok(table.table().schema().id);
+            }
+            _ => return Err(refused("it does more than show rows of one table")),
+        };
+    }
+}
+
+/// Refuses what a row alone does not decide.
+fn check(expr: &Expr) -> EngineResult<()> {
+    let mut why = None;
+    expr.apply(|part| {
+        match part {
+            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => {
+                why = Some("it holds another query");
+            }
+            part if part.is_volatile_node() => why = Some("it is another one each time"),
+            _ => return Ok(TreeNodeRecursion::Continue),
+        }
+        Ok(TreeNodeRecursion::Stop)
+    })
+    .map_err(error::plan)?;
+    why.map_or(Ok(()), |why| Err(refused(why)))
+}
+
+/// The same plan over other rows of its table.
+pub(crate) fn over(
+    plan: LogicalPlan,
+    table: &Arc<TableSnapshot>,
+    ranges: &[TimeRange],
+) -> EngineResult<LogicalPlan> {
+    let moved = plan.transform_down(|node| {
+        let LogicalPlan::TableScan(scan) = &node else { return Ok(Transformed::no(node)) };
+        let provider = source_as_provider(&scan.source)?;
+        let Some(known) = provider.downcast_ref::<SnapshotTable>() else {
+            return Ok(Transformed::no(node));
+        };
+        let moved = known.over(Arc::clone(table));
+        let moved = if ranges.is_empty() { moved } else { moved.narrowed(ranges) };
+        let scan = TableScan { source: provider_as_source(Arc::new(moved)), ..scan.clone() };
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    });
+    Ok(moved.map_err(error::plan)?.data)
+}

@@ -1,0 +1,135 @@
+//! Followed tables: what feeds of their changes tell.
+//!
+//! A table is followed from a [`Change::Follow`](crate::Change::Follow) on. Of it two things are
+//! kept. A record has the stretches of time that were touched, and by which transaction, as one of
+//! a watched table has them, but with what went by whole partitions: it answers for any position,
+//! however old, in stretches of time. And memory has what the latest commits did, within a bound:
+//! so far back changes are reported commit by commit. Replay makes both anew from the log.
+
+use tidemark_types::EngineResult;
+
+use crate::snapshot::Snapshot;
+use crate::state::context::ApplyContext;
+use crate::state::op::Op;
+use crate::state::recent::{Added, FollowedCommit, FollowedStep};
+use crate::state::touched::{Touched, spans_of};
+use crate::table::TableSnapshot;
+use crate::table::records::FOLLOWED_RECORDS;
+use crate::table::schema::TableId;
+use crate::table::time_range::Span;
+
+/// What a commit takes in memory beside its cells, roughly.
+const COMMIT_BYTES: usize = 256;
+
+/// All time.
+const EVER: Span = (i64::MIN, i64::MAX);
+
+impl Snapshot {
+    /// What was touched of a table since it is followed; `None` where it is not.
+    #[must_use]
+    pub fn followed(&self, table: TableId) -> Option<Touched> {
+        let bytes = self.record(FOLLOWED_RECORDS, &table.to_string())?;
+        Touched::decode(bytes).ok()
+    }
+
+    /// The tables that are followed.
+    pub fn followed_tables(&self) -> impl Iterator<Item = TableId> {
+        self.records(FOLLOWED_RECORDS).filter_map(|(key, _)| key.parse().ok())
+    }
+}
+
+fn put(snapshot: &mut Snapshot, table: TableId, touched: &Touched) {
+    snapshot.put_record(FOLLOWED_RECORDS, &table.to_string(), touched.encode().into());
+}
+
+/// Begins to follow a table.
+pub(crate) fn follow(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
+    if snapshot.record(FOLLOWED_RECORDS, &table.to_string()).is_none() {
+        put(snapshot, table, &Touched::from(lsn));
+    }
+}
+
+/// What a step will do to the rows of a followed table; before it is applied.
+pub(crate) fn step(snapshot: &Snapshot, op: &Op, lsn: u64) -> EngineResult<Option<FollowedStep>> {
+    let Some(id) = op.table() else { return Ok(None) };
+    if snapshot.record(FOLLOWED_RECORDS, &id.to_string()).is_none() {
+        return Ok(None);
+    }
+    let Some(mut spans) = spans_of(snapshot, op, id)? else { return Ok(None) };
+    let Some(table) = snapshot.table_by_id(id) else { return Ok(None) };
+    let has_times = table.schema().timestamp.is_some();
+    if !has_times && touches_rows(op) {
+        spans = vec![EVER];
+    }
+    if spans.is_empty() {
+        return Ok(None);
+    }
+    let (rows, added) = match op {
+        Op::Append(append) => {
+            (append.rows as u64, Some(Added::Cells(append.rows, append.columns.clone())))
+        }
+        Op::Adopt(adopt) => {
+            let names = adopt.segments.iter().map(|(floor, meta)| (*floor, meta.name.clone()));
+            let rows = adopt.segments.iter().map(|(_, meta)| meta.rows).sum();
+            (rows, Some(Added::Segments(names.collect())))
+        }
+        _ => (0, None),
+    };
+    let replaces = !table.schema().dedup_keys.is_empty() && !is_later(&table, op, &spans);
+    let added = added.filter(|_| !replaces).map(|added| vec![added]);
+    let bytes = COMMIT_BYTES
+        + size_of::<Span>() * spans.len()
+        + added.iter().flatten().map(bytes_of).sum::<usize>();
+    let schema_version = table.schema().version;
+    let commit = FollowedCommit { lsn, schema_version, spans, rows, added, bytes };
+    Ok(Some(FollowedStep { table: id, commit }))
+}
+
+/// Whether a step makes rows come, go or change, if it does anything.
+fn touches_rows(op: &Op) -> bool {
+    match op {
+        Op::Append(append) => append.rows > 0,
+        Op::Adopt(adopt) => !adopt.segments.is_empty(),
+        Op::Update(update) => !update.parts.is_empty(),
+        Op::Delete(delete) => !delete.parts.is_empty(),
+        _ => true,
+    }
+}
+
+/// Whether rows are later than all that are there, so that DEDUP keys replace none.
+fn is_later(table: &TableSnapshot, op: &Op, spans: &[Span]) -> bool {
+    // Of several segments one may replace rows of another.
+    let is_one = !matches!(op, Op::Adopt(adopt) if adopt.segments.len() > 1);
+    let ends = [table.hot.last_key_value(), table.cold.last_key_value()];
+    let last = ends.into_iter().flatten().max_by_key(|(floor, _)| **floor);
+    let last = last
+        .map_or(i64::MIN, |(_, partition)| partition.bounds().map_or(i64::MAX, |(_, last)| last));
+    is_one && spans.iter().all(|(first, _)| *first > last)
+}
+
+fn bytes_of(added: &Added) -> usize {
+    match added {
+        Added::Cells(_, columns) => columns.iter().map(|(_, _, cells)| cells.byte_size()).sum(),
+        Added::Segments(segments) => {
+            segments.iter().map(|(_, name)| size_of::<(i64, String)>() + name.len()).sum()
+        }
+    }
+}
+
+/// Notes that a transaction is lost: any row of the table may be another one.
+pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
+    if let Some(mut touched) = snapshot.followed(table) {
+        touched.add(EVER, lsn);
+        put(snapshot, table, &touched);
+    }
+}
+
+/// Notes what a step did; after it was applied.
+pub(crate) fn note(snapshot: &mut Snapshot, step: FollowedStep, context: &mut ApplyContext<'_>) {
+    let Some(mut touched) = snapshot.followed(step.table) else { return };
+    for span in &step.commit.spans {
+        touched.add(*span, step.commit.lsn);
+    }
+    put(snapshot, step.table, &touched);
+    context.steps.push(step);
+}

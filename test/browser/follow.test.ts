@@ -1,0 +1,272 @@
+/** Tabs that follow a table: rows arrive, the user looks back, pauses, loses the server. */
+import { seriousViolations } from './axe.js';
+import { statementOf, type ConsolePage } from './console-page.js';
+import { browserSuite, inEveryTheme, picture } from './suite.js';
+
+const { browserTest, onPage, rows } = browserSuite('following a table in a browser');
+
+/** A table of 200 rows, one a second, the last one with the number 200. */
+async function made(table: string): Promise<void> {
+  await rows(`CREATE TABLE ${table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY`);
+  await more(table, 1, 200);
+}
+
+/** Adds rows with the numbers `from` to `to`. */
+async function more(table: string, from: number, to: number): Promise<void> {
+  await rows(
+    `INSERT INTO ${table} SELECT timestamp '2026-01-01' + n * 1000000, n
+       FROM (SELECT x + ${from - 1} AS n FROM long_sequence(${to - from + 1}))`,
+  );
+}
+
+async function follow({ page }: ConsolePage, table: string): Promise<void> {
+  await page.getByRole('treeitem', { name: new RegExp(`^${table}`) }).click({ button: 'right' });
+  await page.getByRole('menuitem', { name: 'Follow' }).click();
+  await page.locator('.follow .grid-row').first().waitFor();
+}
+
+function state({ page }: ConsolePage, text: RegExp): Promise<void> {
+  return page.locator('.follow-state', { hasText: text }).waitFor();
+}
+
+browserTest(
+  'new rows come in at the end, and the table is asked for only when it changed',
+  async (t) => {
+    await made('grows');
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      await follow(shown, 'grows');
+      await state(shown, /^Live/);
+      await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
+      await more('grows', 201, 203);
+      await page.locator('.grid-cell', { hasText: /^203$/ }).waitFor();
+      t.is(await page.locator('.follow-new').count(), 0);
+      const asked: string[] = [];
+      page.on('request', (request) => asked.push(statementOf(request)));
+      await page.waitForTimeout(6000);
+      const marks = asked.filter((one) => one.includes('table_txn')).length;
+      const reads = asked.filter((one) => one.startsWith('SELECT * FROM grows')).length;
+      t.true(marks >= 4 && reads <= 2, `${marks} looks, ${reads} reads`);
+      await rows('UPDATE grows SET n = 999 WHERE n = 203');
+      await page.locator('.grid-cell', { hasText: /^999$/ }).waitFor();
+      await inEveryTheme(shown, async (theme) => {
+        t.deepEqual(await seriousViolations(page), [], theme);
+        await shown.screenshot(picture(`follow-${theme}`));
+      });
+    });
+  },
+);
+
+browserTest('who looks back keeps the place, and is told of new rows', async (t) => {
+  await made('looked');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'looked');
+    await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
+    await page.locator('.follow .grid').hover();
+    await page.mouse.wheel(0, -1000);
+    await state(shown, /^Held/);
+    const place = (): Promise<number> =>
+      page.evaluate<number>("document.querySelector('.follow .grid').scrollTop");
+    await page.waitForTimeout(300);
+    const before = await place();
+    t.true(before > 0);
+    await more('looked', 201, 212);
+    const fresh = page.getByRole('button', { name: '12 new rows' });
+    await fresh.waitFor();
+    t.is(await place(), before);
+    t.is(await page.locator('.follow .grid').getAttribute('aria-rowcount'), '201');
+    t.deepEqual(await seriousViolations(page), []);
+    await shown.screenshot(picture('follow-held-light'));
+    await fresh.click();
+    await page.locator('.grid-cell', { hasText: /^212$/ }).waitFor();
+    await state(shown, /^Live/);
+    t.is(await fresh.count(), 0);
+    // By keys: Home looks back, End comes back to what is new.
+    await page.locator('.follow .grid').focus();
+    await page.keyboard.press('Control+Home');
+    await state(shown, /^Held/);
+    await more('looked', 213, 213);
+    await page.getByRole('button', { name: '1 new row', exact: true }).waitFor();
+    await page.keyboard.press('Control+End');
+    await page.locator('.grid-cell', { hasText: /^213$/ }).waitFor();
+    await state(shown, /^Live/);
+  });
+});
+
+browserTest('a pause, another tab, another page and a hidden window ask nothing', async (t) => {
+  await made('paused');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'paused');
+    await state(shown, /^Live/);
+    let asked = 0;
+    page.on('request', (request) => {
+      asked += statementOf(request).includes("'paused'") ? 1 : 0;
+    });
+    const isQuiet = async (what: string): Promise<void> => {
+      await page.waitForTimeout(300);
+      asked = 0;
+      await page.waitForTimeout(2500);
+      t.is(asked, 0, what);
+    };
+    const isAsked = (): Promise<unknown> =>
+      page.waitForRequest((request) => statementOf(request).includes("'paused'"));
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await state(shown, /^Paused/);
+    await isQuiet('paused');
+    await more('paused', 201, 201);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
+    await page.getByRole('tab', { name: 'Query 1' }).click();
+    t.true(await shown.editor.isVisible());
+    await isQuiet('another tab');
+    const [back] = await Promise.all([
+      isAsked(),
+      page.getByRole('tab', { name: 'Follow paused' }).click(),
+    ]);
+    t.truthy(back);
+    await shown.go('Running queries');
+    await isQuiet('another page');
+    await Promise.all([isAsked(), shown.go('SQL workspace')]);
+    await page.evaluate(`(() => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    })()`);
+    await isQuiet('hidden');
+  });
+});
+
+browserTest('a lost server is said calmly, and followed again when it answers', async (t) => {
+  await made('away');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'away');
+    await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
+    await page.route('**/exec*', (route) => route.abort());
+    const trouble = page.locator('.follow-trouble');
+    await trouble.waitFor();
+    t.regex(
+      await trouble.innerText(),
+      /^The server does not answer\..* The rows are those of \d\d:\d\d:\d\d\. Next try at \d/s,
+    );
+    t.true(await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(), 'the rows stay');
+    const beneath = await page.evaluate<number>(
+      '(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)' +
+        "(document.querySelector('.follow .grid'))",
+    );
+    t.true(beneath < 2, 'the last row stays in view though there is less room');
+    t.deepEqual(await seriousViolations(page), []);
+    await shown.screenshot(picture('follow-lost-light'));
+    await more('away', 201, 201);
+    await page.unroute('**/exec*');
+    await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
+    t.is(await trouble.count(), 0);
+    // What the browser says of the requests that we cut off.
+    t.true(shown.complaints.every((complaint) => complaint.includes('ERR_FAILED')));
+    shown.complaints.length = 0;
+  });
+});
+
+browserTest('a table that is dropped is said, and followed again when it is back', async (t) => {
+  await made('dropped');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'dropped');
+    await state(shown, /^Live/);
+    await rows('DROP TABLE dropped');
+    await page.locator('.follow-trouble', { hasText: 'dropped' }).waitFor();
+    await rows('CREATE TABLE dropped (ts TIMESTAMP, other INT) TIMESTAMP(ts) PARTITION BY DAY');
+    await page.getByText('No rows yet').waitFor();
+    t.deepEqual(await shown.columns(), ['ts', 'other']);
+  });
+});
+
+browserTest(
+  'a materialized view is followed, as a chart as well, and after a reload',
+  async (t) => {
+    await made('base');
+    await rows(
+      `CREATE MATERIALIZED VIEW tens AS (
+       SELECT ts, sum(n) AS total FROM base SAMPLE BY 10s) PARTITION BY DAY`,
+    );
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      await page.keyboard.press('Control+K');
+      await page.getByRole('combobox', { name: 'Type a table' }).fill('follow tens');
+      await page.keyboard.press('Enter');
+      await page.locator('.follow .grid-row').first().waitFor();
+      await page.getByLabel('Rows shown', { exact: true }).selectOption('100');
+      await more('base', 201, 240);
+      await page.locator('.grid-cell', { hasText: /^240$/ }).waitFor();
+      await page.getByRole('group', { name: 'Rows shown as' }).getByText('Chart').click();
+      t.true((await shown.inkOfChart()) > 0);
+      await inEveryTheme(shown, async (theme) => {
+        t.deepEqual(await seriousViolations(page), [], theme);
+        await shown.screenshot(picture(`follow-chart-${theme}`));
+      });
+      await page.waitForTimeout(500);
+      await shown.reload();
+      await page.getByRole('tab', { name: 'Follow tens' }).waitFor();
+      t.true((await shown.inkOfChart()) > 0, 'it goes on after a reload');
+      t.is(await page.getByLabel('Rows shown', { exact: true }).inputValue(), '100');
+      await page.getByRole('button', { name: 'Open query' }).click();
+      t.true(await shown.editor.isVisible());
+      t.is(await shown.run(), 'done');
+      t.is(await shown.summary(), '25 rows');
+    });
+  },
+);
+
+browserTest('a tab that follows is closed, and comes back after a reload', async (t) => {
+  await made('closed');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'closed');
+    await page.keyboard.press('Alt+w');
+    await page.locator('.follow').waitFor({ state: 'detached' });
+    // What is typed after that is saved: a closed tab must not stand in its way.
+    await shown.write('SELECT 77');
+    await page.getByText(/^Draft saved/).waitFor();
+    await page.waitForTimeout(500);
+    await page.evaluate('localStorage.clear()');
+    await shown.reload();
+    t.is(await shown.editor.innerText(), 'SELECT 77');
+    await page.keyboard.press('Alt+Shift+T');
+    await page.locator('.follow .grid-row').first().waitFor();
+  });
+});
+
+browserTest('sorting holds the rows, and a narrow window has room for all of it', async (t) => {
+  await made('sorted');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'sorted');
+    await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
+    await page.locator('.grid-head-cell', { hasText: 'n' }).last().click();
+    await state(shown, /^Held/);
+    await more('sorted', 201, 202);
+    await page.getByRole('button', { name: '2 new rows' }).click();
+    await page.locator('.grid-cell', { hasText: /^202$/ }).waitFor();
+    t.is(await page.locator('.grid-head-cell.sorted').count(), 0);
+    await page.locator('.follow .grid').focus();
+    await page.keyboard.press('F2');
+    t.is(await page.locator(':focus').innerText(), 'Pause');
+  });
+  for (const [width, height] of [
+    [1024, 768],
+    [390, 844],
+  ] as const) {
+    await onPage(
+      t,
+      async (shown) => {
+        const { page } = shown;
+        await page.getByRole('button', { name: 'Follow' }).click();
+        await page.locator('.follow .grid-row').first().waitFor();
+        t.deepEqual(await seriousViolations(page), [], `at ${width}`);
+        await shown.screenshot(picture(`follow-${width}`));
+      },
+      { page: 'tables/sorted', width, height },
+    );
+  }
+});

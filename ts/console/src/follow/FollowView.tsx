@@ -1,0 +1,312 @@
+/** A tab that follows a table: its last rows as a grid or a chart, up to date while visible. */
+import '../styles/follow.css';
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  lazy,
+  on,
+  onCleanup,
+  onMount,
+  Show,
+  Suspense,
+  type JSX,
+} from 'solid-js';
+import { Grid } from '../grid/Grid.js';
+import { gridStateOf } from '../grid/state.js';
+import { grouped, type Zone } from '../model/format.js';
+import { orderOf } from '../model/order.js';
+import { asOf, type Result } from '../model/result.js';
+import { announce } from '../shell/announce.js';
+import { Icon, type IconName } from '../shell/icons.js';
+import { spot } from '../shell/pages.js';
+import { ZoneSwitch } from '../shell/ZoneSwitch.js';
+import { rowsText, type Session } from '../state/session.js';
+import type { FollowSpec, Tab } from '../state/workspace.js';
+import { Follower, type Unseen } from './follower.js';
+import { lastRows } from './source.js';
+
+const Chart = lazy(() => import('../chart/Chart.js'));
+
+const ROW_CHOICES = [100, 500, 1000, 5000] as const;
+
+interface FollowProps {
+  readonly session: Session;
+  readonly tab: Tab;
+  readonly follow: FollowSpec;
+}
+
+export default function FollowView(props: FollowProps): JSX.Element {
+  const follower = createMemo(() =>
+    followerOf(props.session.workspace.runner(props.tab.id), props.follow),
+  );
+  const [atEnd, setAtEnd] = createSignal(true);
+  const state = createMemo(() => gridStateOf(follower()));
+  const isArranged = (): boolean => state().sort() !== undefined || state().filter().trim() !== '';
+  const isGrid = (): boolean => props.follow.view === 'grid';
+  createEffect(() => state().adopt(follower().result()?.columns ?? []));
+  // The user looks at these very rows: what comes waits.
+  createEffect(
+    on(
+      () => [follower(), isGrid() && (!atEnd() || isArranged())] as const,
+      ([one, isHeld]) => one.hold(isHeld),
+    ),
+  );
+  whileVisible(follower);
+  const toEnd = (): void => {
+    state().sortBy(undefined);
+    state().setFilter('');
+    setAtEnd(true);
+    follower().hold(false);
+  };
+  return (
+    <section class="follow" aria-label={`Follows ${props.follow.table}`}>
+      <FollowBar {...props} follower={follower()} />
+      <Trouble follower={follower()} zone={props.session.zone()} />
+      <div class="follow-body">
+        <Show when={follower().result()} fallback={<Nothing follower={follower()} />}>
+          {(result) => (
+            <Show
+              when={isGrid()}
+              fallback={
+                <Suspense>
+                  <Chart
+                    result={result()}
+                    revision={follower().revision()}
+                    zone={props.session.zone()}
+                    onPick={(row) => {
+                      props.session.workspace.setFollow(props.tab.id, { view: 'grid' });
+                      state().seek(row);
+                    }}
+                  />
+                </Suspense>
+              }
+            >
+              <FollowedGrid
+                session={props.session}
+                follower={follower()}
+                result={result()}
+                atEnd={atEnd()}
+                setAtEnd={setAtEnd}
+              />
+            </Show>
+          )}
+        </Show>
+        <Show when={isGrid() && follower().unseen().count > 0}>
+          <button class="button primary follow-new" onClick={toEnd}>
+            <Icon name="down" />
+            {unseenText(follower().unseen())}
+          </button>
+        </Show>
+      </div>
+    </section>
+  );
+}
+
+const followers = new WeakMap<object, Follower>();
+
+/** What a tab follows stays while another one is in front; other rows are followed anew. */
+function followerOf(runner: object, { table, rows }: FollowSpec): Follower {
+  let follower = followers.get(runner);
+  if (follower?.followed.table !== table || follower.followed.rows !== rows) {
+    follower?.stop();
+    followers.set(runner, (follower = new Follower({ table, rows })));
+  }
+  return follower;
+}
+
+/** The server is asked only while the rows are visible. */
+function whileVisible(follower: () => Follower): void {
+  const [isHidden, setHidden] = createSignal(document.hidden);
+  const listen = (): void => {
+    setHidden(document.hidden);
+  };
+  onMount(() => document.addEventListener('visibilitychange', listen));
+  onCleanup(() => document.removeEventListener('visibilitychange', listen));
+  createEffect(() => {
+    const one = follower();
+    if (!isHidden() && spot().page === 'sql') {
+      one.start();
+    } else {
+      one.stop();
+    }
+    onCleanup(() => one.stop());
+  });
+}
+
+function FollowedGrid(props: {
+  session: Session;
+  follower: Follower;
+  result: Result;
+  atEnd: boolean;
+  setAtEnd: (isAtEnd: boolean) => void;
+}): JSX.Element {
+  const state = createMemo(() => gridStateOf(props.follower));
+  const order = createMemo(() => {
+    const { columns, rows } = asOf(props.result, props.follower.revision());
+    return orderOf(columns, rows, state().sort(), state().filter());
+  });
+  const isEmpty = createMemo(() => asOf(props.result, props.follower.revision()).rows.length === 0);
+  return (
+    <>
+      <Grid
+        result={props.result}
+        revision={props.follower.revision()}
+        state={state()}
+        order={order()}
+        zone={props.session.zone()}
+        onLeave={() => document.getElementById('follow-pause')?.focus()}
+        tail={{ isAtEnd: () => props.atEnd, setAtEnd: (isAtEnd) => props.setAtEnd(isAtEnd) }}
+      />
+      <Show when={isEmpty()}>
+        <div class="empty over-grid">
+          <strong>No rows yet</strong>
+          <p>They appear here when they arrive.</p>
+        </div>
+      </Show>
+    </>
+  );
+}
+
+function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
+  const { workspace } = props.session;
+  const change = (spec: Partial<FollowSpec>): void => workspace.setFollow(props.tab.id, spec);
+  const isPaused = (): boolean => props.follower.isPaused();
+  return (
+    <div class="toolbar" role="toolbar" aria-label="Follow" data-region="follow">
+      <button
+        id="follow-pause"
+        class="button"
+        onClick={() => (isPaused() ? props.follower.resume() : props.follower.pause())}
+      >
+        <Icon name={isPaused() ? 'play' : 'pause'} />
+        {isPaused() ? 'Resume' : 'Pause'}
+      </button>
+      <FollowState follower={props.follower} zone={props.session.zone()} />
+      <label class="follow-rows">
+        <span>Last</span>
+        <select
+          class="select"
+          aria-label="Rows shown"
+          onChange={(event) => change({ rows: Number(event.currentTarget.value) })}
+        >
+          <For each={ROW_CHOICES}>
+            {(count) => (
+              <option value={count} selected={props.follow.rows === count}>
+                {grouped(String(count))} rows
+              </option>
+            )}
+          </For>
+        </select>
+      </label>
+      <span class="segmented" role="group" aria-label="Rows shown as">
+        <For each={['grid', 'chart'] as const}>
+          {(view) => (
+            <button
+              aria-pressed={props.follow.view === view ? 'true' : 'false'}
+              onClick={() => change({ view })}
+            >
+              {view === 'grid' ? 'Grid' : 'Chart'}
+            </button>
+          )}
+        </For>
+      </span>
+      <span class="spring" />
+      <ZoneSwitch session={props.session} />
+      <button
+        class="button ghost beyond-phone"
+        title="The statement in a tab of its own"
+        onClick={() => props.session.edit(`${lastRows(props.follower.followed)};\n`)}
+      >
+        <Icon name="sql" />
+        <span class="label">Open query</span>
+      </button>
+    </div>
+  );
+}
+
+function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
+  const look = (): readonly [IconName, string, string] => {
+    const feed = props.follower.feed();
+    const at = clockText(props.follower.asOf(), props.zone);
+    if (props.follower.isPaused()) {
+      return ['pause', '', `Paused, as of ${at}`];
+    }
+    if (props.follower.isHeld() && feed.state === 'live') {
+      return ['pause', '', `Held while you look, as of ${at}`];
+    }
+    switch (feed.state) {
+      case 'starting':
+        return ['running', 'spin', 'Reading'];
+      case 'live':
+        return ['check', 'ok', `Live, as of ${at}`];
+      case 'lost':
+      case 'refused':
+        return ['alert', 'warn', `As of ${at}`];
+    }
+  };
+  return (
+    <span class="follow-state">
+      <Icon name={look()[0]} class={look()[1]} />
+      {look()[2]}
+    </span>
+  );
+}
+
+/** Why nothing new comes; the rows stay. */
+function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
+  const trouble = createMemo(() => {
+    const feed = props.follower.feed();
+    return 'message' in feed && !props.follower.isPaused() ? feed : undefined;
+  });
+  createEffect(
+    on(
+      () => trouble()?.message,
+      (message, before) => {
+        if (message !== undefined) {
+          announce(message);
+        } else if (before !== undefined) {
+          announce('The rows are up to date again.');
+        }
+      },
+    ),
+  );
+  return (
+    <Show when={trouble()}>
+      {(feed) => (
+        <p class="follow-trouble" data-state={feed().state}>
+          <Icon name="alert" />
+          <span>
+            <bdi>{feed().message}</bdi> The rows are those of{' '}
+            {clockText(props.follower.asOf(), props.zone)}. Next try at{' '}
+            {clockText(feed().retryAt, props.zone)}.
+          </span>
+        </p>
+      )}
+    </Show>
+  );
+}
+
+function Nothing(props: { follower: Follower }): JSX.Element {
+  return (
+    <div class="empty">
+      <strong>
+        {props.follower.feed().state === 'starting' ? 'Reading the last rows' : 'No rows'}
+      </strong>
+    </div>
+  );
+}
+
+function unseenText({ count, isLeast }: Unseen): string {
+  const text = rowsText(count).replace(' ', ' new ');
+  return isLeast ? `At least ${text}` : text;
+}
+
+/** A time of day in the zone that is shown. */
+function clockText(at: Date | undefined, zone: Zone): string {
+  if (!at) {
+    return '–';
+  }
+  return zone === 'utc' ? at.toISOString().slice(11, 19) : at.toTimeString().slice(0, 8);
+}

@@ -1,0 +1,50 @@
+/** How a window over the last rows of a table has moved. Pure. */
+import type { Row } from '../api/answer.js';
+
+interface Slide {
+  /** Rows of the window before that are not in it any more. */
+  readonly dropped: number;
+  /** Rows that were not there before. */
+  readonly fresh: number;
+  /** Whether there may be more new rows than the window has. */
+  readonly isGap: boolean;
+}
+
+/** So many rows in a row are the same: the windows lie over each other there. */
+const COMPARED = 3;
+
+export function slideOf(before: readonly Row[], after: readonly Row[]): Slide {
+  const overlap = before.findIndex((_, from) => matchesAt(before, from, after, 0));
+  if (after.length > 0 && overlap >= 0) {
+    const fresh = Math.max(0, after.length - (before.length - overlap));
+    return { dropped: overlap, fresh, isGap: false };
+  }
+  // The first rows are others, or have come late; the last ones may still be there.
+  const last = before.length - 1;
+  for (let at = after.length - 1; at >= 0 && last >= 0; at -= 1) {
+    if (areSame(before[last], after[at])) {
+      const fresh = after.length - 1 - at;
+      return { dropped: Math.max(0, last - at), fresh, isGap: false };
+    }
+  }
+  return { dropped: before.length, fresh: after.length, isGap: before.length > 0 };
+}
+
+function matchesAt(
+  before: readonly Row[],
+  from: number,
+  after: readonly Row[],
+  to: number,
+): boolean {
+  const length = Math.min(COMPARED, before.length - from, after.length - to);
+  for (let step = 0; step < length; step += 1) {
+    if (!areSame(before[from + step], after[to + step])) {
+      return false;
+    }
+  }
+  return length > 0;
+}
+
+function areSame(left: Row | undefined, right: Row | undefined): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
+}

@@ -1,0 +1,179 @@
+/** The work that the server does by itself: what it last did, what failed, when it goes on. */
+import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
+import { duration, grouped } from '../model/format.js';
+import { Icon, type IconName } from '../shell/icons.js';
+import { LivePage } from '../shell/LivePage.js';
+import { addressOf, openPage, spot } from '../shell/pages.js';
+import type { Job, JobState } from '../state/jobs.js';
+import type { Session } from '../state/session.js';
+import { instantText } from '../tables/model.js';
+import { FILTERS, filterOf, filtered, jobTitle, type JobFilter } from './model.js';
+
+const REFRESH_MS = 2000;
+
+export default function JobsPage(props: { session: Session }): JSX.Element {
+  const { jobs } = props.session;
+  return (
+    <LivePage
+      page="jobs"
+      title="Background jobs"
+      hint={overview}
+      everyMs={REFRESH_MS}
+      look={() => void jobs.refresh()}
+      loaded={jobs.all()}
+      key="id"
+      unread="The background jobs could not be read"
+      empty={
+        <>
+          <strong>No background jobs</strong>
+          <p>Refreshes of views, checkpoints and the expiry of rows appear here.</p>
+        </>
+      }
+    >
+      {(all) => <FilteredJobs jobs={all} />}
+    </LivePage>
+  );
+}
+
+function overview(jobs: readonly Job[]): string {
+  const troubled = jobs.filter(({ state }) => state === 'failing' || state === 'stopped').length;
+  const count = `${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`;
+  return troubled === 0 ? count : `${count}, ${troubled} of them in trouble`;
+}
+
+function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
+  const [wanted, setWanted] = createSignal('');
+  const filter = (): JobFilter => filterOf(spot().subject);
+  const shown = createMemo(() => filtered(props.jobs, filter(), wanted()));
+  return (
+    <>
+      <div class="page-filters">
+        <label class="field">
+          <Icon name="search" />
+          <input
+            type="search"
+            placeholder="Filter by name, kind or error"
+            aria-label="Filter by name, kind or error"
+            onInput={(event) => setWanted(event.currentTarget.value)}
+          />
+        </label>
+        <span class="segmented" role="group" aria-label="State of the jobs">
+          <For each={FILTERS}>
+            {(one) => (
+              <button
+                aria-pressed={filter() === one ? 'true' : 'false'}
+                onClick={() => openPage('jobs', one === 'all' ? '' : one)}
+              >
+                {FILTER_NAMES[one]}
+              </button>
+            )}
+          </For>
+        </span>
+      </div>
+      <Show
+        when={shown().length > 0}
+        fallback={
+          <div class="empty">
+            <strong>No job matches</strong>
+            <p>
+              {filter() === 'trouble' && wanted() === ''
+                ? 'No job fails and none is stopped.'
+                : 'Another filter shows the others.'}
+            </p>
+          </div>
+        }
+      >
+        <JobTable jobs={shown()} />
+      </Show>
+    </>
+  );
+}
+
+const FILTER_NAMES: Readonly<Record<JobFilter, string>> = {
+  all: 'All',
+  running: 'Running',
+  trouble: 'In trouble',
+  resting: 'Resting',
+};
+
+function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
+  return (
+    <div class="page-table" role="region" aria-label="Background jobs" tabindex="0">
+      <table class="listing jobs">
+        <thead>
+          <tr>
+            <th scope="col">Job</th>
+            <th scope="col">State</th>
+            <th scope="col">Last error</th>
+            <th scope="col">Last run, UTC</th>
+            <th scope="col" class="num">
+              Took
+            </th>
+            <th scope="col">Next run, UTC</th>
+            <th scope="col" class="num">
+              Runs
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          <For each={props.jobs}>{(job) => <JobRow job={job} />}</For>
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function JobRow(props: { job: Job }): JSX.Element {
+  return (
+    <tr>
+      <th scope="row">
+        {jobTitle(props.job)}{' '}
+        <Show when={props.job.name !== ''}>
+          <a class="data" href={addressOf('tables', props.job.name)}>
+            <bdi>{props.job.name}</bdi>
+          </a>
+        </Show>
+      </th>
+      <td>
+        <JobStateBadge job={props.job} />
+      </td>
+      <td class="job-error">
+        <Show when={props.job.lastError} fallback={<span class="hint">none</span>}>
+          {(error) => <bdi title={error()}>{error()}</bdi>}
+        </Show>
+      </td>
+      <td class="data">{instantText(props.job.lastStart)}</td>
+      <td class="data num">{props.job.runs === 0 ? '–' : duration(props.job.lastMs)}</td>
+      <td class="data">{instantText(props.job.nextRun)}</td>
+      <td class="data num">{grouped(String(props.job.runs))}</td>
+    </tr>
+  );
+}
+
+const LOOKS: Readonly<Record<JobState, readonly [IconName, string]>> = {
+  running: ['running', 'accent'],
+  waiting: ['check', ''],
+  failing: ['alert', 'error'],
+  paused: ['pause', 'quiet'],
+  stopped: ['stop', 'warn'],
+};
+
+function JobStateBadge(props: { job: Job }): JSX.Element {
+  const look = (): readonly [IconName, string] => LOOKS[props.job.state];
+  return (
+    <Show
+      when={props.job.state !== 'waiting'}
+      fallback={
+        <span class="hint" title="It has nothing to do, or rests">
+          waiting
+        </span>
+      }
+    >
+      <span class={`badge ${look()[1]}`}>
+        <Icon name={look()[0]} class={props.job.state === 'running' ? 'spin' : ''} />
+        {props.job.state}
+        <Show when={props.job.failures > 1}> {grouped(String(props.job.failures))} times</Show>
+      </span>
+    </Show>
+  );
+}

@@ -1,0 +1,273 @@
+/** When a materialized view is refreshed: read from its statement, in words, changed. Pure. */
+import { parse, type RefreshPolicy as MaterialRefresh, type Tree } from '../../../sql/index.js';
+import { quoted } from '../schema/model.js';
+
+/** A count of one of the units of SQL: `10m`, `1d`, `1M`. */
+interface Every {
+  readonly count: number;
+  readonly unit: string;
+}
+
+export interface RefreshPolicy {
+  readonly trigger: 'immediate' | 'timer' | 'manual';
+  /** Of a timer. */
+  readonly every: Every | undefined;
+  /** Whether it was made without being filled. */
+  readonly isDeferred: boolean;
+  /** As it is written in the statement. */
+  readonly start: string | undefined;
+  readonly zone: string | undefined;
+  readonly period: RefreshPeriod | undefined;
+}
+
+type RefreshPeriod =
+  | { readonly kind: 'bucket' }
+  | {
+      readonly kind: 'length';
+      readonly length: string;
+      readonly zone: string | undefined;
+      readonly delay: string | undefined;
+    };
+
+export interface Definition {
+  readonly policy: RefreshPolicy;
+  /** What the view shows. */
+  readonly query: string;
+}
+
+/** What SHOW CREATE MATERIALIZED VIEW gives; nothing where it is no such statement. */
+export function definitionOf(statement: string): Definition | undefined {
+  const tree = parsed(statement);
+  const node = tree?.nodes[tree.root];
+  return node?.kind === 'CreateView' && node.material
+    ? { policy: policyOf(node.material.refresh), query: node.query_text }
+    : undefined;
+}
+
+function parsed(statement: string): Tree | undefined {
+  try {
+    return parse(statement);
+  } catch {
+    return undefined;
+  }
+}
+
+function policyOf(written: MaterialRefresh | null): RefreshPolicy {
+  const trigger = written?.trigger;
+  return {
+    trigger: trigger ? TRIGGERS[trigger.trigger] : 'immediate',
+    every: trigger?.trigger === 'Every' ? everyOf(trigger.interval.text) : undefined,
+    isDeferred: written?.deferred ?? false,
+    start: written?.start?.text,
+    zone: written?.time_zone?.text,
+    period: written?.period ? periodOf(written.period) : undefined,
+  };
+}
+
+const TRIGGERS = { Immediate: 'immediate', Manual: 'manual', Every: 'timer' } as const;
+
+function everyOf(interval: string): Every {
+  return { count: Number.parseInt(interval, 10), unit: interval.slice(-1) };
+}
+
+function periodOf(period: NonNullable<MaterialRefresh['period']>): RefreshPeriod {
+  if (period.period === 'SampleByInterval') {
+    return { kind: 'bucket' };
+  }
+  const { length, time_zone: zone, delay } = period;
+  return { kind: 'length', length: length.text, zone: zone?.text, delay: delay?.text };
+}
+
+/** How often, and with which delay: `every 10 min`. */
+export function policyText({ trigger, every, zone, isDeferred }: RefreshPolicy): string {
+  const first = isDeferred ? '; not filled when it was made' : '';
+  switch (trigger) {
+    case 'immediate':
+      return `immediate: after each change of its base${first}`;
+    case 'timer':
+      return `timer: every ${everyText(every)}${zone === undefined ? '' : ` in ${zone}`}${first}`;
+    case 'manual':
+      return `manual: when a statement says so${first}`;
+  }
+}
+
+export function periodText(period: RefreshPeriod): string {
+  if (period.kind === 'bucket') {
+    return 'leaves out the bucket that is not over';
+  }
+  const { length, zone, delay } = period;
+  const where = zone === undefined ? '' : ` in ${zone}`;
+  const when = delay === undefined ? 'when it is over' : `${delay} after its end`;
+  return `shows each ${length}${where} ${when}`;
+}
+
+const UNIT_WORDS: Readonly<Record<string, string>> = {
+  s: 's',
+  m: 'min',
+  h: 'h',
+  d: 'd',
+  w: 'weeks',
+  M: 'months',
+  y: 'years',
+};
+
+function everyText(every: Every | undefined): string {
+  return every === undefined ? '–' : `${every.count} ${UNIT_WORDS[every.unit] ?? every.unit}`;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+
+/** When a timer ticks next, in milliseconds since 1970, of a zone by the clocks of the zone. */
+export function nextTick(every: Every, startMs: number, nowMs: number, zone?: string): number {
+  if (nowMs < startMs) {
+    return startMs;
+  }
+  const start = startMs + offsetOf(zone, startMs);
+  const now = nowMs + offsetOf(zone, nowMs);
+  const tick = localTick(every, start, now);
+  // The offset of a local time is that of about the same instant; clocks change at night.
+  return tick - offsetOf(zone, tick - offsetOf(zone, nowMs));
+}
+
+function localTick({ count, unit }: Every, start: number, now: number): number {
+  const step = (UNIT_MS[unit] ?? 0) * count;
+  if (step > 0) {
+    return start + (Math.floor((now - start) / step) + 1) * step;
+  }
+  const months = count * (unit === 'y' ? 12 : 1);
+  const passed = monthOf(now) - monthOf(start);
+  let steps = Math.floor(passed / months);
+  while (monthsLater(start, steps * months) <= now) {
+    steps += 1;
+  }
+  return monthsLater(start, steps * months);
+}
+
+function monthOf(ms: number): number {
+  const date = new Date(ms);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+/** The same day of a later month, or its last one. */
+function monthsLater(ms: number, months: number): number {
+  const date = new Date(ms);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() + months);
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, last));
+  return date.getTime();
+}
+
+/** What the clocks of a zone are ahead of UTC; 0 for a zone that the browser does not know. */
+function offsetOf(zone: string | undefined, ms: number): number {
+  if (zone === undefined) {
+    return 0;
+  }
+  try {
+    const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
+    const name = format.formatToParts(ms).find(({ type }) => type === 'timeZoneName')?.value ?? '';
+    const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(name) ?? [];
+    const size = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;
+    return sign === '-' ? -size : size;
+  } catch {
+    return 0;
+  }
+}
+
+/** What was done to the base of a view that does not follow it any more. */
+const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>> = {
+  'truncate operation': ['Its base was emptied.', false],
+  'drop partition operation': ['A partition of its base was dropped.', false],
+  'drop column operation': ['A column that its query reads was dropped.', true],
+  'rename column operation': ['A column that its query reads was renamed.', true],
+  'drop table operation': ['A table that its query reads was dropped.', true],
+  'rename table operation': ['A table that its query reads was renamed.', true],
+};
+
+/** What happened, what that means, and what to do. */
+export function invalidAdvice(reason: string | undefined): string {
+  const [what = '', isGone = false] = REASONS[reason ?? ''] ?? [];
+  const means = 'The view keeps what it shows and does not follow its base any more.';
+  const remedy = isGone
+    ? '“Refresh fully” mends it once its query finds all it reads under the old names again; ' +
+      'otherwise drop it and make another.'
+    : '“Refresh fully” computes it anew from what its base has now, and lets it follow again.';
+  return [what, means, remedy].filter((part) => part !== '').join(' ');
+}
+
+/** What a dialog changes, as it was typed. */
+export interface PolicyDraft {
+  readonly trigger: RefreshPolicy['trigger'];
+  readonly count: string;
+  readonly unit: string;
+  readonly start: string;
+  readonly zone: string;
+  readonly period: 'none' | RefreshPeriod['kind'];
+  readonly length: string;
+  readonly periodZone: string;
+  readonly delay: string;
+}
+
+export function draftOf(policy: RefreshPolicy | undefined): PolicyDraft {
+  const period = policy?.period;
+  const length = period?.kind === 'length' ? period : undefined;
+  return {
+    trigger: policy?.trigger ?? 'immediate',
+    count: String(policy?.every?.count ?? 10),
+    unit: policy?.every?.unit ?? 'm',
+    start: policy?.start ?? '',
+    zone: policy?.zone ?? '',
+    period: period?.kind ?? 'none',
+    length: length?.length ?? '1d',
+    periodZone: length?.zone ?? '',
+    delay: length?.delay ?? '',
+  };
+}
+
+/** The statement that changes when a view is refreshed. */
+export function changeStatement(view: string, draft: PolicyDraft): string {
+  const parts = [`ALTER MATERIALIZED VIEW ${quoted(view)} SET REFRESH`, triggerClause(draft)];
+  if (draft.period === 'bucket') {
+    parts.push('PERIOD (SAMPLE BY INTERVAL)');
+  } else if (draft.period === 'length') {
+    const { length, periodZone, delay } = draft;
+    const inner = [`LENGTH ${length.trim()}`, ...textClause('TIME ZONE', periodZone)];
+    if (delay.trim() !== '') {
+      inner.push(`DELAY ${delay.trim()}`);
+    }
+    parts.push(`PERIOD (${inner.join(' ')})`);
+  }
+  return parts.join(' ');
+}
+
+function triggerClause({ trigger, count, unit, start, zone }: PolicyDraft): string {
+  if (trigger !== 'timer') {
+    return trigger.toUpperCase();
+  }
+  const every = `EVERY ${count.trim()}${unit}`;
+  return [every, ...textClause('START', start), ...textClause('TIME ZONE', zone)].join(' ');
+}
+
+function textClause(word: string, text: string): string[] {
+  return text.trim() === '' ? [] : [`${word} ${literal(text.trim())}`];
+}
+
+/** A text as SQL takes it. */
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+export function refreshStatement(view: string, how: '' | 'FULL' = ''): string {
+  return `REFRESH MATERIALIZED VIEW ${quoted(view)}${how === '' ? '' : ` ${how}`}`;
+}
+
+export function rangeStatement(view: string, from: string, to: string): string {
+  return `${refreshStatement(view)} RANGE FROM ${literal(from.trim())} TO ${literal(to.trim())}`;
+}

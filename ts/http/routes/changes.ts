@@ -1,0 +1,278 @@
+/**
+ * GET /changes: the rows committed to a table from a position on, as server-sent events. What fails
+ * before the first event is an answer with a status; what fails later is the last event.
+ */
+import {
+  asDatabaseError,
+  ChangeFeed,
+  type DatabaseError,
+  errorMeaning,
+  type ExecuteReply,
+  type FeedStart,
+  type FeedStep,
+  parseFeedStart,
+  positionText,
+  type PreparedStatement,
+  type Principal,
+  type ResultColumn,
+} from '../../session/index.js';
+import { KEYS } from '../../config/index.js';
+import type { Logger } from '../../observability/index.js';
+import { followSession } from '../login-cookie.js';
+import type { HttpPaths } from '../paths.js';
+import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import {
+  columnJson,
+  prepareWhileConnected,
+  principalOf,
+  refuse,
+  refusePlaceholders,
+  whileConnected,
+} from '../response/statement-answer.js';
+import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
+import { LastingLogin } from '../websocket/lasting-login.js';
+
+const EVENT_TYPE = 'text/event-stream; charset=utf-8';
+/** A login that has ended is noticed after so long. */
+const LOGIN_CHECK_MS = 1_000;
+const COMMENT = ':\n\n';
+
+export function changesRoute(services: HttpServices, { base }: HttpPaths): Route {
+  const { config, sessions } = services;
+  const readOnly = config.get(KEYS.httpReadOnly);
+  const logger = services.logger.child('changes');
+  return {
+    path: `${base}/changes`,
+    methods: ['GET'],
+    access: 'data',
+    about: 'follows the changes of a table: server-sent events ([Changes](changes.md))',
+    handle: async (context) => {
+      followSession(context, services, `${base}/`);
+      const text = statementOf(context);
+      const start = text === null ? null : startOf(context);
+      if (text === null || start === null) {
+        return;
+      }
+      const free = sessions.feeds.take();
+      try {
+        const { login } = context.state;
+        const lasting = login === null ? null : new LastingLogin(login, readOnly);
+        const principal: Principal = lasting ?? principalOf(context, readOnly);
+        const session = sessions.open(principal, true);
+        const statement = await prepareWhileConnected(context, session, text);
+        await whileConnected(context, statement, async (follow) => {
+          if (!refusePlaceholders(context, statement)) {
+            const heartbeatMs = config.get(KEYS.changesHeartbeat);
+            const parts = { context, lasting, heartbeatMs, follow, logger };
+            await new EventFeed(statement, start, parts).run();
+          }
+        });
+      } finally {
+        free();
+      }
+    },
+  };
+}
+
+/** The query that the parameters say; `null` where they say none, which was answered. */
+function statementOf(context: HttpContext): string | null {
+  const { parameters } = context.state;
+  const [query, table, columns, where] = ['query', 'table', 'columns', 'where'].map((name) =>
+    parameters.isInvalid(name) ? '' : parameters.get(name),
+  );
+  const parts = [table, columns, where].filter((part) => part !== undefined);
+  let text = query ?? '';
+  if (query === undefined && table !== undefined && table !== '') {
+    const name = `"${table.replaceAll('"', '""')}"`;
+    text = `SELECT ${columns ?? '*'} FROM ${name}${where === undefined ? '' : ` WHERE ${where}`}`;
+  }
+  context.state.statement = { text, sinceMs: performance.now() };
+  if (query !== undefined && parts.length > 0) {
+    refuse(context, 'either query, or table with columns and where');
+    return null;
+  }
+  if (text === '') {
+    refuse(context, 'missing table, or query');
+    return null;
+  }
+  return text;
+}
+
+/** A client that comes back says what it received last. */
+function startOf(context: HttpContext): FeedStart | null {
+  const { parameters } = context.state;
+  const text = context.get('Last-Event-ID') || (parameters.get('from') ?? 'now');
+  const start = parseFeedStart(text);
+  if (start === null) {
+    refuse(context, `invalid from: '${text}', expected start, now, or the id of an event`);
+  }
+  return start;
+}
+
+interface EventFeedParts {
+  readonly context: HttpContext;
+  /** Absent where no client has to log in. */
+  readonly lasting: LastingLogin | null;
+  readonly heartbeatMs: number;
+  readonly follow: (stream: ExecuteReply['stream']) => void;
+  readonly logger: Logger;
+}
+
+/** One client's events. */
+class EventFeed {
+  readonly #statement: PreparedStatement;
+  readonly #feed: ChangeFeed;
+  readonly #parts: EventFeedParts;
+  #writer: BodyWriter | null = null;
+  #columns = '';
+  /** The `id` of the last event. */
+  #sentId = '';
+  #checkedAt = -Infinity;
+
+  constructor(statement: PreparedStatement, start: FeedStart, parts: EventFeedParts) {
+    this.#statement = statement;
+    this.#feed = new ChangeFeed(statement, start);
+    this.#parts = parts;
+  }
+
+  async run(): Promise<void> {
+    const { context, logger } = this.#parts;
+    if (context.method === 'HEAD') {
+      answer(context, 200, EVENT_TYPE, '');
+      return;
+    }
+    // What is wrong with the query, the rights or the position is reported before the events.
+    let step: FeedStep | null = await this.#feed.next(0);
+    const writer = this.#begin();
+    try {
+      while (step !== null) {
+        await this.#tell(step);
+        step = context.res.closed ? null : await this.#feed.next(this.#parts.heartbeatMs);
+      }
+    } catch (error) {
+      if (!(error instanceof ClientGone || context.res.closed)) {
+        const failure = asDatabaseError(error);
+        const { code, message } = failure;
+        logger.log(errorMeaning(code).logLevel, 'feed_failed', { code, message });
+        writer.end(event('error', null, JSON.stringify(errorOf(failure))));
+      }
+    }
+  }
+
+  #begin(): BodyWriter {
+    const { context } = this.#parts;
+    const { res } = context;
+    context.respond = false;
+    res.statusCode = 200;
+    res.setHeader('Content-Type', EVENT_TYPE);
+    res.setHeader('Cache-Control', 'no-cache, no-transform');
+    // Proxies pass on what comes, when it comes.
+    res.setHeader('X-Accel-Buffering', 'no');
+    this.#writer = new BodyWriter(res, null, context.state.timeouts.sendMs);
+    return this.#writer;
+  }
+
+  async #tell(step: FeedStep): Promise<void> {
+    const { change, reply } = step;
+    this.#parts.follow(reply.stream);
+    try {
+      await this.#checkLogin();
+      await this.#tellColumns(step);
+      switch (change.kind) {
+        case 'none':
+          await this.#tellPosition();
+          break;
+        case 'rows':
+          await this.#tellRows(step);
+          break;
+        case 'range':
+          await this.#tellRange(step);
+          break;
+      }
+    } finally {
+      reply.stream?.cancel();
+      this.#parts.follow(null);
+    }
+  }
+
+  /** Once, and where the table was altered. */
+  async #tellColumns({ change, description }: FeedStep): Promise<void> {
+    const columns = description.columns.map((column: ResultColumn) => columnJson(column)).join(',');
+    const name = JSON.stringify(change.table);
+    const { timestamp } = description;
+    const text = `{"table":${name},"columns":[${columns}],"timestamp":${timestamp}}`;
+    if (text !== this.#columns) {
+      this.#columns = text;
+      await this.#write('schema', null, text);
+    }
+  }
+
+  /** Lets a client that comes back begin later, and shows proxies that there is one. */
+  async #tellPosition(): Promise<void> {
+    const { position } = this.#feed;
+    const id = position === null ? '' : positionText(position);
+    if (position === null || id === this.#sentId) {
+      await this.#writer?.write(COMMENT);
+    } else {
+      await this.#write('position', id, JSON.stringify({ txn: position.txn }));
+    }
+  }
+
+  async #tellRows(step: FeedStep): Promise<void> {
+    for await (const { bytes, rows, position } of this.#feed.pieces(step)) {
+      await this.#checkLogin();
+      const id = position === null ? null : positionText(position);
+      const head = `{"txn":${step.change.txn},"count":${rows},"dataset":[`;
+      await this.#write('rows', id, head, bytes, ']}');
+    }
+  }
+
+  async #tellRange(step: FeedStep): Promise<void> {
+    const { txn, ranges } = step.change;
+    await this.#write('range', null, JSON.stringify({ txn, ranges }));
+    await this.#tellRows(step);
+    await this.#tellPosition();
+  }
+
+  async #checkLogin(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#checkedAt < LOGIN_CHECK_MS) {
+      return;
+    }
+    this.#checkedAt = now;
+    const refusal = await this.#parts.lasting?.refusal();
+    if (refusal !== undefined && refusal !== null) {
+      throw refusal;
+    }
+    this.#statement.authorise();
+  }
+
+  async #write(
+    name: string,
+    id: string | null,
+    ...data: readonly (string | Buffer)[]
+  ): Promise<void> {
+    this.#sentId = id ?? this.#sentId;
+    const [first = '', ...rest] = data;
+    const parts = [event(name, id, first, rest.length === 0), ...rest];
+    if (rest.length > 0) {
+      parts.push('\n\n');
+    }
+    const bytes = parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
+    await this.#writer?.write(Buffer.concat(bytes));
+  }
+}
+
+/** An event, or its beginning. */
+function event(name: string, id: string | null, data: string | Buffer, isWhole = true): string {
+  const place = id === null ? '' : `id: ${id}\n`;
+  return `event: ${name}\n${place}data: ${data.toString()}${isWhole ? '\n\n' : ''}`;
+}
+
+function errorOf({ message, start, hint }: DatabaseError): object {
+  return {
+    error: message,
+    ...(start === undefined ? {} : { position: start }),
+    ...(hint === undefined ? {} : { hint }),
+  };
+}

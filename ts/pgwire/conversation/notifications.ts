@@ -1,0 +1,238 @@
+/**
+ * What a connection hears while it does nothing: messages of other sessions, and what is committed
+ * to tables whose names it listens to. They leave between transactions, when no statement runs.
+ */
+import {
+  type ChangeFeed,
+  DatabaseError,
+  type Notification,
+  type Session,
+  type TableChange,
+} from '../../session/index.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+import * as reply from '../protocol/server-messages.js';
+
+/** As in PostgreSQL. */
+const LONGEST_CHANNEL = 63;
+const LONGEST_PAYLOAD = 7_999;
+/** Channels of one connection. */
+const MOST_CHANNELS = 1_000;
+/** Bytes that wait for a client that takes none; more end its connection. */
+const MOST_WAITING_BYTES = 1_048_576;
+/** Messages of a block that wait for its end. */
+const MOST_UNSENT = 10_000;
+/** How often a login is looked at that only listens. */
+const LOOK_MS = 1_000;
+
+/** The connection, as what comes by itself sees it. */
+export interface Line {
+  /** Whether no statement runs, and none was begun. */
+  isIdle(): boolean;
+  /** Resolves when the client has taken what was sent; rejects when it is gone. */
+  drained(): Promise<void>;
+  /** Why its user may not be reported any more. */
+  refusal(): ProtocolError | null | Promise<ProtocolError | null>;
+  /** Ends the connection. */
+  fail(error: ProtocolError): void;
+}
+
+interface NotificationSetting {
+  readonly session: Pick<Session, 'backend' | 'channels' | 'follow'> & {
+    readonly database: Pick<Session['database'], 'tableMetadata'>;
+  };
+  readonly block: { readonly status: 'I' | 'T' | 'E' };
+  readonly outlet: { queue(bytes: Buffer): void; flush(): void };
+  /** Absent where no client is there to hear. */
+  readonly line?: Line | undefined;
+}
+
+/** A channel that is listened to. */
+interface Heard {
+  readonly stop: () => void;
+  /** Of the table with its name. */
+  readonly feed: ChangeFeed | null;
+}
+
+export class Notifications {
+  readonly #setting: NotificationSetting;
+  readonly #heard = new Map<string, Heard>();
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  /** Resolved when nothing waits any more. */
+  #emptied: (() => void)[] = [];
+  /** What the block at hand sends at its end. */
+  #unsent: Notification[] = [];
+
+  constructor(setting: NotificationSetting) {
+    this.#setting = setting;
+  }
+
+  get isListening(): boolean {
+    return this.#heard.size > 0;
+  }
+
+  /** From the answer on nothing is missed. */
+  async listen(channel: string): Promise<void> {
+    const { session } = this.#setting;
+    checkLength('channel name', channel, LONGEST_CHANNEL);
+    if (this.#heard.has(channel)) {
+      return;
+    }
+    if (this.#heard.size >= MOST_CHANNELS) {
+      const message = `too many channels [limit=${MOST_CHANNELS}]`;
+      throw new ProtocolError('54000', message);
+    }
+    const feed = await this.#feedOf(channel);
+    const stop = session.channels.listen(channel, (notification) => {
+      this.#receive(notification);
+    });
+    this.#heard.set(channel, { stop, feed });
+    if (feed !== null) {
+      void this.#follow(channel, feed);
+    }
+  }
+
+  /** `channel`: null for all. */
+  unlisten(channel: string | null): void {
+    const names = channel === null ? [...this.#heard.keys()] : [channel];
+    for (const name of names) {
+      const heard = this.#heard.get(name);
+      this.#heard.delete(name);
+      heard?.stop();
+      heard?.feed?.close();
+    }
+  }
+
+  /** Sends a message; in a block, with its commit. */
+  notify(channel: string, payload: string): void {
+    checkLength('channel name', channel, LONGEST_CHANNEL);
+    checkLength('payload string', payload, LONGEST_PAYLOAD);
+    const { session, block } = this.#setting;
+    const notification = { channel, payload, backend: session.backend };
+    if (block.status === 'I') {
+      session.channels.notify(notification);
+    } else if (this.#unsent.length < MOST_UNSENT) {
+      this.#unsent.push(notification);
+    } else {
+      throw new ProtocolError('54000', `too many messages in a block [limit=${MOST_UNSENT}]`);
+    }
+  }
+
+  endBlock(isCommitted: boolean): void {
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    if (isCommitted) {
+      unsent.forEach((notification) => {
+        this.#setting.session.channels.notify(notification);
+      });
+    }
+  }
+
+  /** Sends what waits, where its client takes it. */
+  deliver(): void {
+    if (this.#setting.block.status !== 'I') {
+      return;
+    }
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    waiting.forEach((bytes) => {
+      this.#setting.outlet.queue(bytes);
+    });
+    const emptied = this.#emptied;
+    this.#emptied = [];
+    emptied.forEach((resolve) => {
+      resolve();
+    });
+  }
+
+  close(): void {
+    this.unlisten(null);
+    this.#unsent = [];
+    this.#waiting = [];
+    this.deliver();
+  }
+
+  /**
+   * The changes of the table with this name; null where there is none. To who may not read it there
+   * is none, either.
+   */
+  async #feedOf(channel: string): Promise<ChangeFeed | null> {
+    const { session } = this.#setting;
+    if ((await session.database.tableMetadata(channel)) === null) {
+      return null;
+    }
+    let feed: ChangeFeed | null = null;
+    try {
+      feed = await session.follow(channel);
+      await feed.next(0, true);
+      return feed;
+    } catch (error) {
+      feed?.close();
+      if (error instanceof DatabaseError && error.code === 'AccessDenied') {
+        return null;
+      }
+      throw error;
+    }
+  }
+
+  /** Tells one change after another: the next one when its client has taken the one before. */
+  async #follow(channel: string, feed: ChangeFeed): Promise<void> {
+    const { line } = this.#setting;
+    try {
+      while (!feed.isClosed) {
+        const { change } = await feed.next(LOOK_MS, true);
+        const refusal = (await line?.refusal()) ?? null;
+        if (refusal !== null) {
+          line?.fail(refusal);
+          return;
+        }
+        if (change.kind !== 'none') {
+          this.#receive({ channel, payload: payloadOf(change), backend: 0 });
+          await this.#taken();
+        }
+      }
+    } catch (error) {
+      if (!feed.isClosed) {
+        const message = error instanceof Error ? error.message : String(error);
+        const payload = JSON.stringify({ table: channel, error: message.slice(0, 1_000) });
+        this.#receive({ channel, payload, backend: 0 });
+        this.unlisten(channel);
+      }
+    }
+  }
+
+  #receive({ channel, payload, backend }: Notification): void {
+    const { line, outlet } = this.#setting;
+    const bytes = reply.notificationResponse(backend, channel, payload);
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (line?.isIdle() === true) {
+      this.deliver();
+      outlet.flush();
+    }
+    if (this.#waitingBytes > MOST_WAITING_BYTES) {
+      const message = 'too many notifications wait for a client that does not take them';
+      line?.fail(new ProtocolError('53400', message, true));
+    }
+  }
+
+  async #taken(): Promise<void> {
+    if (this.#waiting.length > 0) {
+      await new Promise<void>((resolve) => this.#emptied.push(resolve));
+    }
+    await this.#setting.line?.drained();
+  }
+}
+
+function payloadOf({ table, txn, kind, rows, ranges }: TableChange): string {
+  const [from, to] = [ranges[0]?.from ?? null, ranges.at(-1)?.to ?? null];
+  return JSON.stringify({ table, txn, kind, rows, from, to });
+}
+
+function checkLength(what: string, text: string, most: number): void {
+  const length = Buffer.byteLength(text);
+  if (length > most) {
+    throw new ProtocolError('22023', `${what} too long [length=${length}, limit=${most}]`);
+  }
+}

@@ -1,0 +1,30 @@
+/** How many feeds of changes there are at once, over all protocols. */
+import { DatabaseError } from '../engine/error.js';
+
+export class FeedSlots {
+  readonly #most: () => number;
+  #open = 0;
+
+  constructor(most: () => number) {
+    this.#most = most;
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Throws where there are too many; what it returns gives the place back. */
+  take(): () => void {
+    const most = this.#most();
+    if (this.#open >= most) {
+      const message = `too many feeds of changes [limit=${most}, key=changes.max.feeds]`;
+      throw new DatabaseError({ code: 'Busy', message, retryable: true });
+    }
+    this.#open += 1;
+    let isOpen = true;
+    return () => {
+      this.#open -= isOpen ? 1 : 0;
+      isOpen = false;
+    };
+  }
+}
