@@ -10,6 +10,10 @@ import { root, run, step } from './steps.mjs';
 const harness = join(root, 'scripts', 'harness.mjs');
 
 const total = { passed: 0, failed: 0, skipped: 0 };
+/** What failed, with the first lines of why: said once more at the end, which logs keep. */
+const failures = [];
+/** Lines of one failure that are said again. */
+const SAID_AGAIN = 16;
 
 function count(name, passed, failed, skipped = 0) {
   total.passed += passed;
@@ -21,7 +25,15 @@ function count(name, passed, failed, skipped = 0) {
 /** A check is one test: it holds or it does not. */
 async function check(name, command, args) {
   const { code } = await run(command, args);
+  if (code !== 0) {
+    failures.push(`lint: ${name}`);
+  }
   count(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
+}
+
+function firstLines(text) {
+  const lines = text.split('\n').slice(0, SAID_AGAIN);
+  return lines.map((line) => `   ${line}`.trimEnd()).join('\n');
 }
 
 /** Adds up every `N passed; N failed; N ignored` of cargo's test runner. */
@@ -38,6 +50,10 @@ async function rustTests() {
   const lines = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
   const failed = sum(2);
+  for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? \.\.\. FAILED$/gm)) {
+    const why = output.split(`---- ${name} stdout ----\n`)[1] ?? '';
+    failures.push(`rust: ${name}\n${firstLines(why)}`);
+  }
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
 }
 
@@ -79,6 +95,9 @@ async function harnesses() {
     const { code, output } = await run(process.execPath, all, { capture: true });
     const line = output.match(/^(\d+) passed, (\d+) failed$/m);
     const failed = Number(line?.[2] ?? 0);
+    if (code !== 0) {
+      failures.push(`${name}: exit code ${code}\n${output.trimEnd().slice(-1500)}`);
+    }
     count(name, Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
     console.log(`   ${name}: ${Math.round((Date.now() - began) / 1000)} s`);
   }
@@ -111,6 +130,9 @@ async function typescriptTests() {
   const passed = [...output.matchAll(/^ok \d+(?!.*# SKIP)/gm)].length;
   const failed = [...output.matchAll(/^not ok \d+/gm)].length;
   const skipped = [...output.matchAll(/^ok \d+.*# SKIP/gm)].length;
+  for (const [, name, why] of output.matchAll(/^not ok \d+ - (.*)\n((?: {2}.*\n)*)/gm)) {
+    failures.push(`ts: ${name}\n${firstLines(why)}`);
+  }
   console.log(`   longest: ${durations.longest(20).join(', ')}`);
   count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
@@ -144,6 +166,9 @@ for (const [name, suite] of Object.entries(suites)) {
   if (chosen.length === 0 || chosen.includes(name)) {
     await step(`tests: ${name}`, suite);
   }
+}
+if (failures.length > 0) {
+  console.log(`\n== failed\n${failures.join('\n')}`);
 }
 console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;

@@ -20,6 +20,14 @@ const alter = (action: string, need: string, rest: Partial<Row> = {}): Row => ({
   ...rest,
 });
 
+const POLICY = {
+  before: [
+    'DROP TABLE IF EXISTS w',
+    `CREATE TABLE w (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY
+       STORAGE POLICY (TO PARQUET 7d) WAL`,
+  ],
+};
+
 const DAYS = 'SELECT ts, sum(a) x FROM t SAMPLE BY 1d';
 
 const LIVE = 'FLUSH EVERY 1s START FROM NOW AS (SELECT ts, a FROM t)';
@@ -110,10 +118,20 @@ export const ROWS: readonly Row[] = [
   alter('SET TYPE BYPASS WAL', 'SET TABLE TYPE ON w'),
   alter('RESUME WAL', 'RESUME WAL ON w'),
   alter('SUSPEND WAL', 'RESUME WAL ON w'),
-  alter('SET STORAGE POLICY(TO PARQUET 7d)', 'SET STORAGE POLICY ON w'),
-  alter('ENABLE STORAGE POLICY', 'ENABLE STORAGE POLICY ON w'),
-  alter('DISABLE STORAGE POLICY', 'DISABLE STORAGE POLICY ON w'),
-  alter('DROP STORAGE POLICY', 'REMOVE STORAGE POLICY ON w'),
+  alter('SET STORAGE POLICY(TO PARQUET 7d)', 'SET STORAGE POLICY ON w', POLICY),
+  alter('ENABLE STORAGE POLICY', 'ENABLE STORAGE POLICY ON w', POLICY),
+  alter('DISABLE STORAGE POLICY', 'DISABLE STORAGE POLICY ON w', POLICY),
+  alter('DROP STORAGE POLICY', 'REMOVE STORAGE POLICY ON w', POLICY),
+  {
+    sql: "SELECT pause_job('policy', 'w')",
+    needs: ['DISABLE STORAGE POLICY ON w'],
+    ...POLICY,
+  },
+  {
+    sql: "SELECT resume_job('policy', 'w')",
+    needs: ['ENABLE STORAGE POLICY ON w'],
+    ...POLICY,
+  },
   { sql: 'VACUUM TABLE t', needs: ['VACUUM TABLE ON t'] },
   { sql: 'REINDEX TABLE t LOCK EXCLUSIVE', needs: ['REINDEX ON t'] },
   {

@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { restart, rows, run, withServer } from '../scenario/statements.js';
+import { until } from '../until.js';
 import { current, error, sorted } from './views.js';
 
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, tank SYMBOL, level DOUBLE, n LONG) TIMESTAMP(ts)
@@ -131,6 +132,55 @@ test('a policy that cannot be is refused, with its place', async (t) => {
     );
     await current(server, 'w');
     t.is((await rows(server, 'w')).length, 2);
+    return server;
+  });
+});
+
+test('rows that are hidden for good are removed, others stay', async (t) => {
+  await withServer(async (server) => {
+    await run(server, TABLE);
+    const recent = "dateadd('h', -1, now())";
+    await run(
+      server,
+      `INSERT INTO t SELECT dateadd('m', (-10 * x)::int, now()), 'a', 1.0, x::int
+         FROM long_sequence(12)`,
+      'CREATE MATERIALIZED VIEW v AS (SELECT * FROM t)',
+      'CREATE MATERIALIZED VIEW w AS (SELECT * FROM t)',
+    );
+    await current(server, 'v', 'w');
+    const stored = async (view: string): Promise<unknown> =>
+      (await rows(server, `SELECT sum(numRows) FROM table_partitions('${view}')`))[0]?.[0];
+    const runs = async (view: string): Promise<number> => {
+      const found = `SELECT runs FROM jobs() WHERE kind = 'cleanup' AND name = '${view}'`;
+      return Number((await rows(server, found))[0]?.[0] ?? 0);
+    };
+    const hidden = [`WHEN ${recent} > ts`, `WHEN ts <= ${recent}`];
+    await run(server, `ALTER MATERIALIZED VIEW v SET EXPIRE ROWS ${hidden[0]} CLEANUP EVERY 1s`);
+    await until(async () => (await stored('v')) === 5, 'the rows are gone');
+    t.is((await rows(server, 'v')).length, 5);
+    // None of these hides a row for good.
+    for (const policy of [
+      `WHEN ts > ${recent}`,
+      `WHEN ts < ${recent} AND level > 0`,
+      "WHEN ts < dateadd('h', -hour(now()), now())",
+      `WHEN ts < ${recent} OR n > 1000`,
+      'KEEP LATEST PARTITION BY tank',
+      'KEEP 2 HIGHEST ON level',
+    ]) {
+      await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${policy} CLEANUP EVERY 1s`);
+      const before = await runs('w');
+      await until(async () => (await runs('w')) > before + 1, `${policy}: looked at`);
+      t.is(await stored('w'), 12, policy);
+    }
+    await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${hidden[1]} CLEANUP EVERY 1s`);
+    await until(async () => (await stored('w')) === 5, 'the rows are gone');
+    // A late row makes its bucket anew, and is hidden again and removed.
+    await run(server, "INSERT INTO t VALUES (dateadd('h', -5, now()), 'b', 1.0, 100)");
+    await current(server, 'w');
+    t.is((await rows(server, 'w')).length, 5);
+    await until(async () => (await stored('w')) === 5, 'the late row is gone');
+    await run(server, 'ALTER MATERIALIZED VIEW w DROP EXPIRE');
+    t.is((await rows(server, 'w')).length, 5);
     return server;
   });
 });

@@ -86,6 +86,12 @@ function neededBy(table: string, action: AlterAction): readonly Access[] {
     case 'SetParameter':
     case 'SetTtl':
       return on('SET TABLE PARAM');
+    case 'SetPolicy':
+      return on('SET STORAGE POLICY');
+    case 'SwitchPolicy':
+      return on(action.enabled ? 'ENABLE STORAGE POLICY' : 'DISABLE STORAGE POLICY');
+    case 'DropPolicy':
+      return on('REMOVE STORAGE POLICY');
     case 'SetWal':
       return on('SET TABLE TYPE');
     case 'AddConstraint':

@@ -451,6 +451,12 @@ export const KEYS = {
     'threads that run queries; 0 is the number of cores',
     { engine: 'workers' },
   ),
+  policyCheck: duration(
+    'storage.policy.check.interval',
+    '5m',
+    'time between two looks at the partitions of a table with a storage policy',
+    { engine: 'policyCheckMs' },
+  ),
   viewsRefreshed: bool(
     'cairo.mat.view.enabled',
     true,

@@ -42,7 +42,7 @@ pub use query::{
 pub use statement::{
     AccessList, AlterAction, ColumnDefinition, Conflict, ConstraintKind, ConstraintNode,
     CreateTableNode, DeleteNode, ExplainStage, InsertNode, OptionValue, PartitionChange,
-    ReferenceAction, ReferenceNode, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
+    PolicyStages, ReferenceAction, ReferenceNode, ShowSubject, UpdateNode, ValuesBlock, ViewKind,
 };
 
 /// Index of a node in [`Tree::nodes`].

@@ -32,8 +32,22 @@ pub struct CreateTableNode {
     pub constraints: Vec<ConstraintNode>,
     /// TTL as written, `30d` or `4 WEEKS`, and its place in the text.
     pub ttl: Option<Name>,
+    /// STORAGE POLICY (…).
+    pub policy: Option<PolicyStages>,
     /// WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
     pub options: Vec<OptionValue>,
+}
+
+/// `(TO PARQUET 3d, TO REMOTE 7d, DROP LOCAL 1 MONTH)` of STORAGE POLICY: ages as TTL has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PolicyStages {
+    /// TO PARQUET, as written.
+    pub to_parquet: Option<Name>,
+    /// TO REMOTE, as written.
+    pub to_remote: Option<Name>,
+    /// DROP LOCAL, as written.
+    pub drop_local: Option<Name>,
 }
 
 /// A key, an index or a condition of a table as written.
@@ -288,6 +302,12 @@ pub enum AlterAction {
     SetParameter { parameter: OptionValue },
     /// SET TTL, as written
     SetTtl { ttl: Name },
+    /// SET STORAGE POLICY (…)
+    SetPolicy { policy: PolicyStages },
+    /// ENABLE STORAGE POLICY, DISABLE STORAGE POLICY
+    SwitchPolicy { enabled: bool, span: Span },
+    /// DROP STORAGE POLICY
+    DropPolicy,
     /// SET TYPE WAL, SET TYPE BYPASS WAL
     SetWal { wal: bool },
     /// DEDUP ENABLE UPSERT KEYS (…); no key for DEDUP DISABLE

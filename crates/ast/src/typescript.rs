@@ -14,10 +14,11 @@ use crate::{
     ExpireRule, ExplainStage, Fill, Frame, FrameBound, FrameMode, GrantTable, GrantTarget,
     IndexSelector, InsertNode, JoinKind, JoinOn, LatestOn, Limit, LiveClauses, LiveStart,
     LogicalOperator, MaterialClauses, Name, NamedWindow, Node, NullsOrder, OptionValue, OrderItem,
-    PartitionChange, Password, Permission, PivotNode, PlainRows, PrincipalChange, PrincipalKind,
-    ReferenceAction, ReferenceNode, RefreshMode, RefreshPeriod, RefreshPolicy, RefreshTrigger,
-    SampleAlign, SampleBy, SelectItem, SelectNode, SetOperator, ShowSubject, Span, TokenType, Tree,
-    TypeName, UnaryOperator, UpdateNode, ValuesBlock, ViewAction, ViewKind, WindowSpec,
+    PartitionChange, Password, Permission, PivotNode, PlainRows, PolicyStages, PrincipalChange,
+    PrincipalKind, ReferenceAction, ReferenceNode, RefreshMode, RefreshPeriod, RefreshPolicy,
+    RefreshTrigger, SampleAlign, SampleBy, SelectItem, SelectNode, SetOperator, ShowSubject, Span,
+    TokenType, Tree, TypeName, UnaryOperator, UpdateNode, ValuesBlock, ViewAction, ViewKind,
+    WindowSpec,
 };
 
 const HEADER: &str = "/**
@@ -100,6 +101,7 @@ fn declare_statements(text: &mut String) {
         ViewKind,
         AlterAction,
         PartitionChange,
+        PolicyStages,
         ShowSubject,
         AccessList,
         ExplainStage,

@@ -52,6 +52,9 @@ pub struct OpenOptions {
     /// Bytes of the latest changes of followed tables that memory keeps; default a 64th of
     /// `processMemoryBytes`, 64 MiB at most.
     pub recent_changes_bytes: Option<usize>,
+    /// Milliseconds between two looks at the partitions of a table with a storage policy; default
+    /// five minutes.
+    pub policy_check_ms: Option<u64>,
     /// Milliseconds for which a table is followed without a feed; default a week.
     pub followed_for_ms: Option<u64>,
     /// Manifests kept to fall back to: 2 (default), or 1 for none.

@@ -71,6 +71,23 @@ pub struct Every {
     pub unit: char,
 }
 
+impl Every {
+    /// Seconds; of months and years the shortest ones have.
+    #[must_use]
+    pub fn seconds(&self) -> u64 {
+        let each = match self.unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            'w' => 7 * 86_400,
+            'M' => 28 * 86_400,
+            _ => 365 * 86_400,
+        };
+        u64::from(self.count) * each
+    }
+}
+
 impl std::fmt::Display for Every {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(to, "{}{}", self.count, self.unit)

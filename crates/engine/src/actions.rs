@@ -11,18 +11,15 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use tidemark_planner::Action;
-use tidemark_storage::Storage;
 
-use crate::jobs::REFRESH;
+use crate::jobs::Jobs;
 use crate::registry::QueryRegistry;
-use crate::views::progress::Refresher;
 
 /// What actions act on.
 #[derive(Debug)]
 pub(crate) struct Actors {
     pub(crate) registry: Arc<QueryRegistry>,
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) refresher: Arc<Refresher>,
+    pub(crate) jobs: Arc<Jobs>,
 }
 
 /// True where there was what it acts on.
@@ -87,18 +84,9 @@ impl ScalarUDFImpl for ActionFunction {
                 Ok(ColumnarValue::Array(Arc::new(cancelled)))
             }
             Action::SwitchJob { kind, name, is_paused } => {
-                let is_there = self.actors.switch_job(kind, name, *is_paused);
+                let is_there = self.actors.jobs.pause(kind, name, *is_paused);
                 Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(is_there))))
             }
-        }
-    }
-}
-
-impl Actors {
-    fn switch_job(&self, kind: &str, name: &str, is_paused: bool) -> bool {
-        match kind {
-            REFRESH => self.refresher.pause(&self.storage.snapshot(), name, is_paused),
-            _ => name.is_empty() && self.storage.pause_work(kind, is_paused),
         }
     }
 }

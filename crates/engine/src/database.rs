@@ -26,6 +26,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
 use crate::external::EngineSources;
 use crate::followers::Followers;
+use crate::jobs::policies::Policies;
+use crate::jobs::{Jobs, Scheduled};
 use crate::lanes::Lanes;
 use crate::log::{self, Level};
 use crate::metrics::{Gauges, Metrics};
@@ -36,6 +38,7 @@ use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::restore::{damage_report, restore_if_asked};
 use crate::spill::{query_disk, runtime_environment};
 use crate::text_table::TextTables;
+use crate::views::cleanup::Cleanup;
 use crate::views::progress::Refresher;
 use crate::work::{self, follow_tasks};
 
@@ -78,8 +81,8 @@ pub struct Database {
     /// What the connections of the columnar protocol hold, in bytes.
     pub(crate) columns_held: Arc<AtomicU64>,
     pub(crate) plans: Arc<KeptPlans>,
-    /// Keeps materialized views current.
-    pub(crate) refresher: Arc<Refresher>,
+    /// Work in the background that one loop begins.
+    pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
     answers_from_views: bool,
     /// What feeds of changes have in common.
     pub(crate) followers: Followers,
@@ -126,8 +129,12 @@ impl Database {
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
         let refresher = Refresher::new(options.refresh_views.unwrap_or(true), workers / 2);
+        let policies = Policies::new(&storage, handle.clone(), options.policy_check_ms);
+        let scheduled: Vec<Arc<dyn Scheduled<Self>>> =
+            vec![Arc::clone(&refresher) as _, policies, Arc::<Cleanup>::default()];
         let sources = EngineSources {
-            refresher: Arc::clone(&refresher),
+            refresher,
+            jobs: Jobs::new(&storage, &scheduled),
             root: options.root.clone(),
             import_root: import_root(options)?,
             export_root: export_root(options),
@@ -166,7 +173,7 @@ impl Database {
             handle,
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
-            refresher,
+            scheduled,
             answers_from_views: options.answers_from_views.unwrap_or(true),
             followers: Followers::new(options.followed_for_ms),
         }))

@@ -27,6 +27,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tokio::runtime::Handle;
 
 use crate::actions::{Actors, action_function};
+use crate::jobs::Jobs;
 use crate::parquet_table::{MOST_FILES, ParquetTable, pattern};
 use crate::pool::SharedPool;
 use crate::registry::QueryRegistry;
@@ -42,6 +43,7 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// What the engine offers to the binder beside the tables.
 pub(crate) struct EngineSources {
     pub(crate) refresher: Arc<Refresher>,
+    pub(crate) jobs: Arc<Jobs>,
     pub(crate) root: PathBuf,
     pub(crate) import_root: PathBuf,
     pub(crate) export_root: PathBuf,
@@ -192,11 +194,7 @@ impl ExternalSources for EngineSources {
     }
 
     fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
-        let actors = Actors {
-            registry: Arc::clone(&self.registry),
-            storage: Arc::clone(&self.storage),
-            refresher: Arc::clone(&self.refresher),
-        };
+        let actors = Actors { registry: Arc::clone(&self.registry), jobs: Arc::clone(&self.jobs) };
         Some(Arc::new(action_function(actors, action)))
     }
 

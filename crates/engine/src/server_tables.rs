@@ -107,9 +107,7 @@ impl EngineSources {
 
     /// The work in the background.
     pub(crate) fn jobs(&self) -> EngineResult<ExternalTable> {
-        let mut reports = self.refresher.reports(&self.storage.snapshot());
-        let own = self.storage.work_reports().into_iter();
-        reports.extend(own.map(|(kind, report)| JobReport::of_storage(kind, report)));
+        let reports = self.jobs.reports();
         let columns = fields(&[
             ("kind", SqlType::String),
             ("name", SqlType::String),
@@ -117,6 +115,7 @@ impl EngineSources {
             ("last_error", SqlType::String),
             ("last_start", SqlType::Timestamp),
             ("last_micros", SqlType::Long),
+            ("total_micros", SqlType::Long),
             ("next_run", SqlType::Timestamp),
             ("runs", SqlType::Long),
             ("failures", SqlType::Long),
@@ -135,6 +134,7 @@ impl EngineSources {
             Arc::new(errors.collect::<StringViewArray>()),
             times(|report| report.last_began_micros),
             longs(|report| report.last_took_micros),
+            longs(|report| report.total_micros),
             times(|report| report.next_micros),
             longs(|report| report.runs as i64),
             longs(|report| report.failures as i64),

@@ -57,8 +57,8 @@ pub use storage::hold::WriteHold;
 pub use table::damage::Damage;
 pub use table::pending::PendingRows;
 pub use table::schema::{
-    ColumnDefault, ColumnSchema, Constraint, ConstraintKind, Reference, TableDefaults, TableId,
-    TableSchema,
+    ColumnDefault, ColumnSchema, Constraint, ConstraintKind, Reference, StoragePolicy,
+    TableDefaults, TableId, TableSchema,
 };
 pub use table::symbols::SymbolDictionary;
 pub use table::time_range::TimeRange;

@@ -45,6 +45,7 @@ use crate::state::materialized::refuse_foreign_rows;
 use crate::state::op::Op;
 use crate::state::recent::RecentCommits;
 use crate::state::resolve::{check_expected, expiry, resolve};
+use crate::table::TableSnapshot;
 use crate::table::schema::TableId;
 
 /// A group takes no more transactions once it has this many bytes.
@@ -233,7 +234,7 @@ impl Storage {
         self.memory.set_outside(pressure);
     }
 
-    /// Drops the partitions whose time to live is over by the clock. Tables whose writers are
+    /// Drops the partitions whose time to live, or time in a storage policy, is over by the clock. Tables whose writers are
     /// held back wait for the next time.
     pub(crate) fn expire(&self) -> EngineResult<()> {
         let by_clock = self.options.ttl_by_clock;
@@ -246,6 +247,12 @@ impl Storage {
             }
         }
         Ok(())
+    }
+
+    /// The partitions of a table that its storage policy makes Parquet files of now, by their first
+    /// instants.
+    pub fn due_for_parquet(&self, table: &TableSnapshot) -> Vec<i64> {
+        crate::mutation::retire::due_for_parquet(table, self.options.ttl_by_clock)
     }
 
     /// Fails while there is too little room on the disk, and waits or fails while there is too

@@ -12,6 +12,7 @@ import type {
   NodeId,
   OptionValue,
   PartitionChange,
+  PolicyStages,
   ReferenceAction,
   ReferenceNode,
   Tree,
@@ -240,10 +241,20 @@ const PLACED: ReadonlySet<string> = new Set([
   'BATCH O3MAXLAG',
   'INDEX',
   'FORMAT',
-  'STORAGE POLICY',
   'VOLUME',
   'OWNED',
 ]);
+
+function printPolicy({ to_parquet, to_remote, drop_local }: PolicyStages): string {
+  const stage = (words: string, age: Name | null): string[] =>
+    age === null ? [] : [`${words} ${age.text}`];
+  const stages = [
+    ...stage('TO PARQUET', to_parquet),
+    ...stage('TO REMOTE', to_remote),
+    ...stage('DROP LOCAL', drop_local),
+  ];
+  return `(${stages.join(', ')})`;
+}
 
 function printCreateTable(printer: Printer, node: CreateTableNode): string {
   const option = (name: string): OptionValue[] =>
@@ -282,8 +293,8 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
   if (node.ttl !== null) {
     parts.push(`TTL ${node.ttl.text}`);
   }
-  for (const one of option('STORAGE POLICY')) {
-    parts.push(`STORAGE POLICY (${value(one)})`);
+  if (node.policy !== null) {
+    parts.push(`STORAGE POLICY ${printPolicy(node.policy)}`);
   }
   for (const one of option('FORMAT')) {
     parts.push(`FORMAT ${value(one)}`);
@@ -497,6 +508,12 @@ function printSetting(printer: Printer, action: AlterAction): string {
     }
     case 'SetTtl':
       return `SET TTL ${action.ttl.text}`;
+    case 'SetPolicy':
+      return `SET STORAGE POLICY ${printPolicy(action.policy)}`;
+    case 'SwitchPolicy':
+      return `${action.enabled ? 'ENABLE' : 'DISABLE'} STORAGE POLICY`;
+    case 'DropPolicy':
+      return 'DROP STORAGE POLICY';
     case 'SetWal':
       return `SET TYPE ${action.wal ? '' : 'BYPASS '}WAL`;
     case 'Dedup':

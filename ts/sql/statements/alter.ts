@@ -142,9 +142,7 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
       return (writeAheadLog(p, action), null);
     case 'ENABLE':
     case 'DISABLE':
-      p.expect('STORAGE', "'storage policy' expected");
-      p.expect('POLICY');
-      return null;
+      return [switchedPolicy(p, action === 'ENABLE')];
     default:
       p.index -= 1;
       return p.fail(ACTIONS);
@@ -191,7 +189,7 @@ function dropColumns(p: Parser): AlterAction[] | null {
     return [partitions(p, 'Drop')];
   }
   if (p.take('STORAGE', 'POLICY')) {
-    return null;
+    return [{ action: 'DropPolicy' }];
   }
   if (p.take('CONSTRAINT')) {
     const if_exists = p.take('IF', 'EXISTS');
@@ -384,6 +382,13 @@ function dedup(p: Parser): Name[] {
   return keys;
 }
 
+function switchedPolicy(p: Parser, enabled: boolean): AlterAction {
+  const start = p.start();
+  p.expect('STORAGE', "'storage policy' expected");
+  p.expect('POLICY');
+  return { action: 'SwitchPolicy', enabled, span: { start, end: p.lastEnd() } };
+}
+
 const PARAMETERS = new Map([
   ['MAXUNCOMMITTEDROWS', 'maxUncommittedRows'],
   ['O3MAXLAG', 'o3MaxLag'],
@@ -408,7 +413,7 @@ function setAction(p: Parser): AlterAction[] | null {
     return null;
   }
   if (p.take('STORAGE', 'POLICY')) {
-    return (policyStages(p), null);
+    return [{ action: 'SetPolicy', policy: policyStages(p) }];
   }
   return p.fail("'param', 'ttl' or 'type' expected");
 }

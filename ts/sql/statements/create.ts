@@ -152,6 +152,7 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
     dedup_keys: [],
     constraints: [],
     ttl: null,
+    policy: null,
     options,
   };
   if (p.take('AS')) {
@@ -355,7 +356,8 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
     if (p.at('TTL')) {
       table.ttl = parseTtl(p);
     } else if (p.at('STORAGE', 'POLICY')) {
-      table.options.push(storagePolicy(p));
+      p.advance(2);
+      table.policy = policyStages(p);
     }
     if (p.at('FORMAT')) {
       table.options.push({ name: p.takeName(false), value: p.name('format expected') });
@@ -409,13 +411,6 @@ function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
   p.expect('UPSERT');
   p.expect('KEYS');
   table.dedup_keys = p.parenthesised(() => p.columnName('column name expected'));
-}
-
-function storagePolicy(p: Parser): OptionValue {
-  const start = p.start();
-  p.advance(2);
-  const span = { start, end: p.lastEnd() };
-  return { name: { text: 'STORAGE POLICY', quoted: false, span }, value: policyStages(p) };
 }
 
 /** `(fillfactor = 70)`: how PostgreSQL lays out its pages means nothing here. */

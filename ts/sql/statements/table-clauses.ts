@@ -1,5 +1,5 @@
 /** Clauses that statements about tables and about views share. */
-import type { Name, OptionValue } from '../ast.generated.js';
+import type { Name, OptionValue, PolicyStages } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
@@ -103,37 +103,36 @@ export function indexOptions(p: Parser): OptionValue[] {
   }
 }
 
-const STAGES: readonly (readonly [string, string])[] = [
-  ['TO', 'PARQUET'],
-  ['TO', 'REMOTE'],
-  ['DROP', 'LOCAL'],
-];
+/** The stages of a policy: their words, and where the tree has them. */
+const STAGES = [
+  ['TO', 'PARQUET', 'to_parquet'],
+  ['TO', 'REMOTE', 'to_remote'],
+  ['DROP', 'LOCAL', 'drop_local'],
+] as const;
 
-/** `(TO PARQUET 3d, DROP LOCAL 1 MONTH)` of STORAGE POLICY, as written. */
-export function policyStages(p: Parser): Name {
+/** `(TO PARQUET 3d, DROP LOCAL 1 MONTH)` of STORAGE POLICY. */
+export function policyStages(p: Parser): PolicyStages {
   const open = p.start();
   p.expect('(');
-  const start = p.start();
-  const seen = new Set<string>();
+  const policy: Mutable<PolicyStages> = { to_parquet: null, to_remote: null, drop_local: null };
   p.list(() => {
-    if (p.sees('DROP', 'REMOTE')) {
+    if (p.at('DROP', 'REMOTE')) {
       p.fail("'DROP REMOTE' is not supported yet");
     }
-    const stage = STAGES.find((words) => p.at(...words));
+    const stage = STAGES.find(([verb, noun]) => p.at(verb, noun));
     if (stage === undefined) {
       p.fail("'to parquet', 'to remote' or 'drop local' expected");
     }
-    if (seen.has(stage.join(' '))) {
-      p.fail(`'${stage.join(' ')}' is given twice`);
+    const [verb, noun, member] = stage;
+    if (policy[member] !== null) {
+      p.fail(`'${verb} ${noun}' is given twice`);
     }
-    seen.add(stage.join(' '));
     p.advance();
     // A stage is followed by what follows TTL, its last word being in the place of that one.
-    parseTtl(p);
+    policy[member] = parseTtl(p);
   });
-  const span = { start, end: p.lastEnd() };
   p.close(open);
-  return { text: p.text.slice(span.start, span.end), quoted: false, span };
+  return policy;
 }
 
 const ENCODINGS: ReadonlySet<string> = new Set([

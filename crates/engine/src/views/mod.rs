@@ -6,13 +6,14 @@
 //! touched and commits them together with the transaction up to which they are right. Writers and
 //! readers never wait for it.
 
+pub(crate) mod cleanup;
 mod due;
 mod live;
 mod live_state;
 pub(crate) mod progress;
 mod refresh;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
@@ -21,24 +22,22 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use crate::database::Database;
 use crate::guard;
+use crate::jobs::Scheduled;
 use crate::log::{self, Level};
 use crate::registry::now_micros;
 
 use self::due::{Due, clock, due};
 use self::progress::Refresher;
 
-/// How often commits are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How often the clock is, where nothing was committed.
+/// How often a view that waits for its turn asks for it.
+const TURN_EVERY: Duration = Duration::from_millis(10);
+/// How often the clock is looked at, where nothing was committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
 /// A view that follows each change rests so many times as long as its last refresh took: what it
 /// takes of one core is bounded by that, however fast its base changes.
 const REST: u32 = 4;
 /// It rests no longer than that.
 const LONGEST_REST: Duration = Duration::from_secs(5);
-/// A refresh that failed is tried again after a second, then after twice as long each time.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LAST_RETRY: Duration = Duration::from_mins(5);
 
 impl Refresher {
     /// Lets each view begin what it has to do now.
@@ -52,8 +51,7 @@ impl Refresher {
             there.push(id);
             let progress = views.entry(id).or_default();
             let Some(view) = progress.definition(bytes) else { continue };
-            progress.rest_until = progress.rest_until.filter(|until| *until > Instant::now());
-            if progress.is_paused || progress.running.is_some() || progress.rest_until.is_some() {
+            if !progress.job.may_begin() {
                 continue;
             }
             let state = MaterializedState::of(snapshot, id);
@@ -74,11 +72,11 @@ impl Refresher {
                 continue;
             }
             let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
-                progress.rest_until = Some(Instant::now() + LOOK_EVERY);
+                progress.job.rest(TURN_EVERY);
                 continue;
             };
             progress.running = Some(snapshot.lsn());
-            progress.running_since = Some(Instant::now());
+            progress.job.begin();
             begin.push((view, state, what, turn));
         }
         views.retain(|id, _| there.contains(id));
@@ -111,7 +109,6 @@ impl Refresher {
                 refresh::refresh(database, self, snapshot, &view, state, &what, began_micros);
             guard::catch_async("refresh", work).await
         };
-        let took = began.elapsed();
         if let Err(error) = &outcome
             && error.code != ErrorCode::Replan
         {
@@ -125,48 +122,36 @@ impl Refresher {
         let mut views = self.views.lock();
         let Some(progress) = views.get_mut(&view.table) else { return };
         progress.running = None;
-        progress.running_since = None;
-        progress.last_began_micros = Some(began_micros);
-        progress.last_took = took;
-        progress.runs += 1;
+        let took = progress.job.end();
         progress.repair.is_under_way = false;
         progress.failing_since = outcome.is_err().then(|| progress.failing_since.unwrap_or(began));
         match outcome {
             Ok(done) => {
-                progress.failures = 0;
-                progress.last_error = None;
-                progress.rest_until = Some(Instant::now() + (took * REST).min(LONGEST_REST));
+                progress.job.succeeded();
+                progress.job.rest((took * REST).min(LONGEST_REST));
                 let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
                 progress.idle_at = (!done).then(|| (last, clock(&view)));
             }
             // Its record changed meanwhile: what it says now counts.
             Err(EngineError { code: ErrorCode::Replan, .. }) => {}
             Err(error) => {
-                let wait = FIRST_RETRY * 2_u32.saturating_pow(progress.failures.min(16));
-                progress.failures += 1;
                 progress.all_failures += 1;
-                progress.last_error = Some(error.message);
-                progress.rest_until = Some(Instant::now() + wait.min(LAST_RETRY));
+                progress.job.failed(error);
             }
         }
     }
 }
 
-/// Keeps the views current as long as the database is open.
-pub(crate) async fn follow(database: Weak<Database>) {
-    let mut times = tokio::time::interval(LOOK_EVERY);
-    times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (mut epoch, mut looked) = (u64::MAX, Instant::now());
-    loop {
-        times.tick().await;
-        let Some(database) = database.upgrade() else { return };
-        let Ok(snapshot) = database.snapshot() else { return };
-        let refresher = Arc::clone(&database.refresher);
-        let is_new = snapshot.epoch() != epoch || refresher.rests();
-        if !is_new && looked.elapsed() < WATCH_CLOCK_EVERY {
-            continue;
+impl Scheduled<Database> for Refresher {
+    fn begin_due(self: Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
+        let rests = self.rests();
+        let mut looked = self.looked.lock();
+        let is_new = snapshot.epoch() != looked.0 || rests;
+        if !is_new && looked.1.elapsed() < WATCH_CLOCK_EVERY {
+            return;
         }
-        (epoch, looked) = (snapshot.epoch(), Instant::now());
-        refresher.look(&database, &snapshot);
+        *looked = (snapshot.epoch(), Instant::now());
+        drop(looked);
+        self.look(database, snapshot);
     }
 }

@@ -136,6 +136,7 @@ impl Store {
             dedup_keys: vec![],
             constraints: Vec::new(),
             ttl_hours_or_months: 0,
+            policy: None,
             in_place_of: 0,
         };
         self.storage.commit(vec![Change::CreateTable(schema)]).unwrap();

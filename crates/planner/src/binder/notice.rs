@@ -9,8 +9,6 @@ use super::Binder;
 /// Kinds of indexes.
 pub(crate) const INDEX: &str =
     "symbols are found by their keys: the kind of the index is kept for SHOW";
-const STORAGE_POLICY: &str =
-    "storage policies have no effect: use a TTL and CONVERT PARTITION TO PARQUET";
 const FORMAT: &str =
     "new partitions are written in the native format: use CONVERT PARTITION TO PARQUET";
 const PARQUET: &str =
@@ -40,15 +38,10 @@ const ACTIONS: &[(&[&str], Permission, &str)] = &[
         "a commit is applied when it is made: not suspended",
     ),
     (&["SET", "FORMAT"], Permission::SetTableParam, FORMAT),
-    (&["SET", "STORAGE", "POLICY"], Permission::SetStoragePolicy, STORAGE_POLICY),
-    (&["ENABLE", "STORAGE", "POLICY"], Permission::EnableStoragePolicy, STORAGE_POLICY),
-    (&["DISABLE", "STORAGE", "POLICY"], Permission::DisableStoragePolicy, STORAGE_POLICY),
-    (&["DROP", "STORAGE", "POLICY"], Permission::RemoveStoragePolicy, STORAGE_POLICY),
 ];
 
 /// Names of options of a table or a column.
 const OPTIONS: &[(&str, &str)] = &[
-    ("storage policy", STORAGE_POLICY),
     ("format", FORMAT),
     ("parquet", PARQUET),
     ("volume", VOLUME),

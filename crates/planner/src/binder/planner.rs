@@ -25,7 +25,7 @@ use crate::binder::statements::defaults::Defaults;
 use crate::binder::statements::live::{LiveRows, Misfit};
 use crate::binder::statements::materialized::MaterializedRows;
 use crate::binder::statements::{
-    followed, live, materialized, materialized_shape, view, view_sources,
+    expire_rows, followed, live, materialized, materialized_shape, view, view_sources,
 };
 use crate::binder::{error, unsupported};
 use crate::visibility::denied;
@@ -97,6 +97,16 @@ impl Planner {
         by_names: bool,
     ) -> EngineResult<MaterializedRows> {
         materialized::rows(view, snapshot, context, by_names)
+    }
+
+    /// The first instant whose rows a view with EXPIRE ROWS shows, in the unit of its timestamp;
+    /// `None` where what it hides is not hidden for good.
+    pub fn shown_since(
+        view: &MaterializedView,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Option<i64>> {
+        expire_rows::shown_since(view, snapshot, context)
     }
 
     /// The rows of a live view as its query has them in a snapshot.

@@ -86,12 +86,14 @@ fn run(
 }
 
 impl Storage {
+    /// The work of the storage's own thread, by the names of [`Storage::work_reports`].
+    pub const WORK: [&str; 2] = [CHECKPOINT_WORK, EXPIRY_WORK];
+
     /// Lets work of the storage's own thread rest until it is resumed, or the storage is
     /// opened again; false where there is no such work. Checkpoints still come where memory, log or
     /// disk would be full without them.
     pub fn pause_work(&self, kind: &str, is_paused: bool) -> bool {
-        let Some(kind) = [CHECKPOINT_WORK, EXPIRY_WORK].into_iter().find(|known| *known == kind)
-        else {
+        let Some(kind) = Self::WORK.into_iter().find(|known| *known == kind) else {
             return false;
         };
         self.background().reports.lock().entry(kind).or_default().is_paused = is_paused;
@@ -115,6 +117,7 @@ impl Storage {
         let report = reports.entry(kind).or_default();
         report.began_micros = began_micros;
         report.took = began.elapsed();
+        report.total += report.took;
         report.runs += 1;
         report.failures = if outcome.is_ok() { 0 } else { report.failures + 1 };
         report.last_error = outcome.as_ref().err().map(|error| error.message.clone());

@@ -9,6 +9,8 @@ pub struct WorkReport {
     pub began_micros: i64,
     /// How long that took.
     pub took: Duration,
+    /// How long all its runs took.
+    pub total: Duration,
     /// How often it ran.
     pub runs: u64,
     /// How often it failed since it last did well.

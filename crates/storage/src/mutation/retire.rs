@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tidemark_types::calendar::add_months;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::mutation::convert::PartitionFormat;
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::ApplyContext;
 use crate::table::TableSnapshot;
@@ -126,11 +127,32 @@ pub(crate) fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc
     table.hot.remove(&floor).or(cold)
 }
 
-/// The partitions whose time is over: they end at least the time to live before the newest row;
-/// `by_clock`, before now where that is earlier.
+/// The partitions whose time is over, by the time to live or the storage policy.
 pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
-    if schema.ttl_hours_or_months == 0 || schema.timestamp.is_none() {
+    let policy = schema.policy.as_ref().filter(|policy| !policy.is_disabled);
+    match (schema.ttl_hours_or_months, policy) {
+        (0, Some(policy)) => ended(table, policy.drop_local, by_clock),
+        (ttl, _) => ended(table, ttl, by_clock),
+    }
+}
+
+/// The partitions that the storage policy makes Parquet files of now. The last one stays as it is.
+pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
+    let policy = table.schema().policy.as_ref().filter(|policy| !policy.is_disabled);
+    let Some(policy) = policy else { return Vec::new() };
+    let mut floors = ended(table, policy.to_parquet, by_clock);
+    let last = table.partitions().last().map(|(floor, _)| *floor);
+    let is_native = |partition: &Arc<Partition>| !PartitionFormat::Parquet.is_that_of(partition);
+    floors.retain(|floor| Some(*floor) != last && table.partition(*floor).is_some_and(is_native));
+    floors
+}
+
+/// The partitions that end at least so long before the newest row; `by_clock`, before now where
+/// that is earlier.
+fn ended(table: &TableSnapshot, hours_or_months: i64, by_clock: bool) -> Vec<i64> {
+    let schema = table.schema();
+    if hours_or_months == 0 || schema.timestamp.is_none() {
         return Vec::new();
     }
     let last = [table.hot.last_key_value(), table.cold.last_key_value()];
@@ -143,7 +165,7 @@ pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     }
     let over = |floor: &&i64| {
         let end = micros(schema, schema.partition_ceil(**floor));
-        let until = match schema.ttl_hours_or_months {
+        let until = match hours_or_months {
             hours if hours > 0 => end.saturating_add(hours.saturating_mul(HOUR_MICROS)),
             months => add_months(end, -months),
         };

@@ -118,9 +118,28 @@ pub struct TableSchema {
     pub constraints: Vec<Constraint>,
     /// Time to live: hours when positive, months when negative, none when 0.
     pub ttl_hours_or_months: i64,
+    /// What becomes of partitions as they age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<StoragePolicy>,
     /// The table whose place this one took when an import overwrote it; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_place_of: TableId,
+}
+
+/// STORAGE POLICY: ages of partitions, as a time to live has them: hours when positive, months when
+/// negative, none when 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoragePolicy {
+    /// When they become Parquet files.
+    pub to_parquet: i64,
+    /// Kept, without effect.
+    pub to_remote: i64,
+    /// When they are dropped.
+    pub drop_local: i64,
+    /// Whether it rests: DISABLE.
+    pub is_disabled: bool,
+    /// When it was set, enabled or disabled last, microseconds since 1970.
+    pub changed_micros: i64,
 }
 
 /// A key or an index as declared, which tools read in the catalog. Rows are not looked at for it:
@@ -198,6 +217,7 @@ impl TableSchema {
             dedup_keys: Vec::new(),
             constraints: Vec::new(),
             ttl_hours_or_months: 0,
+            policy: None,
             in_place_of: 0,
         }
     }

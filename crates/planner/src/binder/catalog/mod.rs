@@ -5,6 +5,7 @@ pub(crate) mod catalog_rows;
 pub(crate) mod live_rows;
 pub(crate) mod materialized_rows;
 pub(crate) mod pg_catalog;
+pub(crate) mod policy_rows;
 pub(crate) mod server_rows;
 pub(crate) mod show;
 pub(crate) mod source_column;

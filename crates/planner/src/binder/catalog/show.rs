@@ -13,6 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
 use crate::binder::catalog::pg_catalog::keys::definition;
+use crate::binder::catalog::policy_rows::policy_text;
 use crate::binder::catalog::table::no_name_of_a_table;
 use crate::binder::names::quoted;
 use crate::binder::state::scope::Relation;
@@ -191,6 +192,9 @@ pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> St
     if let Some(timestamp) = schema.timestamp {
         let name = quoted(&schema.columns[timestamp].name);
         let _ = write!(text, " timestamp({name}) PARTITION BY {}", schema.partition_by.name());
+        if let Some(policy) = &schema.policy {
+            let _ = write!(text, "\n{}", policy_text(policy));
+        }
         if !schema.wal {
             text.push_str(" BYPASS WAL");
         }

@@ -3,6 +3,7 @@
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{CallNode, Span};
 use tidemark_border::Permission;
+use tidemark_catalog::LiveView;
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -59,10 +60,22 @@ impl Binder<'_> {
         if name.is_empty() {
             self.accesses.note(Access::new("", Permission::SystemAdmin));
         } else {
-            self.accesses.note(Access::new(&name, Permission::AlterMaterializedView));
+            let permission = self.switch_permission(&kind, &name, is_paused);
+            self.accesses.note(Access::new(&name, permission));
         }
         let action = Action::SwitchJob { kind, name, is_paused };
         self.action(action, Vec::new(), call.name.span)
+    }
+
+    /// What pauses or resumes a table's job for good is what it takes to do so for a while.
+    fn switch_permission(&self, kind: &str, name: &str, is_paused: bool) -> Permission {
+        let table = self.snapshot.table(name).map(|table| table.schema().id);
+        match kind {
+            "policy" if is_paused => Permission::DisableStoragePolicy,
+            "policy" => Permission::EnableStoragePolicy,
+            _ if table.is_some_and(|id| LiveView::is(self.snapshot, id)) => Permission::ResumeWal,
+            _ => Permission::AlterMaterializedView,
+        }
     }
 
     fn action(&self, action: Action, arguments: Vec<Expr>, at: Span) -> EngineResult<Typed> {

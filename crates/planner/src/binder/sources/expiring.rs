@@ -41,7 +41,7 @@ impl Binder<'_> {
         Ok(shown)
     }
 
-    fn unexpired(
+    pub(crate) fn unexpired(
         &mut self,
         table: &TableSnapshot,
         id: TableId,

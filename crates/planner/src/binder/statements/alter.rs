@@ -21,6 +21,7 @@ use crate::binder::statements::create_table::{
     apply_dedup, check_column_name, column_type, index_capacity, narrow, parse_lag, parse_ttl,
     symbol_capacity,
 };
+use crate::binder::statements::storage_policy::{alter_policy, refuse_ttl};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
 
@@ -301,6 +302,12 @@ impl Binder<'_> {
             }
             AlterAction::SetTtl { ttl } => {
                 schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+                refuse_ttl(schema, ttl)?;
+            }
+            AlterAction::SetPolicy { .. }
+            | AlterAction::SwitchPolicy { .. }
+            | AlterAction::DropPolicy => {
+                alter_policy(schema, (table, action), self.context.now_micros)?;
             }
             AlterAction::Dedup { keys } => alter_dedup(schema, table, keys)?,
             AlterAction::Other { words, span } => {
@@ -396,6 +403,10 @@ fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
         AlterAction::SetParameter { .. } | AlterAction::SetTtl { .. } => {
             (Permission::SetTableParam, None)
         }
+        AlterAction::SetPolicy { .. } => (Permission::SetStoragePolicy, None),
+        AlterAction::SwitchPolicy { enabled: true, .. } => (Permission::EnableStoragePolicy, None),
+        AlterAction::SwitchPolicy { .. } => (Permission::DisableStoragePolicy, None),
+        AlterAction::DropPolicy => (Permission::RemoveStoragePolicy, None),
         AlterAction::SetWal { .. } => (Permission::SetTableType, None),
         AlterAction::Dedup { keys } if keys.is_empty() => (Permission::DedupDisable, None),
         AlterAction::Dedup { .. } => (Permission::DedupEnable, None),

@@ -14,6 +14,7 @@ use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED};
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::statements::constraints::row_key;
+use crate::binder::statements::storage_policy::policy_of;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 
@@ -61,7 +62,7 @@ impl Binder<'_> {
         numbered(&mut columns);
         let schema = TableSchema::new(node.name.text.clone(), columns);
         let mut schema = schema.with_defaults(self.context.table_defaults);
-        apply_layout(&mut schema, node, query.as_ref())?;
+        apply_layout(&mut schema, node, query.as_ref(), self.context.now_micros)?;
         apply_options(&mut schema, &node.options)?;
         self.apply_primary_key(&mut schema, node)?;
         let source = match query {
@@ -295,11 +296,12 @@ fn query_columns(rows: &Relation, node: &CreateTableNode) -> EngineResult<Vec<Co
     Ok(columns)
 }
 
-/// TIMESTAMP, PARTITION BY, WAL, DEDUP and TTL.
+/// TIMESTAMP, PARTITION BY, WAL, DEDUP, TTL and STORAGE POLICY.
 fn apply_layout(
     schema: &mut TableSchema,
     node: &CreateTableNode,
     query: Option<&Relation>,
+    now_micros: i64,
 ) -> EngineResult<()> {
     match &node.timestamp {
         Some(name) => {
@@ -354,6 +356,9 @@ fn apply_layout(
     apply_dedup(schema, &node.dedup_keys)?;
     if let Some(ttl) = &node.ttl {
         schema.ttl_hours_or_months = parse_ttl(ttl, schema.partition_by)?;
+    }
+    if let Some(policy) = &node.policy {
+        schema.policy = Some(policy_of(policy, schema, now_micros)?);
     }
     Ok(())
 }

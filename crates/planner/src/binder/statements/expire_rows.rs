@@ -3,16 +3,37 @@
 //! A policy is kept as a query over the view's own table, and each reader of the view reads that
 //! query: so it counts at once and for every reader, and dropping it shows again what it hid.
 
+use std::sync::Arc;
+
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::{
     BinaryOperator, CallNode, ExpireRows, ExpireRule, LatestOn, Name, Node, NodeId, OrderItem,
     SelectItem, SelectNode, Span, Tree, UnaryOperator, WindowSpec,
 };
-use tidemark_catalog::{Every, ExpirePolicy};
-use tidemark_storage::TableSchema;
+use tidemark_catalog::{Every, ExpirePolicy, MaterializedView};
+use tidemark_operators::SnapshotTable;
+use tidemark_storage::{Snapshot, TableSchema, TimeRange};
+use tidemark_types::calendar::MICROS_PER_DAY;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::BindContext;
+use crate::binder::clauses::query::Clauses;
 use crate::binder::statements::materialized_policy::interval_of;
 use crate::binder::{Binder, error};
+
+/// Functions of the clock, and those that keep the order of times when the rest is constant.
+const GOING_ON: [&str; 9] = [
+    "now",
+    "systimestamp",
+    "sysdate",
+    "today",
+    "yesterday",
+    "tomorrow",
+    "dateadd",
+    "timestamp_floor",
+    "date_trunc",
+];
 
 /// How often rows are looked after that expired, unless CLEANUP EVERY says otherwise.
 const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
@@ -36,7 +57,14 @@ impl Binder<'_> {
         }
         let has_window =
             own_nodes.clone().any(|node| matches!(node, Node::Call(call) if call.over.is_some()));
-        let checked = self.shown_rows(expire, rows, has_window);
+        let compares = if has_window {
+            Compares::Rows
+        } else if self.is_of_time(&expire.rule, schema, own_nodes.clone())? {
+            Compares::Time
+        } else {
+            Compares::Cells
+        };
+        let checked = self.shown_rows(expire, rows, compares);
         let parameters = self.parameters.types().len();
         self.within(&checked, |inner| inner.query(checked.root).map(|_| ()))?;
         if self.parameters.types().len() > parameters {
@@ -45,7 +73,7 @@ impl Binder<'_> {
         }
         let name = Name { text: schema.name.clone(), quoted: true, span: at };
         let own = Node::Table { name, alias: None, timestamp: None };
-        let tree = serde_json::to_string(&self.shown_rows(expire, own, has_window));
+        let tree = serde_json::to_string(&self.shown_rows(expire, own, compares));
         Ok(ExpirePolicy {
             text: expire.text.clone(),
             tree: tree.map_err(|failure| EngineError::internal(failure.to_string()))?,
@@ -72,19 +100,53 @@ impl Binder<'_> {
             .with_hint("KEEP 1 HIGHEST ON … keeps one row of each group by any order"))
     }
 
+    /// Whether a condition compares the designated timestamp, and nothing else of the row: so it
+    /// is known for each row, and a range of time.
+    fn is_of_time<'n>(
+        &self,
+        rule: &ExpireRule,
+        schema: &TableSchema,
+        own_nodes: impl Iterator<Item = &'n Node>,
+    ) -> EngineResult<bool> {
+        let ExpireRule::When { condition } = rule else { return Ok(false) };
+        let Node::Binary { operator, left, right, .. } = self.node(*condition)? else {
+            return Ok(false);
+        };
+        let is_order = matches!(
+            operator,
+            BinaryOperator::Less
+                | BinaryOperator::LessOrEqual
+                | BinaryOperator::Greater
+                | BinaryOperator::GreaterOrEqual
+        );
+        let is_timestamp = |node: &Node| {
+            let Node::Column { path } = node else { return false };
+            let name = path.last().and_then(|name| schema.column_index(&name.text));
+            name.is_some() && name == schema.timestamp
+        };
+        let is_side = is_timestamp(self.node(*left)?) || is_timestamp(self.node(*right)?);
+        let columns = own_nodes.filter(|node| matches!(node, Node::Column { .. })).count();
+        Ok(is_order && is_side && columns == 1)
+    }
+
     /// The query that has the rows of `source` which do not expire.
-    fn shown_rows(&self, expire: &ExpireRows, source: Node, has_window: bool) -> Tree {
+    fn shown_rows(&self, expire: &ExpireRows, source: Node, compares: Compares) -> Tree {
         let mut query = Query { tree: self.part(self.tree.root), at: expire.span };
         let from = query.add(source);
         let (mut filter, mut latest_on, mut qualify) = (None, None, None);
         match &expire.rule {
             ExpireRule::When { condition } => {
-                // Where it is not known the row stays.
-                let is_not = query.add(Node::Boolean { value: false });
-                let is_gone = query.call("coalesce", vec![*condition, is_not], None);
+                let is_gone = match compares {
+                    Compares::Time => *condition,
+                    // Where it is not known the row stays.
+                    Compares::Cells | Compares::Rows => {
+                        let is_not = query.add(Node::Boolean { value: false });
+                        query.call("coalesce", vec![*condition, is_not], None)
+                    }
+                };
                 let operator = UnaryOperator::Not;
                 let stays = Some(query.add(Node::Unary { operator, operand: is_gone }));
-                if has_window { qualify = stays } else { filter = stays }
+                if compares == Compares::Rows { qualify = stays } else { filter = stays }
             }
             ExpireRule::KeepLatest { timestamp, keys } => {
                 let (timestamp, keys) = (*timestamp, keys.clone());
@@ -123,6 +185,74 @@ impl Binder<'_> {
         };
         query.tree.root = query.add(Node::Select(select));
         query.tree
+    }
+}
+
+/// What the condition of a policy looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compares {
+    /// The designated timestamp alone.
+    Time,
+    /// Cells of the row.
+    Cells,
+    /// Other rows too: it has window functions.
+    Rows,
+}
+
+/// The first instant whose rows a policy shows, where it is one by time that only ever hides more;
+/// what lies before it can go. In the unit of the view's timestamp.
+pub(crate) fn shown_since(
+    view: &MaterializedView,
+    snapshot: &Arc<Snapshot>,
+    context: &BindContext,
+) -> EngineResult<Option<i64>> {
+    let (Some(policy), Some(table)) = (&view.expire, snapshot.table_by_id(view.table)) else {
+        return Ok(None);
+    };
+    let is_known = serde_json::from_str(&policy.tree).is_ok_and(|tree: Tree| goes_on(&tree));
+    if !is_known {
+        return Ok(None);
+    }
+    let now = context.now_micros;
+    let midnight = now - now.rem_euclid(MICROS_PER_DAY);
+    let mut since = i64::MAX;
+    // A month before the 31st is no later than one before the 28th: the clock of the next days
+    // counts as well.
+    let days = (1..=4).map(|days| midnight.saturating_add(days * MICROS_PER_DAY));
+    for now_micros in std::iter::once(now).chain(days) {
+        let context = BindContext { now_micros, ..context.clone() };
+        let none = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
+        let mut binder = Binder::new(&none, snapshot, &context, &Clauses);
+        let shown = binder.unexpired(&table, view.table, policy)?;
+        let Some(first) = first_of(&shown.plan) else { return Ok(None) };
+        since = since.min(first);
+    }
+    Ok(Some(since))
+}
+
+/// Whether a policy compares with times that go on with the clock, or stay: made of nothing but
+/// literals and functions that do.
+fn goes_on(tree: &Tree) -> bool {
+    tree.nodes.iter().all(|node| match node {
+        Node::Call(call) => GOING_ON.iter().any(|name| call.name.text.eq_ignore_ascii_case(name)),
+        Node::Case { .. } | Node::InList { .. } | Node::Logical { .. } => false,
+        _ => true,
+    })
+}
+
+/// The first instant of a plan that reads a table from there on, all of its rows.
+fn first_of(plan: &LogicalPlan) -> Option<i64> {
+    match plan {
+        LogicalPlan::Projection(projection) => first_of(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => first_of(&alias.input),
+        LogicalPlan::TableScan(scan) if scan.filters.is_empty() && scan.fetch.is_none() => {
+            let provider = source_as_provider(&scan.source).ok()?;
+            match provider.downcast_ref::<SnapshotTable>()?.ranges() {
+                [TimeRange { lo, hi: i64::MAX }] => Some(*lo),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

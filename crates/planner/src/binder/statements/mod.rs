@@ -20,6 +20,7 @@ pub(crate) mod materialized_shape;
 pub(crate) mod numbering;
 pub(crate) mod partitions;
 pub(crate) mod returning;
+pub(crate) mod storage_policy;
 pub(crate) mod update;
 pub(crate) mod view;
 pub(crate) mod view_sources;

@@ -1,0 +1,180 @@
+//! Storage policies: partitions become Parquet files when they are old enough. What a policy drops,
+//! the storage's own thread does with what a time to live ends.
+//!
+//! One table at a time, one partition at a time: after each the job rests as long as that took, so
+//! that queries and writers find at least half of a core and of the disk.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tidemark_storage::{PartitionFormat, Snapshot, Storage, TableId, TableSchema};
+use tidemark_types::{EngineResult, failpoint};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use super::progress::JobProgress;
+use super::{JobKind, JobReport, JobState, Scheduled};
+use crate::guard;
+use crate::log::{self, Level};
+
+/// As `jobs()` names it.
+const POLICY: &str = "policy";
+/// How often tables are looked through for policies that are new.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often the partitions of a table with a policy are looked at, where nothing else is said.
+const CHECK_EVERY: Duration = Duration::from_mins(5);
+/// The job rests no longer than this between two partitions.
+const LONGEST_REST: Duration = Duration::from_secs(5);
+
+/// The storage policies while the database is open.
+#[derive(Debug)]
+pub(crate) struct Policies {
+    storage: Weak<Storage>,
+    handle: Handle,
+    tables: Mutex<HashMap<TableId, Policed>>,
+    looked: Mutex<Option<Instant>>,
+    check_every: Duration,
+    /// One table at a time.
+    turn: Arc<Semaphore>,
+}
+
+#[derive(Debug, Default)]
+struct Policed {
+    job: JobProgress,
+    /// The version of the definition that was looked at.
+    version: u64,
+}
+
+impl Policies {
+    /// Partitions are looked at every so many milliseconds.
+    pub(crate) fn new(
+        storage: &Arc<Storage>,
+        handle: Handle,
+        check_every_ms: Option<u64>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            storage: Arc::downgrade(storage),
+            handle,
+            tables: Mutex::default(),
+            looked: Mutex::default(),
+            check_every: check_every_ms.map_or(CHECK_EVERY, Duration::from_millis),
+            turn: Arc::new(Semaphore::new(1)),
+        })
+    }
+
+    /// Makes Parquet files of the partitions of a table that are due, until there are none.
+    async fn run(&self, table: TableId) -> EngineResult<()> {
+        let (mut failed, mut failure) = (BTreeSet::new(), None);
+        while let Some(storage) = self.storage.upgrade() {
+            let Some(found) = storage.snapshot().table_by_id(table) else { break };
+            let mut due = storage.due_for_parquet(&found).into_iter();
+            let next = due.find(|floor| !failed.contains(floor));
+            let Some(floor) = next.filter(|_| !self.is_paused(table)) else { break };
+            let began = Instant::now();
+            let convert = move || {
+                failpoint::hit("engine.convert")?;
+                storage.convert_partitions(table, &[floor], PartitionFormat::Parquet)
+            };
+            if let Err(error) = guard::run_blocking("policy", convert).await {
+                note_failure(found.schema(), floor, &error.message);
+                failed.insert(floor);
+                failure = Some(error);
+            }
+            tokio::time::sleep(began.elapsed().min(LONGEST_REST)).await;
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn is_paused(&self, table: TableId) -> bool {
+        self.tables.lock().get(&table).is_some_and(|policed| policed.job.is_paused)
+    }
+}
+
+fn note_failure(schema: &TableSchema, floor: i64, message: &str) {
+    let fields = serde_json::json!({
+        "table": schema.name,
+        "partition": schema.partition_name(floor),
+        "message": message,
+    });
+    log::write(Level::Warn, "engine", "policy_failed", fields);
+}
+
+/// Whether a policy makes Parquet files now.
+fn converts(schema: &TableSchema) -> bool {
+    schema.policy.as_ref().is_some_and(|policy| policy.to_parquet != 0 && !policy.is_disabled)
+}
+
+impl JobKind for Policies {
+    fn is(&self, kind: &str) -> bool {
+        kind == POLICY
+    }
+
+    fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
+        let tables = self.tables.lock();
+        let report = |(id, policed): (&TableId, &Policed)| {
+            let table = snapshot.table_by_id(*id)?;
+            let mut report = policed.job.report(POLICY, table.schema().name.clone());
+            if report.state == JobState::Waiting && !converts(table.schema()) {
+                report.state = JobState::Paused;
+            }
+            Some(report)
+        };
+        tables.iter().filter_map(report).collect()
+    }
+
+    fn pause(&self, snapshot: &Snapshot, (_, name): (&str, &str), is_paused: bool) -> bool {
+        let table = snapshot.table(name).filter(|table| table.schema().policy.is_some());
+        let Some(table) = table else { return false };
+        self.tables.lock().entry(table.schema().id).or_default().job.is_paused = is_paused;
+        true
+    }
+}
+
+impl<D> Scheduled<D> for Policies {
+    fn begin_due(self: Arc<Self>, _: &Arc<D>, snapshot: &Arc<Snapshot>) {
+        let mut looked = self.looked.lock();
+        if looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY.min(self.check_every)) {
+            return;
+        }
+        *looked = Some(Instant::now());
+        drop(looked);
+        let Some(storage) = self.storage.upgrade() else { return };
+        let mut tables = self.tables.lock();
+        let with_policy = |id: TableId| {
+            let table = snapshot.table_by_id(id);
+            table.is_some_and(|table| table.schema().policy.is_some())
+        };
+        tables.retain(|id, _| with_policy(*id));
+        for table in snapshot.tables().filter(|table| table.schema().policy.is_some()) {
+            let schema = table.schema();
+            let policed = tables.entry(schema.id).or_default();
+            if std::mem::replace(&mut policed.version, schema.version) != schema.version {
+                policed.job.wake();
+            }
+            if !converts(schema) || !policed.job.may_begin() {
+                continue;
+            }
+            if storage.due_for_parquet(table).is_empty() {
+                policed.job.succeeded();
+                policed.job.rest(self.check_every);
+                continue;
+            }
+            let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() else { break };
+            policed.job.begin();
+            let (policies, id) = (Arc::clone(&self), schema.id);
+            self.handle.spawn(async move {
+                let outcome = guard::catch_async("policy", policies.run(id)).await;
+                if let Some(policed) = policies.tables.lock().get_mut(&id) {
+                    policed.job.end();
+                    match outcome {
+                        Ok(()) => policed.job.succeeded(),
+                        Err(error) => policed.job.failed(error),
+                    }
+                }
+                drop(turn);
+            });
+        }
+    }
+}

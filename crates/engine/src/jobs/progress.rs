@@ -1,0 +1,137 @@
+//! How one job fares: when it may begin, how it ended, and how long it waits then.
+
+use std::time::{Duration, Instant};
+
+use tidemark_types::EngineError;
+
+use super::{JobReport, JobState};
+use crate::registry::now_micros;
+
+/// A job that failed is tried again after a second, then after twice as long each time.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_mins(5);
+
+/// What is known of a job while the database is open.
+#[derive(Debug, Default)]
+pub(crate) struct JobProgress {
+    /// Since when it runs.
+    running_since: Option<Instant>,
+    /// Not before then.
+    rest_until: Option<Instant>,
+    failures: u32,
+    last_error: Option<String>,
+    last_began_micros: Option<i64>,
+    last_took: Duration,
+    total: Duration,
+    runs: u64,
+    /// Whether a client paused it.
+    pub(crate) is_paused: bool,
+}
+
+impl JobProgress {
+    /// Whether it neither runs nor rests.
+    pub(crate) fn may_begin(&mut self) -> bool {
+        self.rest_until = self.rest_until.filter(|until| *until > Instant::now());
+        !self.is_paused && self.running_since.is_none() && self.rest_until.is_none()
+    }
+
+    /// Whether it waits for a time.
+    pub(crate) fn rests(&self) -> bool {
+        self.rest_until.is_some()
+    }
+
+    /// It waits so long, from now.
+    pub(crate) fn rest(&mut self, time: Duration) {
+        self.rest_until = Some(Instant::now() + time);
+    }
+
+    /// It waits no longer, not even for what failed: what it needs is another one now.
+    pub(crate) fn wake(&mut self) {
+        self.rest_until = None;
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.running_since = Some(Instant::now());
+        self.last_began_micros = Some(now_micros());
+    }
+
+    /// For how long it has been running.
+    pub(crate) fn running_for(&self) -> Option<Duration> {
+        self.running_since.map(|since| since.elapsed())
+    }
+
+    /// It ended, however; answers how long it took.
+    pub(crate) fn end(&mut self) -> Duration {
+        let took = self.running_since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.last_took = took;
+        self.total += took;
+        self.runs += 1;
+        took
+    }
+
+    /// It did well.
+    pub(crate) fn succeeded(&mut self) {
+        self.failures = 0;
+        self.last_error = None;
+    }
+
+    /// It failed, and waits the longer the more often it did.
+    pub(crate) fn failed(&mut self, error: EngineError) {
+        let wait = FIRST_RETRY * 2_u32.saturating_pow(self.failures.min(16));
+        self.failures += 1;
+        self.last_error = Some(error.message);
+        self.rest(wait.min(LAST_RETRY));
+    }
+
+    /// What `jobs()` tells of it.
+    pub(crate) fn report(&self, kind: &'static str, name: String) -> JobReport {
+        let rests = self.rest_until.and_then(|at| at.checked_duration_since(Instant::now()));
+        JobReport {
+            kind,
+            name,
+            state: match self {
+                Self { running_since: Some(_), .. } => JobState::Running,
+                Self { is_paused: true, .. } => JobState::Paused,
+                Self { failures: 1.., .. } => JobState::Failing,
+                _ => JobState::Waiting,
+            },
+            last_error: self.last_error.clone(),
+            last_began_micros: self.last_began_micros,
+            last_took_micros: self.last_took.as_micros() as i64,
+            total_micros: self.total.as_micros() as i64,
+            next_micros: rests.map(|rests| now_micros() + rests.as_micros() as i64),
+            runs: self.runs,
+            failures: u64::from(self.failures),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_longer_each_time_it_fails() {
+        let mut job = JobProgress::default();
+        for times in [1, 2, 4, 8] {
+            assert!(job.may_begin());
+            job.begin();
+            assert!(!job.may_begin());
+            job.end();
+            job.failed(EngineError::internal("no"));
+            assert!(!job.may_begin());
+            let wait = job.rest_until.take().unwrap() - Instant::now();
+            assert!(wait > FIRST_RETRY * times / 2 && wait <= FIRST_RETRY * times);
+        }
+        assert_eq!(job.report("refresh", String::new()).state, JobState::Failing);
+        job.rest(Duration::from_mins(1));
+        assert!(job.rests() && !job.may_begin());
+        job.succeeded();
+        job.wake();
+        assert!(!job.rests() && job.may_begin());
+        job.is_paused = true;
+        assert!(!job.may_begin());
+        let report = job.report("refresh", String::new());
+        assert_eq!((report.state, report.runs, report.failures), (JobState::Paused, 4, 0));
+    }
+}

@@ -1,0 +1,127 @@
+//! EXPIRE ROWS: rows that a policy hides for good are removed, as often as CLEANUP EVERY says.
+//!
+//! Those are the rows before a time that only ever goes on. What the other policies hide may be
+//! shown again, and stays.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tidemark_catalog::{MaterializedState, MaterializedView, RecordKind};
+use tidemark_planner::Planner;
+use tidemark_storage::{Change, Snapshot, TableId, TimeRange};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::database::Database;
+use crate::guard;
+use crate::jobs::progress::JobProgress;
+use crate::jobs::{JobKind, JobReport, Scheduled};
+
+/// As `jobs()` names it.
+const CLEANUP: &str = "cleanup";
+/// How often views are looked through.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The policies of views while the database is open.
+#[derive(Debug, Default)]
+pub(crate) struct Cleanup {
+    views: Mutex<HashMap<TableId, JobProgress>>,
+    looked: Mutex<Option<Instant>>,
+}
+
+impl Scheduled<Database> for Cleanup {
+    fn begin_due(self: Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
+        let mut looked = self.looked.lock();
+        if looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+            return;
+        }
+        *looked = Some(Instant::now());
+        drop(looked);
+        let mut views = self.views.lock();
+        if snapshot.records(RecordKind::MaterializedView.name()).next().is_none() {
+            views.clear();
+            return;
+        }
+        let with_policy: Vec<MaterializedView> =
+            MaterializedView::all(snapshot).filter(|view| view.expire.is_some()).collect();
+        views.retain(|id, _| with_policy.iter().any(|view| view.table == *id));
+        for view in with_policy {
+            let job = views.entry(view.table).or_default();
+            if !job.may_begin() {
+                continue;
+            }
+            job.begin();
+            let (cleanup, id) = (Arc::clone(&self), view.table);
+            let (owner, snapshot) = (Arc::clone(database), Arc::clone(snapshot));
+            database.handle().spawn(async move {
+                let every = view
+                    .expire
+                    .as_ref()
+                    .map_or(LOOK_EVERY, |policy| Duration::from_secs(policy.cleanup.seconds()));
+                let work = clean(&owner, &snapshot, &view);
+                let outcome = guard::catch_async("cleanup", work).await;
+                drop(owner);
+                let mut views = cleanup.views.lock();
+                let Some(job) = views.get_mut(&id) else { return };
+                job.end();
+                match outcome {
+                    Ok(()) => {
+                        job.succeeded();
+                        job.rest(every);
+                    }
+                    // It was refreshed meanwhile.
+                    Err(EngineError { code: ErrorCode::Replan, .. }) => {}
+                    Err(error) => job.failed(error),
+                }
+            });
+        }
+    }
+}
+
+/// Removes what a view hides for good, in one commit with what the view shows.
+async fn clean(
+    database: &Arc<Database>,
+    snapshot: &Arc<Snapshot>,
+    view: &MaterializedView,
+) -> EngineResult<()> {
+    let id = view.table;
+    let context = database.bind_context(&view.owner.name);
+    let since = Planner::shown_since(view, snapshot, &context)?;
+    let first = snapshot.table_by_id(id).and_then(|table| table.time_bounds());
+    let Some(since) = since.filter(|since| first.is_some_and(|first| first.0 < *since)) else {
+        return Ok(());
+    };
+    let changes = vec![
+        MaterializedState::expect(snapshot, id),
+        MaterializedState::of(snapshot, id).put(id)?,
+        Change::Clear { table: id, ranges: vec![TimeRange { lo: i64::MIN, hi: since }] },
+    ];
+    let storage = Arc::clone(&database.storage);
+    guard::run_blocking("commit", move || storage.commit(changes).map(|_| ())).await
+}
+
+impl JobKind for Cleanup {
+    fn is(&self, kind: &str) -> bool {
+        kind == CLEANUP
+    }
+
+    fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
+        let views = self.views.lock();
+        let report = |(id, job): (&TableId, &JobProgress)| {
+            let table = snapshot.table_by_id(*id)?;
+            Some(job.report(CLEANUP, table.schema().name.clone()))
+        };
+        views.iter().filter_map(report).collect()
+    }
+
+    fn pause(&self, snapshot: &Snapshot, (_, view): (&str, &str), is_paused: bool) -> bool {
+        let table = snapshot.table(view).map(|table| table.schema().id);
+        let has_policy = |id: &TableId| {
+            MaterializedView::of(snapshot, *id).is_some_and(|view| view.expire.is_some())
+        };
+        let Some(id) = table.filter(has_policy) else { return false };
+        self.views.lock().entry(id).or_default().is_paused = is_paused;
+        true
+    }
+}
