@@ -1,10 +1,18 @@
 /** A listener over the fake engine. */
+import test from 'ava';
+
 import { SILENT } from '../silent.js';
 import { listenPgWire, type PgWireOptions } from '../../ts/pgwire/server.js';
 import { SessionHost } from '../../ts/session/index.js';
 import type { CredentialStore } from '../../ts/tls/index.js';
 import { fakeOrSession } from '../fake-statement.js';
 import { type FakeEngine, fakeEngine } from './fake-engine.js';
+
+/** What a failed test leaves open would keep its process from ending. */
+const opened = new Set<Harness['server']>();
+test.after.always(async () => {
+  await Promise.allSettled([...opened].map((server) => server.close()));
+});
 
 interface Harness {
   readonly engine: FakeEngine;
@@ -38,5 +46,6 @@ export async function start(
     { sessions, logger: SILENT },
     credentials,
   );
+  opened.add(server);
   return { engine, server, port: server.port };
 }

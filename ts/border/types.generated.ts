@@ -87,6 +87,11 @@ export type OpenOptions = {
    */
   readonly recentChangesBytes?: number;
   /**
+   * Milliseconds between two looks at the partitions of a table with a storage policy; default
+   * five minutes.
+   */
+  readonly policyCheckMs?: number;
+  /**
    * Milliseconds for which a table is followed without a feed; default a week.
    */
   readonly followedForMs?: number;

@@ -640,6 +640,10 @@ export type CreateTableNode = {
    */
   ttl: Name | null;
   /**
+   * STORAGE POLICY (…).
+   */
+  policy: PolicyStages | null;
+  /**
    * WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
    */
   options: Array<OptionValue>;
@@ -927,6 +931,9 @@ export type AlterAction =
   | { action: 'SquashPartitions' }
   | { action: 'SetParameter'; parameter: OptionValue }
   | { action: 'SetTtl'; ttl: Name }
+  | { action: 'SetPolicy'; policy: PolicyStages }
+  | { action: 'SwitchPolicy'; enabled: boolean; span: Span }
+  | { action: 'DropPolicy' }
   | { action: 'SetWal'; wal: boolean }
   | { action: 'Dedup'; keys: Array<Name> }
   | { action: 'AddConstraint'; constraint: ConstraintNode }
@@ -934,6 +941,21 @@ export type AlterAction =
   | { action: 'Other'; words: Array<string>; span: Span };
 
 export type PartitionChange = 'Drop' | 'Detach' | 'Attach' | 'ToParquet' | 'ToNative';
+
+export type PolicyStages = {
+  /**
+   * TO PARQUET, as written.
+   */
+  to_parquet: Name | null;
+  /**
+   * TO REMOTE, as written.
+   */
+  to_remote: Name | null;
+  /**
+   * DROP LOCAL, as written.
+   */
+  drop_local: Name | null;
+};
 
 export type ShowSubject =
   | { subject: 'Tables' }

@@ -38,7 +38,7 @@ use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::restore::{damage_report, restore_if_asked};
 use crate::spill::{query_disk, runtime_environment};
 use crate::text_table::TextTables;
-use crate::views::cleanup::Cleanup;
+use crate::views::cleanup_jobs::Cleanup;
 use crate::views::progress::Refresher;
 use crate::work::{self, follow_tasks};
 
@@ -102,6 +102,18 @@ pub struct Database {
     closed: AtomicBool,
 }
 
+/// The guard of the process's memory, which watches the queries and the rows held.
+fn watched_memory(
+    runtime: &Runtime,
+    total: u64,
+    (registry, storage): (&Arc<QueryRegistry>, &Arc<Storage>),
+) -> Arc<ResidentGuard> {
+    let resident = ResidentGuard::new(total);
+    let (queries, rows) = (Arc::downgrade(registry), Arc::downgrade(storage));
+    runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
+    resident
+}
+
 impl Database {
     /// Opens the root, recovering what a crash left. Blocks. Views do not follow their tables yet.
     pub(crate) fn open_root(options: &OpenOptions) -> EngineResult<Arc<Self>> {
@@ -116,8 +128,7 @@ impl Database {
         prepare_tables(&storage);
         let memory = query_memory(options, total);
         follow_tasks();
-        let registry = QueryRegistry::new(Arc::clone(&memory), Lanes::new(workers));
-        let registry = Arc::new(registry);
+        let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory), Lanes::new(workers)));
         let spill_root = spill_directory(&options.root)?;
         let session = Arc::new(PlanSession::new(&SessionOptions {
             target_partitions: workers,
@@ -147,11 +158,8 @@ impl Database {
             texts: TextTables::default(),
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
         };
-        let resident = ResidentGuard::new(total);
-        let (queries, rows) = (Arc::downgrade(&registry), Arc::downgrade(&storage));
-        runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
-        let plans = Arc::<KeptPlans>::default();
-        runtime.spawn(plans::forget_old(Arc::downgrade(&plans), Arc::downgrade(&storage)));
+        let resident = watched_memory(&runtime, total, (&registry, &storage));
+        let plans = plans::kept(&runtime, &storage);
         let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {

@@ -13,7 +13,8 @@ use crate::database::Database;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 impl Database {
-    /// Opens the root, recovering what a crash left, and lets the work in the background begin. Blocks.
+    /// Opens the root, recovering what a crash left, and lets the work in the background begin.
+    /// Blocks.
     pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         let database = Self::open_root(options)?;
         database.handle().spawn(begin_due(Arc::downgrade(&database)));

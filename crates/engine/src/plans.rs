@@ -20,6 +20,7 @@ use tidemark_optimizer::PlanSession;
 use tidemark_planner::{BoundQuery, Conditions, Restriction};
 use tidemark_storage::Storage;
 use tidemark_types::{EngineResult, Field};
+use tokio::runtime::Runtime;
 
 use crate::execution::source::BatchSource;
 use tidemark_operators::from_datafusion;
@@ -181,9 +182,16 @@ impl KeptPlans {
     }
 }
 
+/// No plans yet; those that will be kept are let go of in time.
+pub(crate) fn kept(runtime: &Runtime, storage: &Arc<Storage>) -> Arc<KeptPlans> {
+    let plans = Arc::<KeptPlans>::default();
+    runtime.spawn(forget_old(Arc::downgrade(&plans), Arc::downgrade(storage)));
+    plans
+}
+
 /// Lets go of plans for older snapshots where no statement comes that would: they keep files of
 /// what was dropped. Ends with the database.
-pub(crate) async fn forget_old(plans: Weak<KeptPlans>, storage: Weak<Storage>) {
+async fn forget_old(plans: Weak<KeptPlans>, storage: Weak<Storage>) {
     let mut times = tokio::time::interval(FORGET_EVERY);
     loop {
         times.tick().await;

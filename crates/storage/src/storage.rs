@@ -234,8 +234,8 @@ impl Storage {
         self.memory.set_outside(pressure);
     }
 
-    /// Drops the partitions whose time to live, or time in a storage policy, is over by the clock. Tables whose writers are
-    /// held back wait for the next time.
+    /// Drops the partitions whose time to live, or time in a storage policy, is over by the clock.
+    /// Tables whose writers are held back wait for the next time.
     pub(crate) fn expire(&self) -> EngineResult<()> {
         let by_clock = self.options.ttl_by_clock;
         for table in self.snapshot().tables() {

@@ -8,12 +8,7 @@ import { startTestServer } from '../../golden/server.js';
 import { until } from '../../until.js';
 import { ask } from './random-table.js';
 
-const PAGES = [
-  'time-series.md',
-  'materialized-views.md',
-  'live-views.md',
-  'storage-policies.md',
-];
+const PAGES = ['time-series.md', 'materialized-views.md', 'live-views.md', 'storage-policies.md'];
 
 interface Example {
   readonly sql: string;

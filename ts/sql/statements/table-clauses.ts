@@ -114,7 +114,11 @@ const STAGES = [
 export function policyStages(p: Parser): PolicyStages {
   const open = p.start();
   p.expect('(');
-  const policy: Mutable<PolicyStages> = { to_parquet: null, to_remote: null, drop_local: null };
+  const policy: { -readonly [Stage in keyof PolicyStages]: PolicyStages[Stage] } = {
+    to_parquet: null,
+    to_remote: null,
+    drop_local: null,
+  };
   p.list(() => {
     if (p.at('DROP', 'REMOTE')) {
       p.fail("'DROP REMOTE' is not supported yet");

@@ -1,5 +1,5 @@
 //! Work in the background: one loop, in `open.rs`, begins what is due, `jobs()` lists it,
-//! `pause_job` and `resume_job` switch it. Each kind of work is a [`JobKind`]; what is known of each
+//! `pause_job` and `resume_job` switch it. Each kind of work is a [`JobKind`]; what is known of one
 //! of its jobs is a [`JobProgress`](progress::JobProgress).
 //!
 //! The storage's own thread flushes, checkpoints and expires: that has to go on where no loop of

@@ -4,7 +4,7 @@
 //! One table at a time, one partition at a time: after each the job rests as long as that took, so
 //! that queries and writers find at least half of a core and of the disk.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -64,27 +64,23 @@ impl Policies {
         })
     }
 
-    /// Makes Parquet files of the partitions of a table that are due, until there are none.
+    /// Makes Parquet files of the partitions of a table that are due, until there are none, or one
+    /// fails: what keeps one from being written, such as damage or a full disk, keeps the others.
     async fn run(&self, table: TableId) -> EngineResult<()> {
-        let (mut failed, mut failure) = (BTreeSet::new(), None);
         while let Some(storage) = self.storage.upgrade() {
             let Some(found) = storage.snapshot().table_by_id(table) else { break };
-            let mut due = storage.due_for_parquet(&found).into_iter();
-            let next = due.find(|floor| !failed.contains(floor));
+            let next = storage.due_for_parquet(&found).first().copied();
             let Some(floor) = next.filter(|_| !self.is_paused(table)) else { break };
             let began = Instant::now();
             let convert = move || {
                 failpoint::hit("engine.convert")?;
                 storage.convert_partitions(table, &[floor], PartitionFormat::Parquet)
             };
-            if let Err(error) = guard::run_blocking("policy", convert).await {
-                note_failure(found.schema(), floor, &error.message);
-                failed.insert(floor);
-                failure = Some(error);
-            }
+            let outcome = guard::run_blocking("policy", convert).await;
+            outcome.inspect_err(|error| note_failure(found.schema(), floor, &error.message))?;
             tokio::time::sleep(began.elapsed().min(LONGEST_REST)).await;
         }
-        failure.map_or(Ok(()), Err)
+        Ok(())
     }
 
     fn is_paused(&self, table: TableId) -> bool {

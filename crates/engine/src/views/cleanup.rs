@@ -3,32 +3,21 @@
 //! Those are the rows before a time that only ever goes on. What the other policies hide may be
 //! shown again, and stays.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tidemark_catalog::{MaterializedState, MaterializedView, RecordKind};
 use tidemark_planner::Planner;
-use tidemark_storage::{Change, Snapshot, TableId, TimeRange};
+use tidemark_storage::{Change, Snapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
+use super::cleanup_jobs::Cleanup;
 use crate::database::Database;
 use crate::guard;
-use crate::jobs::progress::JobProgress;
-use crate::jobs::{JobKind, JobReport, Scheduled};
+use crate::jobs::Scheduled;
 
-/// As `jobs()` names it.
-const CLEANUP: &str = "cleanup";
 /// How often views are looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// The policies of views while the database is open.
-#[derive(Debug, Default)]
-pub(crate) struct Cleanup {
-    views: Mutex<HashMap<TableId, JobProgress>>,
-    looked: Mutex<Option<Instant>>,
-}
 
 impl Scheduled<Database> for Cleanup {
     fn begin_due(self: Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
@@ -99,29 +88,4 @@ async fn clean(
     ];
     let storage = Arc::clone(&database.storage);
     guard::run_blocking("commit", move || storage.commit(changes).map(|_| ())).await
-}
-
-impl JobKind for Cleanup {
-    fn is(&self, kind: &str) -> bool {
-        kind == CLEANUP
-    }
-
-    fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
-        let views = self.views.lock();
-        let report = |(id, job): (&TableId, &JobProgress)| {
-            let table = snapshot.table_by_id(*id)?;
-            Some(job.report(CLEANUP, table.schema().name.clone()))
-        };
-        views.iter().filter_map(report).collect()
-    }
-
-    fn pause(&self, snapshot: &Snapshot, (_, view): (&str, &str), is_paused: bool) -> bool {
-        let table = snapshot.table(view).map(|table| table.schema().id);
-        let has_policy = |id: &TableId| {
-            MaterializedView::of(snapshot, *id).is_some_and(|view| view.expire.is_some())
-        };
-        let Some(id) = table.filter(has_policy) else { return false };
-        self.views.lock().entry(id).or_default().is_paused = is_paused;
-        true
-    }
 }

@@ -6,7 +6,8 @@
 //! touched and commits them together with the transaction up to which they are right. Writers and
 //! readers never wait for it.
 
-pub(crate) mod cleanup;
+mod cleanup;
+pub(crate) mod cleanup_jobs;
 mod due;
 mod live;
 mod live_state;

@@ -491,6 +491,9 @@ impl Binder<'_> {
         if let Some(rows) = self.pg_catalog(name)? {
             return Ok(Some(rows));
         }
+        if name == "storage_policies" {
+            return self.storage_policies_rows().map(Some);
+        }
         let Some(external) = self.context.external() else { return Ok(None) };
         let Some(table) = external.table_function(name, self.context.only_queries_of())? else {
             return Ok(None);

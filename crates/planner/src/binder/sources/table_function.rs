@@ -62,7 +62,6 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "materialized_views" => self.materialized_views_rows()?,
             "live_views" => self.live_views_rows()?,
-            "storage_policies" => self.storage_policies_rows()?,
             // What access control asks; users have the catalog for it, which shows them their part.
             "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,

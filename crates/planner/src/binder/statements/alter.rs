@@ -18,10 +18,10 @@ use crate::binder::statements::constraints::{
     drop_constraint, permission_of, with_renamed, without_column,
 };
 use crate::binder::statements::create_table::{
-    apply_dedup, check_column_name, column_type, index_capacity, narrow, parse_lag, parse_ttl,
-    symbol_capacity,
+    apply_dedup, check_column_name, column_type, index_capacity, narrow, parse_lag, symbol_capacity,
 };
 use crate::binder::statements::storage_policy::{alter_policy, refuse_ttl};
+use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
 

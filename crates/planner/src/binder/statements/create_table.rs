@@ -9,12 +9,12 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
-use crate::binder::catalog::catalog_rows::ttl_fits;
 use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED};
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::statements::constraints::row_key;
 use crate::binder::statements::storage_policy::policy_of;
+use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 
@@ -394,47 +394,6 @@ pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResu
         ));
     }
     Ok(())
-}
-
-/// `30d`, `4 WEEKS`: hours when positive, months when negative.
-pub(crate) fn parse_ttl(ttl: &Name, partition_by: PartitionBy) -> EngineResult<i64> {
-    let text = ttl.text.trim();
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let invalid = || {
-        error::at(
-            ErrorCode::InvalidValue,
-            "missing argument, should be <number> <unit> or <number_with_unit>",
-            ttl.span,
-        )
-    };
-    let count: i64 = text[..digits].parse().map_err(|_| invalid())?;
-    let word = text[digits..].trim();
-    let value = match (word, word.to_ascii_uppercase().as_str()) {
-        ("M", _) | (_, "MONTH" | "MONTHS") => -count,
-        (_, "H" | "HOUR" | "HOURS") => count,
-        (_, "D" | "DAY" | "DAYS") => count.saturating_mul(24),
-        (_, "W" | "WEEK" | "WEEKS") => count.saturating_mul(24 * 7),
-        (_, "Y" | "YEAR" | "YEARS") => count.saturating_mul(-12),
-        _ => return Err(invalid()),
-    };
-    if value == 0 {
-        return Ok(0);
-    }
-    if partition_by == PartitionBy::None {
-        return Err(error::at(
-            ErrorCode::NotSupported,
-            "cannot set TTL on a non-partitioned table",
-            ttl.span,
-        ));
-    }
-    if !ttl_fits(value, partition_by) {
-        return Err(error::at(
-            ErrorCode::InvalidValue,
-            "TTL value must be an integer multiple of partition size",
-            ttl.span,
-        ));
-    }
-    Ok(value)
 }
 
 /// maxUncommittedRows, o3MaxLag, index clauses.

@@ -20,11 +20,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType,
 
 use crate::binder::clauses::query::Clauses;
 use crate::binder::state::scope::Relation;
-use crate::binder::statements::create_table::{check_table_name, index_capacity, parse_ttl};
+use crate::binder::statements::create_table::{check_table_name, index_capacity};
 use crate::binder::statements::materialized_policy::{
     apply_policy, partitioning, usual_partitioning,
 };
 use crate::binder::statements::materialized_shape::{self, Shape};
+use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error, notice};
 use crate::{BindContext, BoundMaterialized, BoundStatement, MaterializedAction};
 

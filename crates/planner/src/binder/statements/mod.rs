@@ -21,6 +21,7 @@ pub(crate) mod numbering;
 pub(crate) mod partitions;
 pub(crate) mod returning;
 pub(crate) mod storage_policy;
+pub(crate) mod ttl;
 pub(crate) mod update;
 pub(crate) mod view;
 pub(crate) mod view_sources;

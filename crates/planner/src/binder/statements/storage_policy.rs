@@ -5,7 +5,7 @@ use tidemark_storage::{StoragePolicy, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 
 use crate::binder::error;
-use crate::binder::statements::create_table::parse_ttl;
+use crate::binder::statements::ttl::parse_ttl;
 
 /// Hours of a month where its age is compared with one in hours: the shortest.
 const HOURS_PER_MONTH: i64 = 28 * 24;
