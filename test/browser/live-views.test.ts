@@ -104,6 +104,17 @@ browserTest(
           t.deepEqual(await seriousViolations(page), [], theme);
           await shown.screenshot(picture(`live-details-${theme}`));
         });
+        // The lists are read every two seconds; what is shown stays meanwhile.
+        await page.evaluate(`(() => {
+        const shown = () => document.querySelector('.sql-text').innerText === '';
+        window.wasEmpty = shown();
+        new MutationObserver(() => (window.wasEmpty ||= shown())).observe(
+          document.querySelector('.view-pane'),
+          { childList: true, subtree: true, characterData: true },
+        );
+      })()`);
+        await page.waitForTimeout(4500);
+        t.false(await page.evaluate('window.wasEmpty'));
         await page.getByRole('button', { name: 'Suspend' }).click();
         await page.locator('.view-state[data-state="suspended"]').waitFor();
         t.is(await page.getByRole('button', { name: 'Suspend' }).count(), 0);

@@ -303,7 +303,7 @@ test('a position that is not known any more begins anew', async (t) => {
   script.close();
 });
 
-test('a table that is gone or forbidden is said; other refusals let the table be asked', async (t) => {
+test('a table that is gone is said; where a feed is refused the table is asked', async (t) => {
   const refused = (message: string, status: number): Script =>
     new Script(
       () => ({ rows: [row(1)], txn: 5 }),

@@ -1,7 +1,7 @@
 /** Asks for a new password, twice; it is sent once and kept nowhere. */
 import { createSignal, type JSX } from 'solid-js';
 import { showToast } from '../shell/announce.js';
-import { FormDialog } from '../shell/FormDialog.js';
+import { FormDialog } from '../dialogs/FormDialog.js';
 
 export function PasswordDialog(props: {
   name: string;

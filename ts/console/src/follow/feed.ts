@@ -135,9 +135,7 @@ class Feed {
         failures = 0;
       } catch (cause) {
         failures = performance.now() - beganAt > LASTED_MS ? 1 : failures + 1;
-        if (!this.#signal.aborted) {
-          await this.#mend(cause, failures);
-        }
+        await this.#mend(cause, failures);
       }
     }
     clearTimeout(this.#showing);
@@ -255,9 +253,12 @@ class Feed {
 
   /** Says what is wrong, and waits for as long as it is worth. */
   async #mend(cause: unknown, failures: number): Promise<void> {
+    if (this.#signal.aborted) {
+      return;
+    }
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
-      // The feed ended. Why, a new one is told.
+      // The feed ended. Why, the answer to a new one says.
       await pause(AGAIN_MS, this.#signal);
       return;
     }

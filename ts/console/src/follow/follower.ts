@@ -162,8 +162,8 @@ export class Follower {
 
   /** A server that would have said so has not: nothing has changed up to now. */
   #stillCurrent(): void {
-    const isTold = untrack(() => this.feed().state === 'live' && this.polled() === undefined);
-    if (this.#open && isTold) {
+    const isPushed = untrack(() => this.feed().state === 'live' && this.polled() === undefined);
+    if (this.#open && isPushed) {
       this.#current();
     }
   }

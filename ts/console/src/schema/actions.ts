@@ -2,7 +2,7 @@
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
 import { copy, showFailure, showToast } from '../shell/announce.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { download } from '../shell/files.js';
 import type { MenuItem } from '../shell/Menu.js';
 import { openPage } from '../shell/pages.js';

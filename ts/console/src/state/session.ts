@@ -6,7 +6,7 @@ import { duration, grouped, type Zone } from '../model/format.js';
 import { nearest, quoted } from '../schema/model.js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { announce, copy, showToast } from '../shell/announce.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { openPage } from '../shell/pages.js';
 import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';

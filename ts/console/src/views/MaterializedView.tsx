@@ -1,7 +1,7 @@
 /** A materialized view: when it is refreshed, and what to do with it. */
 import { createMemo, createSignal, Show, type JSX } from 'solid-js';
 import { duration, grouped } from '../model/format.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { instantText } from '../tables/model.js';
 import { changeForm, rangeForm, type StatementForm } from './forms.js';
 import type { MaterializedFacts } from './model.js';

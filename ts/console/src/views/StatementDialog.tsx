@@ -1,6 +1,6 @@
 /** A form that makes a statement, shows it, and runs it. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
-import { FormDialog } from '../shell/FormDialog.js';
+import { FormDialog } from '../dialogs/FormDialog.js';
 import { SqlText } from '../shell/SqlText.js';
 import type { StatementField, StatementForm } from './forms.js';
 

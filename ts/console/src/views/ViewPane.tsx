@@ -125,15 +125,14 @@ function statementOf(
       setStatement(next.value);
     }
   };
+  // The facts of a view are others with each look; it is the same.
+  const which = createMemo(() => `${props.view.form} ${props.name}`);
   createEffect(
-    on(
-      () => [props.name, props.view.form],
-      () => {
-        setStatement(undefined);
-        onOther();
-        void read();
-      },
-    ),
+    on(which, () => {
+      setStatement(undefined);
+      onOther();
+      void read();
+    }),
   );
   return { statement, read };
 }

@@ -16,7 +16,7 @@ export interface StatementField {
   readonly hint?: string;
   /** What it may be, by value and name; anything where nothing is said. */
   readonly choices?: readonly (readonly [value: string, name: string])[];
-  /** Whether another one stands beside it. */
+  /** Whether another one is beside it. */
   readonly isHalf?: boolean;
   /** It is asked for only where that field has that value. */
   readonly only?: readonly [field: string, value: string];
@@ -40,7 +40,9 @@ export function rangeForm(view: string): StatementForm {
   const is = (text: string | undefined): boolean => (text ?? '').trim() !== '';
   return {
     title: 'Refresh a range of',
-    text: 'The buckets between the two times are computed again, whether or not their base changed.',
+    text:
+      'The buckets between the two times are computed again, whether or not their base ' +
+      'changed.',
     fields: [
       { name: 'from', label: 'From', hint: 'UTC, such as 2026-03-02 or 2026-03-02T09:00:00Z' },
       { name: 'to', label: 'To' },

@@ -117,36 +117,36 @@ export function repairText(repair: Repair | undefined): string {
   return `${begin} ${end}, ${count}${why}`;
 }
 
-/** What was done to the base of a view that does not follow it any more, and what to do. */
-const REASONS: readonly (readonly [RegExp, what: string, remedy: string])[] = [
+/** How reasons of the server begin, what was done to the base, what to do about it. */
+const REASONS: readonly (readonly [begin: string, what: string, remedy: string])[] = [
   [
-    /^drop column operation/,
+    'drop column operation',
     'A column that its query reads was dropped.',
     'Add a column of that name and type: the view goes on by itself.',
   ],
   [
-    /^rename column operation/,
+    'rename column operation',
     'A column that its query reads was renamed.',
     'Give it its name again: the view goes on by itself.',
   ],
   [
-    /^column is of another type/,
+    'column is of another type',
     'A column that its query reads has another type.',
     'Give it its type again: the view goes on by itself.',
   ],
   [
-    /^rename table operation/,
+    'rename table operation',
     'Its base was renamed.',
     'Give it its name again: the view goes on by itself.',
   ],
   [
-    /base table was renamed, and another one/,
+    'the base table was renamed, and another one',
     'Its base was renamed, and another table has its name.',
     'Give each its own name again: the view goes on by itself.',
   ],
-  [/^drop table operation/, 'Its base was dropped.', ''],
-  [/^another table has the name/, 'Its base was dropped, and another table has its name.', ''],
-  [/^full refresh of the base/, 'The materialized view that it reads was computed anew.', ''],
+  ['drop table operation', 'Its base was dropped.', ''],
+  ['another table has the name', 'Its base was dropped, and another table has its name.', ''],
+  ['full refresh of the base', 'The materialized view that it reads was computed anew.', ''],
 ];
 
 const FOR_GOOD = 'It stays as it is: drop it and create it again.';
@@ -157,7 +157,7 @@ const UNKNOWN =
 /** What happened, what that means, and what to do. */
 export function liveAdvice(reason: string | undefined): string {
   const means = 'The view keeps what it shows and does not follow its base any more.';
-  const [, what = '', remedy] = REASONS.find(([of]) => of.test(reason ?? '')) ?? [];
+  const [, what = '', remedy] = REASONS.find(([begin]) => reason?.startsWith(begin)) ?? [];
   const next = remedy === undefined ? UNKNOWN : remedy === '' ? FOR_GOOD : remedy;
   return [what, means, next].filter((part) => part !== '').join(' ');
 }

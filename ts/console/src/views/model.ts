@@ -40,7 +40,7 @@ export interface LiveFacts extends CommonFacts {
 export type ViewFacts = MaterializedFacts | LiveFacts;
 
 /** How a view fares. */
-export interface Freshness {
+interface Freshness {
   readonly kind:
     'invalid' | 'suspended' | 'seeding' | 'refreshing' | 'empty' | 'behind' | 'current';
   /** Whether it should have been refreshed by now. */
@@ -195,7 +195,7 @@ export function freshnessText(view: ViewFacts): string {
     : `${stateText(view)}; ${when}`;
 }
 
-export function transactions(count: number): string {
+function transactions(count: number): string {
   return `${grouped(String(count))} ${count === 1 ? 'transaction' : 'transactions'}`;
 }
 

@@ -1,6 +1,6 @@
 /** A dialog with a form: what the server says against it is shown in it, and it stays. */
 import { createSignal, createUniqueId, onMount, Show, type JSX } from 'solid-js';
-import { Icon } from './icons.js';
+import { Icon } from '../shell/icons.js';
 
 interface FormDialogProps {
   readonly title: string;
