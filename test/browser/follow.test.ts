@@ -286,7 +286,7 @@ browserTest('who may not read a table any more is told', async (t) => {
   const { page } = ann;
   await page.goto(`${server.url}/#tables/secret`);
   await ann.signIn('ann', 'a long one');
-  await page.getByRole('button', { name: 'Follow' }).click();
+  await page.getByRole('button', { name: 'Follow', exact: true }).click();
   await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
   await ask("INSERT INTO secret VALUES ('2026-01-02', 201)");
   await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
@@ -378,7 +378,7 @@ browserTest('sorting holds the rows, and a narrow window has room for all of it'
       t,
       async (shown) => {
         const { page } = shown;
-        await page.getByRole('button', { name: 'Follow' }).click();
+        await page.getByRole('button', { name: 'Follow', exact: true }).click();
         await page.locator('.follow .grid-row').first().waitFor();
         t.deepEqual(await seriousViolations(page), [], `at ${width}`);
         await shown.screenshot(picture(`follow-${width}`));

@@ -132,7 +132,7 @@ browserTest(
             .waitFor();
         }
         await page.getByText('by its query alone').waitFor();
-        await page.getByRole('button', { name: 'Follow' }).click();
+        await page.getByRole('button', { name: 'Follow', exact: true }).click();
         await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
         await rows("INSERT INTO detailed VALUES ('2026-01-04', 'a', 70)");
         await page.locator('.grid-cell', { hasText: /^81(\.0)?$/ }).waitFor();
