@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 
 import type { TestServer } from '../golden/server.js';
 import { seriousViolations } from './axe.js';
+import { statementOf } from './console-page.js';
 import { browserTest, openBrowser, Person, serverFor } from './person.js';
 
 openBrowser();
@@ -122,6 +123,11 @@ browserTest('rights on single columns are given and taken in the table of rights
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'ann', exact: true }).click();
   await page.getByRole('button', { name: 'clients', exact: true }).click();
+  // The list of tables is read again: the table stays open.
+  const reads = (): Promise<unknown> =>
+    page.waitForResponse((response) => statementOf(response.request()).includes('FROM views()'));
+  await reads();
+  await reads();
   await cell('SELECT on clients.id: not granted').click();
   await cell('SELECT on clients.tier: not granted').click();
   await page.getByText('GRANT SELECT ON clients(id, tier) TO ann').waitFor();

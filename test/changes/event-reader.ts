@@ -26,6 +26,7 @@ export interface FeedRequest {
   readonly where?: string;
   readonly query?: string;
   readonly from?: string;
+  readonly quoteLargeNum?: string;
   /** What was received last. */
   readonly lastId?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;

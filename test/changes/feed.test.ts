@@ -192,6 +192,7 @@ test('a filter, columns and a query; what is wrong with them is said first', asy
     [{ query: 'DROP TABLE t' }, 400, /feed of changes/],
     [{ query: `INSERT INTO t VALUES ('${minute(0)}', 'a', 1)` }, 400, /feed of changes/],
     [{ table: 't', from: 'yesterday' }, 400, /invalid from/],
+    [{ table: 't', quoteLargeNum: 'perhaps' }, 400, /quoteLargeNum/],
     [{ table: 't', from: '1' }, 410, /from=start/],
     [{ table: 't', lastId: '99999' }, 410, /from=start/],
   ];
@@ -207,6 +208,16 @@ test('a filter, columns and a query; what is wrong with them is said first', asy
     t.true(position === undefined || body.position === position, `${what}: ${body.position ?? ''}`);
   }
   t.is((await rows(server, 't')).length, 3, 'nothing ran');
+});
+
+test('large numbers keep their digits as text', async (t) => {
+  const server = await start(t);
+  await run(server, TABLE);
+  const reader = await open(t, server, { table: 't', quoteLargeNum: 'true' });
+  await reader.find('position');
+  await run(server, `INSERT INTO t VALUES ('${minute(0)}', 'a', 9007199254740993)`);
+  const { data } = await reader.find('rows');
+  t.is(data.dataset?.[0]?.[2], '9007199254740993');
 });
 
 test('a feed ends with what it followed', async (t) => {

@@ -34,6 +34,12 @@ interface FeedPosition {
 /** Where a feed begins: `start` tells the rows that there are, then what changes. */
 export type FeedStart = FeedPosition | 'now' | 'start';
 
+interface FeedOptions {
+  readonly closed?: () => void;
+  /** Whether LONG values are written as text. */
+  readonly quoteLargeNumbers?: boolean;
+}
+
 /** A change of the table, and its rows. */
 export interface FeedStep {
   readonly change: TableChange;
@@ -51,7 +57,6 @@ interface FeedPiece {
 }
 
 const COMMA = 0x2c;
-const ROWS = { format: 'json' } as const;
 
 /** A position as `positionText` writes it, `now` or `start`; null for what is none of them. */
 export function parseFeedStart(text: string): FeedStart | null {
@@ -69,11 +74,16 @@ export function positionText({ txn, rows }: FeedPosition): string {
 export class ChangeFeed {
   readonly #statement: FollowedQuery;
   readonly #closed: (() => void) | undefined;
+  readonly #rows: ExecuteOptions['rows'];
   #at: FeedStart;
   #isClosed = false;
 
   /** `closed` is called as it is closed. */
-  constructor(statement: FollowedQuery, at: FeedStart, closed?: () => void) {
+  constructor(
+    statement: FollowedQuery,
+    at: FeedStart,
+    { closed, quoteLargeNumbers = false }: FeedOptions = {},
+  ) {
     if (statement.description.kind !== 'select') {
       const message = 'a feed of changes follows SELECT columns FROM table WHERE condition';
       throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
@@ -81,6 +91,7 @@ export class ChangeFeed {
     this.#statement = statement;
     this.#at = at;
     this.#closed = closed;
+    this.#rows = { format: 'json', quoteLargeNumbers };
   }
 
   /** Stops it, whatever it waits for. */
@@ -113,7 +124,7 @@ export class ChangeFeed {
     const skip = typeof at === 'string' ? 0 : at.rows;
     const reply = await this.#statement.execute([], (bound) => {
       description = bound;
-      return { rows: ROWS, skip, changes };
+      return { rows: this.#rows, skip, changes };
     });
     const { change } = reply;
     if (change === undefined) {

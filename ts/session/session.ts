@@ -230,7 +230,9 @@ export class Session implements Actor {
     try {
       const name = `"${table.replaceAll('"', '""')}"`;
       const session = this.#host.open(this.#principal, true);
-      return new ChangeFeed(await session.prepare(`SELECT * FROM ${name}`), 'now', free);
+      return new ChangeFeed(await session.prepare(`SELECT * FROM ${name}`), 'now', {
+        closed: free,
+      });
     } catch (error) {
       free();
       throw error;

@@ -20,6 +20,7 @@ const TABLES = tableEntries(
       [1, 'trades', 'DAY', '100', false, 'T'],
       [2, 'hourly', 'DAY', '5', false, 'M'],
       [3, 'open', null, null, true, 'V'],
+      [4, 'totals', 'DAY', '7', false, 'L'],
     ],
   ),
 );
@@ -30,6 +31,7 @@ test('tables are read by column name, whatever else the answer tells', (t) => {
     [
       ['hourly', 'materialized', 5, false],
       ['open', 'view', undefined, true],
+      ['totals', 'live', 7, false],
       ['trades', 'table', 100, false],
     ],
   );
@@ -61,14 +63,17 @@ test('the tree shows groups, opened tables and what the filter finds', (t) => {
     'table:trades',
     'materialized',
     'table:hourly',
+    'live',
+    'table:totals',
     'view',
     'table:open',
   ]);
-  t.deepEqual(ids(['trades'], ['materialized', 'view'], ''), [
+  t.deepEqual(ids(['trades'], ['materialized', 'live', 'view'], ''), [
     'table',
     'table:trades',
     'table:trades:price',
     'materialized',
+    'live',
     'view',
   ]);
   t.true(ids([], [], 'pri').includes('table:trades:price'));

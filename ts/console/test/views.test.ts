@@ -5,7 +5,7 @@ import { tableEntries, type TableEntry } from '../src/schema/model.js';
 import { treeRows, type TreeRow } from '../src/schema/rows.js';
 import { jobsOf } from '../src/state/jobs.js';
 import { mayDo, ownGrants } from '../src/state/own-rights.js';
-import { ageText, freshnessOf, freshnessText, type MaterializedFacts } from '../src/views/model.js';
+import { ageText, freshnessOf, freshnessText, type ViewFacts } from '../src/views/model.js';
 import {
   changeStatement,
   definitionOf,
@@ -44,7 +44,7 @@ function listed(name: string, ...view: Row): TableEntry {
   return entry;
 }
 
-function viewOf(...view: Row): MaterializedFacts {
+function viewOf(...view: Row): ViewFacts {
   const { view: facts } = listed('v', ...view);
   if (!facts) {
     throw new Error('no view');
@@ -63,8 +63,8 @@ test('tables are no views', (t) => {
 test('a view tells its base, its state and how far behind it is', (t) => {
   const described = (...view: Row): [string, number, boolean, string] => {
     const facts = viewOf(...view);
-    const { kind, behind, isLate } = freshnessOf(facts);
-    return [kind, behind, isLate, freshnessText(facts)];
+    const { kind, isLate } = freshnessOf(facts);
+    return [kind, facts.behind, isLate, freshnessText(facts)];
   };
   t.deepEqual(described('immediate', 'b', 'valid', null, AGO_5_MIN, 7, 7), [
     'current',

@@ -48,6 +48,11 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
     about: 'follows the changes of a table: server-sent events ([Changes](changes.md))',
     handle: async (context) => {
       followSession(context, services, `${base}/`);
+      const problem = context.state.parameters.wrongSwitch(['quoteLargeNum']);
+      if (problem !== null) {
+        refuse(context, problem);
+        return;
+      }
       const text = statementOf(context);
       const start = text === null ? null : startOf(context);
       if (text === null || start === null) {
@@ -131,7 +136,8 @@ class EventFeed {
 
   constructor(statement: PreparedStatement, start: FeedStart, parts: EventFeedParts) {
     this.#statement = statement;
-    this.#feed = new ChangeFeed(statement, start);
+    const quoteLargeNumbers = parts.context.state.parameters.isTrue('quoteLargeNum');
+    this.#feed = new ChangeFeed(statement, start, { quoteLargeNumbers });
     this.#parts = parts;
   }
 

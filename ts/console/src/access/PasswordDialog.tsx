@@ -1,7 +1,7 @@
 /** Asks for a new password, twice; it is sent once and kept nowhere. */
-import { createSignal, onMount, Show, type JSX } from 'solid-js';
+import { createSignal, type JSX } from 'solid-js';
 import { showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { FormDialog } from '../dialogs/FormDialog.js';
 
 export function PasswordDialog(props: {
   name: string;
@@ -9,24 +9,19 @@ export function PasswordDialog(props: {
   set: (password: string) => Promise<void>;
   onClose: () => void;
 }): JSX.Element {
-  let dialog!: HTMLDialogElement;
   const [password, setPassword] = createSignal('');
   const [repeated, setRepeated] = createSignal('');
-  const [failure, setFailure] = createSignal('');
-  onMount(() => dialog.showModal());
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
+  const submit = async (): Promise<string> => {
     if (password() !== repeated()) {
-      setFailure('The two passwords differ.');
-      return;
+      return 'The two passwords differ.';
     }
     try {
       await props.set(password());
-      showToast({ text: `${props.name} has a new password` });
-      dialog.close();
     } catch (cause) {
-      setFailure(cause instanceof Error ? cause.message : String(cause));
+      return cause instanceof Error ? cause.message : String(cause);
     }
+    showToast({ text: `${props.name} has a new password` });
+    return '';
   };
   const field = (label: string, value: () => string, set: (text: string) => void): JSX.Element => (
     <label class="confirm-typed">
@@ -36,42 +31,22 @@ export function PasswordDialog(props: {
         type="password"
         autocomplete="new-password"
         value={value()}
-        onInput={(event) => {
-          setFailure('');
-          set(event.currentTarget.value);
-        }}
+        onInput={(event) => set(event.currentTarget.value)}
       />
     </label>
   );
   return (
-    <dialog
-      ref={dialog}
-      class="dialog"
-      aria-labelledby="password-title"
+    <FormDialog
+      title="New password of"
+      name={props.name}
+      keep="Keep the old one"
+      act="Set password"
+      isComplete={password() !== ''}
+      submit={submit}
       onClose={() => props.onClose()}
     >
-      <form onSubmit={(event) => void submit(event)}>
-        <header>
-          <h2 id="password-title">
-            New password of <bdi>{props.name}</bdi>
-          </h2>
-        </header>
-        {field('New password', password, setPassword)}
-        {field('The same again', repeated, setRepeated)}
-        <Show when={failure()}>
-          <p class="error" role="alert">
-            <Icon name="alert" /> <bdi>{failure()}</bdi>
-          </p>
-        </Show>
-        <div class="confirm-actions">
-          <button class="button" type="button" onClick={() => dialog.close()}>
-            Keep the old one
-          </button>
-          <button class="button primary" disabled={password() === ''}>
-            Set password
-          </button>
-        </div>
-      </form>
-    </dialog>
+      {field('New password', password, setPassword)}
+      {field('The same again', repeated, setRepeated)}
+    </FormDialog>
   );
 }

@@ -2,7 +2,7 @@
 import { createSignal, Show, type JSX } from 'solid-js';
 import { quoted } from '../schema/model.js';
 import { showFailure, showToast } from '../shell/announce.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { Icon } from '../shell/icons.js';
 import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
 import { passwordStatement, type Principal } from './model.js';

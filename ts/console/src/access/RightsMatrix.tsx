@@ -1,5 +1,5 @@
 /** Objects by rights; a table opens into its columns. */
-import { createSignal, For, Show, type JSX } from 'solid-js';
+import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { ColumnEntry, TableEntry } from '../schema/model.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
@@ -23,10 +23,15 @@ export interface MatrixProps {
 }
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
-  const tables = (): readonly TableEntry[] => {
-    const loaded = props.session.schema.tables();
-    return loaded.state === 'ready' ? loaded.value : [];
-  };
+  // The tables are listed every few seconds: a row stays, and stays open, while its table is there.
+  const tables = createMemo<readonly Listed[]>(
+    () => {
+      const loaded = props.session.schema.tables();
+      return loaded.state === 'ready' ? loaded.value.map(({ name, kind }) => ({ name, kind })) : [];
+    },
+    [],
+    { equals: (before, now) => JSON.stringify(before) === JSON.stringify(now) },
+  );
   return (
     <div class="matrix-wrap" role="region" aria-label="Rights by table" tabindex="0">
       <table class="listing matrix">
@@ -74,13 +79,15 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
   );
 }
 
+type Listed = Pick<TableEntry, 'name' | 'kind'>;
+
 const EVERYWHERE: Place = { table: undefined, column: undefined };
 
-function placeOf({ name }: TableEntry): Place {
+function placeOf({ name }: Listed): Place {
   return { table: name, column: undefined };
 }
 
-function TableRows(props: MatrixProps & { table: TableEntry }): JSX.Element {
+function TableRows(props: MatrixProps & { table: Listed }): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   const columns = (): readonly ColumnEntry[] => props.session.schema.columnsOf(props.table.name);
   const toggle = (): void => {

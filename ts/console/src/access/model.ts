@@ -1,6 +1,6 @@
 /** Rights as the server lists them, what a click plans, and the SQL it comes to. */
 import { reader, textOf, type Answer } from '../api/cells.js';
-import { quoted } from '../schema/model.js';
+import { literal, quoted } from '../schema/model.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
 
@@ -170,11 +170,6 @@ function statementOf(group: readonly Change[], principal: Principal): string {
   const on = isDatabaseWide ? '' : ` ON ${target}`;
   const name = quoted(principal.name);
   return isGrant ? `GRANT ${permission}${on} TO ${name}` : `REVOKE ${permission}${on} FROM ${name}`;
-}
-
-/** A text as SQL has it. */
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** Creates a principal; without a password they cannot log in by one. */

@@ -4,6 +4,7 @@
  */
 import { AnswerReader, type AnswerHead, type AnswerTail, type Column, type Row } from './answer.js';
 import { awaitsLogin, credentialHeaders, loginRefused } from './credentials.js';
+import { EventReader, type ServerEvent } from './events.js';
 
 /** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
 export class SqlError extends Error {
@@ -148,6 +149,29 @@ export async function settings(signal?: AbortSignal): Promise<Settings> {
   return { config: body.config ?? {}, preferences: body.preferences ?? {} };
 }
 
+/**
+ * The changes of a table from a position on, `now` or the `id` of an event, until the server ends
+ * them. Nothing but the table's name and the position is in the address.
+ */
+export async function* changes(
+  table: string,
+  from: string,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  if (awaitsLogin()) {
+    throw new SqlError(SIGNED_OUT, undefined, 401);
+  }
+  const parameters = new URLSearchParams({ table, from, quoteLargeNum: 'true' });
+  const response = await request(`changes?${parameters}`, signal);
+  if (!response.ok) {
+    throw refusal(await readTail(response), response.status);
+  }
+  const reader = new EventReader();
+  for await (const text of pieces(response)) {
+    yield* reader.feed(text);
+  }
+}
+
 /** The address that runs a statement. */
 export function execAddress(statement: string, more: Record<string, string> = {}): string {
   return `exec?${new URLSearchParams({ query: statement, ...more })}`;
@@ -180,11 +204,14 @@ export async function exported(
 ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const response = await request(exportPath(format).path, signal, statement);
   if (!response.ok || !response.body) {
-    const text = await response.text();
-    const tail = read(() => JSON.parse(text) as AnswerTail, response.status);
-    throw refusal(tail, response.status);
+    throw refusal(await readTail(response), response.status);
   }
   return response.body;
+}
+
+async function readTail(response: Response): Promise<AnswerTail> {
+  const text = await response.text();
+  return read(() => JSON.parse(text) as AnswerTail, response.status);
 }
 
 /**

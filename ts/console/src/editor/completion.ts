@@ -4,12 +4,18 @@
  */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { expectedAt, scopeAt, type Scope } from '../../../sql/index.js';
-import { type ColumnEntry, type FunctionEntry, quoted } from '../schema/model.js';
+import {
+  KIND_WORDS,
+  quoted,
+  type ColumnEntry,
+  type FunctionEntry,
+  type TableEntry,
+} from '../schema/model.js';
 import { commonTableQuery } from '../sql/common-tables.js';
 import { currentStatement, tokens } from './text.js';
 
 export interface KnownNames {
-  readonly tables: readonly string[];
+  readonly tables: readonly Pick<TableEntry, 'name' | 'kind'>[];
   /** Every column seen so far, for places whose tables are not known. */
   readonly columns: readonly string[];
   readonly functions: readonly FunctionEntry[];
@@ -88,7 +94,7 @@ async function anyName(
   const options: Completion[] = keywords.map((label) => ({ label, boost: -1 }));
   if (contexts.includes('table')) {
     options.push(...scope.commonTables.map((name) => offer(name, 'WITH', 2)));
-    options.push(...tables.map((name) => offer(name, 'table', 1)));
+    options.push(...tables.map(({ name, kind }) => offer(name, KIND_WORDS[kind], 1)));
     options.push(...functions.filter(({ isSource }) => isSource).map(offerCall));
   }
   if (contexts.includes('expression') || contexts.includes('name')) {
@@ -153,12 +159,13 @@ async function columnsOf(
     const query = commonTableQuery(text, common);
     return query === undefined ? [] : await source.describe(query);
   }
-  const known = source.names().tables.find((name) => name.toLowerCase() === table.toLowerCase());
+  const { tables } = source.names();
+  const known = tables.find(({ name }) => name.toLowerCase() === table.toLowerCase());
   if (known === undefined) {
     return [];
   }
-  await source.open(known);
-  return source.names().columnsOf(known);
+  await source.open(known.name);
+  return source.names().columnsOf(known.name);
 }
 
 function insideText(context: CompletionContext): boolean {

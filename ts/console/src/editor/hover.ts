@@ -2,6 +2,7 @@
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';
+import { KIND_WORDS } from '../schema/model.js';
 import type { KnownNames } from './completion.js';
 import { currentStatement, tokens } from './text.js';
 
@@ -62,8 +63,8 @@ function describeName(
   if (lines.length > 0) {
     return { title: word, lines };
   }
-  const table = tables.find(is);
-  return table === undefined ? undefined : { title: table, lines: ['table'] };
+  const table = tables.find(({ name }) => is(name));
+  return table && { title: table.name, lines: [KIND_WORDS[table.kind]] };
 }
 
 function card({ title, lines }: Described): HTMLElement {

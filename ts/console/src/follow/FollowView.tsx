@@ -240,7 +240,9 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
       case 'starting':
         return ['running', 'spin', 'Reading'];
       case 'live':
-        return ['check', 'ok', `Live, as of ${at}`];
+        return props.follower.polled() === undefined
+          ? ['check', 'ok', 'Live']
+          : ['clock', 'muted', `Asked each second, as of ${at}`];
       case 'lost':
       case 'refused':
         return ['alert', 'warn', `As of ${at}`];
@@ -273,7 +275,7 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
     ),
   );
   return (
-    <Show when={trouble()}>
+    <Show when={trouble()} fallback={<Polled follower={props.follower} />}>
       {(feed) => (
         <p class="follow-trouble" data-state={feed().state}>
           <Icon name="alert" />
@@ -282,6 +284,20 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
             {clockText(props.follower.asOf(), props.zone)}. Next try at{' '}
             {clockText(feed().retryAt, props.zone)}.
           </span>
+        </p>
+      )}
+    </Show>
+  );
+}
+
+/** Why the server does not tell of changes by itself. */
+function Polled(props: { follower: Follower }): JSX.Element {
+  return (
+    <Show when={!props.follower.isPaused() && props.follower.polled()}>
+      {(reason) => (
+        <p class="follow-trouble" data-state="polled">
+          <Icon name="clock" />
+          <bdi>{reason()}</bdi>
         </p>
       )}
     </Show>

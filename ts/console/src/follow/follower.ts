@@ -1,9 +1,10 @@
 /** What one tab follows: its rows as they are shown, what has come since, how the feed fares. */
-import { batch, createSignal, type Accessor } from 'solid-js';
+import { batch, createSignal, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
+import { feedSource } from './feed.js';
 import { slideOf } from './slide.js';
-import { lastRows, polledSource, type Followed, type FollowSource } from './source.js';
+import { lastRows, type Followed, type FollowSource } from './source.js';
 
 type Feed =
   | { readonly state: 'starting' | 'live' }
@@ -38,6 +39,8 @@ export class Follower {
   readonly asOf: Accessor<Date | undefined>;
   /** Rows that came while the shown ones were held. */
   readonly unseen: Accessor<Unseen>;
+  /** Why the server is asked again and again; nothing where it tells of changes by itself. */
+  readonly polled: Accessor<string | undefined>;
   readonly #source: FollowSource;
   readonly #setResult: (result: Result) => void;
   readonly #bump: () => void;
@@ -46,11 +49,12 @@ export class Follower {
   readonly #setPaused: (isPaused: boolean) => void;
   readonly #setAsOf: (at: Date) => void;
   readonly #setUnseen: (unseen: Unseen) => void;
+  readonly #setPolled: (reason: string | undefined) => void;
   #open: { readonly close: () => void } | undefined;
   /** The newest window, where it is not the one that is shown. */
   #waiting: Window | undefined;
 
-  constructor(followed: Followed, source: FollowSource = polledSource(followed)) {
+  constructor(followed: Followed, source: FollowSource = feedSource(followed)) {
     const [result, setResult] = createSignal<Result>();
     const [revision, setRevision] = createSignal(0);
     const [feed, setFeed] = createSignal<Feed>({ state: 'starting' });
@@ -60,6 +64,9 @@ export class Follower {
     this.#setHeld = setHeld;
     const [asOf, setAsOf] = createSignal<Date>();
     const [unseen, setUnseen] = createSignal(NONE);
+    const [polled, setPolled] = createSignal<string>();
+    this.polled = polled;
+    this.#setPolled = setPolled;
     this.followed = followed;
     this.#source = source;
     this.result = result;
@@ -84,6 +91,7 @@ export class Follower {
     this.#open = this.#source.subscribe({
       rows: (head, rows) => this.#take({ head, rows }),
       same: () => this.#current(),
+      polled: this.#setPolled,
       failed: (message, isLost, retryMs) => {
         const retryAt = new Date(Date.now() + retryMs);
         this.#setFeed({ state: isLost ? 'lost' : 'refused', message, retryAt });
@@ -92,8 +100,11 @@ export class Follower {
   }
 
   stop(): void {
-    this.#open?.close();
-    this.#open = undefined;
+    if (this.#open) {
+      this.#stillCurrent();
+      this.#open.close();
+      this.#open = undefined;
+    }
   }
 
   pause(): void {
@@ -108,6 +119,7 @@ export class Follower {
 
   /** While the user looks back the shown rows stay as they are. */
   hold(isHeld: boolean): void {
+    this.#stillCurrent();
     this.#setHeld(isHeld);
     const waiting = this.#waiting;
     if (!isHeld && waiting) {
@@ -146,6 +158,14 @@ export class Follower {
       this.#setUnseen(NONE);
       this.#current();
     });
+  }
+
+  /** A server that would have said so has not: nothing has changed up to now. */
+  #stillCurrent(): void {
+    const isPushed = untrack(() => this.feed().state === 'live' && this.polled() === undefined);
+    if (this.#open && isPushed) {
+      this.#current();
+    }
   }
 
   #current(): void {

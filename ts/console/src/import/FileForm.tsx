@@ -62,6 +62,10 @@ function TableField(props: FieldProps): JSX.Element {
     const rows = existingOf(props)?.rows;
     return rows === undefined ? 'exists' : `exists, ${grouped(String(rows))} rows`;
   };
+  const otherwise = (): string => {
+    const { taken } = props.file;
+    return taken === undefined ? 'will be created' : `is a ${taken}`;
+  };
   return (
     <div class="stack">
       <label for="import-table">Table</label>
@@ -73,7 +77,7 @@ function TableField(props: FieldProps): JSX.Element {
         onInput={(event) => void props.queue.rename(props.file.id, event.currentTarget.value)}
       />
       <span id="import-table-hint" class="hint" classList={{ ok: existingOf(props) !== undefined }}>
-        <Show when={existingOf(props)} fallback="will be created">
+        <Show when={existingOf(props)} fallback={otherwise()}>
           <Icon name="check" />
           {hint()}
         </Show>
@@ -317,11 +321,13 @@ function DelimiterField(props: FormProps): JSX.Element {
 }
 
 function Foot(props: FieldProps): JSX.Element {
-  const problem = createMemo(() =>
-    props.file.proposal
-      ? problemOf(props.file.proposal, props.choices, existingOf(props))
-      : undefined,
-  );
+  const problem = createMemo(() => {
+    const { proposal, taken, existing } = props.file;
+    if (taken !== undefined) {
+      return `${props.choices.table} is a ${taken}: rows do not go into it. Give another name.`;
+    }
+    return proposal && problemOf(proposal, props.choices, existing);
+  });
   const isUnderWay = (): boolean =>
     props.file.state === 'sending' || props.file.state === 'waiting';
   return (

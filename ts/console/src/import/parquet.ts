@@ -2,7 +2,7 @@
 import { query } from '../api/client.js';
 import type { ImportReport, Proposal } from '../api/upload.js';
 import { copyText } from '../model/format.js';
-import { quoted } from '../schema/model.js';
+import { literal, quoted } from '../schema/model.js';
 import { isAppended, targetType, type Choices, type Existing } from './model.js';
 
 const SHOWN_VALUES = 3;
@@ -108,5 +108,5 @@ function aside(table: string): string {
 }
 
 function source(path: string): string {
-  return `read_parquet('${path.replaceAll("'", "''")}')`;
+  return `read_parquet(${literal(path)})`;
 }

@@ -9,7 +9,7 @@ import {
   type ImportReport,
   type Proposal,
 } from '../api/upload.js';
-import { quoted } from '../schema/model.js';
+import { KIND_WORDS, quoted } from '../schema/model.js';
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
 import { endingOf, isOver, stateOf, type TableState } from './ending.js';
@@ -34,6 +34,8 @@ export interface ImportFile {
   proposal?: Proposal;
   choices?: Choices;
   existing?: Existing | undefined;
+  /** What has the name of the table and takes no rows: `live view`. */
+  taken?: string | undefined;
   progress?: Progress;
   report?: ImportReport;
   /** Milliseconds from the first byte to the server's answer. */
@@ -141,26 +143,26 @@ export class ImportQueue {
   /** Sets the table and looks whether it is there. */
   async rename(id: number, table: string): Promise<void> {
     this.decide(id, { table });
-    const existing = await this.#find(table.trim());
+    const found = await this.#find(table.trim());
     if (this.of(id)?.choices?.table !== table) {
       return;
     }
-    this.#change(id, { existing });
+    this.#change(id, { existing: undefined, taken: undefined, ...found });
   }
 
-  async #find(table: string): Promise<Existing | undefined> {
+  async #find(table: string): Promise<Pick<ImportFile, 'existing' | 'taken'>> {
     const tables = this.#session.schema.tables();
     const known = tables.state === 'ready' ? tables.value : [];
     const entry = known.find(({ name }) => name.toLowerCase() === table.toLowerCase());
     if (entry?.kind !== 'table') {
-      return undefined;
+      return entry ? { taken: KIND_WORDS[entry.kind] } : {};
     }
     const { rows } = await query(`SHOW COLUMNS FROM ${quoted(entry.name)}`);
     const columns = new Map(
       rows.map(([name, type]) => [String(name).toLowerCase(), String(type)] as const),
     );
     const { timestamp, partitionBy } = entry;
-    return { timestamp, partitionBy, rows: entry.rows, columns };
+    return { existing: { timestamp, partitionBy, rows: entry.rows, columns } };
   }
 
   decide(id: number, changes: Partial<Choices>): void {

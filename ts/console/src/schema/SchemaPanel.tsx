@@ -4,12 +4,12 @@ import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
-import { freshnessOf, type MaterializedFacts } from '../views/model.js';
+import { freshnessOf, type ViewFacts } from '../views/model.js';
 import { ViewBadge } from '../views/ViewBadge.js';
 import { addressOf } from '../shell/pages.js';
 import { openMenu } from '../shell/Menu.js';
 import { previewTable, tableActions } from './actions.js';
-import type { TableEntry } from './model.js';
+import { KIND_ICONS, type TableEntry } from './model.js';
 import type { TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
 
@@ -190,8 +190,6 @@ function rowId(id: string): string {
   return `tree-${encodeURIComponent(id)}`;
 }
 
-const KIND_ICONS = { table: 'table', view: 'view', materialized: 'layers' } as const;
-
 function RowContent(props: {
   row: TreeRow;
   selected: boolean;
@@ -293,7 +291,7 @@ function TableFacts(props: { table: TableEntry }): JSX.Element {
       </span>
     </Show>
   );
-  const freshness = (): MaterializedFacts | undefined => {
+  const freshness = (): ViewFacts | undefined => {
     const { view } = props.table;
     return view && freshnessOf(view).kind !== 'current' ? view : undefined;
   };

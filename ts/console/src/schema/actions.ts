@@ -2,13 +2,13 @@
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
 import { copy, showFailure, showToast } from '../shell/announce.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { download } from '../shell/files.js';
 import type { MenuItem } from '../shell/Menu.js';
 import { openPage } from '../shell/pages.js';
 import type { Session } from '../state/session.js';
 import { createStatement } from '../tables/statement.js';
-import { quoted, type TableEntry } from './model.js';
+import { KIND_WORDS, quoted, type TableEntry } from './model.js';
 
 const PREVIEW_ROWS = 1000;
 /** Beyond so many rows a table's name must be typed before it is dropped. */
@@ -66,7 +66,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
         run: () => void recoverTable(session, name),
       },
     {
-      label: `Drop ${WORDS[table.kind]}…`,
+      label: `Drop ${KIND_WORDS[table.kind]}…`,
       icon: 'alert',
       apart: true,
       run: () => void dropTable(session, table),
@@ -74,8 +74,6 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
   ];
   return items.filter((item) => item !== false);
 }
-
-const WORDS = { table: 'table', view: 'view', materialized: 'materialized view' } as const;
 
 async function copyStatement(table: TableEntry): Promise<void> {
   try {
@@ -87,10 +85,10 @@ async function copyStatement(table: TableEntry): Promise<void> {
 
 /** The statement that drops a table or view, once the user is sure. */
 export async function askToDrop(table: TableEntry): Promise<string | undefined> {
-  const statement = `DROP ${WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
+  const statement = `DROP ${KIND_WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
   const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;
   const isSure = await confirmed({
-    title: `Drop the ${WORDS[table.kind]} ${table.name}?`,
+    title: `Drop the ${KIND_WORDS[table.kind]} ${table.name}?`,
     text: `${rows}This cannot be undone.`,
     statement,
     keep: 'Keep it',

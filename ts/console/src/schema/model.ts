@@ -1,17 +1,19 @@
 /** What the server's meta queries say about tables and columns, whichever names it gives them. */
 import type { Value } from '../api/answer.js';
 import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
-import { materializedReader, type MaterializedFacts } from '../views/model.js';
+import { viewReader, type ViewFacts } from '../views/model.js';
+
+export type TableKind = 'table' | 'view' | 'materialized' | 'live';
 
 export interface TableEntry {
   readonly name: string;
-  readonly kind: 'table' | 'view' | 'materialized';
+  readonly kind: TableKind;
   readonly rows: number | undefined;
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
   readonly suspended: boolean;
-  /** Of a materialized view, where the server tells of it. */
-  readonly view?: MaterializedFacts | undefined;
+  /** Of a view that follows a base, where the server tells of it. */
+  readonly view?: ViewFacts | undefined;
 }
 
 export interface ColumnEntry {
@@ -36,7 +38,7 @@ export function tableEntries(answer: Answer): TableEntry[] {
   const timestamp = reader(answer, 'designatedTimestamp', 'designated_timestamp');
   const suspended = reader(answer, 'table_suspended', 'suspended');
   const type = reader(answer, 'table_type');
-  const view = materializedReader(answer);
+  const view = viewReader(answer);
   return answer.rows
     .map((row) => ({
       name: String(name(row)),
@@ -81,17 +83,37 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
+/** What it is called, in sentences and, as capitals, in statements. */
+export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
+  table: 'table',
+  view: 'view',
+  materialized: 'materialized view',
+  live: 'live view',
+};
+
+/** The names of their icons. */
+export const KIND_ICONS = {
+  table: 'table',
+  view: 'view',
+  materialized: 'layers',
+  live: 'pulse',
+} as const satisfies Record<TableKind, string>;
+
+const LETTERS: Readonly<Record<string, TableKind>> = { V: 'view', M: 'materialized', L: 'live' };
+
 /** What a letter of `table_type` means. */
-export function kindOf(value: Value): TableEntry['kind'] {
-  if (value === 'V') {
-    return 'view';
-  }
-  return value === 'M' ? 'materialized' : 'table';
+export function kindOf(value: Value): TableKind {
+  return LETTERS[String(value)] ?? 'table';
 }
 
 /** A name as SQL takes it: quoted where it is not a plain word. */
 export function quoted(name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A text as SQL takes it. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** The known name nearest to a misspelt one, if one is near at all. */

@@ -1,6 +1,6 @@
 /** The tree as the flat list of rows that is on screen. */
 import type { Loading } from '../state/schema.js';
-import { ageText, freshnessOf, STATE_WORDS, stateText, transactions } from '../views/model.js';
+import { ageText, freshnessOf, lagText, STATE_WORDS, stateText } from '../views/model.js';
 import type { ColumnEntry, TableEntry } from './model.js';
 
 export type TreeRow =
@@ -39,6 +39,7 @@ type Columns = ReadonlyMap<string, Loading<readonly ColumnEntry[]>>;
 const GROUPS = [
   { kind: 'table', name: 'Tables' },
   { kind: 'materialized', name: 'Materialized views' },
+  { kind: 'live', name: 'Live views' },
   { kind: 'view', name: 'Views' },
 ] as const;
 
@@ -122,21 +123,19 @@ function pushTable(
   }
 }
 
-/** Where a materialized view comes from and how it fares stand before its columns. */
+/** Where a view comes from and how it fares stand before its columns. */
 function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
   if (!view) {
     return;
   }
-  const fact = (name: string, text: string, isBad = false): void => {
-    rows.push({ kind: 'fact', id: `${id}:${name}`, name, text, isBad });
+  const fact = (name: string, text: string | undefined, isBad = false): void => {
+    if (text !== undefined) {
+      rows.push({ kind: 'fact', id: `${id}:${name}`, name, text, isBad });
+    }
   };
-  if (view.base !== undefined) {
-    fact('from', view.base);
-  }
-  const { kind, behind, ageMs } = freshnessOf(view);
-  fact('state', stateText(view), kind === 'invalid');
-  if (kind !== 'empty') {
-    fact('lag', behind === 0 ? 'none' : `up to ${transactions(behind)}`);
-  }
+  const { base, ageMs } = view;
+  fact('from', base);
+  fact('state', stateText(view), freshnessOf(view).kind === 'invalid');
+  fact('lag', lagText(view));
   fact('last', ageMs === undefined ? 'never refreshed' : `${ageText(ageMs)} ago`);
 }

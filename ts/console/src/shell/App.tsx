@@ -15,7 +15,7 @@ import {
 import type { Session } from '../state/session.js';
 import { SchemaPanel } from '../schema/SchemaPanel.js';
 import { dismissToast, holdToast, spoken, toast, type Toast as ShownToast } from './announce.js';
-import { ConfirmDialog } from './ConfirmDialog.js';
+import { ConfirmDialog } from '../dialogs/ConfirmDialog.js';
 import { HelpDialog } from './HelpDialog.js';
 import { Icon, Logo, type IconName } from './icons.js';
 import { MenuLayer } from './Menu.js';

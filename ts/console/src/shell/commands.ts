@@ -1,5 +1,5 @@
 /** Everything the palette can do: commands, tables, and the queries of the log. */
-import { quoted, type TableEntry } from '../schema/model.js';
+import { KIND_ICONS, KIND_WORDS, quoted, type TableEntry } from '../schema/model.js';
 import { approximate } from '../model/format.js';
 import type { Session } from '../state/session.js';
 import type { LogEntry } from '../state/workspace.js';
@@ -35,14 +35,12 @@ export function commandsOf(session: Session, help: () => void): Command[] {
   ];
 }
 
-const KIND_ICONS = { table: 'table', view: 'view', materialized: 'layers' } as const;
-
 function tableCommand(session: Session, { name, kind, rows }: TableEntry): Command {
   return {
     group: 'Tables',
     icon: KIND_ICONS[kind],
     name,
-    hint: rows === undefined ? kind : `${approximate(rows)} rows`,
+    hint: rows === undefined ? KIND_WORDS[kind] : `${approximate(rows)} rows`,
     run: () => session.preview(`SELECT * FROM ${quoted(name)} LIMIT 1000`),
   };
 }

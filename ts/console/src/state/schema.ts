@@ -22,11 +22,15 @@ export const TREE_QUESTION =
   `SELECT t.table_name, t.table_type, t.table_row_count, t.partitionBy, t.designatedTimestamp,
     t.table_suspended, v.refresh_type, v.base_table_name, v.view_status, v.invalidation_reason,
     v.last_refresh_finish_timestamp, v.refresh_base_table_txn, v.base_table_txn, v.timer_start,
-    now() asked_at
-  FROM tables() t LEFT JOIN materialized_views() v ON v.view_name = t.table_name
+    l.base_table_name live_base, l.view_status live_status, l.invalidation_reason live_reason,
+    l.lag_seqtxn, l.lag_micros, l.last_processed_seqtxn, j.state job_state, now() asked_at
+  FROM tables() t
+  LEFT JOIN materialized_views() v ON v.view_name = t.table_name
+  LEFT JOIN live_views() l ON l.view_name = t.table_name
+  LEFT JOIN jobs() j ON j.name = l.view_name AND j.kind = 'refresh'
   UNION ALL
   SELECT view_name, 'V', null, null, null, view_status = 'invalid', null, null, null, null, null,
-    null, null, null, now()
+    null, null, null, null, null, null, null, null, null, null, now()
   FROM views()`.replace(/\s+/g, ' ');
 
 export class Schema {
@@ -98,7 +102,7 @@ export class Schema {
     return known?.state === 'ready' ? known.value : [];
   }
 
-  /** Every table name, every column name that has been seen, and the functions. */
+  /** Every table, every column name that has been seen, and the functions. */
   names(): KnownNames {
     const tables = this.tables();
     const columns = new Set<string>();
@@ -110,7 +114,7 @@ export class Schema {
       }
     }
     return {
-      tables: tables.state === 'ready' ? tables.value.map((table) => table.name) : [],
+      tables: tables.state === 'ready' ? tables.value : [],
       columns: [...columns],
       functions: this.#functions,
       columnsOf: (table) => this.columnsOf(table),

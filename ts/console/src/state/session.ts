@@ -6,7 +6,7 @@ import { duration, grouped, type Zone } from '../model/format.js';
 import { nearest, quoted } from '../schema/model.js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { announce, copy, showToast } from '../shell/announce.js';
-import { confirmed } from '../shell/ConfirmDialog.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { openPage } from '../shell/pages.js';
 import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';
@@ -310,7 +310,8 @@ export class Session {
   async #readNames(tab: string, problem: Problem): Promise<void> {
     const { tables } = this.schema.names();
     const unread = problem.tables.filter(
-      (name) => tables.includes(name) && this.schema.columnsOf(name).length === 0,
+      (name) =>
+        tables.some((table) => table.name === name) && this.schema.columnsOf(name).length === 0,
     );
     if (problem.replacement !== undefined || unread.length === 0) {
       return;
@@ -373,7 +374,7 @@ export class Session {
       return undefined;
     }
     const names = this.schema.names();
-    return nearest(text, [...names.columns, ...names.tables]);
+    return nearest(text, [...names.columns, ...names.tables.map(({ name }) => name)]);
   }
 
   #clearProblem(tab: string): void {

@@ -14,7 +14,7 @@ import {
 } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { grouped } from '../model/format.js';
-import { quoted, type TableEntry } from '../schema/model.js';
+import { literal, quoted, type TableKind } from '../schema/model.js';
 import { copy } from '../shell/announce.js';
 import { download } from '../shell/files.js';
 import { Icon } from '../shell/icons.js';
@@ -117,11 +117,10 @@ export function TableDetails(props: DetailsProps): JSX.Element {
   );
 }
 
-async function readDetails(name: string, kind: TableEntry['kind']): Promise<Details> {
-  const text = `'${name.replaceAll("'", "''")}'`;
+async function readDetails(name: string, kind: TableKind): Promise<Details> {
   const [columns, partitions, statement] = await Promise.all([
     query(`SHOW COLUMNS FROM ${quoted(name)}`),
-    query(`SELECT * FROM table_partitions(${text})`, { maxRows: 100_000 }),
+    query(`SELECT * FROM table_partitions(${literal(name)})`, { maxRows: 100_000 }),
     createStatement(name, kind),
   ]);
   return {
@@ -153,7 +152,7 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
         <button
           class="button small"
           disabled={props.statement === undefined}
-          onClick={() => void copy(props.statement ?? '', 'CREATE TABLE')}
+          onClick={() => void copy(props.statement ?? '', 'DDL')}
         >
           <Icon name="copy" />
           Copy DDL
@@ -331,6 +330,13 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
   );
 }
 
+function writesText({ kind, isSuspended }: TableFacts): string {
+  if (kind !== 'table') {
+    return 'by its query alone';
+  }
+  return isSuspended ? 'suspended' : 'accepted';
+}
+
 const SPARK_WIDTH = 320;
 const SPARK_HEIGHT = 48;
 
@@ -363,7 +369,7 @@ function Ingestion(props: DetailsProps): JSX.Element {
         </div>
         <div>
           <dt>Writes</dt>
-          <dd>{props.facts.isSuspended ? 'suspended' : 'accepted'}</dd>
+          <dd>{writesText(props.facts)}</dd>
         </div>
       </dl>
     </div>

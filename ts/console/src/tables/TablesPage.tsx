@@ -9,7 +9,7 @@ import { settle, type Loading } from '../state/schema.js';
 import type { Session } from '../state/session.js';
 import { TableDetails } from './TableDetails.js';
 import { ViewBadge } from '../views/ViewBadge.js';
-import type { MaterializedFacts } from '../views/model.js';
+import type { ViewFacts } from '../views/model.js';
 import { bytesText, instantText, tableFacts, type TableFacts } from './model.js';
 import { Rates } from './rates.js';
 
@@ -161,10 +161,7 @@ export function rateText(rate: number | undefined): string {
   return rate === undefined ? '–' : approximate(Math.round(rate));
 }
 
-function TableState(props: {
-  table: TableFacts;
-  view: MaterializedFacts | undefined;
-}): JSX.Element {
+function TableState(props: { table: TableFacts; view: ViewFacts | undefined }): JSX.Element {
   return (
     <Switch fallback={<span class="hint">ready</span>}>
       <Match when={props.table.isSuspended}>

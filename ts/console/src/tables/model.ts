@@ -1,10 +1,10 @@
 /** What the server tells of its tables: settings, sizes, partitions, what is being written. */
 import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
-import { kindOf, type TableEntry } from '../schema/model.js';
+import { kindOf, type TableKind } from '../schema/model.js';
 
 export interface TableFacts {
   readonly name: string;
-  readonly kind: TableEntry['kind'];
+  readonly kind: TableKind;
   readonly rows: number | undefined;
   readonly bytes: number | undefined;
   readonly partitions: number | undefined;

@@ -1,25 +1,20 @@
-/** What keeps a materialized view from showing all of its base, and since when. */
+/** What keeps a view from showing all of its base, and since when. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { approximate } from '../model/format.js';
 import { Icon } from '../shell/icons.js';
-import {
-  ageText,
-  freshnessOf,
-  freshnessText,
-  STATE_WORDS,
-  type Freshness,
-  type MaterializedFacts,
-} from './model.js';
+import { ageText, freshnessOf, freshnessText, STATE_WORDS, type ViewFacts } from './model.js';
 
 const LOOKS = {
   invalid: ['alert', 'error'],
+  suspended: ['pause', 'quiet'],
+  seeding: ['running', 'accent'],
   refreshing: ['running', 'accent'],
   empty: ['clock', 'quiet'],
   behind: ['clock', 'quiet'],
 } as const;
 
 /** `fallback` is shown for a view that shows all there is. */
-export function ViewBadge(props: { view: MaterializedFacts; fallback?: string }): JSX.Element {
+export function ViewBadge(props: { view: ViewFacts; fallback?: string }): JSX.Element {
   const freshness = createMemo(() => freshnessOf(props.view));
   const kind = (): keyof typeof LOOKS | undefined => {
     const { kind } = freshness();
@@ -32,10 +27,10 @@ export function ViewBadge(props: { view: MaterializedFacts; fallback?: string })
           class={`badge ${freshness().isLate ? 'warn' : LOOKS[known()][1]}`}
           title={freshnessText(props.view)}
         >
-          <Icon name={LOOKS[known()][0]} class={known() === 'refreshing' ? 'spin' : ''} />
+          <Icon name={LOOKS[known()][0]} class={LOOKS[known()][0] === 'running' ? 'spin' : ''} />
           {STATE_WORDS[known()]}{' '}
           <Show when={known() === 'behind'}>
-            <span class="lag">{lagText(freshness())}</span>
+            <span class="lag">{shortLag(props.view)}</span>
           </Show>
         </span>
       )}
@@ -43,6 +38,6 @@ export function ViewBadge(props: { view: MaterializedFacts; fallback?: string })
   );
 }
 
-function lagText({ behind, ageMs }: Freshness): string {
+function shortLag({ behind, ageMs }: ViewFacts): string {
   return `${approximate(behind)} · ${ageMs === undefined ? '–' : ageText(ageMs)}`;
 }

@@ -1,6 +1,7 @@
 /** When a materialized view is refreshed: read from its statement, in words, changed. Pure. */
-import { parse, type RefreshPolicy as MaterialRefresh, type Tree } from '../../../sql/index.js';
-import { quoted } from '../schema/model.js';
+import type { RefreshPolicy as MaterialRefresh } from '../../../sql/index.js';
+import { literal, quoted } from '../schema/model.js';
+import { createdView } from './definition.js';
 
 /** A count of one of the units of SQL: `10m`, `1d`, `1M`. */
 interface Every {
@@ -37,19 +38,10 @@ export interface Definition {
 
 /** What SHOW CREATE MATERIALIZED VIEW gives; nothing where it is no such statement. */
 export function definitionOf(statement: string): Definition | undefined {
-  const tree = parsed(statement);
-  const node = tree?.nodes[tree.root];
-  return node?.kind === 'CreateView' && node.material
+  const node = createdView(statement);
+  return node?.material
     ? { policy: policyOf(node.material.refresh), query: node.query_text }
     : undefined;
-}
-
-function parsed(statement: string): Tree | undefined {
-  try {
-    return parse(statement);
-  } catch {
-    return undefined;
-  }
 }
 
 function policyOf(written: MaterialRefresh | null): RefreshPolicy {
@@ -257,11 +249,6 @@ function triggerClause({ trigger, count, unit, start, zone }: PolicyDraft): stri
 
 function textClause(word: string, text: string): string[] {
   return text.trim() === '' ? [] : [`${word} ${literal(text.trim())}`];
-}
-
-/** A text as SQL takes it. */
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }
 
 export function refreshStatement(view: string, how: '' | 'FULL' = ''): string {

@@ -1,0 +1,54 @@
+/** Server-sent events, read while they arrive. Knows their text and nothing of the network. */
+
+export interface ServerEvent {
+  /** `comment` where it only says that the server is there. */
+  readonly name: string;
+  /** Where a reader goes on that has taken it in. */
+  readonly id: string | undefined;
+  readonly data: string;
+}
+
+/** A line may end with any of these; one alone at the end of a piece may be half of one. */
+const LINE_END = /\r\n|\n|\r(?!$)/;
+
+export class EventReader {
+  #buffer = '';
+  #name = '';
+  #id: string | undefined;
+  #data: string[] = [];
+
+  /** Takes the next piece of text and returns the events that it completed. */
+  feed(text: string): ServerEvent[] {
+    const lines = (this.#buffer + text).split(LINE_END);
+    this.#buffer = lines.pop() ?? '';
+    return lines.flatMap((line) => this.#take(line) ?? []);
+  }
+
+  #take(line: string): ServerEvent | undefined {
+    if (line === '') {
+      return this.#end();
+    }
+    if (line.startsWith(':')) {
+      return { name: 'comment', id: undefined, data: line.slice(1).trim() };
+    }
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (field === 'event') {
+      this.#name = value;
+    } else if (field === 'id') {
+      this.#id = value;
+    } else if (field === 'data') {
+      this.#data.push(value);
+    }
+    return undefined;
+  }
+
+  #end(): ServerEvent | undefined {
+    const [name, id, data] = [this.#name || 'message', this.#id, this.#data];
+    this.#name = '';
+    this.#id = undefined;
+    this.#data = [];
+    return data.length === 0 ? undefined : { name, id, data: data.join('\n') };
+  }
+}

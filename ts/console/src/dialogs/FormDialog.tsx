@@ -1,0 +1,62 @@
+/** A dialog with a form: what the server says against it is shown in it, and it stays. */
+import { createSignal, createUniqueId, onMount, Show, type JSX } from 'solid-js';
+import { Icon } from '../shell/icons.js';
+
+interface FormDialogProps {
+  readonly title: string;
+  /** What it is about; follows the title. */
+  readonly name: string;
+  /** Leaves everything as it is. */
+  readonly keep: string;
+  readonly act: string;
+  readonly isComplete: boolean;
+  /** Resolves to what is against it, or to nothing. */
+  readonly submit: () => Promise<string>;
+  readonly onClose: () => void;
+  readonly children: JSX.Element;
+}
+
+export function FormDialog(props: FormDialogProps): JSX.Element {
+  let dialog!: HTMLDialogElement;
+  const title = createUniqueId();
+  const [failure, setFailure] = createSignal('');
+  const [working, setWorking] = createSignal(false);
+  onMount(() => dialog.showModal());
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setWorking(true);
+    setFailure(await props.submit());
+    setWorking(false);
+    if (failure() === '') {
+      dialog.close();
+    }
+  };
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby={title} onClose={() => props.onClose()}>
+      <form onSubmit={(event) => void submit(event)} onInput={() => setFailure('')}>
+        <header>
+          <h2 id={title}>
+            {props.title} <bdi>{props.name}</bdi>
+          </h2>
+        </header>
+        {props.children}
+        <Show when={failure()}>
+          <p class="error" role="alert">
+            <Icon name="alert" /> <bdi>{failure()}</bdi>
+          </p>
+        </Show>
+        <div class="confirm-actions">
+          <button class="button" type="button" onClick={() => dialog.close()}>
+            {props.keep}
+          </button>
+          <button class="button primary" disabled={!props.isComplete || working()}>
+            <Show when={working()}>
+              <Icon name="running" class="spin" />
+            </Show>
+            {props.act}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,305 @@
+/**
+ * The last rows of a table by the server's feed of its changes. Rows that are added come with the
+ * feed; where anything else happened, or more than the rows that are shown, the last rows are read
+ * anew, and the feed goes on from the transaction that they were read at: none is missed, and none
+ * comes twice.
+ */
+import type { AnswerHead, Column, Row } from '../api/answer.js';
+import { aborted, changes, query, SqlError, Unreachable } from '../api/client.js';
+import type { ServerEvent } from '../api/events.js';
+import { literal, quoted } from '../schema/model.js';
+import { LastRows } from './last-rows.js';
+import { poll } from './polled.js';
+import {
+  isOfTable,
+  pause,
+  troubleText,
+  waitAfter,
+  type Followed,
+  type FollowListener,
+  type FollowSource,
+} from './source.js';
+
+interface Read {
+  readonly head: AnswerHead;
+  readonly rows: readonly Row[];
+  /** The last transaction of the table that they show; nothing where there is no row. */
+  readonly txn: number | undefined;
+}
+
+/** What is asked of the server. */
+export interface FeedServer {
+  readonly changes: (from: string, signal: AbortSignal) => AsyncIterable<ServerEvent>;
+  readonly read: (signal: AbortSignal) => Promise<Read>;
+  /** Asks again and again until it is not wanted any more. */
+  readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
+}
+
+/** Reads are so far apart. */
+const READ_MS = 1000;
+/** Rows are shown as often as that. */
+const SHOW_MS = 100;
+/** A server that says nothing for so long is not there any more; its heartbeats are closer. */
+const SILENCE_MS = 60_000;
+/** A feed that ends is opened again after so long, once, before anything is said. */
+const AGAIN_MS = 250;
+/** One that has lasted so long had no trouble. */
+const LASTED_MS = 5000;
+/** Where feeds are refused the next one is tried after so long. */
+const POLLED_MS = 60_000;
+
+const GONE = 410;
+const BUSY = 503;
+
+export function feedSource(
+  followed: Followed,
+  server: FeedServer = serverOf(followed),
+): FollowSource {
+  return {
+    subscribe: (listener) => {
+      const abort = new AbortController();
+      void new Feed(followed, server, listener, abort.signal).run();
+      return { close: () => abort.abort() };
+    },
+  };
+}
+
+function serverOf(followed: Followed): FeedServer {
+  return {
+    changes: (from, signal) => changes(followed.table, from, signal),
+    read: (signal) => read(followed, signal),
+    poll: (listener, signal) => poll(followed, listener, signal),
+  };
+}
+
+/** Rows and transaction are of one statement, and so of one state of the table. */
+async function read({ table, rows: maxRows }: Followed, signal: AbortSignal): Promise<Read> {
+  const txn = `(SELECT table_txn FROM tables() WHERE table_name = ${literal(table)}) AS table_txn`;
+  const statement = `SELECT *, ${txn} FROM ${quoted(table)} LIMIT -${maxRows}`;
+  const { head, rows } = await query(statement, { signal, maxRows });
+  const last = rows.at(-1)?.at(-1);
+  return {
+    head: { ...head, columns: head.columns.slice(0, -1) },
+    rows: rows.map((row) => row.slice(0, -1)),
+    txn: last === undefined || last === null ? undefined : Number(last),
+  };
+}
+
+/** What the data of an event may have. */
+interface EventData {
+  readonly txn?: number;
+  readonly count?: number;
+  readonly columns?: readonly Column[];
+  readonly dataset?: readonly Row[];
+  readonly error?: string;
+}
+
+class Feed {
+  readonly #followed: Followed;
+  readonly #server: FeedServer;
+  readonly #listener: FollowListener;
+  readonly #signal: AbortSignal;
+  /** What the rows are as of; the feed goes on behind it. */
+  #position: string | undefined;
+  #window: LastRows | undefined;
+  /** Whether the window is not what the table has at the position. */
+  #isStale = true;
+  #readAt = -Infinity;
+  #isReading = false;
+  #shownAt = -Infinity;
+  #showing: ReturnType<typeof setTimeout> | undefined;
+  /** Rows that came without the end of their change: they come again where the feed breaks off. */
+  #open: Row[] = [];
+  /** Rows that came since then. */
+  #came = { rows: 0, since: 0 };
+
+  constructor(
+    followed: Followed,
+    server: FeedServer,
+    listener: FollowListener,
+    signal: AbortSignal,
+  ) {
+    this.#followed = followed;
+    this.#server = server;
+    this.#listener = listener;
+    this.#signal = signal;
+  }
+
+  /** Until it is not wanted any more. */
+  async run(): Promise<void> {
+    let failures = 0;
+    while (!this.#signal.aborted) {
+      const beganAt = performance.now();
+      try {
+        await this.#connection();
+        failures = 0;
+      } catch (cause) {
+        failures = performance.now() - beganAt > LASTED_MS ? 1 : failures + 1;
+        await this.#mend(cause, failures);
+      }
+    }
+    clearTimeout(this.#showing);
+  }
+
+  /** One feed, up to where it has to go on from elsewhere. Rejects when it ends by itself. */
+  async #connection(): Promise<void> {
+    if (this.#isStale && this.#position !== undefined) {
+      await this.#read();
+    }
+    this.#open = [];
+    const connection = new AbortController();
+    const end = (): void => connection.abort();
+    let silence = setTimeout(end, SILENCE_MS);
+    this.#signal.addEventListener('abort', end);
+    try {
+      for await (const event of this.#server.changes(this.#position ?? 'now', connection.signal)) {
+        clearTimeout(silence);
+        silence = setTimeout(end, SILENCE_MS);
+        if (!(await this.#take(event))) {
+          return;
+        }
+      }
+      throw new Unreachable('The feed of changes broke off.');
+    } finally {
+      clearTimeout(silence);
+      this.#signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** Answers whether the feed goes on. */
+  async #take({ name, id, data }: ServerEvent): Promise<boolean> {
+    if (name === 'comment') {
+      this.#listener.same();
+      return true;
+    }
+    const { txn = 0, dataset = [], columns, error } = JSON.parse(data) as EventData;
+    if (error !== undefined) {
+      throw new Unreachable(error);
+    }
+    if (this.#position === undefined) {
+      return id === undefined || (await this.#begin(id));
+    }
+    if (name === 'schema') {
+      this.#isStale = JSON.stringify(columns) !== JSON.stringify(this.#window?.head.columns);
+    } else if (name === 'range') {
+      this.#isStale = true;
+      this.#position = later(this.#position, txn);
+    } else if (name === 'rows') {
+      this.#open.push(...dataset);
+      this.#isStale = this.#isTooMuch(dataset.length);
+    }
+    if (id !== undefined && !this.#isStale) {
+      this.#position = id;
+      this.#add();
+    }
+    return !this.#isStale;
+  }
+
+  /** The table is followed from here on: its last rows are read. */
+  async #begin(id: string): Promise<boolean> {
+    this.#position = id;
+    await this.#read();
+    this.#listener.polled(undefined);
+    // What was committed meanwhile is shown: the feed begins behind it.
+    return this.#position === id;
+  }
+
+  async #read(): Promise<void> {
+    await pause(this.#readAt + READ_MS - performance.now(), this.#signal);
+    this.#readAt = performance.now();
+    this.#isReading = true;
+    const { head, rows, txn } = await this.#server.read(this.#signal);
+    this.#isReading = false;
+    this.#window = new LastRows(head, rows, this.#followed.rows);
+    this.#isStale = false;
+    this.#came = { rows: 0, since: performance.now() };
+    if (this.#position !== undefined && txn !== undefined) {
+      this.#position = later(this.#position, txn);
+    }
+    this.#show();
+  }
+
+  /** Where as many rows come as are shown, the last ones are sooner read. */
+  #isTooMuch(count: number): boolean {
+    const now = performance.now();
+    if (now - this.#came.since > READ_MS) {
+      this.#came = { rows: 0, since: now };
+    }
+    this.#came.rows += count;
+    return this.#came.rows > this.#followed.rows;
+  }
+
+  #add(): void {
+    if (this.#open.length === 0) {
+      this.#listener.same();
+      return;
+    }
+    this.#isStale = this.#window?.add(this.#open) === false;
+    this.#open = [];
+    if (!this.#isStale) {
+      const wait = Math.max(0, this.#shownAt + SHOW_MS - performance.now());
+      this.#showing ??= setTimeout(() => this.#show(), wait);
+    }
+  }
+
+  #show(): void {
+    clearTimeout(this.#showing);
+    this.#showing = undefined;
+    this.#shownAt = performance.now();
+    if (this.#window && !this.#signal.aborted) {
+      this.#listener.rows(this.#window.head, this.#window.rows);
+    }
+  }
+
+  /** Says what is wrong, and waits for as long as it is worth. */
+  async #mend(cause: unknown, failures: number): Promise<void> {
+    if (this.#signal.aborted) {
+      return;
+    }
+    const isRefused = cause instanceof SqlError;
+    if (!isRefused && failures === 1 && this.#window) {
+      // The feed ended. Why, the answer to a new one says.
+      await pause(AGAIN_MS, this.#signal);
+      return;
+    }
+    if (isRefused) {
+      this.#position = undefined;
+      this.#isStale = true;
+    }
+    if (isRefused && cause.status === GONE && failures === 1) {
+      return;
+    }
+    if (isRefused && !this.#isReading && !isOfTable(cause) && cause.status !== GONE) {
+      await this.#poll(cause);
+      return;
+    }
+    this.#isReading = false;
+    const wait = waitAfter(Math.max(1, failures - 1));
+    const text = aborted(cause) ? SILENT : troubleText(cause, this.#followed.table);
+    this.#listener.failed(text, !isRefused, wait);
+    await pause(wait, this.#signal);
+  }
+
+  /** Where there is no feed for it the server is asked, and for a feed from time to time. */
+  async #poll({ status, message }: SqlError): Promise<void> {
+    const why =
+      status === BUSY
+        ? 'The server has as many feeds of changes as it allows (changes.max.feeds).'
+        : `The server has no feed of changes for this: ${message}.`;
+    this.#listener.polled(`${why} The rows are asked for each second.`);
+    const abort = new AbortController();
+    const end = (): void => abort.abort();
+    const timer = setTimeout(end, POLLED_MS);
+    this.#signal.addEventListener('abort', end);
+    await this.#server.poll(this.#listener, abort.signal);
+    clearTimeout(timer);
+    this.#signal.removeEventListener('abort', end);
+  }
+}
+
+const SILENT = 'The server has said nothing for a minute.';
+
+/** The later of a position and a transaction: all of this one is shown. */
+function later(position: string, txn: number): string {
+  return txn >= Number(position.split('-')[0]) ? String(txn) : position;
+}

@@ -1,0 +1,115 @@
+/** A live view: its clauses, how far it is, what late rows cost, and what to do with it. */
+import { createEffect, createMemo, createSignal, on, type JSX } from 'solid-js';
+import { query } from '../api/client.js';
+import { duration, grouped } from '../model/format.js';
+import { settle } from '../state/schema.js';
+import { bytesText } from '../tables/model.js';
+import {
+  liveDefinitionOf,
+  liveProgressOf,
+  liveQuestion,
+  repairText,
+  startText,
+  suspendStatement,
+  type LiveDefinition,
+  type LiveProgress,
+} from './live.js';
+import { ageText, freshnessOf, lagText, type LiveFacts } from './model.js';
+import {
+  Actions,
+  dropAction,
+  Facts,
+  jobFacts,
+  type Fact,
+  type PaneProps,
+  type ViewAction,
+} from './parts.js';
+
+type Props = PaneProps<LiveFacts>;
+
+export function LiveView(props: Props): JSX.Element {
+  const definition = createMemo(() => liveDefinitionOf(props.statement ?? ''));
+  const progress = progressOf(props);
+  // An invalid view may be suspended as well; the server does not say.
+  const isOn = createMemo(() => props.view.status !== 'invalid' && !props.view.isSuspended);
+  const actions = createMemo(() => [switching(props, isOn()), dropAction(props, 'DROP LIVE VIEW')]);
+  return (
+    <>
+      <Actions
+        session={props.session}
+        name={props.name}
+        actions={actions()}
+        failure={props.failure}
+      />
+      <Facts base={props.view.base} facts={factsOf(props, definition(), progress())} />
+    </>
+  );
+}
+
+/** Asked whenever the lists of views were. */
+function progressOf(props: Props): () => LiveProgress | undefined {
+  const [progress, setProgress] = createSignal<LiveProgress>();
+  createEffect(
+    on(
+      () => [props.name, props.view.askedAt] as const,
+      ([name], before) => {
+        if (before?.[0] !== name) {
+          setProgress(undefined);
+        }
+        void settle(() => query(liveQuestion(name))).then((asked) => {
+          if (asked.state === 'ready' && name === props.name) {
+            setProgress(liveProgressOf(asked.value));
+          }
+        });
+      },
+    ),
+  );
+  return progress;
+}
+
+/** Lets a view stay as it is, or go on. */
+function switching(props: Props, isOn: boolean): ViewAction {
+  const run = (): Promise<void> => {
+    const { name } = props;
+    const done = isOn ? `${name} stays as it is` : `${name} goes on`;
+    return props.run(suspendStatement(name, isOn), done);
+  };
+  return {
+    label: isOn ? 'Suspend' : 'Resume',
+    icon: isOn ? 'pause' : 'play',
+    permission: 'RESUME WAL',
+    verb: 'suspend and resume',
+    run: () => void run(),
+  };
+}
+
+function factsOf(
+  { view, job }: Props,
+  definition: LiveDefinition | undefined,
+  progress: LiveProgress | undefined,
+): Fact[] {
+  const number = (value: number | undefined): string =>
+    value === undefined ? '–' : grouped(String(value));
+  const clauses: Fact[] = definition
+    ? [
+        { name: 'Flush every', text: definition.flushEvery },
+        { name: 'In memory', text: definition.inMemory },
+        { name: 'Start from', text: startText(definition, progress?.bound), width: 'broad' },
+      ]
+    : [];
+  return [
+    ...clauses,
+    { name: 'Lag', text: lagText(view) ?? '–' },
+    { name: 'Last refresh', text: view.ageMs === undefined ? '–' : `${ageText(view.ageMs)} ago` },
+    { name: 'Took', text: job === undefined || job.runs === 0 ? '–' : duration(job.lastMs) },
+    { name: 'Refreshes since the start', text: number(job?.runs) },
+    { name: 'Functions hold', text: bytesText(progress?.bytes ?? 0) },
+    { name: 'Failures in a row', text: number(progress?.failures), isBad: isFailing(progress) },
+    { name: 'Last repair, UTC', text: repairText(progress?.repair), width: 'wide' },
+    ...jobFacts(job, freshnessOf(view).kind === 'invalid' ? view.reason : undefined),
+  ];
+}
+
+function isFailing(progress: LiveProgress | undefined): boolean {
+  return (progress?.failures ?? 0) > 0;
+}

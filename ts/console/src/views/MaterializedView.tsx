@@ -1,0 +1,118 @@
+/** A materialized view: when it is refreshed, and what to do with it. */
+import { createMemo, createSignal, Show, type JSX } from 'solid-js';
+import { duration, grouped } from '../model/format.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
+import { instantText } from '../tables/model.js';
+import { changeForm, rangeForm, type StatementForm } from './forms.js';
+import type { MaterializedFacts } from './model.js';
+import { Actions, dropAction, Facts, jobFacts, type Fact, type PaneProps } from './parts.js';
+import {
+  definitionOf,
+  nextTick,
+  periodText,
+  policyText,
+  refreshStatement,
+  type Definition,
+  type RefreshPolicy,
+} from './refresh.js';
+import { StatementDialog } from './StatementDialog.js';
+
+type Props = PaneProps<MaterializedFacts>;
+
+export function MaterializedView(props: Props): JSX.Element {
+  const definition = createMemo(() => definitionOf(props.statement ?? ''));
+  const [form, setForm] = createSignal<StatementForm>();
+  const refreshing = { permission: 'REFRESH MATERIALIZED VIEW', verb: 'refresh' } as const;
+  const changing = { permission: 'ALTER MATERIALIZED VIEW', verb: 'change' } as const;
+  const actions = [
+    { ...refreshing, label: 'Refresh', icon: 'refresh', run: () => void refresh(props) },
+    { ...refreshing, label: 'Refresh fully…', run: () => void refreshFully(props) },
+    { ...refreshing, label: 'Refresh a range…', run: () => setForm(rangeForm(props.name)) },
+    {
+      ...changing,
+      label: 'Change refresh…',
+      run: () => setForm(changeForm(props.name, definition()?.policy)),
+    },
+    dropAction(props, 'DROP MATERIALIZED VIEW'),
+  ] as const;
+  return (
+    <>
+      <Actions
+        session={props.session}
+        name={props.name}
+        actions={actions}
+        failure={props.failure}
+      />
+      <Show when={form()} keyed>
+        {(shown) => (
+          <StatementDialog
+            form={shown}
+            name={props.name}
+            attempt={props.attempt}
+            onClose={() => setForm(undefined)}
+          />
+        )}
+      </Show>
+      <Facts base={props.view.base} facts={factsOf(props, definition())} />
+    </>
+  );
+}
+
+async function refresh({ name, run }: Props): Promise<void> {
+  await run(refreshStatement(name), `${name} is being refreshed`);
+}
+
+async function refreshFully(props: Props): Promise<void> {
+  const { session, name, view, run, job } = props;
+  const rows = session.schema.entryOf(view.base)?.rows;
+  const size = rows === undefined ? 'all rows of its base' : `${grouped(String(rows))} rows`;
+  const last =
+    job === undefined || job.runs === 0 ? '' : ` The last refresh took ${duration(job.lastMs)}.`;
+  const statement = refreshStatement(name, 'FULL');
+  const isSure = await confirmed({
+    title: `Compute ${name} anew?`,
+    text:
+      `That reads ${size}${view.base === undefined ? '' : ` of ${view.base}`}.${last} What the ` +
+      'view shows stays until it is done. Rows of the view whose base rows are gone are lost.',
+    statement,
+    keep: 'Keep it as it is',
+    destroy: 'Refresh fully',
+  });
+  if (isSure) {
+    await run(statement, `${name} is being computed anew`);
+  }
+}
+
+function factsOf({ view, job }: Props, definition: Definition | undefined): Fact[] {
+  const policy = definition?.policy;
+  const tick = policy && tickOf(policy, view);
+  const number = (value: number | undefined): string =>
+    value === undefined ? '–' : grouped(String(value));
+  const facts: (Fact | false | undefined)[] = [
+    { name: 'Refresh', text: policy ? policyText(policy) : view.refresh, width: 'broad' },
+    tick !== undefined && {
+      name: 'Next tick, UTC',
+      text: instantText(new Date(tick).toISOString()),
+    },
+    policy?.period && { name: 'Periods', text: periodText(policy.period) },
+    {
+      name: 'Shows transaction',
+      text: `${number(view.position)} of ${number(view.basePosition)}`,
+    },
+    { name: 'Last refresh, UTC', text: instantText(view.finishedAt) },
+    job && { name: 'Took', text: job.runs === 0 ? '–' : duration(job.lastMs) },
+    job && { name: 'Refreshes since the start', text: number(job.runs) },
+    ...jobFacts(job, view.reason),
+  ];
+  return facts.filter((fact) => typeof fact === 'object');
+}
+
+/** When the timer of a view ticks next, by the server's clock. */
+function tickOf(
+  { every, start, zone }: RefreshPolicy,
+  view: MaterializedFacts,
+): number | undefined {
+  const from = start ?? view.timerStart;
+  const isKnown = every !== undefined && from !== undefined && view.askedAt !== undefined;
+  return isKnown ? nextTick(every, Date.parse(from), Date.parse(view.askedAt), zone) : undefined;
+}

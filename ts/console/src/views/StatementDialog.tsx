@@ -1,0 +1,91 @@
+/** A form that makes a statement, shows it, and runs it. */
+import { createSignal, For, Show, type JSX } from 'solid-js';
+import { FormDialog } from '../dialogs/FormDialog.js';
+import { SqlText } from '../shell/SqlText.js';
+import type { StatementField, StatementForm } from './forms.js';
+
+/** Runs a statement; resolves to what the server says against it, or to nothing. */
+export type Attempt = (statement: string, done: string) => Promise<string>;
+
+export function StatementDialog(props: {
+  form: StatementForm;
+  name: string;
+  attempt: Attempt;
+  onClose: () => void;
+}): JSX.Element {
+  const [draft, setDraft] = createSignal(props.form.draft);
+  const set = (name: string, value: string): void => {
+    setDraft({ ...draft(), [name]: value });
+  };
+  const isShown = ({ only }: StatementField): boolean =>
+    only === undefined || draft()[only[0]] === only[1];
+  const statement = (): string => props.form.statement(draft());
+  return (
+    <FormDialog
+      title={props.form.title}
+      name={props.name}
+      keep="Leave it"
+      act={props.form.act}
+      isComplete={props.form.isComplete(draft())}
+      submit={() => props.attempt(statement(), props.form.done)}
+      onClose={() => props.onClose()}
+    >
+      <Show when={props.form.text}>{(text) => <p>{text()}</p>}</Show>
+      <div class="dialog-fields">
+        <For each={props.form.fields}>
+          {(field) => (
+            <Show when={isShown(field)}>
+              <Field
+                field={field}
+                value={draft()[field.name] ?? ''}
+                set={(value) => set(field.name, value)}
+              />
+            </Show>
+          )}
+        </For>
+      </div>
+      <div class="dialog-statement">
+        <SqlText text={statement()} label="Statement" />
+      </div>
+    </FormDialog>
+  );
+}
+
+function Field(props: {
+  field: StatementField;
+  value: string;
+  set: (value: string) => void;
+}): JSX.Element {
+  return (
+    <label class="confirm-typed" classList={{ half: props.field.isHalf === true }}>
+      <span>{props.field.label}</span>
+      <Show
+        when={props.field.choices}
+        fallback={
+          <input
+            class="input data"
+            value={props.value}
+            onInput={(event) => props.set(event.currentTarget.value)}
+          />
+        }
+      >
+        {(choices) => (
+          <select
+            class="select"
+            value={props.value}
+            onChange={(event) => props.set(event.currentTarget.value)}
+          >
+            <For each={choices()}>
+              {([value, name]) => (
+                <option value={value} selected={props.value === value}>
+                  {name}
+                </option>
+              )}
+            </For>
+          </select>
+        )}
+      </Show>
+      <Show when={props.field.hint}>{(hint) => <span class="hint">{hint()}</span>}</Show>
+    </label>
+  );
+}

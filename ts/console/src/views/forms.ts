@@ -1,0 +1,123 @@
+/** What a materialized view is asked in detail: a range of time, another way to be refreshed. */
+import {
+  changeStatement,
+  draftOf,
+  rangeStatement,
+  type PolicyDraft,
+  type RefreshPolicy,
+} from './refresh.js';
+
+/** What was typed, by the names of the fields. */
+type Draft = Readonly<Record<string, string>>;
+
+export interface StatementField {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  /** What it may be, by value and name; anything where nothing is said. */
+  readonly choices?: readonly (readonly [value: string, name: string])[];
+  /** Whether another one is beside it. */
+  readonly isHalf?: boolean;
+  /** It is asked for only where that field has that value. */
+  readonly only?: readonly [field: string, value: string];
+}
+
+/** A dialog that makes a statement. */
+export interface StatementForm {
+  readonly title: string;
+  readonly text?: string;
+  readonly fields: readonly StatementField[];
+  /** What they begin with. */
+  readonly draft: Draft;
+  readonly statement: (draft: Draft) => string;
+  readonly isComplete: (draft: Draft) => boolean;
+  readonly act: string;
+  /** What is said when it has run. */
+  readonly done: string;
+}
+
+export function rangeForm(view: string): StatementForm {
+  const is = (text: string | undefined): boolean => (text ?? '').trim() !== '';
+  return {
+    title: 'Refresh a range of',
+    text:
+      'The buckets between the two times are computed again, whether or not their base ' +
+      'changed.',
+    fields: [
+      { name: 'from', label: 'From', hint: 'UTC, such as 2026-03-02 or 2026-03-02T09:00:00Z' },
+      { name: 'to', label: 'To' },
+    ],
+    draft: { from: '', to: '' },
+    statement: ({ from = '', to = '' }) => rangeStatement(view, from, to),
+    isComplete: ({ from, to }) => is(from) && is(to),
+    act: 'Refresh the range',
+    done: `A range of ${view} is being refreshed`,
+  };
+}
+
+const TRIGGERS = [
+  ['immediate', 'after each change of the base'],
+  ['timer', 'by a timer'],
+  ['manual', 'when a statement says so'],
+] as const;
+
+const UNITS = [
+  ['m', 'minutes'],
+  ['h', 'hours'],
+  ['d', 'days'],
+  ['w', 'weeks'],
+  ['M', 'months'],
+  ['y', 'years'],
+] as const;
+
+const PERIODS = [
+  ['none', 'all that the base has'],
+  ['bucket', 'buckets that are over'],
+  ['length', 'periods that are over'],
+] as const;
+
+const ZONE_HINT = 'such as Europe/Berlin; UTC without one';
+const OF_TIMER = ['trigger', 'timer'] as const;
+const OF_LENGTH = ['period', 'length'] as const;
+
+const REFRESH_FIELDS: readonly (StatementField & { readonly name: keyof PolicyDraft })[] = [
+  { name: 'trigger', label: 'Refreshed', choices: TRIGGERS },
+  { name: 'count', label: 'Every', isHalf: true, only: OF_TIMER },
+  { name: 'unit', label: 'Unit', choices: UNITS, isHalf: true, only: OF_TIMER },
+  {
+    name: 'start',
+    label: 'First tick, if not now',
+    hint: 'UTC, such as 2026-03-02T09:00:00Z',
+    only: OF_TIMER,
+  },
+  { name: 'zone', label: 'Time zone of days and longer steps', hint: ZONE_HINT, only: OF_TIMER },
+  { name: 'period', label: 'Shows', choices: PERIODS },
+  {
+    name: 'length',
+    label: 'Length of a period',
+    hint: 'such as 1h or 1d',
+    isHalf: true,
+    only: OF_LENGTH,
+  },
+  {
+    name: 'delay',
+    label: 'Shown after its end by',
+    hint: 'such as 10m; at once without',
+    isHalf: true,
+    only: OF_LENGTH,
+  },
+  { name: 'periodZone', label: 'Time zone of periods', hint: ZONE_HINT, only: OF_LENGTH },
+];
+
+export function changeForm(view: string, policy: RefreshPolicy | undefined): StatementForm {
+  const first = draftOf(policy);
+  return {
+    title: 'Change when to refresh',
+    fields: REFRESH_FIELDS,
+    draft: { ...first },
+    statement: (draft) => changeStatement(view, { ...first, ...draft }),
+    isComplete: ({ trigger, count = '' }) => trigger !== 'timer' || count.trim() !== '',
+    act: 'Change refresh',
+    done: `${view} is refreshed as chosen`,
+  };
+}

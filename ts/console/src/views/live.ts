@@ -1,0 +1,167 @@
+/** A live view in words: its clauses, its last repair, what stopped it. Pure. */
+import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
+import { grouped } from '../model/format.js';
+import { literal, quoted } from '../schema/model.js';
+import { instantText } from '../tables/model.js';
+import { createdView } from './definition.js';
+
+export interface LiveDefinition {
+  /** What the view shows. */
+  readonly query: string;
+  /** FLUSH EVERY, as written. */
+  readonly flushEvery: string;
+  /** IN MEMORY, as written. */
+  readonly inMemory: string;
+  /** Nothing: that of the base. */
+  readonly partitionBy: string | undefined;
+  /** NOW, BEGINNING or an instant. */
+  readonly startFrom: string;
+}
+
+/** What SHOW CREATE LIVE VIEW gives; nothing where it is no such statement. */
+export function liveDefinitionOf(statement: string): LiveDefinition | undefined {
+  const node = createdView(statement);
+  if (!node?.live) {
+    return undefined;
+  }
+  const { flush_every, in_memory, partition_by, start } = node.live;
+  return {
+    query: node.query_text,
+    flushEvery: flush_every.text,
+    inMemory: in_memory?.text ?? flush_every.text,
+    partitionBy: partition_by?.text,
+    startFrom: start.start === 'At' ? start.instant.text : start.start.toUpperCase(),
+  };
+}
+
+/** Where the rows that are shown begin. */
+export function startText({ startFrom }: LiveDefinition, bound: string | undefined): string {
+  switch (startFrom) {
+    case 'BEGINNING':
+      return 'the beginning: all rows of its base';
+    case 'NOW':
+      return `when it was made${bound === undefined ? '' : `: ${instantText(bound)} UTC`}`;
+    default:
+      return `${instantText(bound ?? startFrom)} UTC`;
+  }
+}
+
+/** What the list of live views tells beside how fresh a view is. */
+export interface LiveProgress {
+  /** ISO, UTC: the first instant that is shown; nothing where nothing is left out. */
+  readonly bound: string | undefined;
+  /** What the last late or changed rows made it compute again; nothing before there were any. */
+  readonly repair: Repair | undefined;
+  /** Since it last did well. */
+  readonly failures: number;
+  /** What its functions hold. */
+  readonly bytes: number | undefined;
+}
+
+interface Repair {
+  readonly isUnderWay: boolean;
+  /** The first instant that is computed again. */
+  readonly from: string | undefined;
+  /** The last one; nothing: the end of the data. */
+  readonly to: string | undefined;
+  /** Why it could not be kept short. */
+  readonly denial: string | undefined;
+  /** Rows that it wrote. */
+  readonly rows: number;
+}
+
+export function liveQuestion(view: string): string {
+  return (
+    'SELECT view_lower_bound_timestamp, in_mem_bytes, o3_boundary_replay_rows, ' +
+    'checkpoint_repair_in_progress, checkpoint_repair_correction_timestamp, ' +
+    'checkpoint_repair_high_timestamp, checkpoint_repair_failures, ' +
+    'checkpoint_repair_last_disposition, checkpoint_repair_last_denial ' +
+    `FROM live_views() WHERE view_name = ${literal(view)}`
+  );
+}
+
+/** The row that `liveQuestion` asks for. */
+export function liveProgressOf(answer: Answer): LiveProgress | undefined {
+  const [row] = answer.rows;
+  if (!row) {
+    return undefined;
+  }
+  const text = (name: string): string | undefined => textOf(reader(answer, name)(row));
+  const number = (name: string): number | undefined => numberOf(reader(answer, name)(row));
+  const wasRepaired = text('checkpoint_repair_last_disposition') !== undefined;
+  return {
+    bound: text('view_lower_bound_timestamp'),
+    failures: number('checkpoint_repair_failures') ?? 0,
+    bytes: number('in_mem_bytes'),
+    repair: wasRepaired
+      ? {
+          isUnderWay: reader(answer, 'checkpoint_repair_in_progress')(row) === true,
+          from: text('checkpoint_repair_correction_timestamp'),
+          to: text('checkpoint_repair_high_timestamp'),
+          denial: text('checkpoint_repair_last_denial'),
+          rows: number('o3_boundary_replay_rows') ?? 0,
+        }
+      : undefined,
+  };
+}
+
+export function repairText(repair: Repair | undefined): string {
+  if (!repair) {
+    return 'none since the start: rows came in order';
+  }
+  const { from, to, rows, isUnderWay, denial } = repair;
+  const begin = from === undefined ? 'from the beginning' : `from ${instantText(from)}`;
+  const end = to === undefined ? 'to the end' : `to ${instantText(to)}`;
+  const why = denial === undefined ? '' : `: ${denial}`;
+  const count = isUnderWay ? 'under way' : `${grouped(String(rows))} rows`;
+  return `${begin} ${end}, ${count}${why}`;
+}
+
+/** How reasons of the server begin, what was done to the base, what to do about it. */
+const REASONS: readonly (readonly [begin: string, what: string, remedy: string])[] = [
+  [
+    'drop column operation',
+    'A column that its query reads was dropped.',
+    'Add a column of that name and type: the view goes on by itself.',
+  ],
+  [
+    'rename column operation',
+    'A column that its query reads was renamed.',
+    'Give it its name again: the view goes on by itself.',
+  ],
+  [
+    'column is of another type',
+    'A column that its query reads has another type.',
+    'Give it its type again: the view goes on by itself.',
+  ],
+  [
+    'rename table operation',
+    'Its base was renamed.',
+    'Give it its name again: the view goes on by itself.',
+  ],
+  [
+    'the base table was renamed, and another one',
+    'Its base was renamed, and another table has its name.',
+    'Give each its own name again: the view goes on by itself.',
+  ],
+  ['drop table operation', 'Its base was dropped.', ''],
+  ['another table has the name', 'Its base was dropped, and another table has its name.', ''],
+  ['full refresh of the base', 'The materialized view that it reads was computed anew.', ''],
+];
+
+const FOR_GOOD = 'It stays as it is: drop it and create it again.';
+const UNKNOWN =
+  'It goes on by itself once its base has all it reads, under the old names and with the old ' +
+  'types; otherwise drop it and create it again.';
+
+/** What happened, what that means, and what to do. */
+export function liveAdvice(reason: string | undefined): string {
+  const means = 'The view keeps what it shows and does not follow its base any more.';
+  const [, what = '', remedy] = REASONS.find(([begin]) => reason?.startsWith(begin)) ?? [];
+  const next = remedy === undefined ? UNKNOWN : remedy === '' ? FOR_GOOD : remedy;
+  return [what, means, next].filter((part) => part !== '').join(' ');
+}
+
+export function suspendStatement(view: string, isSuspended: boolean): string {
+  return `ALTER LIVE VIEW ${quoted(view)} ${isSuspended ? 'SUSPEND' : 'RESUME'} WAL`;
+}

@@ -1,0 +1,167 @@
+/** What the panes of all views have in common: their actions and their facts. */
+import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { askToDrop } from '../schema/actions.js';
+import { Icon, type IconName } from '../shell/icons.js';
+import { addressOf } from '../shell/pages.js';
+import type { Job } from '../state/jobs.js';
+import { mayDo, readOwnRights, type OwnGrant } from '../state/own-rights.js';
+import type { Session } from '../state/session.js';
+import { instantText } from '../tables/model.js';
+import type { Attempt } from './StatementDialog.js';
+
+export interface PaneProps<View> {
+  readonly session: Session;
+  readonly name: string;
+  readonly view: View;
+  /** The statement that makes the view, once it is known. */
+  readonly statement: string | undefined;
+  readonly job: Job | undefined;
+  /** What the server says against it becomes the failure. */
+  readonly run: (statement: string, done: string) => Promise<void>;
+  readonly attempt: Attempt;
+  readonly failure: string;
+}
+
+export interface ViewAction {
+  readonly label: string;
+  readonly icon?: IconName;
+  /** What it takes, on the view. */
+  readonly permission: string;
+  /** What it does with the view. */
+  readonly verb: string;
+  readonly run: () => void;
+}
+
+/** Buttons; of what the user may not do, why; below them what the server said against one. */
+export function Actions(props: {
+  session: Session;
+  name: string;
+  actions: readonly ViewAction[];
+  failure: string;
+}): JSX.Element {
+  const refusal = refusalsOf(props);
+  const reasons = createMemo(() => [
+    ...new Set(props.actions.flatMap((action) => refusal(action) ?? [])),
+  ]);
+  return (
+    <>
+      <div class="view-actions" role="group" aria-label="What to do with the view">
+        <For each={props.actions}>
+          {(action) => (
+            <button
+              class="button small"
+              disabled={refusal(action) !== undefined}
+              title={refusal(action)}
+              onClick={() => action.run()}
+            >
+              <Show when={action.icon}>{(icon) => <Icon name={icon()} />}</Show>
+              {action.label}
+            </button>
+          )}
+        </For>
+        <For each={reasons()}>{(reason) => <p class="hint">{reason}</p>}</For>
+      </div>
+      <Show when={props.failure}>
+        {(failure) => (
+          <p class="error view-failure" role="alert">
+            <Icon name="alert" />
+            <bdi>{failure()}</bdi>
+          </p>
+        )}
+      </Show>
+    </>
+  );
+}
+
+/** Why the user may not do something; nothing where it may be tried. */
+function refusalsOf(props: {
+  session: Session;
+  name: string;
+}): (action: ViewAction) => string | undefined {
+  const [grants, setGrants] = createSignal<readonly OwnGrant[]>();
+  createEffect(
+    on(
+      () => [props.name, props.session.hasUsers] as const,
+      ([, hasUsers]) => {
+        if (hasUsers) {
+          // Where they cannot be read, the server's own refusal tells.
+          void readOwnRights().then(setGrants, () => undefined);
+        }
+      },
+    ),
+  );
+  return ({ permission, verb }) => {
+    if (props.session.isReadOnly) {
+      return 'This server is read-only: it refuses what changes views.';
+    }
+    const known = grants();
+    return known === undefined || mayDo(known, permission, props.name)
+      ? undefined
+      : `You may not ${verb} ${props.name}. An administrator can grant ${permission} on it.`;
+  };
+}
+
+export function dropAction(props: PaneProps<unknown>, permission: string): ViewAction {
+  const drop = async (): Promise<void> => {
+    const { session, name, run } = props;
+    const entry = session.schema.entryOf(name);
+    const statement = entry && (await askToDrop(entry));
+    if (statement !== undefined) {
+      await run(statement, `${name} is dropped`);
+    }
+  };
+  return { label: 'Drop…', permission, verb: 'drop', run: () => void drop() };
+}
+
+export interface Fact {
+  readonly name: string;
+  readonly text: string;
+  /** Over several columns, or all of them. */
+  readonly width?: 'broad' | 'wide';
+  readonly isBad?: boolean;
+}
+
+export function Facts(props: { base: string | undefined; facts: readonly Fact[] }): JSX.Element {
+  return (
+    <dl class="facts view-facts">
+      <div>
+        <dt>Base</dt>
+        <dd class="data">
+          <Show when={props.base} fallback="not for you to see">
+            {(base) => (
+              <a href={addressOf('tables', base())}>
+                <bdi>{base()}</bdi>
+              </a>
+            )}
+          </Show>
+        </dd>
+      </div>
+      <For each={props.facts}>
+        {({ name, text, width, isBad }) => (
+          <div class={width}>
+            <dt>{name}</dt>
+            <dd classList={{ error: isBad === true }} title={text}>
+              <bdi>{text}</bdi>
+            </dd>
+          </div>
+        )}
+      </For>
+    </dl>
+  );
+}
+
+/** How the refreshes of a view go, but for how long the last one took. */
+export function jobFacts(job: Job | undefined, reason: string | undefined): Fact[] {
+  if (!job) {
+    return [];
+  }
+  const { state, failures, nextRun, lastError } = job;
+  const next = state === 'failing' ? 'Next try, UTC' : 'Rests until, UTC';
+  return [
+    { name: 'Job', text: failures > 0 ? `${state}, ${failures} times` : state },
+    ...(nextRun === undefined ? [] : [{ name: next, text: instantText(nextRun) }]),
+    ...(lastError === undefined || lastError === reason
+      ? []
+      : [{ name: 'Last error', text: lastError, width: 'wide', isBad: true } as const]),
+  ];
+}
