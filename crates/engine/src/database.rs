@@ -15,7 +15,7 @@ use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::rows_read;
 use tidemark_optimizer::{PlanSession, SessionOptions};
-use tidemark_planner::{BindContext, ExternalSources, LiveSettings, Planner};
+use tidemark_planner::{AnsweringViews, BindContext, ExternalSources, LiveSettings, Planner};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
@@ -80,7 +80,8 @@ pub struct Database {
     pub(crate) plans: Arc<KeptPlans>,
     /// Keeps materialized views current.
     pub(crate) refresher: Arc<Refresher>,
-    answers_from_views: bool,
+    /// The views that answer queries over their bases; none where that is switched off.
+    answering: Option<Arc<AnsweringViews>>,
     /// What feeds of changes have in common.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
@@ -125,7 +126,9 @@ impl Database {
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
-        let refresher = Refresher::new(options.refresh_views.unwrap_or(true), workers / 2);
+        let live = live_settings(options);
+        let follows = options.refresh_views.unwrap_or(true);
+        let refresher = Refresher::new(follows, live.is_enabled, workers);
         let sources = EngineSources {
             refresher: Arc::clone(&refresher),
             root: options.root.clone(),
@@ -158,7 +161,7 @@ impl Database {
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
             table_defaults: table_defaults(options),
-            live: live_settings(options),
+            live,
             admission,
             memory,
             resident,
@@ -167,7 +170,7 @@ impl Database {
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
             refresher,
-            answers_from_views: options.answers_from_views.unwrap_or(true),
+            answering: options.answers_from_views.unwrap_or(true).then(Arc::default),
             followers: Followers::new(options.followed_for_ms),
         }))
     }
@@ -337,7 +340,7 @@ impl Database {
             settings: Arc::clone(&self.settings.read()),
             table_defaults: self.table_defaults,
             live: self.live,
-            answers_from_views: self.answers_from_views,
+            answering: self.answering.clone(),
             external: Some(Arc::clone(&self.sources)),
             ..BindContext::default()
         }

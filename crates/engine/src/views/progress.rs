@@ -1,6 +1,6 @@
 //! How the materialized views fare while the database is open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,13 +17,18 @@ use crate::registry::now_micros;
 /// A refresh that takes no longer is not worth a word: views that follow each change begin one many
 /// times a second.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
+/// Views that refresh at once, at least: one that takes long does not hold up the others.
+const LEAST_AT_ONCE: usize = 2;
 
 /// What is known of the views while the database is open.
 #[derive(Debug)]
 pub(crate) struct Refresher {
     pub(super) views: Mutex<HashMap<TableId, Progress>>,
-    /// Whether views follow their bases.
+    /// Views that have something to do and wait for their turn.
+    pub(super) ready: Mutex<VecDeque<TableId>>,
+    /// Whether views follow their bases; live ones.
     pub(super) is_enabled: bool,
+    pub(super) is_live_enabled: bool,
     /// How many refresh at once.
     pub(super) turns: Arc<Semaphore>,
 }
@@ -33,6 +38,8 @@ pub(crate) struct Refresher {
 pub(super) struct Progress {
     /// The definition's bytes, and what they say.
     pub(super) known: Option<(Vec<u8>, Arc<MaterializedView>)>,
+    /// Whether it waits for its turn.
+    pub(super) is_ready: bool,
     /// The transaction that the refresh under way reads up to.
     pub(super) running: Option<u64>,
     /// When it began.
@@ -62,11 +69,13 @@ pub(super) struct Progress {
 }
 
 impl Refresher {
-    pub(crate) fn new(is_enabled: bool, at_once: usize) -> Arc<Self> {
+    pub(crate) fn new(is_enabled: bool, is_live_enabled: bool, workers: usize) -> Arc<Self> {
         Arc::new(Self {
             views: Mutex::default(),
+            ready: Mutex::default(),
             is_enabled,
-            turns: Arc::new(Semaphore::new(at_once.max(1))),
+            is_live_enabled,
+            turns: Arc::new(Semaphore::new((workers / 2).max(LEAST_AT_ONCE))),
         })
     }
 
@@ -178,9 +187,11 @@ impl Refresher {
         positions.fold(own.1, u64::min)
     }
 
-    /// Whether a view rests, or waits for its turn.
-    pub(super) fn rests(&self) -> bool {
-        self.views.lock().values().any(|progress| progress.rest_until.is_some())
+    /// Whether a view has rested long enough.
+    pub(super) fn has_rested(&self) -> bool {
+        let now = Instant::now();
+        let is_over = |progress: &Progress| progress.rest_until.is_some_and(|until| until <= now);
+        self.views.lock().values().any(is_over)
     }
 }
 
