@@ -55,7 +55,7 @@ test.beforeEach(async () => {
 });
 
 /** Everything that the lists tell. */
-async function told(): Promise<string> {
+async function listed(): Promise<string> {
   const parts: string[] = [];
   for (const list of ['jobs()', 'materialized_views()', 'live_views()', 'tables()']) {
     parts.push(JSON.stringify(await rows(server, ANN, `SELECT * FROM ${list}`)));
@@ -69,7 +69,7 @@ const plan = async (who: string, query: string): Promise<string> => {
 };
 
 test.serial('without a right there is nothing to see', async (t) => {
-  const text = await told();
+  const text = await listed();
   t.notRegex(text, /seen|other|secret_base|hidden/);
   const there = await exec(server, ANN, "SELECT pause_job('refresh', 'seen')");
   const not = await exec(server, ANN, "SELECT pause_job('refresh', 'nope')");
@@ -80,7 +80,7 @@ test.serial('without a right there is nothing to see', async (t) => {
 test.serial('one right on one view shows that one alone, and neither base nor query', async (t) => {
   for (const right of RIGHTS) {
     await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann', `GRANT ${right} ON seen TO ann`);
-    const text = await told();
+    const text = await listed();
     t.regex(text, /"seen"/, right);
     t.notRegex(text, /other|seen_live|hidden/, right);
     if (right !== 'SELECT') {
@@ -90,7 +90,7 @@ test.serial('one right on one view shows that one alone, and neither base nor qu
   for (const right of ['DROP LIVE VIEW', 'SELECT']) {
     await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
     await run(server, `GRANT ${right} ON seen_live TO ann`);
-    const text = await told();
+    const text = await listed();
     t.regex(text, /"seen_live"/, right);
     t.notRegex(text, /other|"seen"/, right);
     if (right !== 'SELECT') {
@@ -99,7 +99,7 @@ test.serial('one right on one view shows that one alone, and neither base nor qu
   }
 });
 
-test.serial('the values that a refresh failed on are told to who may read them', async (t) => {
+test.serial('the values that a refresh failed on are shown to who may read them', async (t) => {
   const error = "SELECT last_error, state FROM jobs() WHERE name = 'quoting'";
   await until(async () => {
     const [found] = await rows(server, ADMIN, error);
@@ -110,13 +110,13 @@ test.serial('the values that a refresh failed on are told to who may read them',
     await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
     await run(server, `GRANT ${right} ON quoting TO ann`);
     t.is((await rows(server, ANN, error)).length, 1, right);
-    t.notRegex(await told(), /diary/, right);
+    t.notRegex(await listed(), /diary/, right);
   }
   await run(server, 'GRANT SELECT ON quoting TO ann', 'GRANT SELECT ON notes TO ann');
-  t.regex(await told(), /diary/);
+  t.regex(await listed(), /diary/);
 });
 
-test.serial('why a view does not follow is told to who may read its query', async (t) => {
+test.serial('why a view does not follow is shown to who may read its query', async (t) => {
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN hidden TO concealed');
   const reason = `SELECT invalidation_reason FROM live_views() WHERE view_name = 'other_live'`;
   await until(async () => {
@@ -128,13 +128,13 @@ test.serial('why a view does not follow is told to who may read its query', asyn
     'GRANT DROP LIVE VIEW ON other_live TO ann',
     'GRANT DROP MATERIALIZED VIEW ON other TO ann',
   );
-  const text = await told();
+  const text = await listed();
   t.regex(text, /"other_live"/);
   t.regex(text, /"other"/);
   t.regex(text, /invalid/);
   t.notRegex(text, /hidden|concealed|secret_base/);
   await run(server, 'GRANT SELECT ON other_live TO ann');
-  t.regex(await told(), /hidden/);
+  t.regex(await listed(), /hidden/);
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN concealed TO hidden');
 });
 

@@ -157,7 +157,7 @@ test('no rows, a gap of a century, a row in each of 3,000 partitions', async (t)
   await compare('no rows any more');
 });
 
-test('a refresh of more than its memory says why, waits longer each time, and recovers', async (t) => {
+test('a refresh of more than its memory says why, waits longer and recovers', async (t) => {
   const server = await serve(t, 'query.memory.limit=24M');
   await run(
     server,
@@ -261,7 +261,7 @@ test('DROP, ALTER, TRUNCATE and a stop while refreshes run', async (t) => {
   t.notRegex(server.log(), /panic|refresh_failed.*internal/i);
 });
 
-test('300 views over one base: each runs once for a commit, all of them, and idle costs nothing', async (t) => {
+test('300 views over one base: each runs once for a commit, idle costs nothing', async (t) => {
   const count = 300;
   const server = await serve(t);
   await run(
@@ -316,7 +316,8 @@ test('300 views over one base: each runs once for a commit, all of them, and idl
   const shown = async (): Promise<Map<string, number>> => {
     const found = await rows(
       server,
-      "SELECT view_name, refresh_base_table_txn FROM materialized_views() WHERE base_table_name = 't'",
+      `SELECT view_name, refresh_base_table_txn FROM materialized_views()
+        WHERE base_table_name = 't'`,
     );
     return new Map(found.map(([name, txn]) => [String(name), Number(txn)]));
   };

@@ -126,9 +126,7 @@ impl Database {
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
-        let live = live_settings(options);
-        let follows = options.refresh_views.unwrap_or(true);
-        let refresher = Refresher::new(follows, live.is_enabled, workers);
+        let refresher = Refresher::new(options, workers);
         let sources = EngineSources {
             refresher: Arc::clone(&refresher),
             root: options.root.clone(),
@@ -161,7 +159,7 @@ impl Database {
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
             table_defaults: table_defaults(options),
-            live,
+            live: live_settings(options),
             admission,
             memory,
             resident,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tidemark_border::OpenOptions;
 use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
-use tidemark_planner::{LiveProgress, LiveRepair};
+use tidemark_planner::{LiveProgress, LiveRepair, LiveSettings};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
@@ -69,12 +70,12 @@ pub(super) struct Progress {
 }
 
 impl Refresher {
-    pub(crate) fn new(is_enabled: bool, is_live_enabled: bool, workers: usize) -> Arc<Self> {
+    pub(crate) fn new(options: &OpenOptions, workers: usize) -> Arc<Self> {
         Arc::new(Self {
             views: Mutex::default(),
             ready: Mutex::default(),
-            is_enabled,
-            is_live_enabled,
+            is_enabled: options.refresh_views.unwrap_or(true),
+            is_live_enabled: options.live_views.unwrap_or(LiveSettings::default().is_enabled),
             turns: Arc::new(Semaphore::new((workers / 2).max(LEAST_AT_ONCE))),
         })
     }

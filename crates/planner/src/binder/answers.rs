@@ -151,7 +151,7 @@ impl Binder<'_> {
         (is_seen && schema.ttl_hours_or_months == 0).then_some(table)
     }
 
-    /// What a view shows of its base; whoever asks, it is the same.
+    /// What a view shows of its base; it is the same for all users.
     fn shown(&self, asked: &Asked<'_>, source: &Source<'_>) -> Option<Arc<Shown>> {
         let versions = (asked.base.schema().version, source.table.schema().version);
         source.known.shown(versions, |view| {

@@ -511,13 +511,13 @@ impl Binder<'_> {
         let seen = seen.chain([String::new()]).map(|name| lit(ScalarValue::Utf8View(Some(name))));
         let is_seen = names.expr().in_list(seen.collect(), false);
         let plan = relation::filter(rows.plan.clone(), is_seen)?;
-        let plan = self.told_errors(plan, names.expr(), &rows.columns)?;
+        let plan = self.readable_errors(plan, names.expr(), &rows.columns)?;
         Ok(rows.with_plan(plan))
     }
 
     /// Errors without those of tables and views that the user may not read, with all that a query
     /// reads: they may quote values of it.
-    fn told_errors(
+    fn readable_errors(
         &self,
         plan: LogicalPlan,
         names: Expr,
@@ -543,14 +543,14 @@ impl Binder<'_> {
         let names_read = names_read.map(|table| table.schema().name.clone());
         let names_read = names_read.map(|name| lit(ScalarValue::Utf8View(Some(name))));
         let is_read = names.in_list(names_read.collect(), false);
-        let told = |column: &ScopeColumn| {
+        let shown = |column: &ScopeColumn| {
             if column.name != "last_error" {
                 return Ok(column.expr());
             }
-            let told = when(is_read.clone(), column.expr()).end().map_err(error::plan)?;
-            Ok(told.alias_qualified(column.column.relation.clone(), &column.name))
+            let text = when(is_read.clone(), column.expr()).end().map_err(error::plan)?;
+            Ok(text.alias_qualified(column.column.relation.clone(), &column.name))
         };
-        relation::project(plan, columns.iter().map(told).collect::<EngineResult<_>>()?)
+        relation::project(plan, columns.iter().map(shown).collect::<EngineResult<_>>()?)
     }
 }
 
