@@ -15,7 +15,7 @@ use tidemark_catalog::due_table_types;
 use tidemark_ingest::MOST_LINE_BYTES;
 use tidemark_operators::rows_read;
 use tidemark_optimizer::{PlanSession, SessionOptions};
-use tidemark_planner::{BindContext, ExternalSources, LiveSettings, Planner};
+use tidemark_planner::{AnsweringViews, BindContext, ExternalSources, LiveSettings, Planner};
 use tidemark_storage::{
     Change, CommitMode, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot, Verify,
 };
@@ -83,7 +83,8 @@ pub struct Database {
     pub(crate) plans: Arc<KeptPlans>,
     /// Work in the background that one loop begins.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
-    answers_from_views: bool,
+    /// The views that answer queries over their bases; none where that is switched off.
+    answering: Option<Arc<AnsweringViews>>,
     /// What feeds of changes have in common.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
@@ -139,7 +140,7 @@ impl Database {
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
-        let refresher = Refresher::new(options.refresh_views.unwrap_or(true), workers / 2);
+        let refresher = Refresher::new(options, workers);
         let policies = Policies::new(&storage, handle.clone(), options.policy_check_ms);
         let scheduled: Vec<Arc<dyn Scheduled<Self>>> =
             vec![Arc::clone(&refresher) as _, policies, Arc::<Cleanup>::default()];
@@ -182,7 +183,7 @@ impl Database {
             runtime: Mutex::new(Some(runtime)),
             closed: AtomicBool::new(false),
             scheduled,
-            answers_from_views: options.answers_from_views.unwrap_or(true),
+            answering: options.answers_from_views.unwrap_or(true).then(Arc::default),
             followers: Followers::new(options.followed_for_ms),
         }))
     }
@@ -352,7 +353,7 @@ impl Database {
             settings: Arc::clone(&self.settings.read()),
             table_defaults: self.table_defaults,
             live: self.live,
-            answers_from_views: self.answers_from_views,
+            answering: self.answering.clone(),
             external: Some(Arc::clone(&self.sources)),
             ..BindContext::default()
         }

@@ -14,6 +14,7 @@ use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults, TableId};
 use tidemark_types::{EngineResult, Field, ParameterValue};
 
 use crate::access::Access;
+use crate::answering::AnsweringViews;
 use crate::drawn::Drawn;
 use crate::parameter_type::ParameterType;
 use crate::questions::Questions;
@@ -230,8 +231,8 @@ pub struct BindContext {
     pub texts: Shared<HashMap<String, TextShape>>,
     /// Set by a binding that has to know more before it is done.
     pub asks: Arc<Mutex<Questions>>,
-    /// Whether materialized views answer queries over their bases.
-    pub answers_from_views: bool,
+    /// The materialized views that answer queries over their bases; `None`: none does.
+    pub answering: Option<Arc<AnsweringViews>>,
     /// Opens what lies outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what

@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 mod access;
+mod answering;
 mod binder;
 mod bound;
 mod context;
@@ -22,6 +23,7 @@ mod questions;
 mod visibility;
 
 pub use access::Access;
+pub use answering::AnsweringViews;
 pub use binder::Planner;
 pub use binder::expressions::restriction::Restriction;
 pub use binder::state::conditions::Conditions;

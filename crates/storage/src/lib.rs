@@ -48,8 +48,8 @@ pub use recovery::backup::{BACKUP_FOLDER, restore_if_asked};
 pub use recovery::check::check_root;
 pub use recovery::skip::LostPart;
 
-pub use snapshot::PinnedSnapshot;
 pub use snapshot::Snapshot;
+pub use snapshot::{PinnedSnapshot, RecordsVersion};
 pub use state::touched::{Touched, TouchedStretch};
 pub use storage::Storage;
 pub use storage::changes::{AddedRows, NextChange};

@@ -12,7 +12,23 @@ use crate::table::TableSnapshot;
 use crate::table::schema::TableId;
 use crate::table::sharded::ShardedMap;
 
-type Records = BTreeMap<String, Arc<BTreeMap<String, Arc<[u8]>>>>;
+type OneKind = BTreeMap<String, Arc<[u8]>>;
+type Records = BTreeMap<String, Arc<OneKind>>;
+
+/// The records of a kind at a moment: equal to another one where all of them are the same.
+#[derive(Debug, Clone)]
+pub struct RecordsVersion(Option<Arc<OneKind>>);
+
+impl PartialEq for RecordsVersion {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            // What is held is never changed in its place.
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
 
 /// Everything committed up to one moment.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +79,12 @@ impl Snapshot {
     pub fn records(&self, kind: &str) -> impl Iterator<Item = (&str, &[u8])> {
         let records = self.records.get(kind);
         records.into_iter().flat_map(|r| r.iter()).map(|(key, value)| (key.as_str(), &**value))
+    }
+
+    /// Which records of a kind there are: for what is made of them and kept.
+    #[must_use]
+    pub fn records_version(&self, kind: &str) -> RecordsVersion {
+        RecordsVersion(self.records.get(kind).map(Arc::clone))
     }
 
     pub(crate) fn put_record(&mut self, kind: &str, key: &str, value: Arc<[u8]>) {

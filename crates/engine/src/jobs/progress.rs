@@ -35,9 +35,9 @@ impl JobProgress {
         !self.is_paused && self.running_since.is_none() && self.rest_until.is_none()
     }
 
-    /// Whether it waits for a time.
-    pub(crate) fn rests(&self) -> bool {
-        self.rest_until.is_some()
+    /// Whether it waited for a time that has come.
+    pub(crate) fn has_rested(&self) -> bool {
+        self.rest_until.is_some_and(|until| until <= Instant::now())
     }
 
     /// It waits so long, from now.
@@ -125,10 +125,10 @@ mod tests {
         }
         assert_eq!(job.report("refresh", String::new()).state, JobState::Failing);
         job.rest(Duration::from_mins(1));
-        assert!(job.rests() && !job.may_begin());
+        assert!(!job.has_rested() && !job.may_begin());
         job.succeeded();
         job.wake();
-        assert!(!job.rests() && job.may_begin());
+        assert!(job.may_begin());
         job.is_paused = true;
         assert!(!job.may_begin());
         let report = job.report("refresh", String::new());

@@ -3,7 +3,6 @@
 use tidemark_catalog::RefreshTrigger;
 use tidemark_catalog::{Every, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest};
 use tidemark_operators::{Alignment, BucketSpec, StepUnit, Zone};
-use tidemark_storage::Snapshot;
 use tidemark_types::calendar::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
 };
@@ -31,11 +30,12 @@ pub(super) fn clock(view: &MaterializedView) -> i64 {
     }
 }
 
-/// What a view has to do; nothing where it shows what it should.
+/// What a view has to do; nothing where it shows what it should. `touched` is the latest
+/// transaction that touched its base, where that is watched.
 pub(super) fn due(
     view: &MaterializedView,
     state: &MaterializedState,
-    snapshot: &Snapshot,
+    touched: Option<u64>,
     now_micros: i64,
 ) -> Option<Due> {
     match state.request {
@@ -50,8 +50,7 @@ pub(super) fn due(
     if state.invalid.is_some() {
         return None;
     }
-    let touched = snapshot.touched(view.base);
-    let last = touched.as_ref().map_or(u64::MAX, |touched| touched.last);
+    let last = touched.unwrap_or(u64::MAX);
     let Some(position) = state.position else {
         let begins = match view.trigger {
             _ if !view.deferred => true,

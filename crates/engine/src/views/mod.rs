@@ -14,10 +14,11 @@ mod live_state;
 pub(crate) mod progress;
 mod refresh;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, RecordKind};
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, ErrorCode};
 
@@ -28,10 +29,8 @@ use crate::log::{self, Level};
 use crate::registry::now_micros;
 
 use self::due::{Due, clock, due};
-use self::progress::Refresher;
+use self::progress::{Progress, Refresher};
 
-/// How often a view that waits for its turn asks for it.
-const TURN_EVERY: Duration = Duration::from_millis(10);
 /// How often the clock is looked at, where nothing was committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
 /// A view that follows each change rests so many times as long as its last refresh took: what it
@@ -40,67 +39,119 @@ const REST: u32 = 4;
 /// It rests no longer than that.
 const LONGEST_REST: Duration = Duration::from_secs(5);
 
+/// The latest transactions that touched the bases, as one snapshot knows them: read once for all
+/// views of a base.
+struct Touches<'a> {
+    snapshot: &'a Snapshot,
+    known: HashMap<TableId, Option<u64>>,
+}
+
+impl<'a> Touches<'a> {
+    fn of(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, known: HashMap::new() }
+    }
+
+    /// `None` where the table is not watched.
+    fn last(&mut self, base: TableId) -> Option<u64> {
+        let read = || self.snapshot.touched(base).map(|touched| touched.last);
+        *self.known.entry(base).or_insert_with(read)
+    }
+}
+
+/// A refresh that begins.
+struct Next {
+    snapshot: Arc<Snapshot>,
+    view: Arc<MaterializedView>,
+    state: MaterializedState,
+    what: Due,
+}
+
 impl Refresher {
-    /// Lets each view begin what it has to do now.
+    /// Lets the views that have something to do begin, as many at once as may; the others follow
+    /// in the order in which they were found.
     fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
-        let kind = tidemark_catalog::RecordKind::MaterializedView.name();
-        let mut begin = Vec::new();
-        let mut there = Vec::new();
-        for (key, bytes) in snapshot.records(kind) {
+        let mut there = HashSet::new();
+        let mut touches = Touches::of(snapshot);
+        for (key, bytes) in snapshot.records(RecordKind::MaterializedView.name()) {
             let Ok(id) = key.parse::<TableId>() else { continue };
-            there.push(id);
+            there.insert(id);
             let progress = views.entry(id).or_default();
-            let Some(view) = progress.definition(bytes) else { continue };
-            if !progress.job.may_begin() {
-                continue;
+            if !progress.is_ready && self.wanted(progress, (id, bytes), &mut touches).is_some() {
+                progress.is_ready = true;
+                self.ready.lock().push_back(id);
             }
-            let state = MaterializedState::of(snapshot, id);
-            let is_live = LiveView::is(snapshot, id);
-            let follows = if is_live { database.live.is_enabled } else { self.is_enabled };
-            if !follows {
-                continue;
-            }
-            let what = match &state.invalid {
-                _ if state.suspended => None,
-                None if is_live && state.seed_target.is_some() => Some(Due::Changed),
-                _ if is_live && progress.is_other(&view, &state, snapshot) => Some(Due::Changed),
-                _ => due(&view, &state, snapshot, now_micros()),
-            };
-            let Some(what) = what else { continue };
-            let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
-            if what == Due::Changed && progress.idle_at == Some((last, clock(&view))) {
-                continue;
-            }
-            let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
-                progress.job.rest(TURN_EVERY);
-                continue;
-            };
-            progress.running = Some(snapshot.lsn());
-            progress.job.begin();
-            begin.push((view, state, what, turn));
         }
         views.retain(|id, _| there.contains(id));
         drop(views);
-        for (view, state, what, turn) in begin {
+        self.begin(database);
+    }
+
+    /// What a view has to do, where it may.
+    fn wanted(
+        &self,
+        progress: &mut Progress,
+        (id, bytes): (TableId, &[u8]),
+        touches: &mut Touches<'_>,
+    ) -> Option<(Arc<MaterializedView>, MaterializedState, Due)> {
+        let view = progress.definition(bytes)?;
+        if !progress.job.may_begin() {
+            return None;
+        }
+        let snapshot = touches.snapshot;
+        let is_live = LiveView::is(snapshot, id);
+        let follows = if is_live { self.is_live_enabled } else { self.is_enabled };
+        if !follows {
+            return None;
+        }
+        let state = MaterializedState::of(snapshot, id);
+        let last = touches.last(view.base);
+        let what = match &state.invalid {
+            _ if state.suspended => None,
+            None if is_live && state.seed_target.is_some() => Some(Due::Changed),
+            _ if is_live && progress.is_other(&view, &state, snapshot) => Some(Due::Changed),
+            _ => due(&view, &state, last, now_micros()),
+        };
+        let is_idle = progress.idle_at == Some((last.unwrap_or(0), clock(&view)));
+        let what = what.filter(|what| *what != Due::Changed || !is_idle)?;
+        Some((view, state, what))
+    }
+
+    /// Begins the refreshes that wait, as many as may run at once.
+    fn begin(self: &Arc<Self>, database: &Arc<Database>) {
+        while !self.ready.lock().is_empty() {
+            let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else { return };
+            let Some(next) = self.next(database) else { continue };
             let (refresher, database) = (Arc::clone(self), Arc::clone(database));
-            let snapshot = Arc::clone(snapshot);
             let handle = database.handle().clone();
             handle.spawn(async move {
-                refresher.run(&database, &snapshot, view, state, what).await;
+                refresher.run(&database, next).await;
                 drop(turn);
+                refresher.begin(&database);
             });
         }
     }
 
-    async fn run(
-        &self,
-        database: &Arc<Database>,
-        snapshot: &Arc<Snapshot>,
-        view: Arc<MaterializedView>,
-        state: MaterializedState,
-        what: Due,
-    ) {
+    /// The first view that waits, if it still has something to do: it does it now.
+    fn next(&self, database: &Database) -> Option<Next> {
+        let id = self.ready.lock().pop_front()?;
+        let mut views = self.views.lock();
+        // Who asks meanwhile what is still needed of the record of touched stretches waits.
+        let snapshot = database.snapshot().ok()?;
+        let progress = views.get_mut(&id)?;
+        progress.is_ready = false;
+        let bytes = snapshot.record(RecordKind::MaterializedView.name(), &id.to_string())?;
+        let mut touches = Touches::of(&snapshot);
+        let (view, state, what) = self.wanted(progress, (id, bytes), &mut touches)?;
+        progress.running = Some(snapshot.lsn());
+        progress.job.begin();
+        drop(views);
+        Some(Next { snapshot, view, state, what })
+    }
+
+    async fn run(&self, database: &Arc<Database>, next: Next) {
+        let Next { snapshot, view, state, what } = next;
+        let snapshot = &snapshot;
         let (began, began_micros) = (Instant::now(), now_micros());
         let outcome = if LiveView::is(snapshot, view.table) {
             let work = live::refresh(database, self, snapshot, &view, state, began_micros);
@@ -145,9 +196,9 @@ impl Refresher {
 
 impl Scheduled<Database> for Refresher {
     fn begin_due(self: Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
-        let rests = self.rests();
+        let has_rested = self.has_rested();
         let mut looked = self.looked.lock();
-        let is_new = snapshot.epoch() != looked.0 || rests;
+        let is_new = snapshot.epoch() != looked.0 || has_rested;
         if !is_new && looked.1.elapsed() < WATCH_CLOCK_EVERY {
             return;
         }

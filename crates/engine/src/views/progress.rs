@@ -1,12 +1,13 @@
 //! How the materialized views fare while the database is open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tidemark_border::OpenOptions;
 use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
-use tidemark_planner::{LiveProgress, LiveRepair};
+use tidemark_planner::{LiveProgress, LiveRepair, LiveSettings};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
@@ -19,6 +20,8 @@ use crate::jobs::{JobKind, JobReport, JobState};
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 /// As `jobs()` names it.
 const REFRESH: &str = "refresh";
+/// Views that refresh at once, at least: one that takes long does not hold up the others.
+const LEAST_AT_ONCE: usize = 2;
 
 /// What is known of the views while the database is open.
 #[derive(Debug)]
@@ -26,8 +29,11 @@ pub(crate) struct Refresher {
     pub(super) views: Mutex<HashMap<TableId, Progress>>,
     /// What was looked at last, and when.
     pub(super) looked: Mutex<(u64, Instant)>,
-    /// Whether views follow their bases.
+    /// Views that have something to do and wait for their turn.
+    pub(super) ready: Mutex<VecDeque<TableId>>,
+    /// Whether views follow their bases; live ones.
     pub(super) is_enabled: bool,
+    pub(super) is_live_enabled: bool,
     /// How many refresh at once.
     pub(super) turns: Arc<Semaphore>,
 }
@@ -37,6 +43,8 @@ pub(crate) struct Refresher {
 pub(super) struct Progress {
     /// The definition's bytes, and what they say.
     pub(super) known: Option<(Vec<u8>, Arc<MaterializedView>)>,
+    /// Whether it waits for its turn.
+    pub(super) is_ready: bool,
     /// The transaction that the refresh under way reads up to.
     pub(super) running: Option<u64>,
     /// How its job fares.
@@ -57,12 +65,14 @@ pub(super) struct Progress {
 }
 
 impl Refresher {
-    pub(crate) fn new(is_enabled: bool, at_once: usize) -> Arc<Self> {
+    pub(crate) fn new(options: &OpenOptions, workers: usize) -> Arc<Self> {
         Arc::new(Self {
             views: Mutex::default(),
             looked: Mutex::new((u64::MAX, Instant::now())),
-            is_enabled,
-            turns: Arc::new(Semaphore::new(at_once.max(1))),
+            ready: Mutex::default(),
+            is_enabled: options.refresh_views.unwrap_or(true),
+            is_live_enabled: options.live_views.unwrap_or(LiveSettings::default().is_enabled),
+            turns: Arc::new(Semaphore::new((workers / 2).max(LEAST_AT_ONCE))),
         })
     }
 
@@ -132,9 +142,9 @@ impl Refresher {
         positions.fold(own.1, u64::min)
     }
 
-    /// Whether a view rests, or waits for its turn.
-    pub(super) fn rests(&self) -> bool {
-        self.views.lock().values().any(|progress| progress.job.rests())
+    /// Whether a view has rested long enough.
+    pub(super) fn has_rested(&self) -> bool {
+        self.views.lock().values().any(|progress| progress.job.has_rested())
     }
 }
 
@@ -149,7 +159,9 @@ impl JobKind for Refresher {
             let table = snapshot.table_by_id(*id)?;
             let state = MaterializedState::of(snapshot, *id);
             let job = progress.job.report(REFRESH, table.schema().name.clone());
-            let is_off = !self.is_enabled || state.suspended;
+            let is_live = LiveView::is(snapshot, *id);
+            let follows = if is_live { self.is_live_enabled } else { self.is_enabled };
+            let is_off = !follows || state.suspended;
             Some(JobReport {
                 state: match job.state {
                     _ if state.invalid.is_some() => JobState::Stopped,

@@ -14,6 +14,7 @@ use futures::TryStreamExt;
 use tidemark_kernels::{Cursor, NO_MATCH, RightChunk, UNKNOWN, pack, upper_bound};
 
 use super::keys::{KeySpace, Side};
+use crate::bounded::bytes::held_bytes;
 use crate::error::join_error;
 use crate::operator::Run;
 use crate::plan_node::scan_of;
@@ -188,7 +189,7 @@ async fn collect(run: &Run, input: usize, memory: &MemoryReservation) -> Result<
         Ok(SpawnedTask::spawn(async move {
             let mut batches = vec![];
             while let Some(batch) = rows.try_next().await? {
-                memory.try_grow(batch.get_array_memory_size())?;
+                memory.try_grow(held_bytes(&batch))?;
                 batches.push(batch);
             }
             Ok::<_, DataFusionError>((batches, memory))

@@ -22,6 +22,14 @@ pub fn cell_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column.as_ref())).sum()
 }
 
+/// Bytes that a batch keeps, about: of buffers that it shows a slice of, as those of a scan do, its
+/// own rows alone; of texts that its views share no more than there is.
+pub(crate) fn held_bytes(batch: &RecordBatch) -> usize {
+    let width: usize = batch.columns().iter().map(|column| row_width(column.as_ref())).sum();
+    let own = width.saturating_mul(batch.num_rows()).saturating_add(cell_bytes(batch));
+    own.min(batch.get_array_memory_size())
+}
+
 /// How many of the first rows have no more than so many bytes of such cells; one at least, and all
 /// of an empty batch.
 #[must_use]
@@ -141,6 +149,14 @@ fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
     }
 }
 
+/// Bytes of a row beside those of [`cell_bytes`], about.
+fn row_width(array: &dyn Array) -> usize {
+    match array.as_struct_opt() {
+        Some(parts) => parts.columns().iter().map(|column| row_width(column.as_ref())).sum(),
+        None => width(array),
+    }
+}
+
 /// Bytes of an element of a list, about.
 fn width(values: &dyn Array) -> usize {
     values.data_type().primitive_width().unwrap_or(VIEW_BYTES)
@@ -179,6 +195,28 @@ mod tests {
         assert_eq!(rows_of_bytes(&batch, 1_050), 10);
         assert_eq!(rows_of_bytes(&batch, 1), 1);
         assert_eq!(rows_of_bytes(&batch.slice(0, 0), 1), 0);
+    }
+
+    /// A scan shows parts of whole columns.
+    #[test]
+    fn slices_hold_together_what_all_of_it_holds() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+        let texts = StringViewArray::from_iter_values((0..100_000).map(|row| format!("{row:>40}")));
+        let all = RecordBatch::try_from_iter([("n", numbers), ("t", Arc::new(texts) as ArrayRef)]);
+        let all = all.unwrap();
+        let whole = held_bytes(&all);
+        let parts = (0..100).map(|part| held_bytes(&all.slice(part * 1_000, 1_000)));
+        let parts: usize = parts.sum();
+        assert!(whole >= 100_000 * (8 + 16 + 40), "{whole}");
+        assert!(parts.abs_diff(whole) < whole / 4, "{parts} and {whole}");
+        // One text that all rows show.
+        let shared = take(
+            &StringViewArray::from(vec!["x".repeat(1 << 20)]),
+            &UInt64Array::from(vec![0; 10_000]),
+            None,
+        );
+        let shared = held_bytes(&batch(shared.unwrap()));
+        assert!(shared < 2 << 20, "{shared}");
     }
 
     #[test]

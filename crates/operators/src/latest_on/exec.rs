@@ -21,6 +21,7 @@ use tidemark_types::account;
 use super::node::LatestOnNode;
 use super::plan::{KeyKind, LatestOnPlan};
 use super::stream::Picker;
+use crate::bounded::bytes::held_bytes;
 use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
@@ -51,7 +52,7 @@ async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     }
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
-        memory.try_grow(batch.get_array_memory_size())?;
+        memory.try_grow(held_bytes(&batch))?;
         batches.push(batch);
     }
     for batch in batches.iter().rev() {

@@ -18,9 +18,6 @@ use crate::error::check_stop;
 /// Name of the column of row identifiers; no column of a table can be called so.
 pub const ROW_ID: &str = "\u{1}row";
 
-/// All time, as one range.
-const EVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MAX };
-
 /// No time: a scan without ranges would read all rows.
 const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
 
@@ -60,9 +57,9 @@ impl SnapshotTable {
     /// Those of its rows that lie within one of `ranges`: sorted, disjoint.
     #[must_use]
     pub fn narrowed(&self, ranges: &[TimeRange]) -> Self {
-        let known = if self.ranges.is_empty() { vec![EVER] } else { self.ranges.clone() };
-        let both = ranges.iter().flat_map(|range| time_filter::intersect(&known, *range));
-        let both: Vec<TimeRange> = both.collect();
+        let known: &[TimeRange] =
+            if self.ranges.is_empty() { &[TimeRange::EVER] } else { &self.ranges };
+        let both = TimeRange::intersection(known, ranges);
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
@@ -106,8 +103,8 @@ impl SnapshotTable {
     ) -> Result<SliceScan> {
         let mut ranges = self.ranges.clone();
         for range in times {
-            let known = if ranges.is_empty() { vec![EVER] } else { ranges };
-            ranges = time_filter::intersect(&known, *range);
+            let known = if ranges.is_empty() { vec![TimeRange::EVER] } else { ranges };
+            ranges = TimeRange::intersection(&known, &[*range]);
             if ranges.is_empty() {
                 ranges.push(NEVER);
             }

@@ -32,14 +32,6 @@ fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
     }
 }
 
-/// Both ranges' common part of a sorted list of ranges.
-pub(crate) fn intersect(ranges: &[TimeRange], with: TimeRange) -> Vec<TimeRange> {
-    let cut = ranges
-        .iter()
-        .map(|range| TimeRange { lo: range.lo.max(with.lo), hi: range.hi.min(with.hi) });
-    cut.filter(|range| range.lo < range.hi).collect()
-}
-
 fn column_named(expr: &Expr, name: &str) -> Option<()> {
     matches!(expr, Expr::Column(column) if column.name == name).then_some(())
 }

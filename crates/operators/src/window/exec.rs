@@ -25,6 +25,7 @@ use super::function::{self, Function};
 use super::kept::{Held, Slot};
 use super::node::WindowNode;
 use super::spec::Spec;
+use crate::bounded::bytes::held_bytes;
 use crate::lowering::{Inputs, Lower, Lowering, hashed_keys, key_plan, schema_of};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
@@ -219,7 +220,7 @@ async fn work_to_the_end(
     let mut work = Progress::new(&plan)?;
     let mut passed = Vec::new();
     while let Some(batch) = rows.try_next().await? {
-        memory.try_grow(batch.get_array_memory_size() + 16 * batch.num_rows())?;
+        memory.try_grow(held_bytes(&batch) + 16 * batch.num_rows())?;
         passed.push(work.push(batch)?);
     }
     let batches = futures::stream::iter(passed.into_iter().enumerate());

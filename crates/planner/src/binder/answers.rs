@@ -17,16 +17,18 @@ use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams}
 use datafusion::logical_expr::{
     Expr, Extension, LogicalPlan, SubqueryAlias, TableScan, TableScanBuilder, Union, ident,
 };
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, RecordKind};
+use tidemark_catalog::MaterializedState;
 use tidemark_functions::{Argument, resolve_aggregate};
 use tidemark_operators::{
     Alignment, Bucket, BucketSpec, LogicalNode, SampleByNode, SnapshotTable, StepUnit,
 };
-use tidemark_storage::{TableSnapshot, TimeRange};
+use tidemark_storage::{TableSchema, TableSnapshot, TimeRange, Touched};
 use tidemark_types::EngineResult;
 
+use crate::BindContext;
+use crate::answering::{AnsweringView, Shown, ViewsOfBases};
 use crate::binder::state::relation;
-use crate::binder::statements::materialized;
+use crate::binder::statements::materialized::{self, MaterializedRows};
 use crate::binder::statements::materialized_shape::{column_of, floored};
 use crate::binder::{Binder, error};
 
@@ -45,13 +47,21 @@ struct Asked<'a> {
     ranges: Vec<TimeRange>,
 }
 
-/// A view's aggregation, and which column of its table each of its outputs is.
-struct Shown {
+/// A view as the query's snapshot has it.
+struct Source<'a> {
+    known: &'a AnsweringView,
     table: Arc<TableSnapshot>,
-    spec: BucketSpec,
-    /// Columns of the base, and of the view.
-    keys: BTreeMap<String, usize>,
-    aggregates: Vec<(AggregateFunction, usize)>,
+}
+
+/// How a view answers an aggregation.
+struct Answer<'a> {
+    shown: &'a Shown,
+    /// Columns of the base that its keys and its filter read.
+    keys: BTreeSet<String>,
+    parts: Vec<Part>,
+    /// What is read from the view, and what from the base.
+    covered: Vec<TimeRange>,
+    rest: Vec<TimeRange>,
 }
 
 /// What of an aggregate a view has, and how it is put together.
@@ -65,14 +75,15 @@ struct Part {
 impl Binder<'_> {
     /// The plan with aggregations that views answer, and whether there are some.
     pub(crate) fn answered(&mut self, plan: LogicalPlan) -> EngineResult<(LogicalPlan, bool)> {
-        let mut views = self.snapshot.records(RecordKind::MaterializedView.name());
-        if !self.context.answers_from_views || views.next().is_none() {
+        let Some(answering) = &self.context.answering else { return Ok((plan, false)) };
+        let views = answering.of(self.snapshot);
+        if views.is_empty() {
             return Ok((plan, false));
         }
         let mut failure = None;
         let found = plan.transform_down(|node| {
             let answered = match LogicalNode::of_plan(&node) {
-                Some(LogicalNode::SampleBy(aggregation)) => self.answer(aggregation),
+                Some(LogicalNode::SampleBy(aggregation)) => self.answer(aggregation, &views),
                 _ => Ok(None),
             };
             Ok(match answered {
@@ -91,72 +102,96 @@ impl Binder<'_> {
         }
     }
 
-    fn answer(&mut self, node: &SampleByNode) -> EngineResult<Option<LogicalPlan>> {
+    fn answer(
+        &mut self,
+        node: &SampleByNode,
+        views: &ViewsOfBases,
+    ) -> EngineResult<Option<LogicalPlan>> {
         let Some(asked) = Asked::of(node) else { return Ok(None) };
         let base = asked.base.schema().id;
-        if self.snapshot.touched(base).is_none() {
+        let views = views.over(base);
+        if views.is_empty() {
             return Ok(None);
         }
-        let views = MaterializedView::all(self.snapshot)
-            .filter(|view| view.base == base && !LiveView::is(self.snapshot, view.table));
-        let mut best: Option<(u64, LogicalPlan)> = None;
-        for view in views.collect::<Vec<_>>() {
-            let Some(rows) = self.worth(&asked, &view)? else { continue };
-            if best.as_ref().is_some_and(|(least, _)| *least <= rows) {
-                continue;
-            }
-            if let Some(plan) = self.answer_from(&asked, &view)? {
-                best = Some((rows, plan));
+        let base_rows = asked.base.row_count()?;
+        let mut worth: Vec<(u64, Source<'_>)> = Vec::with_capacity(views.len());
+        for known in views {
+            let Some(table) = self.seen(known) else { continue };
+            let rows = table.row_count()?;
+            if rows.saturating_mul(FEWER) <= base_rows {
+                worth.push((rows, Source { known, table }));
             }
         }
-        Ok(best.map(|(_, plan)| plan))
+        // The smallest that answers it is read.
+        worth.sort_by_key(|(rows, source)| (*rows, source.known.view.table));
+        let mut touched = None;
+        for (_, source) in worth {
+            let Some(shown) = self.shown(&asked, &source) else { continue };
+            let Some((keys, parts)) = asked.parts(&shown, &source.table) else { continue };
+            if touched.is_none() {
+                touched = self.snapshot.touched(base);
+            }
+            let Some(touched) = &touched else { return Ok(None) };
+            let Some((covered, rest)) = self.divided(&asked, &source, &shown, touched) else {
+                continue;
+            };
+            let answer = Answer { shown: &shown, keys, parts, covered, rest };
+            if let Some(plan) = self.answer_from(&asked, &source.table, &answer)? {
+                return Ok(Some(plan));
+            }
+        }
+        Ok(None)
     }
 
-    /// The rows of a view, where it is current enough and small enough to be looked at, and the
-    /// user knows of it.
-    fn worth(&self, asked: &Asked<'_>, view: &MaterializedView) -> EngineResult<Option<u64>> {
-        let Some(table) = self.snapshot.table_by_id(view.table) else { return Ok(None) };
+    /// A view's table, where the user knows of it and it keeps all its rows.
+    fn seen(&self, known: &AnsweringView) -> Option<Arc<TableSnapshot>> {
+        let table = self.snapshot.table_by_id(known.view.table)?;
         let schema = table.schema();
         let is_seen = self.visibility().is_none_or(|visibility| visibility.sees(&schema.name));
-        let is_all = view.limit_hours_or_months == 0
-            && schema.ttl_hours_or_months == 0
-            && view.expire.is_none();
-        if !is_seen || !is_all {
-            return Ok(None);
+        (is_seen && schema.ttl_hours_or_months == 0).then_some(table)
+    }
+
+    /// What a view shows of its base; it is the same for all users.
+    fn shown(&self, asked: &Asked<'_>, source: &Source<'_>) -> Option<Arc<Shown>> {
+        let versions = (asked.base.schema().version, source.table.schema().version);
+        source.known.shown(versions, |view| {
+            let table_defaults = self.context.table_defaults;
+            let context = BindContext { table_defaults, ..BindContext::default() };
+            let rows = materialized::rows(view, self.snapshot, &context, false).ok()?;
+            if rows.is_whole { None } else { Shown::of(&rows, &source.table) }
+        })
+    }
+
+    /// What a view shows at the query's snapshot of what the query reads, and what is left for
+    /// the base; `None` where it shows nothing of it, or both are in too many pieces.
+    fn divided(
+        &self,
+        asked: &Asked<'_>,
+        source: &Source<'_>,
+        shown: &Shown,
+        touched: &Touched,
+    ) -> Option<(Vec<TimeRange>, Vec<TimeRange>)> {
+        let state = MaterializedState::of(self.snapshot, source.known.view.table);
+        if state.invalid.is_some() {
+            return None;
         }
-        let rows = table.row_count()?;
-        let is_fewer = rows.saturating_mul(FEWER) <= asked.base.row_count()?;
-        Ok(is_fewer.then_some(rows))
+        let mut missing = touched.after(state.position?)?;
+        missing.extend(touched.gone());
+        let until = state.shown_until.unwrap_or(i64::MAX);
+        let (covered, rest) = asked.divided(&shown.buckets, &missing, until);
+        let is_worth_it =
+            !covered.is_empty() && covered.len() <= MOST_RANGES && rest.len() <= MOST_RANGES;
+        is_worth_it.then_some((covered, rest))
     }
 
     fn answer_from(
         &mut self,
         asked: &Asked<'_>,
-        view: &MaterializedView,
+        table: &Arc<TableSnapshot>,
+        answer: &Answer<'_>,
     ) -> EngineResult<Option<LogicalPlan>> {
-        let Ok(rows) = materialized::rows(view, self.snapshot, self.context, false) else {
-            return Ok(None);
-        };
-        let Some(table) = self.snapshot.table_by_id(view.table) else { return Ok(None) };
-        let Some(shown) = Shown::of(&rows.plan, table).filter(|_| !rows.is_whole) else {
-            return Ok(None);
-        };
-        let Some((keys, parts)) = asked.parts(&shown) else { return Ok(None) };
-        let state = MaterializedState::of(self.snapshot, view.table);
-        let touched = self.snapshot.touched(view.base);
-        let Some(touched) = touched.filter(|_| state.invalid.is_none()) else { return Ok(None) };
-        let missing = state.position.and_then(|position| touched.after(position));
-        let Some(mut missing) = missing else { return Ok(None) };
-        missing.extend(touched.gone());
-        let until = state.shown_until.unwrap_or(i64::MAX);
-        let (covered, rest) = asked.divided(&rows.buckets, &missing, until);
-        if covered.is_empty() || covered.len() > MOST_RANGES || rest.len() > MOST_RANGES {
-            return Ok(None);
-        }
-        let (from_view, from_base) = (
-            self.part_of_view(asked, &shown, &keys, &parts, covered)?,
-            asked.part_of_base(&shown, &keys, &parts, &rest)?,
-        );
+        let (from_view, from_base) =
+            (self.part_of_view(asked, table, answer)?, asked.part_of_base(answer)?);
         let types = |plan: &LogicalPlan| -> Vec<_> {
             plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
         };
@@ -164,31 +199,29 @@ impl Binder<'_> {
             return Ok(None);
         }
         let time = ident(asked.time());
-        let inner = if rest.is_empty() {
+        let inner = if answer.rest.is_empty() {
             from_view
         } else {
             let parts = vec![Arc::new(from_view), Arc::new(from_base)];
             let union = Union::try_new_with_loose_types(parts).map_err(error::plan)?;
             relation::sort_by_time(LogicalPlan::Union(union), time)?
         };
-        asked.combined(inner, &parts).map(Some)
+        asked.combined(inner, &answer.parts).map(Some)
     }
 
     /// The rows of the view, under the names of the base.
     fn part_of_view(
         &mut self,
         asked: &Asked<'_>,
-        shown: &Shown,
-        keys: &BTreeSet<String>,
-        parts: &[Part],
-        covered: Vec<TimeRange>,
+        table: &Arc<TableSnapshot>,
+        Answer { shown, keys, parts, covered, .. }: &Answer<'_>,
     ) -> EngineResult<LogicalPlan> {
         let reference = self.relation_name();
-        let schema = shown.table.schema();
+        let schema = table.schema();
         let own = |place: usize| {
             Expr::Column(Column::new(Some(reference.as_str()), &schema.columns[place].name))
         };
-        let table = SnapshotTable::new(Arc::clone(&shown.table)).within(covered);
+        let table = SnapshotTable::new(Arc::clone(table)).within(covered.clone());
         let source = provider_as_source(Arc::new(table));
         let scan = TableScanBuilder::new(reference.as_str(), source).build();
         let mut plan = LogicalPlan::TableScan(scan.map_err(error::plan)?);
@@ -228,7 +261,7 @@ impl<'a> Asked<'a> {
 
     /// The columns that its keys and its filter read, and what of the view each of its aggregates
     /// is made of; `None` where the view does not have them.
-    fn parts(&self, shown: &Shown) -> Option<(BTreeSet<String>, Vec<Part>)> {
+    fn parts(&self, shown: &Shown, table: &TableSnapshot) -> Option<(BTreeSet<String>, Vec<Part>)> {
         let time = self.time();
         let mut keys = BTreeSet::new();
         let mut plain = BTreeSet::new();
@@ -257,7 +290,9 @@ impl<'a> Asked<'a> {
         // One row of the view for each bucket and group: then the first of the first is the first.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
-        let part = |(number, asked): (usize, &Expr)| shown.part(asked, number, is_one, reference);
+        let part = |(number, asked): (usize, &Expr)| {
+            shown.part(asked, table.schema(), (number, is_one), reference)
+        };
         let parts: Option<Vec<Part>> =
             self.node.aggregates().iter().enumerate().map(part).collect();
         Some((keys, parts?))
@@ -277,7 +312,7 @@ impl<'a> Asked<'a> {
         let all = TimeRange { lo: first, hi: last.saturating_add(1) };
         let wanted = match self.ranges.as_slice() {
             [] => vec![all],
-            ranges => intersected(ranges, &[all]),
+            ranges => TimeRange::intersection(ranges, &[all]),
         };
         let whole_ends = |range: &TimeRange| {
             // No row lies before the first or behind the last.
@@ -285,11 +320,13 @@ impl<'a> Asked<'a> {
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
             TimeRange { lo, hi: hi.min(until) }
         };
-        let mut covered: Vec<TimeRange> = wanted.iter().map(whole_ends).collect();
-        for (from, to) in missing {
+        let covered: Vec<TimeRange> = wanted.iter().map(whole_ends).collect();
+        let missing = missing.iter().map(|(from, to)| {
             let (lo, hi) = buckets.around((*from).clamp(first, last), (*to).clamp(first, last));
-            covered = without(&covered, TimeRange { lo, hi });
-        }
+            TimeRange { lo, hi }
+        });
+        let missing = TimeRange::union(missing.collect());
+        let covered = TimeRange::difference(&TimeRange::union(covered), &missing);
         let whole = |range: &TimeRange| {
             let (start, next) = buckets.around(range.lo, range.lo);
             let lo = if start == range.lo { start } else { next };
@@ -297,17 +334,14 @@ impl<'a> Asked<'a> {
             (lo < hi).then_some(TimeRange { lo, hi })
         };
         let covered: Vec<TimeRange> = covered.iter().filter_map(whole).collect();
-        let rest = covered.iter().fold(wanted, |rest, range| without(&rest, *range));
+        let rest = TimeRange::difference(&wanted, &covered);
         (covered, rest)
     }
 
     /// The rest of the base, in the buckets and with the names of the view's part.
     fn part_of_base(
         &self,
-        shown: &Shown,
-        keys: &BTreeSet<String>,
-        parts: &[Part],
-        rest: &[TimeRange],
+        Answer { shown, keys, parts, rest, .. }: &Answer<'_>,
     ) -> EngineResult<LogicalPlan> {
         let reference = &self.scan.table_name;
         let own = |name: &str| Expr::Column(Column::new(Some(reference.clone()), name));
@@ -349,8 +383,8 @@ impl<'a> Asked<'a> {
 
 impl Shown {
     /// What a view's query over its base consists of, where it shows one aggregation as it is.
-    fn of(plan: &LogicalPlan, table: Arc<TableSnapshot>) -> Option<Self> {
-        let (node, places) = aggregation(plan)?;
+    fn of(rows: &MaterializedRows, table: &TableSnapshot) -> Option<Self> {
+        let (node, places) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
         let provider = source_as_provider(&scan.source).ok()?;
         // A condition on time is in the scan.
@@ -373,15 +407,15 @@ impl Shown {
             Some((plain_aggregate(aggregate)?.clone(), place(first + number)?))
         });
         let aggregates = known.collect();
-        Some(Self { table, spec, keys, aggregates })
+        Some(Self { spec, buckets: rows.buckets, keys, aggregates })
     }
 
     /// What an aggregate is made of.
     fn part(
         &self,
         asked: &Expr,
-        number: usize,
-        is_one: bool,
+        schema: &TableSchema,
+        (number, is_one): (usize, bool),
         reference: &TableReference,
     ) -> Option<Part> {
         let asked = plain_aggregate(asked)?;
@@ -397,7 +431,7 @@ impl Shown {
         };
         let place = self.aggregates.iter().position(|(known, _)| is_same(known))?;
         let column = Expr::Column(Column::new(Some(reference.clone()), part_name(number)));
-        let of_type = self.table.schema().columns[self.aggregates[place].1].sql_type;
+        let of_type = schema.columns[self.aggregates[place].1].sql_type;
         let name = asked.func.name();
         let combined = match name {
             "min" | "max" => name,
@@ -521,32 +555,4 @@ fn micros(spec: &BucketSpec) -> Option<i64> {
         StepUnit::Nanosecond | StepUnit::Week | StepUnit::Month | StepUnit::Year => return None,
     };
     unit.checked_mul(i64::from(spec.count))
-}
-
-/// What lies in both, of ranges that ascend and are apart.
-fn intersected(a: &[TimeRange], b: &[TimeRange]) -> Vec<TimeRange> {
-    let mut both = Vec::new();
-    let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
-    while let (Some(one), Some(other)) = (left.peek(), right.peek()) {
-        let (lo, hi) = (one.lo.max(other.lo), one.hi.min(other.hi));
-        if lo < hi {
-            both.push(TimeRange { lo, hi });
-        }
-        if one.hi <= other.hi {
-            left.next();
-        } else {
-            right.next();
-        }
-    }
-    both
-}
-
-/// Ranges without one.
-fn without(ranges: &[TimeRange], gone: TimeRange) -> Vec<TimeRange> {
-    let parts = ranges.iter().flat_map(|range| {
-        let before = TimeRange { lo: range.lo, hi: range.hi.min(gone.lo) };
-        let after = TimeRange { lo: range.lo.max(gone.hi), hi: range.hi };
-        [before, after]
-    });
-    parts.filter(|part| part.lo < part.hi).collect()
 }

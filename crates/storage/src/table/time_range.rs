@@ -1,4 +1,4 @@
-//! Stretches of time.
+//! Stretches of time, and what lists of them have in common.
 
 /// First and last instant of rows.
 pub(crate) type Span = (i64, i64);
@@ -10,4 +10,118 @@ pub struct TimeRange {
     pub lo: i64,
     /// First instant after the range.
     pub hi: i64,
+}
+
+impl TimeRange {
+    /// All time.
+    pub const EVER: Self = Self { lo: i64::MIN, hi: i64::MAX };
+
+    /// The ranges ascending and apart, whatever their order and however they meet.
+    #[must_use]
+    pub fn union(mut ranges: Vec<Self>) -> Vec<Self> {
+        ranges.retain(|range| range.lo < range.hi);
+        ranges.sort_unstable_by_key(|range| range.lo);
+        ranges.dedup_by(|next, last| {
+            let meets = next.lo <= last.hi;
+            if meets {
+                last.hi = last.hi.max(next.hi);
+            }
+            meets
+        });
+        ranges
+    }
+
+    /// What lies in both lists; each ascends, and its ranges are apart.
+    #[must_use]
+    pub fn intersection(left: &[Self], right: &[Self]) -> Vec<Self> {
+        let mut both = Vec::new();
+        let (mut a, mut b) = (left, right);
+        while let ([one, later_a @ ..], [other, later_b @ ..]) = (a, b) {
+            let (lo, hi) = (one.lo.max(other.lo), one.hi.min(other.hi));
+            if lo < hi {
+                both.push(Self { lo, hi });
+            }
+            if one.hi <= other.hi {
+                a = later_a;
+            } else {
+                b = later_b;
+            }
+        }
+        both
+    }
+
+    /// What lies in the first list alone; each ascends, and its ranges are apart.
+    #[must_use]
+    pub fn difference(ranges: &[Self], without: &[Self]) -> Vec<Self> {
+        let mut left = Vec::new();
+        let mut gone = without;
+        for range in ranges {
+            let mut lo = range.lo;
+            while let [one, later @ ..] = gone {
+                if one.lo >= range.hi {
+                    break;
+                }
+                if lo < one.lo {
+                    left.push(Self { lo, hi: one.lo });
+                }
+                lo = lo.max(one.hi);
+                if one.hi > range.hi {
+                    // It may reach into the next one.
+                    break;
+                }
+                gone = later;
+            }
+            if lo < range.hi {
+                left.push(Self { lo, hi: range.hi });
+            }
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covers(ranges: &[TimeRange], at: i64) -> bool {
+        ranges.iter().any(|range| range.lo <= at && at < range.hi)
+    }
+
+    /// Against sets of instants.
+    #[test]
+    fn lists_of_ranges_are_sets_of_instants() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = |below: u64| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % below) as i64
+        };
+        for _ in 0..5_000 {
+            let mut list = || -> (Vec<TimeRange>, Vec<TimeRange>) {
+                let count = random(7);
+                let lows = (0..count).map(|_| random(60)).collect::<Vec<_>>();
+                let ranges = lows.into_iter().map(|lo| TimeRange { lo, hi: lo + random(9) });
+                let ranges: Vec<_> = ranges.collect();
+                (ranges.clone(), TimeRange::union(ranges))
+            };
+            let ((given, some), (_, others)) = (list(), list());
+            let both = TimeRange::intersection(&some, &others);
+            let alone = TimeRange::difference(&some, &others);
+            let outside = TimeRange::difference(&[TimeRange::EVER], &some);
+            for ranges in [&some, &both, &alone, &outside] {
+                assert!(ranges.iter().all(|range| range.lo < range.hi));
+            }
+            for ranges in [&some, &both, &outside] {
+                assert!(ranges.windows(2).all(|pair| pair[0].hi < pair[1].lo), "{ranges:?}");
+            }
+            assert!(alone.windows(2).all(|pair| pair[0].hi <= pair[1].lo), "{alone:?}");
+            for at in -1..75 {
+                assert_eq!(covers(&some, at), covers(&given, at));
+                assert_eq!(covers(&both, at), covers(&some, at) && covers(&others, at));
+                assert_eq!(covers(&alone, at), covers(&some, at) && !covers(&others, at));
+                assert_eq!(covers(&outside, at), !covers(&some, at));
+            }
+        }
+    }
 }

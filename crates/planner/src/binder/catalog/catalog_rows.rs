@@ -12,10 +12,10 @@ use arrow_schema::{Field, Schema};
 use datafusion::common::ScalarValue;
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::logical_expr::logical_plan::TableScanBuilder;
-use datafusion::logical_expr::{LogicalPlan, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, lit, when};
 use tidemark_ast::Name;
 use tidemark_border::Permission;
-use tidemark_catalog::{LiveView, MaterializedView};
+use tidemark_catalog::{LiveView, MaterializedView, ViewSource};
 use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
@@ -514,7 +514,46 @@ impl Binder<'_> {
         let seen = seen.chain([String::new()]).map(|name| lit(ScalarValue::Utf8View(Some(name))));
         let is_seen = names.expr().in_list(seen.collect(), false);
         let plan = relation::filter(rows.plan.clone(), is_seen)?;
+        let plan = self.readable_errors(plan, names.expr(), &rows.columns)?;
         Ok(rows.with_plan(plan))
+    }
+
+    /// Errors without those of tables and views that the user may not read, with all that a query
+    /// reads: they may quote values of it.
+    fn readable_errors(
+        &self,
+        plan: LogicalPlan,
+        names: Expr,
+        columns: &[ScopeColumn],
+    ) -> EngineResult<LogicalPlan> {
+        if !columns.iter().any(|column| column.name == "last_error") {
+            return Ok(plan);
+        }
+        let reads = |source: &ViewSource| match source {
+            ViewSource::Table { id, .. } => {
+                let table = self.snapshot.table_by_id(*id);
+                table.is_some_and(|table| self.reads_whole(&table.schema().name))
+            }
+            ViewSource::View { name, .. } => self.reads_whole(name),
+        };
+        let reads_sources = |table: &Arc<TableSnapshot>| {
+            let view = MaterializedView::of(self.snapshot, table.schema().id);
+            view.is_none_or(|view| view.sources.values().all(reads))
+        };
+        let tables = self.sorted_tables().into_iter();
+        let names_read = tables.filter(|table| self.reads_whole(&table.schema().name));
+        let names_read = names_read.filter(reads_sources);
+        let names_read = names_read.map(|table| table.schema().name.clone());
+        let names_read = names_read.map(|name| lit(ScalarValue::Utf8View(Some(name))));
+        let is_read = names.in_list(names_read.collect(), false);
+        let shown = |column: &ScopeColumn| {
+            if column.name != "last_error" {
+                return Ok(column.expr());
+            }
+            let text = when(is_read.clone(), column.expr()).end().map_err(error::plan)?;
+            Ok(text.alias_qualified(column.column.relation.clone(), &column.name))
+        };
+        relation::project(plan, columns.iter().map(shown).collect::<EngineResult<_>>()?)
     }
 }
 

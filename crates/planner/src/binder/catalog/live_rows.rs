@@ -109,9 +109,10 @@ impl Binder<'_> {
             let sees = self.visibility().is_none_or(|visibility| visibility.sees(name));
             sees.then(|| name.clone())
         };
-        let query = |one: &Known| {
-            self.reads_whole(&one.table.schema().name).then(|| one.view.query.clone())
-        };
+        let is_read = |one: &Known| self.reads_whole(&one.table.schema().name);
+        let query = |one: &Known| is_read(one).then(|| one.view.query.clone());
+        // It names what the query does.
+        let reason = |one: &Known| one.state.invalid.clone().filter(|_| is_read(one));
         let directory = |one: &Known| format!("{}~{}", one.table.schema().name, one.view.table);
         vec![
             list.texts("view_name", |one| Some(one.table.schema().name.clone())),
@@ -119,7 +120,7 @@ impl Binder<'_> {
             list.texts("base_table_name", base),
             list.texts("view_sql", query),
             list.texts("view_status", |one| Some(one.status().to_owned())),
-            list.texts("invalidation_reason", |one| one.state.invalid.clone()),
+            list.texts("invalidation_reason", reason),
             list.longs("flush_every_interval", |one| Some(i64::from(one.live.flush_every.count))),
             list.texts("flush_every_interval_unit", |one| {
                 Some(one.live.flush_every.unit.word().to_owned())

@@ -82,10 +82,10 @@ impl Binder<'_> {
         let is_refreshing = |one: &Known| {
             external.as_ref().is_some_and(|external| external.is_refreshing(one.view.table))
         };
-        let query = |one: &Known| {
-            let is_read = self.reads_whole(&one.table.schema().name);
-            is_read.then(|| one.view.query.clone())
-        };
+        let is_read = |one: &Known| self.reads_whole(&one.table.schema().name);
+        let query = |one: &Known| is_read(one).then(|| one.view.query.clone());
+        // It names what the query does, and may quote values.
+        let reason = |one: &Known| one.state.invalid.clone().filter(|_| is_read(one));
         let status = |one: &Known| match &one.state.invalid {
             Some(_) => "invalid",
             None if is_refreshing(one) => "refreshing",
@@ -100,7 +100,7 @@ impl Binder<'_> {
             list.times("last_refresh_finish_timestamp", |one| one.state.finished_micros),
             list.texts("view_sql", query),
             list.texts("view_table_dir_name", |one| Some(directory(one))),
-            list.texts("invalidation_reason", |one| one.state.invalid.clone()),
+            list.texts("invalidation_reason", reason),
             list.texts("view_status", |one| Some(status(one).to_owned())),
         ]
     }

@@ -17,8 +17,6 @@ use crate::binder::{Binder, Typed, error};
 /// Sorted, disjoint, half-open ranges in the column's unit.
 pub(crate) type Ranges = Vec<TimeRange>;
 
-const ALL: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MAX };
-
 /// A timestamp as a literal of its column's type.
 pub(crate) fn timestamp_literal(value: Option<i64>, unit: SqlType) -> ScalarValue {
     match unit {
@@ -65,54 +63,16 @@ pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
     }
 }
 
-fn union(mut ranges: Ranges) -> Ranges {
-    ranges.retain(|range| range.lo < range.hi);
-    ranges.sort_by_key(|range| range.lo);
-    let mut merged: Ranges = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.lo <= last.hi => last.hi = last.hi.max(range.hi),
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
-
-/// What lies in both.
-pub(crate) fn intersection(left: &[TimeRange], right: &[TimeRange]) -> Ranges {
-    let mut both = Vec::new();
-    for a in left {
-        for b in right {
-            let (lo, hi) = (a.lo.max(b.lo), a.hi.min(b.hi));
-            if lo < hi {
-                both.push(TimeRange { lo, hi });
-            }
-        }
-    }
-    union(both)
-}
-
 /// What lies in the ranges so far, and in these.
 pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
     match so_far {
-        Some(so_far) => intersection(&so_far, &found),
+        Some(so_far) => TimeRange::intersection(&so_far, &found),
         None => found,
     }
 }
 
 fn complement(ranges: &[TimeRange]) -> Ranges {
-    let mut outside = Vec::with_capacity(ranges.len() + 1);
-    let mut from = ALL.lo;
-    for range in ranges {
-        if from < range.lo {
-            outside.push(TimeRange { lo: from, hi: range.lo });
-        }
-        from = range.hi;
-    }
-    if from < ALL.hi {
-        outside.push(TimeRange { lo: from, hi: ALL.hi });
-    }
-    outside
+    TimeRange::difference(&[TimeRange::EVER], ranges)
 }
 
 impl Binder<'_> {
@@ -135,10 +95,12 @@ impl Binder<'_> {
                     };
                     total = Some(match (total, operator) {
                         (None, _) => ranges,
-                        (Some(so_far), LogicalOperator::And) => intersection(&so_far, &ranges),
+                        (Some(so_far), LogicalOperator::And) => {
+                            TimeRange::intersection(&so_far, &ranges)
+                        }
                         (Some(mut so_far), LogicalOperator::Or) => {
                             so_far.extend(ranges);
-                            union(so_far)
+                            TimeRange::union(so_far)
                         }
                     });
                 }
@@ -165,7 +127,7 @@ impl Binder<'_> {
                         None => return Ok(None),
                     },
                 };
-                let ranges = union(ranges);
+                let ranges = TimeRange::union(ranges);
                 Ok(Some(if *negated { complement(&ranges) } else { ranges }))
             }
             _ => Ok(None),
@@ -202,10 +164,10 @@ impl Binder<'_> {
         Ok(Some(match operator {
             BinaryOperator::Equal => range(at, after),
             BinaryOperator::NotEqual => complement(&range(at, after)),
-            BinaryOperator::Less => range(ALL.lo, at),
-            BinaryOperator::LessOrEqual => range(ALL.lo, after),
-            BinaryOperator::Greater => range(after, ALL.hi),
-            _ => range(at, ALL.hi),
+            BinaryOperator::Less => range(i64::MIN, at),
+            BinaryOperator::LessOrEqual => range(i64::MIN, after),
+            BinaryOperator::Greater => range(after, i64::MAX),
+            _ => range(at, i64::MAX),
         }))
     }
 
@@ -335,28 +297,5 @@ fn mirrored(operator: BinaryOperator) -> BinaryOperator {
         BinaryOperator::Greater => BinaryOperator::Less,
         BinaryOperator::GreaterOrEqual => BinaryOperator::LessOrEqual,
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn range(lo: i64, hi: i64) -> TimeRange {
-        TimeRange { lo, hi }
-    }
-
-    fn pairs(ranges: &[TimeRange]) -> Vec<(i64, i64)> {
-        ranges.iter().map(|range| (range.lo, range.hi)).collect()
-    }
-
-    #[test]
-    fn unions_merge_and_complements_turn_inside_out() {
-        let merged = union(vec![range(5, 9), range(1, 3), range(3, 4), range(7, 12), range(2, 2)]);
-        assert_eq!(pairs(&merged), [(1, 4), (5, 12)]);
-        let outside = complement(&merged);
-        assert_eq!(pairs(&outside), [(i64::MIN, 1), (4, 5), (12, i64::MAX)]);
-        assert_eq!(pairs(&intersection(&merged, &[range(2, 6)])), [(2, 4), (5, 6)]);
-        assert!(intersection(&merged, &outside).is_empty());
     }
 }
