@@ -243,6 +243,7 @@ const PLACED: ReadonlySet<string> = new Set([
   'STORAGE POLICY',
   'VOLUME',
   'OWNED',
+  'UNLOGGED',
 ]);
 
 function printCreateTable(printer: Printer, node: CreateTableNode): string {
@@ -253,6 +254,9 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
   const temporary = [...option('TEMP'), ...option('TEMPORARY')];
   if (temporary.length > 0) {
     parts.push('TEMPORARY');
+  }
+  if (option('UNLOGGED').length > 0) {
+    parts.push('UNLOGGED');
   }
   if (option('ATOMIC').length > 0) {
     parts.push('ATOMIC');
