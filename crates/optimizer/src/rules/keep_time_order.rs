@@ -13,7 +13,9 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use tidemark_operators::{OrderedJoin, PlanNode, TimeConcat, follows_scan_order, origin, reversed};
+use tidemark_operators::{
+    PlanNode, TimeConcat, follows_scan_order, is_right_join, origin, reversed,
+};
 
 /// See the file's head.
 #[derive(Debug)]
