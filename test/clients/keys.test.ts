@@ -290,3 +290,81 @@ test('digits and zones of times are listed as they were declared', async (t) => 
   // Their rows are times without a zone.
   t.deepEqual(await session.types('SELECT a, b, c, d FROM kt'), Array<number>(4).fill(1114));
 });
+
+/** As drizzle-kit asks for the columns of a table: the table and the column come from rows. */
+const SERIALS = `SELECT a.attname, CASE
+    WHEN a.atttypid = ANY ('{int,int8,int2}'::regtype[]) AND EXISTS (
+      SELECT FROM pg_attrdef ad WHERE ad.adrelid = a.attrelid AND ad.adnum = a.attnum
+        AND pg_get_expr(ad.adbin, ad.adrelid) = 'nextval('''
+          || pg_get_serial_sequence(a.attrelid::regclass::text, a.attname)::regclass
+          || '''::regclass)')
+    THEN CASE a.atttypid WHEN 'int'::regtype THEN 'serial' WHEN 'int8'::regtype THEN 'bigserial' END
+    ELSE format_type(a.atttypid, a.atttypmod) END,
+    pg_get_serial_sequence('"public"."kq_all"', a.attname)::regclass::text
+  FROM pg_attribute a WHERE a.attrelid = 'kq_all'::regclass AND a.attnum > 0 ORDER BY a.attnum`;
+
+test('numbers of rows, texts and indexes of keys are listed as they were declared', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask(
+    `CREATE TABLE kq_all
+      (id SERIAL PRIMARY KEY, big BIGSERIAL, n INT, t TEXT, v VARCHAR, w VARCHAR(9))`,
+  );
+  t.deepEqual(await ask(SERIALS), [
+    'id,serial,kq_all_id_seq',
+    'big,bigserial,kq_all_big_seq',
+    'n,integer,',
+    't,text,',
+    'v,character varying,',
+    'w,character varying(9),',
+  ]);
+  const types = `SELECT data_type, udt_name FROM information_schema.columns
+    WHERE table_name = 'kq_all' AND column_name IN ('t', 'v') ORDER BY ordinal_position`;
+  t.deepEqual(await ask(types), ['text,text', 'character varying,varchar']);
+  await ask('ALTER TABLE kq_all ADD COLUMN more TEXT');
+  await ask('ALTER TABLE kq_all ALTER COLUMN t TYPE VARCHAR');
+  await ask('ALTER TABLE kq_all ALTER COLUMN v TYPE TEXT');
+  const now = `SELECT column_name, data_type FROM information_schema.columns
+    WHERE table_name = 'kq_all' AND column_name IN ('t', 'v', 'more') ORDER BY ordinal_position`;
+  t.deepEqual(await ask(now), ['t,character varying', 'v,text', 'more,text']);
+  const counted = `SELECT indexrelname, relname, schemaname FROM pg_stat_user_indexes
+    WHERE relname = 'kq_all'`;
+  t.deepEqual(await ask(counted), ['kq_all_pkey,kq_all,public']);
+});
+
+test('lists of the catalog become texts', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const asked = `SELECT array_to_string('{}', ','), array_to_string('{a,"b c",NULL,d}', ' - '),
+    array_to_string('{a,NULL}', '-', '?'),
+    array_to_string(ARRAY(SELECT typname FROM pg_type WHERE oid IN (20, 23) ORDER BY oid), '+')`;
+  t.deepEqual(await session.ask(asked), [',a - b c - d,a-?,int8+int4']);
+});
+
+test('numbers that are written beside a NUMERIC are compared with all their digits', async (t) => {
+  const session = await connected(t);
+  if (session === null) {
+    return;
+  }
+  const { ask } = session;
+  await ask('CREATE TABLE kq_price (n INT, p NUMERIC(10, 2))');
+  await ask('INSERT INTO kq_price VALUES (1, 1.5), (2, -0.1), (3, 20), (4, NULL)');
+  for (const [condition, found] of [
+    ['p = 1.5', ['1']],
+    ['1.5 = p', ['1']],
+    ['p < 1.51 AND p > -0.11', ['1', '2']],
+    ['p = -0.1', ['2']],
+    ['p <> 1.5 AND p IS NOT NULL', ['2', '3']],
+    ['p >= 2e1', ['3']],
+    ['p BETWEEN -0.5 AND 1.5', ['1', '2']],
+  ] as const) {
+    const rows = await ask(`SELECT n FROM kq_price WHERE ${condition} ORDER BY n`);
+    t.deepEqual(rows, found as unknown as string[], condition);
+  }
+  t.deepEqual(await ask("SELECT '1.5'::numeric = 1.5, 1.1::numeric(3, 1) = 1.1"), ['t,t']);
+});

@@ -135,6 +135,48 @@ test('a table that has come to have the name of a temporary one stays', async (t
   t.is(await other.ask('SELECT count(*) FROM passing'), '3');
 });
 
+test('a temporary view, and a temporary copy of a table, go with their connection', async (t) => {
+  const one = await connected(t);
+  const other = await connected(t);
+  if (one === null || other === null) {
+    return;
+  }
+  await one.ask('CREATE TABLE tv_base (n INT)');
+  await one.ask('INSERT INTO tv_base VALUES (1), (2)');
+  t.is(await one.ask('CREATE TEMP TABLE tv_copy (LIKE tv_base)'), '');
+  t.is(await one.ask('CREATE UNLOGGED TABLE tv_stays (n INT)'), '');
+  const first = 'VIEW tv_first AS SELECT n + 1 AS m FROM tv_base';
+  t.is(await one.ask(`CREATE OR REPLACE TEMPORARY ${first}`), '');
+  t.is(await one.ask('CREATE LOCAL TEMP VIEW tv_second AS SELECT m FROM tv_first'), '');
+  t.is(await one.ask('SELECT m FROM tv_second'), '2|3');
+  t.regex(
+    await one.ask('CREATE OR REPLACE TEMP VIEW tv_second AS SELECT 1 AS m'),
+    /^\w+ view already exists \[view=tv_second\]$/,
+  );
+  t.regex(await one.ask('CREATE TEMP VIEW IF NOT EXISTS tv_x AS SELECT 1 AS m'), /'if not exists'/);
+  await one.ask('CREATE TEMP VIEW tv_passing AS SELECT 1 AS m');
+  await one.ask('DROP VIEW tv_passing');
+  await other.ask('CREATE VIEW tv_passing AS SELECT 2 AS m');
+  await one.client.end();
+  for (const gone of ['tv_first', 'tv_second', 'tv_copy']) {
+    const left = async (): Promise<string> => other.ask(`SELECT count(*) FROM ${gone}`);
+    await until(async () => (await left()).startsWith('42P01'), `${gone} dropped`);
+  }
+  t.is(await other.ask('SELECT m FROM tv_passing'), '2');
+  t.is(await other.ask('SELECT count(*) FROM tv_base'), '2');
+  t.is(await other.ask('SELECT count(*) FROM tv_stays'), '0');
+});
+
+test('a temporary view goes with DISCARD', async (t) => {
+  const one = await connected(t);
+  if (one === null) {
+    return;
+  }
+  await one.ask('CREATE TEMP VIEW td_view AS SELECT 1 AS m');
+  await one.ask('DISCARD TEMP');
+  t.regex(await one.ask('SELECT m FROM td_view'), /^42P01 /);
+});
+
 test('numbers of rows grow from 1, for each table, and fit their column', async (t) => {
   const session = await connected(t);
   if (session === null) {

@@ -205,3 +205,55 @@ test('options of functions of files are read by name, those of others are not', 
   });
   t.true(missing.start >= 42, missing.message);
 });
+
+test('make_interval takes its parts by name, those that are missing are 0', (t) => {
+  const whole = 'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)';
+  for (const text of [
+    'SELECT make_interval(days => 3, secs => 1.5)',
+    'SELECT make_interval(secs := 1.5, days := 3)',
+    'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)',
+    'SELECT make_interval(0, 0, 0, 3, secs => 1.5)',
+  ]) {
+    t.is(print(parse(text)), print(parse(whole)), text);
+  }
+  for (const text of [
+    'SELECT make_interval(days => 3, days => 4)',
+    'SELECT make_interval(fortnights => 1)',
+    'SELECT make_interval(days => 3, 4)',
+    'SELECT make_interval(0, 0, 0, 3, days => 4)',
+  ]) {
+    const wrong = t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
+    t.regex(wrong.message, /^one of years, months, .* expected, each once$/);
+  }
+});
+
+test('temporary views are printed as such', (t) => {
+  for (const text of [
+    'CREATE TEMP VIEW v AS SELECT 1',
+    'CREATE OR REPLACE LOCAL TEMPORARY VIEW v AS (SELECT 1)',
+    'CREATE UNLOGGED TABLE t (a INT)',
+  ]) {
+    const printed = print(parse(text));
+    t.regex(printed, /TEMPORARY VIEW|UNLOGGED TABLE/, printed);
+    t.is(print(parse(printed)), printed);
+  }
+});
+
+test('ANALYZE of a table is VACUUM of it, beside a table that is called so', (t) => {
+  for (const text of ['ANALYZE t', 'ANALYZE VERBOSE public.t (a, b)', 'analyze "t"']) {
+    t.is(print(parse(text)), text.includes('"') ? 'VACUUM TABLE "t"' : 'VACUUM TABLE t', text);
+  }
+  for (const text of ['analyze', 'analyze WHERE a = 1', 'analyze LIMIT 1']) {
+    t.regex(print(parse(text)), /^(?:SELECT|analyze)/i, text);
+  }
+});
+
+test('comments on any kind of object are read', (t) => {
+  for (const text of [
+    "COMMENT ON MATERIALIZED VIEW v IS 'x'",
+    'COMMENT ON CONSTRAINT c ON t IS NULL',
+    "COMMENT ON COLUMN t.a IS 'x'",
+  ]) {
+    t.notThrows(() => parse(text), text);
+  }
+});

@@ -1,30 +1,34 @@
-/** Temporary tables: which statement makes one. */
+/** Temporary tables and views: which statement makes one. */
 import { DatabaseError } from '../engine/error.js';
 import type { Tree } from '../sql/index.js';
 
-/** A table that goes with its session. */
+/** A table or a view that goes with its session. */
 export interface TemporaryTable {
   readonly name: string;
+  readonly isView: boolean;
   /** ON COMMIT DROP: it goes with its block. */
   readonly endsWithBlock: boolean;
 }
 
-/** The temporary table that a statement makes, or null. */
+/** The temporary table or view that a statement makes, or null. */
 export function temporaryTable({ nodes, root }: Tree): TemporaryTable | null {
   const node = nodes[root];
-  if (node?.kind !== 'CreateTable') {
+  if (node?.kind !== 'CreateTable' && node?.kind !== 'CreateView') {
     return null;
   }
   const word = node.options.find(({ name }) => /^temp(?:orary)?$/i.test(name.text));
-  return word === undefined
-    ? null
-    : { name: node.name.text, endsWithBlock: word.value?.text.toUpperCase() === 'DROP' };
+  if (word === undefined) {
+    return null;
+  }
+  const endsWithBlock = word.value?.text.toUpperCase() === 'DROP';
+  return { name: node.name.text, isView: node.kind === 'CreateView', endsWithBlock };
 }
 
-/** Throws where no connection lasts that could drop the table. */
+/** Throws where no connection lasts that could drop it. */
 export function refuseTemporary(table: TemporaryTable | null): void {
   if (table !== null) {
-    const message = 'temporary tables need a connection of the PostgreSQL wire protocol';
+    const what = table.isView ? 'views' : 'tables';
+    const message = `temporary ${what} need a connection of the PostgreSQL wire protocol`;
     throw new DatabaseError({ code: 'NotSupported', message, start: 0, end: 0 });
   }
 }

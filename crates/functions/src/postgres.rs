@@ -43,6 +43,31 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_read_only", "off"),
 ];
 
+/// `array_to_string(array, between [, null])`.
+fn array_to_string(call: &Call<'_>) -> Result<ArrayRef> {
+    let (arrays, between) = (call.texts(0)?, call.texts(1)?);
+    let nulls = if call.arguments.len() > 2 { Some(call.texts(2)?) } else { None };
+    build_text(call.rows, |row, out| {
+        let (Some(array), Some(between)) = (arrays.get(row), between.get(row)) else {
+            return false;
+        };
+        let null = nulls.as_ref().and_then(|nulls| nulls.get(row));
+        let mut is_first = true;
+        for item in text_array(array) {
+            let Some(item) = item.as_deref().or(null) else { continue };
+            if out.refuses(0) {
+                break;
+            }
+            if !is_first {
+                out.push_str(between);
+            }
+            is_first = false;
+            out.push_str(item);
+        }
+        true
+    })
+}
+
 /// The encoding of every text.
 const UTF8: i32 = 6;
 
@@ -321,8 +346,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "array_to_string",
-        &[direct(&[Text, Text], String, |call| argument(call, 0))],
-        "an array of the catalog, which is text already",
+        &[
+            direct(&[Text, Text], String, array_to_string),
+            direct(&[Text, Text, Text], String, array_to_string),
+        ],
+        "the items of an array with a text between them; nulls are left out, or another text",
     ),
     pure(
         "pg_encoding_to_char",

@@ -171,6 +171,12 @@ fn texts() {
     check("substring", &[s("hello"), i(0), i(2)], "h");
     check("substring", &[s("hello"), i(-1), i(4)], "he");
     check("substring", &[s("hello"), i(10), i(2)], "");
+    check("substr", &[s("hello"), i(2), i(3)], "ell");
+    check("substr", &[s("hello"), i(4)], "lo");
+    check("octet_length", &[s("é€")], "5");
+    check("bit_length", &[s("é€")], "40");
+    check_null("octet_length", &[null(SqlType::String)]);
+    check_null("bit_length", &[null(SqlType::String)]);
     check("strpos", &[s("hello world"), c('o')], "5");
     check("strpos", &[s("abc"), s("")], "1");
     check_null("strpos", &[null(SqlType::Null), c('a')]);
@@ -367,7 +373,9 @@ fn random_values_keep_their_bounds() {
     assert!(texts.as_string_view().iter().flatten().all(|text| text == "a" || text == "b"));
     let (returns, _) = run("rnd_geohash", &[i(20)], false);
     assert_eq!(returns, SqlType::Geohash(20));
-    for name in ["rnd_boolean", "rnd_byte", "rnd_double", "rnd_uuid4", "rnd_long256", "rnd_bin"] {
+    for name in
+        ["rnd_boolean", "rnd_byte", "rnd_double", "random", "rnd_uuid4", "rnd_long256", "rnd_bin"]
+    {
         run(name, &[], false);
     }
 }

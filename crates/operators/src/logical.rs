@@ -8,6 +8,7 @@ use crate::fill::node::FillNode;
 use crate::horizon::node::HorizonJoinNode;
 use crate::latest_on::node::LatestOnNode;
 use crate::lowering::Lower;
+use crate::ordered_join::node::OrderedJoinNode;
 use crate::sample_by::node::SampleByNode;
 use crate::splice::node::SpliceJoinNode;
 use crate::unnest::node::UnnestNode;
@@ -25,6 +26,7 @@ pub enum LogicalNode<'a> {
     Splice(&'a SpliceJoinNode),
     WindowJoin(&'a WindowJoinNode),
     Horizon(&'a HorizonJoinNode),
+    OrderedJoin(&'a OrderedJoinNode),
 }
 
 impl<'a> LogicalNode<'a> {
@@ -40,6 +42,7 @@ impl<'a> LogicalNode<'a> {
             .or_else(|| node.downcast_ref().map(Self::Splice))
             .or_else(|| node.downcast_ref().map(Self::WindowJoin))
             .or_else(|| node.downcast_ref().map(Self::Horizon))
+            .or_else(|| node.downcast_ref().map(Self::OrderedJoin))
     }
 
     /// The same of a plan.
@@ -62,6 +65,7 @@ impl<'a> LogicalNode<'a> {
             Self::Splice(node) => node,
             Self::WindowJoin(node) => node,
             Self::Horizon(node) => node,
+            Self::OrderedJoin(node) => node,
         }
     }
 }

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::common::{JoinType, Result};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{
-    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec,
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode, SortMergeJoinExec,
 };
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
@@ -113,6 +114,24 @@ impl<'a> PlanNode<'a> {
 fn in_memory(plan: &dyn ExecutionPlan) -> Option<PlanNode<'_>> {
     let source = plan.downcast_ref::<DataSourceExec>()?.data_source();
     source.downcast_ref().map(PlanNode::Memory)
+}
+
+/// Whether a plan is a join that reads its right side row by row, and has every row of it.
+pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let hash = plan.downcast_ref::<HashJoinExec>().map(|join| *join.join_type());
+    let loops = || plan.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type());
+    hash.or_else(loops) == Some(JoinType::Right)
+}
+
+/// A join that holds its left side, whatever that has.
+pub(crate) fn holding_left(join: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    Ok(match join.downcast_ref::<HashJoinExec>() {
+        Some(hash) => {
+            Arc::new(hash.builder().with_partition_mode(PartitionMode::CollectLeft).build()?)
+        }
+        // It always does.
+        None => Arc::clone(join),
+    })
 }
 
 /// The rows below a limit that cuts nothing off.

@@ -54,6 +54,7 @@ use crate::rules::filter_scan::FilterScan;
 use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
+use crate::rules::select_joins::SelectJoins;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals};
 
@@ -149,8 +150,8 @@ pub(crate) fn physical_optimizer_rules(
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
         (false, Arc::new(OutputRequirements::new_add_mode())),
-        // Joins are planned undecided: picks the build side by row counts.
-        (false, Arc::new(JoinSelection::new())),
+        // Joins are planned undecided: picks the build side by row counts, unless an order is kept.
+        (false, Arc::new(SelectJoins(JoinSelection::new()))),
         // Sorts and exchanges where an operator requires them.
         (false, Arc::new(EnsureRequirements)),
         // Two aggregation steps in one partition are one too many.

@@ -118,6 +118,8 @@ pub struct BoundViewChange {
     pub change: Option<Change>,
     /// The command tag's words.
     pub command: &'static str,
+    /// What its client has to know.
+    pub notice: Option<String>,
     /// What is read and changed.
     pub accesses: Vec<Access>,
 }
@@ -423,6 +425,7 @@ impl BoundStatement {
             Self::CreateTable(create) => create.notice.as_deref(),
             Self::SchemaChange(change) => change.notice.as_deref(),
             Self::Materialized(change) => change.notice.as_deref(),
+            Self::ViewChange(change) => change.notice.as_deref(),
             _ => None,
         }
     }

@@ -275,6 +275,26 @@ def escapes_of_odbc():
 
 
 @check
+def functions_of_odbc():
+    calls = [
+        "substring('abcdef', 2, 3)", "octet_length('n\u00e4h')", "bit_length('a')",
+        "locate('b', 'abc')", "concat('a', 'b')", 'mod(7, 3)',
+        "timestampadd(SQL_TSI_DAY, 2, {ts '2024-01-02 03:04:05'})",
+        "timestampdiff(SQL_TSI_DAY, {ts '2024-01-02 00:00:00'}, {ts '2024-01-05 00:00:00'})",
+        "dayofweek({d '2024-01-02'})", "quarter({d '2024-05-02'})", 'ifnull(NULL, 2)',
+    ]
+    question = ', '.join(f'{{fn {call}}}' for call in calls)
+    row = texts(cursor.execute(f'SELECT {question}').fetchall())
+    return [row, 0 <= cursor.execute('SELECT {fn rand()}').fetchval() < 1]
+
+
+@check
+def outer_joins_of_odbc():
+    joined = '(SELECT 1 n) a LEFT OUTER JOIN (SELECT 2 n) b ON a.n = b.n'
+    return texts(cursor.execute(f'SELECT a.n, b.n FROM {{oj {joined}}}').fetchall())
+
+
+@check
 def several_statements():
     cursor.execute('SELECT 1; SELECT 2')
     first = cursor.fetchval()

@@ -1,15 +1,20 @@
 /**
- * The temporary tables of a connection. They are tables like any other, seen by all; they are
- * dropped when the connection ends, or its block where they say ON COMMIT DROP. They are known by
- * their number, so that a table of another session that has come to have the name stays.
+ * The temporary tables and views of a connection. They are like any other, seen by all; they are
+ * dropped when the connection ends, or its block where they say ON COMMIT DROP. Tables are known by
+ * their number, views by the time they were made, so that one of another session that has come to
+ * have the name stays.
  */
 import type { PreparedStatement, Session, TemporaryTable } from '../../session/index.js';
 
-/** A table that was made. */
+/** A table or a view that was made. */
 interface OwnTable extends TemporaryTable {
-  /** Its number among the tables. */
-  readonly id: number;
+  /** What tells it from another one of its name, as SQL writes it. */
+  readonly id: string;
 }
+
+/** Where they are listed, the column of their names, and what tells one from another. */
+const TABLES = ['tables()', 'table_name', 'id'] as const;
+const VIEWS = ['views()', 'view_name', 'view_status_update_time'] as const;
 
 export class TemporaryTables {
   private tables: OwnTable[] = [];
@@ -26,8 +31,10 @@ export class TemporaryTables {
       return;
     }
     const name = temporary.name.replaceAll("'", "''");
-    const [[id] = []] = await this.rows(`SELECT id FROM tables() WHERE table_name = '${name}'`);
-    if (typeof id === 'number') {
+    const [list, key, own] = temporary.isView ? VIEWS : TABLES;
+    const [[found] = []] = await this.rows(`SELECT ${own} FROM ${list} WHERE ${key} = '${name}'`);
+    if (typeof found === 'string' || typeof found === 'number') {
+      const id = typeof found === 'string' ? `'${found}'` : String(found);
       this.tables.push({ ...temporary, id });
     }
     if (!inBlock) {
@@ -51,12 +58,15 @@ export class TemporaryTables {
     await this.drop(tables);
   }
 
-  /** Drops tables, whatever their names are by now. */
+  /** Drops them, whatever their names are by now; views first, which read tables. */
   private async drop(tables: readonly OwnTable[]): Promise<void> {
-    for (const { id } of tables) {
-      const [[name] = []] = await this.rows(`SELECT table_name FROM tables() WHERE id = ${id}`);
+    const views = tables.filter(({ isView }) => isView);
+    for (const { isView, id } of [...views, ...tables.filter(({ isView }) => !isView)]) {
+      const [list, key, own] = isView ? VIEWS : TABLES;
+      const [[name] = []] = await this.rows(`SELECT ${key} FROM ${list} WHERE ${own} = ${id}`);
       if (typeof name === 'string') {
-        await this.rows(`DROP TABLE IF EXISTS "${name.replaceAll('"', '""')}"`);
+        const what = isView ? 'VIEW' : 'TABLE';
+        await this.rows(`DROP ${what} IF EXISTS "${name.replaceAll('"', '""')}"`);
       }
     }
   }

@@ -125,6 +125,9 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (name === 'POSITION' && p.kind() <= TokenKind.String && p.value(1) === 'IN') {
     return positionArguments(p);
   }
+  if (name === 'MAKE_INTERVAL') {
+    return intervalArguments(p, open);
+  }
   const list = p.list(() => callArgument(p, name, open));
   if (TRIMS.has(name) && p.take('FROM')) {
     list.unshift(callArgument(p, name, open));
@@ -139,6 +142,32 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
     list.push(jsonColumns(p));
   }
   return list;
+}
+
+/** What `make_interval` takes, in its order. */
+const INTERVAL_PARTS = ['YEARS', 'MONTHS', 'WEEKS', 'DAYS', 'HOURS', 'MINS', 'SECS'];
+
+/** `make_interval(days => 3)`: the parts that are not named are 0. */
+function intervalArguments(p: Parser, open: number): NodeId[] {
+  const parts: (NodeId | undefined)[] = [];
+  const first = p.start();
+  let hasNames = false;
+  p.list(() => {
+    const at = INTERVAL_PARTS.indexOf(p.value().toUpperCase());
+    const isNamed = p.value(1) === '=>' || p.value(1) === ':=';
+    if (isNamed ? at < 0 || parts[at] !== undefined : hasNames) {
+      p.fail(`one of ${INTERVAL_PARTS.join(', ').toLowerCase()} expected, each once`);
+    }
+    if (isNamed) {
+      p.advance();
+      p.advance();
+      hasNames = true;
+    }
+    parts[isNamed ? at : parts.length] = callArgument(p, 'MAKE_INTERVAL', open);
+  });
+  const nothing = (): NodeId => p.add({ kind: 'Integer', text: '0' }, first, first);
+  const count = Math.max(parts.length, INTERVAL_PARTS.length);
+  return Array.from({ length: count }, (_, index) => parts[index] ?? nothing());
 }
 
 /** Whether `SUBSTRING(text FROM pattern)` looks for a pattern: PostgreSQL's other form of it. */

@@ -47,8 +47,10 @@ export function printCreateView(
     return `ALTER VIEW ${printName(node.name)} ${body}`;
   }
   const { live, material } = node;
+  const isTemporary = /^temp(?:orary)?$/i.test(first?.name.text ?? '');
   return [
     node.or_replace ? 'CREATE OR REPLACE' : 'CREATE',
+    ...(isTemporary ? ['TEMPORARY'] : []),
     KINDS[node.what],
     ...(node.if_not_exists ? ['IF NOT EXISTS'] : []),
     printName(node.name),

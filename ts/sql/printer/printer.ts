@@ -243,6 +243,7 @@ const PLACED: ReadonlySet<string> = new Set([
   'FORMAT',
   'VOLUME',
   'OWNED',
+  'UNLOGGED',
 ]);
 
 function printPolicy({ to_parquet, to_remote, drop_local }: PolicyStages): string {
@@ -264,6 +265,9 @@ function printCreateTable(printer: Printer, node: CreateTableNode): string {
   const temporary = [...option('TEMP'), ...option('TEMPORARY')];
   if (temporary.length > 0) {
     parts.push('TEMPORARY');
+  }
+  if (option('UNLOGGED').length > 0) {
+    parts.push('UNLOGGED');
   }
   if (option('ATOMIC').length > 0) {
     parts.push('ATOMIC');

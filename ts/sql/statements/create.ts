@@ -50,10 +50,11 @@ export function parseCreate(p: Parser): NodeId {
   if (p.at('OR')) {
     p.advance();
     p.expect('REPLACE');
+    const temporary = temporaryWord(p);
     if (!p.at('VIEW')) {
       p.fail("'view' expected");
     }
-    return parseView(p, start, 'View', true);
+    return parseView(p, start, 'View', true, temporary);
   }
   if (p.at('VIEW')) {
     return parseView(p, start, 'View', false);
@@ -73,7 +74,12 @@ export function parseCreate(p: Parser): NodeId {
   const options: OptionValue[] = [];
   const temporary = temporaryWord(p);
   if (temporary !== null) {
+    if (p.at('VIEW')) {
+      return parseView(p, start, 'View', false, temporary);
+    }
     options.push(temporary);
+  } else if (p.at('UNLOGGED')) {
+    options.push({ name: p.takeName(false), value: null });
   }
   const word = takenName(p);
   const mode = batchMode(p, everything);

@@ -134,6 +134,9 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   if (word === 'VACUUM' || word === 'REINDEX') {
     return parseMaintenance(p, word);
   }
+  if (word === 'ANALYZE' && atAnalyzed(p)) {
+    return parseAnalyze(p);
+  }
   if (word === 'CHECK' && (p.value(1) === 'DATABASE' || p.value(1) === 'TABLE')) {
     return parseCheck(p);
   }
@@ -204,12 +207,16 @@ function sessionWords(p: Parser, from: number): NodeId {
   return p.add({ kind: 'Session', words: all }, p.start(from - after), p.lastEnd());
 }
 
-/** `COMMENT ON TABLE t IS 'text'`: nothing keeps comments; migrations that write some go on. */
+/** `COMMENT ON … IS 'text'`: nothing keeps comments; migrations that write some go on. */
 function parseComment(p: Parser): NodeId {
   const start = p.start();
   p.advance(2);
+  p.take('MATERIALIZED');
   p.name('kind of object expected');
   const name = p.dottedName('name expected');
+  if (p.take('ON')) {
+    p.dottedName('table name expected');
+  }
   p.expect('IS');
   if (!p.take('NULL')) {
     if (p.kind() !== TokenKind.String) {
@@ -270,6 +277,28 @@ function vacuumOptions(p: Parser): void {
   if (p.atEnd()) {
     p.fail("'table' expected");
   }
+}
+
+/** Whether a table is named that is to be analyzed, and not a table that is called so. */
+function atAnalyzed(p: Parser): boolean {
+  const place = p.value(1) === 'VERBOSE' ? 2 : 1;
+  const isName = p.kind(place) === TokenKind.Word || p.kind(place) === TokenKind.Quoted;
+  const after = p.value(place + 1);
+  return isName && (p.kind(place + 1) === TokenKind.End || ['.', '(', ';'].includes(after));
+}
+
+/** `ANALYZE [VERBOSE] t [(a, b)]`: what is known of a table is always true; as VACUUM of it. */
+function parseAnalyze(p: Parser): NodeId {
+  const start = p.start();
+  const end = p.end();
+  p.advance();
+  p.take('VERBOSE');
+  const table = p.tableName('table name expected');
+  if (p.at('(')) {
+    p.parenthesised(() => p.list(() => p.columnName('column name expected')));
+  }
+  const action: AlterAction = { action: 'Other', words: ['VACUUM'], span: { start, end } };
+  return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
 }
 
 /** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */

@@ -20,16 +20,25 @@ import type { Parser } from '../parser/parser.js';
 import { expressions } from '../queries/select-clauses.js';
 
 /** `CREATE [OR REPLACE] [MATERIALIZED] VIEW`, at the word VIEW. */
-export function parseView(p: Parser, start: number, what: ViewKind, replace: boolean): NodeId {
+export function parseView(
+  p: Parser,
+  start: number,
+  what: ViewKind,
+  replace: boolean,
+  temporary: OptionValue | null = null,
+): NodeId {
   p.advance();
+  if (temporary !== null && p.at('IF')) {
+    p.fail("'if not exists' is not for temporary views");
+  }
   const conditional = ifNotExists(p);
   const name = p.tableName("view name or 'if' expected");
   const material = what === 'MaterializedView' ? materialHead(p) : null;
   p.expect('AS');
   const { query, text } = viewQuery(p);
-  const options: OptionValue[] = [];
+  const options: OptionValue[] = temporary === null ? [] : [temporary];
   if (material === null) {
-    if (p.at('OWNED', 'BY')) {
+    if (temporary === null && p.at('OWNED', 'BY')) {
       const word = p.takeName(false);
       p.advance();
       options.push({ name: word, value: p.dottedName('owner expected') });

@@ -429,6 +429,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "DOUBLE from 0 to 1: ([null rate])",
     ),
     volatile(
+        "random",
+        &[direct(&[], Double, |call| draw::<Float64Type>(call, 0, Rng::random))],
+        "DOUBLE from 0 to 1, under its name in PostgreSQL",
+    ),
+    volatile(
         "rnd_char",
         &[direct(&[], Char, |call| {
             draw::<UInt16Type>(call, 0, |r| u16::from(r.random_range(b'A'..=b'Z')))

@@ -15,7 +15,7 @@ use crate::column::{Call, build, build_flags, build_text, internal, invalid};
 use crate::native::Kernel;
 use crate::resolve::ResolveError;
 use crate::signature::Param::{Is, Text};
-use crate::signature::{Bound, Function, Gives, direct, made, pure};
+use crate::signature::{Bound, Function, Gives, Overload, direct, made, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::formatted::push_base64;
 use crate::text::formatted::quoted;
@@ -352,6 +352,12 @@ fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
 }
 
+/// The bytes of texts, each as `parts`.
+fn bytes(call: &Call<'_>, parts: usize) -> Result<ArrayRef> {
+    let texts = call.texts(0)?;
+    Ok(build::<Int32Type>(call.rows, |row| i32::try_from(texts.get(row)?.len() * parts).ok()))
+}
+
 fn length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -486,6 +492,17 @@ macro_rules! trimming {
     };
 }
 
+const PIECES: &[Overload] = &[
+    direct(&[Text, Is(Int)], Str, substring),
+    made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
+        if bound.arguments[2].integer().is_some_and(|length| length < 0) {
+            let message = "a length of at least 0 expected".into();
+            return Err(ResolveError::InvalidArgument { index: 2, message });
+        }
+        Ok(Arc::new(substring))
+    }),
+];
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     one!("upper", |text, out| recased(text, out, str::to_uppercase), "upper case"),
     one!("to_uppercase", |text, out| recased(text, out, str::to_uppercase), "upper case"),
@@ -514,22 +531,20 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         })],
         "bytes of a text in UTF-8; -1 for null",
     ),
+    pure(
+        "octet_length",
+        &[direct(T1, Int, |call| bytes(call, 1))],
+        "bytes of a text in UTF-8; null for null",
+    ),
+    pure(
+        "bit_length",
+        &[direct(T1, Int, |call| bytes(call, 8))],
+        "bits of a text in UTF-8; null for null",
+    ),
     pure("left", &[direct(&[Text, Is(Int)], Str, |call| edge(call, true))], "first characters"),
     pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last characters"),
-    pure(
-        "substring",
-        &[
-            direct(&[Text, Is(Int)], Str, substring),
-            made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
-                if bound.arguments[2].integer().is_some_and(|length| length < 0) {
-                    let message = "a length of at least 0 expected".into();
-                    return Err(ResolveError::InvalidArgument { index: 2, message });
-                }
-                Ok(Arc::new(substring))
-            }),
-        ],
-        "piece from a position, of a length",
-    ),
+    pure("substring", PIECES, "piece from a position, of a length"),
+    pure("substr", PIECES, "the same as substring"),
     pure(
         "strpos",
         &[direct(T2, Int, position)],

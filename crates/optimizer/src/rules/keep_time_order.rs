@@ -10,9 +10,12 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use tidemark_operators::{PlanNode, TimeConcat, follows_scan_order, origin, reversed};
+use tidemark_operators::{
+    PlanNode, TimeConcat, follows_scan_order, is_right_join, origin, reversed,
+};
 
 /// See the file's head.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ impl PhysicalOptimizerRule for KeepTimeOrder {
         plan: Arc<dyn ExecutionPlan>,
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = plan.transform_up(keep_order).data()?;
+        let plan = in_turn(plan.transform_up(keep_order).data()?)?;
         // A result is read partition by partition, too.
         if plan.output_partitioning().partition_count() > 1 && follows_scan_order(&plan) {
             return Ok(TimeConcat::plan(plan));
@@ -77,6 +80,34 @@ fn is_read_in_turn(plan: &Arc<dyn ExecutionPlan>) -> bool {
     follows_scan_order(plan)
         || (node.is_row_wise() || matches!(node, PlanNode::Union))
             && plan.children().into_iter().all(is_read_in_turn)
+}
+
+/// The plan, with the partitions of a join whose order is kept read one after the other where the
+/// rows of the result, or a limit's, come from them.
+fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let node = PlanNode::of(plan.as_ref());
+    if let PlanNode::Coalesce(merge) = node {
+        let ordered = is_joined_in_turn(merge.input());
+        return Ok(if ordered { concat(merge.input(), merge.fetch()) } else { plan });
+    }
+    if !node.is_row_wise() && !matches!(node, PlanNode::GlobalLimit) {
+        return Ok(plan);
+    }
+    let inputs = plan.children().into_iter().map(|input| in_turn(Arc::clone(input)));
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.replace_children(inputs, options)
+}
+
+/// Whether rows have an order when one partition is read after the other, also behind joins that
+/// hold one side, and have every row of the other in its place.
+fn is_joined_in_turn(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let node = PlanNode::of(plan.as_ref());
+    match plan.children().as_slice() {
+        [_, read] if is_right_join(plan) => is_read_in_turn(read) || is_joined_in_turn(read),
+        [input] if node.is_row_wise() => is_joined_in_turn(input),
+        _ => false,
+    }
 }
 
 /// One partition after the other, at most `fetch` rows.

@@ -9,4 +9,5 @@ pub(crate) mod filter_scan;
 pub(crate) mod keep_time_order;
 pub(crate) mod push_filters;
 pub(crate) mod requirements;
+pub(crate) mod select_joins;
 pub(crate) mod stoppable;

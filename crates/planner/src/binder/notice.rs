@@ -20,6 +20,9 @@ pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only key
 pub(crate) const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
 const TEMPORARY: &str =
     "a temporary table is seen by all sessions and dropped at the end of the one that made it";
+pub(crate) const TEMPORARY_VIEW: &str =
+    "a temporary view is seen by all sessions and dropped at the end of the one that made it";
+const UNLOGGED: &str = "an unlogged table is as durable as any other";
 pub(crate) const TABLE_INDEX: &str = "symbols are found by their keys and times by their order: \
      the index is listed in the catalog, and has no effect";
 
@@ -49,6 +52,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("include", INDEX),
     ("temp", TEMPORARY),
     ("temporary", TEMPORARY),
+    ("unlogged", UNLOGGED),
 ];
 /// Values of options that ask for what is done anyway.
 const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];

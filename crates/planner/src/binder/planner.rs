@@ -277,6 +277,7 @@ impl Binder<'_> {
                 or_replace: *or_replace,
                 alter: options.iter().any(|option| option.name.text == "ALTER"),
                 owner: owner_of(options),
+                temporary: options.iter().any(is_temporary),
             }),
             _ => Err(EngineError::internal("no view")),
         }
@@ -366,6 +367,12 @@ impl Binder<'_> {
 }
 
 /// OWNED BY.
+/// TEMP or TEMPORARY.
+fn is_temporary(option: &OptionValue) -> bool {
+    let name = &option.name.text;
+    name.eq_ignore_ascii_case("temp") || name.eq_ignore_ascii_case("temporary")
+}
+
 fn owner_of(options: &[OptionValue]) -> Option<&str> {
     let owned = options.iter().find(|option| option.name.text.eq_ignore_ascii_case("OWNED"))?;
     owned.value.as_ref().map(|owner| owner.text.as_str())

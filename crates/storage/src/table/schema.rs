@@ -36,6 +36,9 @@ pub struct ColumnSchema {
     /// Kept for the catalog: whether the type of a time was given WITH TIME ZONE.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub zoned: bool,
+    /// Kept for the catalog: whether the type of a text was given as TEXT.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub text: bool,
     /// What rows get that name no value; the maker of rows applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
@@ -76,6 +79,7 @@ impl ColumnSchema {
             length: 0,
             precision: None,
             zoned: false,
+            text: false,
             default: None,
             in_place_of: 0,
         }

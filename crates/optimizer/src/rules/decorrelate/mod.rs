@@ -23,7 +23,7 @@ use subquery::narrowed;
 
 use crate::conditions::all_of;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
-use tidemark_operators::{LogicalNode, check_stop, not_supported};
+use tidemark_operators::{LogicalNode, OrderedJoinNode, check_stop, not_supported};
 
 mod domain;
 mod relational;
@@ -72,7 +72,8 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
                 | LogicalNode::SampleBy(_)
                 | LogicalNode::LatestOn(_)
                 | LogicalNode::Windows(_)
-                | LogicalNode::Unnest(_),
+                | LogicalNode::Unnest(_)
+                | LogicalNode::OrderedJoin(_),
             )
             | None => None,
         };
@@ -372,10 +373,9 @@ fn joined(left: LogicalPlan, right: Inner, kind: JoinType) -> Result<LogicalPlan
     .map(LogicalPlan::Join)
 }
 
-/// All rows of `outer`, in their order, beside what they find in `inner`: the side whose order a
-/// hash join keeps is the one that it does not hold.
+/// All rows of `outer`, in their order, beside what they find in `inner`.
 fn widened(outer: LogicalPlan, inner: Inner) -> Result<LogicalPlan> {
-    Join::try_new(
+    let join = Join::try_new(
         Arc::new(inner.plan),
         Arc::new(outer),
         inner.on.into_iter().map(|(outer, inner)| (inner, outer)).collect(),
@@ -384,6 +384,6 @@ fn widened(outer: LogicalPlan, inner: Inner) -> Result<LogicalPlan> {
         JoinConstraint::On,
         NullEquality::NullEqualsNull,
         false,
-    )
-    .map(LogicalPlan::Join)
+    )?;
+    OrderedJoinNode::plan(LogicalPlan::Join(join))
 }

@@ -161,6 +161,8 @@ impl Domain {
                 Ok(extension(LatestOnNode::try_new(input, timestamp, keys)?))
             }
             Some(LogicalNode::Asof(asof)) => self.asof(asof),
+            // A sub-query's rows are looked up: nothing reads their order.
+            Some(LogicalNode::OrderedJoin(node)) => self.spread(node.join().clone()),
             Some(LogicalNode::Unnest(unnest)) => {
                 let input = input()?;
                 let arguments = self.all_resolved(unnest.arguments().to_vec(), input.schema())?;

@@ -49,7 +49,8 @@ impl Binder<'_> {
                 self.binary(*operator, *left, *right, *operator_span, scope)
             }
             Node::Concat { operands, operator_span } => {
-                let operands = self.expressions(operands, scope)?;
+                let operands = operands.iter().map(|id| self.as_named(*id, scope));
+                let operands = operands.collect::<EngineResult<_>>()?;
                 self.scalar_call("concat", operands, *operator_span, &[])
             }
             Node::Cast { operand, type_name, double_colon } => {
@@ -70,6 +71,20 @@ impl Binder<'_> {
                 position,
             )),
             _ => Err(error::at(ErrorCode::Syntax, "expression expected", position)),
+        }
+    }
+
+    /// An operand that becomes text: what `name::regclass` made a number of is its name again.
+    fn as_named(&mut self, operand: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let value = self.expression(operand, scope)?;
+        match self.node(operand)? {
+            Node::Cast { type_name, .. } if value.sql_type == SqlType::Int => {
+                match Registered::of(type_name) {
+                    Some(kind) => self.registered_name(value, kind, self.tree.span(operand)),
+                    None => Ok(value),
+                }
+            }
+            _ => Ok(value),
         }
     }
 
@@ -104,16 +119,7 @@ impl Binder<'_> {
             && matches!(self.node(operand)?, Node::Call(call) if is_zone_call(call));
         let operand = match (self.node(operand)?, &to) {
             (Node::Call(call), Ok(to)) if is_json_call(call) => self.json_call(call, *to, scope)?,
-            (Node::Cast { type_name: inner, .. }, Ok(to)) if to.is_text() => {
-                let value = self.expression(operand, scope)?;
-                match Registered::of(inner) {
-                    // `name::regclass::text`
-                    Some(kind) if value.sql_type == SqlType::Int => {
-                        self.registered_name(value, kind, at)?
-                    }
-                    _ => value,
-                }
-            }
+            (Node::Cast { .. }, Ok(to)) if to.is_text() => self.as_named(operand, scope)?,
             _ => self.expression(operand, scope)?,
         };
         let operand =

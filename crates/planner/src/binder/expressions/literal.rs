@@ -69,7 +69,7 @@ fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
 }
 
 /// `1.50m`: the precision and scale are those of the digits written.
-fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
+pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     let unscaled = format!("{whole}{fraction}");

@@ -143,15 +143,13 @@ impl Binder<'_> {
         let Some(first) = call.arguments.first() else { return Ok(None) };
         let at = call.name.span;
         let texts = match plain {
-            "to_regclass" | "to_regtype" | "current_setting" => {
+            "to_regclass" | "to_regtype" => {
                 let argument = self.expression(*first, scope)?;
                 let text = argument.constant.as_ref().and_then(text_of).unwrap_or_default();
-                return Ok(Some(match plain {
-                    "to_regclass" => number(self.number_of(Registered::Class, &text)),
-                    "to_regtype" => number(self.number_of(Registered::Type, &text)),
-                    _ => setting(&text),
-                }));
+                let kind = if plain == "to_regtype" { Registered::Type } else { Registered::Class };
+                return Ok(Some(number(self.number_of(kind, &text))));
             }
+            "current_setting" => return self.setting_asked(*first, at, scope).map(Some),
             "pg_typeof" => {
                 let argument = self.expression(*first, scope)?;
                 let of = catalog_type(&argument, scope).and_then(|of| types::by_name(of.name()));
@@ -173,7 +171,9 @@ impl Binder<'_> {
                 views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
             }
             "pg_get_serial_sequence" => {
-                let Some(column) = self.column_asked(call, scope)? else { return Ok(None) };
+                let Some(column) = self.column_asked(call, scope)? else {
+                    return self.sequence_of_row(call, scope);
+                };
                 serial_sequences(&self.objects()?, &column)
             }
             "pg_get_constraintdef" => definitions(&self.objects()?),
@@ -216,6 +216,55 @@ impl Binder<'_> {
         let Some(&column) = call.arguments.get(1) else { return Ok(None) };
         let column = self.expression(column, scope)?;
         Ok(column.constant.as_ref().and_then(text_of))
+    }
+
+    /// `current_setting(name)`: of a constant, or of what each row names.
+    fn setting_asked(&mut self, name: NodeId, at: Span, scope: &Scope<'_>) -> EngineResult<Typed> {
+        let name = self.expression(name, scope)?;
+        if !matches!(name.expr, Expr::Column(_)) {
+            return Ok(setting(&name.constant.as_ref().and_then(text_of).unwrap_or_default()));
+        }
+        let name = self.cast(name, SqlType::String, CastMode::Explicit, at)?;
+        let text = |text: &str| lit(ScalarValue::Utf8View(Some(text.to_owned())));
+        let cases = SETTINGS.iter().map(|(known, value)| (text(known), text(value)));
+        let found = cases_of(name.expr, cases, lit(ScalarValue::Utf8View(None)))?;
+        Ok(Typed::computed(found, SqlType::String))
+    }
+
+    /// `pg_get_serial_sequence(table, column)` of a column that each row names.
+    fn sequence_of_row(
+        &mut self,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Typed>> {
+        let [table, column] = call.arguments[..] else { return Ok(None) };
+        let at = call.name.span;
+        let table = self.expression(table, scope)?;
+        let table = match table.constant.as_ref().and_then(text_of) {
+            Some(name) => {
+                let oid = number(self.number_of(Registered::Class, &name));
+                self.registered_name(oid, Registered::Class, at)?
+            }
+            None => self.cast(table, SqlType::String, CastMode::Explicit, at)?,
+        };
+        let column = self.expression(column, scope)?;
+        let column = self.cast(column, SqlType::String, CastMode::Explicit, at)?;
+        let asked = vec![table, literal::text("\n"), column];
+        let asked = self.scalar_call("concat", asked, at, &[])?.expr;
+        let text = |text: String| lit(ScalarValue::Utf8View(Some(text)));
+        let mut cases = Vec::new();
+        for object in self.objects()? {
+            for (_, sequence, place) in object.sequences() {
+                let Some(column) = object.columns.get(place as usize - 1) else { continue };
+                for schema in ["", "public."] {
+                    let key = format!("{schema}{}\n{}", object.name, column.name);
+                    cases.push((text(key), text(format!("public.{sequence}"))));
+                }
+            }
+        }
+        let none = lit(ScalarValue::Utf8View(None));
+        let found = cases_of(asked, cases.into_iter(), none)?;
+        Ok(Some(Typed::computed(found, SqlType::String)))
     }
 
     /// What `ARRAY(SELECT …)` is read as: the text of an array.

@@ -69,7 +69,9 @@ impl Binder<'_> {
         let left = self.array_in_text(left, &right, position)?;
         let right = self.array_in_text(right, &left, position)?;
         let (left, right) = if is_comparison(operator) {
-            (left.unwrapped(), right.unwrapped())
+            let (left, right) = (left.unwrapped(), right.unwrapped());
+            let right = decimal_beside(right, &left, position);
+            (decimal_beside(left, &right, position), right)
         } else {
             (left, right)
         };
@@ -399,6 +401,21 @@ pub(crate) fn is_comparison(operator: BinaryOperator) -> bool {
             | BinaryOperator::Greater
             | BinaryOperator::GreaterOrEqual
     )
+}
+
+/// A number that is written beside a DECIMAL, which it is compared with, is one of its digits:
+/// `price = 1.5`.
+fn decimal_beside(number: Typed, other: &Typed, position: Span) -> Typed {
+    let is_decimal = matches!(other.sql_type, SqlType::Decimal(..));
+    match number.constant {
+        Some(ScalarValue::Float64(Some(value)))
+            if is_decimal && number.sql_type == SqlType::Double && value.is_finite() =>
+        {
+            // One with more digits than a DECIMAL has stays what it is.
+            literal::decimal(&value.to_string(), position).unwrap_or(number)
+        }
+        _ => number,
+    }
 }
 
 fn binary_op(operator: BinaryOperator) -> BinaryOp {

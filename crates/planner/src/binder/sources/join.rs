@@ -8,7 +8,7 @@ use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, Null
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 use tidemark_ast::{BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
-use tidemark_operators::AsofKind;
+use tidemark_operators::{AsofKind, OrderedJoinNode};
 use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
@@ -425,8 +425,7 @@ pub(crate) fn relational(
         // Every row has the left one's time, though the join tells nothing of their order.
         joined.keep_time(&left, left.order.shuffled());
     }
-    // Clients read what the catalog tells in its order. A hash join keeps that of the side which it
-    // does not hold; where rows have a time the order is theirs.
+    // Clients read what the catalog tells in its order; where rows have a time the order is theirs.
     let is_turned = kind == JoinType::Left && is_catalog(&left);
     let (sides, keys, turned) = if is_turned {
         let keys = condition.keys.into_iter().map(|(left, right)| (right, left)).collect();
@@ -445,7 +444,10 @@ pub(crate) fn relational(
         false,
     )
     .map_err(error::plan)?;
-    let plan = LogicalPlan::Join(join);
+    let mut plan = LogicalPlan::Join(join);
+    if is_turned {
+        plan = OrderedJoinNode::plan(plan).map_err(error::plan)?;
+    }
     joined.plan = match kind {
         JoinType::Left => filled_in(plan, &joined, |index| index >= width)?,
         JoinType::Right => filled_in(plan, &joined, |index| index < width)?,

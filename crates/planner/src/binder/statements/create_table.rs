@@ -45,6 +45,7 @@ impl Binder<'_> {
             schema.version = 0;
             schema.name.clone_from(&node.name.text);
             schema.constraints.clear();
+            self.note_idle_options(&node.options);
             return Ok(self.bound_create(Some(schema), None));
         }
         let query = match node.query {
@@ -200,6 +201,7 @@ pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
     };
     let name = written.name.to_ascii_lowercase();
     column.zoned = matches!(name.as_str(), "timestamptz" | "timestamp with time zone");
+    column.text = name == "text";
 }
 
 /// `'pg_class' is a name of the catalog`.

@@ -10,6 +10,7 @@ use tidemark_catalog::{Owner, View};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
 use crate::binder::catalog::view::no_view;
+use crate::binder::notice::TEMPORARY_VIEW;
 use crate::binder::statements::create_table::check_table_name;
 use crate::binder::statements::view_sources::new_id;
 use crate::binder::{Binder, error};
@@ -26,6 +27,8 @@ pub(crate) struct Definition<'a> {
     pub(crate) alter: bool,
     /// OWNED BY: with whose rights it reads, if not the user's.
     pub(crate) owner: Option<&'a str>,
+    /// TEMPORARY: it goes with its connection, and takes no other view's place.
+    pub(crate) temporary: bool,
 }
 
 impl Binder<'_> {
@@ -36,7 +39,8 @@ impl Binder<'_> {
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
         let known = self.view(&name.text);
         // A statement that replaces a view changes what its readers see.
-        let replaces = view.alter || (view.or_replace && known.is_some());
+        let or_replace = view.or_replace && !view.temporary;
+        let replaces = view.alter || (or_replace && known.is_some());
         if view.alter {
             self.must_see(name, Permission::AlterView)?;
         } else {
@@ -52,7 +56,7 @@ impl Binder<'_> {
         match (&known, view.if_not_exists) {
             (None, _) if view.alter => return Err(no_view(name)),
             (Some(_), true) => return Ok(self.view_change(None, command)),
-            (Some(_), false) if !view.or_replace => {
+            (Some(_), false) if !or_replace => {
                 let message = format!("view already exists [view={}]", name.text);
                 return Err(error::at(ErrorCode::TableExists, message, name.span));
             }
@@ -85,6 +89,9 @@ impl Binder<'_> {
             sources: Some(sources),
         };
         let change = record.put()?;
+        if view.temporary {
+            self.notices.push(TEMPORARY_VIEW);
+        }
         Ok(self.view_change(Some(change), command))
     }
 
@@ -122,7 +129,7 @@ impl Binder<'_> {
         change: Option<tidemark_storage::Change>,
         command: &'static str,
     ) -> BoundStatement {
-        let accesses = self.accesses.list();
-        BoundStatement::ViewChange(BoundViewChange { change, command, accesses })
+        let (accesses, notice) = (self.accesses.list(), self.notice());
+        BoundStatement::ViewChange(BoundViewChange { change, command, notice, accesses })
     }
 }

@@ -234,6 +234,14 @@ impl<'a> Key<'a> {
         )
     }
 
+    /// Its row in the statistics of indexes, of which nothing is counted.
+    fn counted(&self) -> Row {
+        row!(
+            relid: self.table.oid, indexrelid: self.index_oid(), schemaname: "public",
+            relname: self.table.name.clone(), indexrelname: self.name().to_owned(),
+        )
+    }
+
     fn declared(&self) -> Row {
         let kind = match self.kind() {
             ConstraintKind::PrimaryKey => "PRIMARY KEY",
@@ -335,6 +343,10 @@ pub(crate) fn key_rows(table: &str, objects: &[Object]) -> Option<Vec<Row>> {
         "pg_index" => keys.filter(indexes).map(|key| key.index()).collect(),
         "pg_indexes" => keys.filter(indexes).map(|key| key.listed_index()).collect(),
         "pg_constraint" => keys.filter(constraints).map(|key| key.constraint()).collect(),
+        "pg_stat_user_indexes"
+        | "pg_stat_all_indexes"
+        | "pg_statio_user_indexes"
+        | "pg_statio_all_indexes" => keys.filter(indexes).map(|key| key.counted()).collect(),
         "table_constraints" => keys.filter(constraints).map(|key| key.declared()).collect(),
         "key_column_usage" => keys.filter(constraints).flat_map(|key| key.used()).collect(),
         "constraint_column_usage" => keys.filter(constraints).flat_map(|key| key.meant()).collect(),

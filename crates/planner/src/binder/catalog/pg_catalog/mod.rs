@@ -143,9 +143,14 @@ impl Binder<'_> {
                 .collect(),
             "pg_roles" | "pg_user" => self.roles(),
             "pg_depend" => self.objects()?.iter().flat_map(dependence).collect(),
-            "pg_index" | "pg_indexes" | "pg_constraint" => {
-                key_rows(table, &self.objects()?).unwrap_or_default()
-            }
+            "pg_sequence" => self.objects()?.iter().flat_map(counting).collect(),
+            "pg_index"
+            | "pg_indexes"
+            | "pg_constraint"
+            | "pg_stat_user_indexes"
+            | "pg_stat_all_indexes"
+            | "pg_statio_user_indexes"
+            | "pg_statio_all_indexes" => key_rows(table, &self.objects()?).unwrap_or_default(),
             other => fixed(other),
         })
     }
@@ -368,6 +373,22 @@ fn sequence((oid, name, _): (i32, String, i32)) -> Row {
         reltuples: 1, relallvisible: 0, reltoastrelid: 0, relpersistence: "p", relkind: "S",
         relnatts: 3_i16, relispopulated: true, relreplident: "n", relrewrite: 0,
     )
+}
+
+/// How sequences count.
+fn counting(object: &Object) -> impl Iterator<Item = Row> {
+    object.sequences().map(|(oid, _, place)| {
+        let column = object.columns.get(place as usize - 1);
+        let (of, most) = match column.map(|column| column.sql_type) {
+            Some(SqlType::Short) => (21, i16::MAX as u64),
+            Some(SqlType::Int) => (23, i32::MAX as u64),
+            _ => (20, i64::MAX as u64),
+        };
+        row!(
+            seqrelid: oid, seqtypid: of, seqstart: 1, seqincrement: 1, seqmax: most, seqmin: 1,
+            seqcache: 1, seqcycle: false,
+        )
+    })
 }
 
 /// That a sequence goes with its column.

@@ -146,8 +146,12 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
 
 /// The type that represents a column's.
 pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
-    let zoned = if column.zoned { by_oid(1184) } else { None };
-    zoned.unwrap_or_else(|| of(column.sql_type))
+    let declared = match (column.zoned, column.text) {
+        (true, _) => by_oid(1184),
+        (false, true) => by_oid(25),
+        (false, false) => None,
+    };
+    declared.unwrap_or_else(|| of(column.sql_type))
 }
 
 /// The length or the precision of a column; -1 for none.

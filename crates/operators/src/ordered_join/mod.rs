@@ -1,0 +1,4 @@
+//! Joins that keep the order of the rows they are made for.
+
+pub(crate) mod exec;
+pub(crate) mod node;

@@ -1,0 +1,79 @@
+//! A join whose rows come in the order of its right side, as a logical node.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::{DFSchemaRef, JoinType, Result, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::{
+    Expr, Extension, InvariantLevel, LogicalPlan, UserDefinedLogicalNodeCore,
+};
+
+/// Every row of a join's right side beside what it finds on the left, in the order of the right
+/// side. A join alone promises no order: its sides may be exchanged, and its rows be spread over
+/// workers by their keys.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
+pub struct OrderedJoinNode {
+    join: LogicalPlan,
+}
+
+impl OrderedJoinNode {
+    /// A right join in the order of its right side.
+    pub fn plan(join: LogicalPlan) -> Result<LogicalPlan> {
+        if !matches!(&join, LogicalPlan::Join(join) if join.join_type == JoinType::Right) {
+            return plan_err!("only a right join has an order to keep");
+        }
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(Self { join }) }))
+    }
+
+    /// The join without its order.
+    pub fn join(&self) -> &LogicalPlan {
+        &self.join
+    }
+}
+
+impl UserDefinedLogicalNodeCore for OrderedJoinNode {
+    fn name(&self) -> &'static str {
+        "OrderedJoin"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.join]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        self.join.schema()
+    }
+
+    fn check_invariants(&self, _: InvariantLevel) -> Result<()> {
+        Ok(())
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        vec![]
+    }
+
+    fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
+        HashSet::new()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "OrderedJoin")
+    }
+
+    // What a rule makes of the join below, a projection of it for instance, is still one.
+    fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        let [join] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|inputs| {
+            plan_datafusion_err!("an ordered join has one input, not {}", inputs.len())
+        })?;
+        Ok(Self { join })
+    }
+
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        Some(vec![output_columns.to_vec()])
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,108 @@
+/**
+ * The rows around a scalar sub-query, and the left side of a LEFT JOIN in the catalog, come in
+ * their order: with scans of many parts, small and large build sides, below a LIMIT and filters.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rowsOf } from '../limits/client.js';
+
+const ROWS = 100;
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: ['query.scan.part.rows=2', 'shared.query.worker.count=4'],
+  });
+  for (const statement of [
+    'create table few (n int, k int)',
+    'create table looked (k int, v int)',
+    `insert into few select x::int, (x % 7)::int from long_sequence(${ROWS})`,
+    'insert into looked select (x % 5)::int, x::int from long_sequence(50)',
+    `create table kinds (first serial, second varchar(40), third numeric(10, 2), fourth int,
+      primary key (first))`,
+  ]) {
+    await rowsOf(server, statement);
+  }
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+const LARGEST = '(select max(v) from looked l where l.k = few.k)';
+const ONLY = '(select v from looked l where l.v = few.n)';
+
+/** The numbers from 1 that a condition leaves. */
+function numbers(isLeft: (n: number) => boolean = () => true, most = ROWS): number[] {
+  return Array.from({ length: ROWS }, (_, index) => index + 1)
+    .filter(isLeft)
+    .slice(0, most);
+}
+
+for (const [query, expected] of [
+  [`select n, ${LARGEST} from few`, numbers()],
+  [`select n, ${LARGEST}, ${ONLY}, (select count() from looked) from few`, numbers()],
+  [`select n, ${LARGEST} from few limit 3`, numbers(undefined, 3)],
+  [`select n, ${LARGEST}, ${ONLY} from few limit 40`, numbers(undefined, 40)],
+  [`select n from few where ${LARGEST} > 0`, numbers((n) => n % 7 < 5)],
+  [`select n from (select n, ${ONLY} o from few) where o is null limit 5`, [51, 52, 53, 54, 55]],
+  [
+    `select n, ${LARGEST} from few union all select n + ${ROWS}, ${ONLY} from few`,
+    [...numbers(), ...numbers().map((n) => n + ROWS)],
+  ],
+] as const) {
+  test(`in the order of the rows: ${query}`, async (t) => {
+    const found = (await rowsOf(server, query)).map(([n]) => n);
+    t.deepEqual(found, expected as number[]);
+  });
+}
+
+/** What a mapper asks of the columns of a table. */
+const COLUMNS = `select c.column_name, pk.constraint_type,
+    (select array_agg(e.enumlabel) from pg_catalog.pg_type t
+      join pg_catalog.pg_enum e on t.oid = e.enumtypid where t.typname = c.udt_name),
+    (select d.description from pg_catalog.pg_statio_all_tables st
+      join pg_catalog.pg_description d on d.objoid = st.relid
+      where c.ordinal_position = d.objsubid and c.table_name = st.relname)
+  from information_schema.columns c left join
+    (select tc.table_schema, tc.table_name, cu.column_name, tc.constraint_type
+      from information_schema.table_constraints tc
+      join information_schema.key_column_usage cu on tc.table_schema = cu.table_schema
+        and tc.table_name = cu.table_name and tc.constraint_name = cu.constraint_name
+        and tc.constraint_type = 'PRIMARY KEY') pk
+  on pk.table_schema = c.table_schema and pk.table_name = c.table_name
+    and pk.column_name = c.column_name
+  where c.table_name = 'kinds' and c.table_schema = 'public'`;
+
+test('columns of the catalog come in their order', async (t) => {
+  const found = (await rowsOf(server, COLUMNS)).map(([name, key]) => [name, key]);
+  const names = ['first', 'second', 'third', 'fourth'];
+  t.deepEqual(
+    found,
+    names.map((name, index) => [name, index === 0 ? 'PRIMARY KEY' : null]),
+  );
+});
+
+/** The joins of a plan that read the rows of `table` themselves, by what EXPLAIN has of them. */
+async function joins(query: string): Promise<string[]> {
+  const lines = (await rowsOf(server, `explain (physical) ${query}`)).map(([line]) => String(line));
+  return lines.filter((line) => line.includes('HashJoinExec')).map((line) => line.trim());
+}
+
+test('the join holds what is looked up, and reads the rows around it', async (t) => {
+  for (const query of [`select n, ${LARGEST} from few`, COLUMNS]) {
+    const [first = ''] = await joins(query);
+    t.regex(first, /mode=CollectLeft, join_type=Right,/, query);
+  }
+});
+
+test('where nothing reads the order, the smaller side is held', async (t) => {
+  for (const query of [
+    `select sum(o) from (select ${LARGEST} o from few)`,
+    `select n, ${LARGEST} o from few order by o, n`,
+  ]) {
+    const [first = ''] = await joins(query);
+    t.regex(first, /mode=CollectLeft, join_type=Left,/, query);
+  }
+});
