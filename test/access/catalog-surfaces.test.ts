@@ -137,7 +137,8 @@ async function words(who: string, query: string): Promise<ReadonlySet<string>> {
 }
 
 /** Lists with a row for each column or key, which name a table with its columns alone. */
-const OF_COLUMNS = /columns|pg_attribute|pg_attrdef|pg_index|pg_constraint|constraint|key_column/;
+const OF_COLUMNS =
+  /columns|pg_attribute|pg_attrdef|pg_index|_indexes|pg_constraint|constraint|key_column/;
 
 /** Everything a user may find in a list. */
 function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<string> {
