@@ -67,7 +67,7 @@ test('partitions become Parquet files when they are old enough, and late rows do
     await run(server, "INSERT INTO t VALUES ('2026-03-01T06:00:00Z', 'b', 101)");
     await becomes(server, PARQUET, ['00', '01', '02', '03']);
     const done = await job(server);
-    t.true(Number(done['runs']) >= 2 && Number(done['total_micros']) > 0);
+    t.true(Number(done['runs']) >= 1 && Number(done['total_micros']) > 0);
     t.is(done['failures'], 0);
     server.process.kill('SIGKILL');
     await once(server.process, 'exit');

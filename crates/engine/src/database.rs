@@ -103,6 +103,11 @@ pub struct Database {
     closed: AtomicBool,
 }
 
+fn refresher(options: &OpenOptions, workers: usize) -> Arc<Refresher> {
+    let follows = (options.refresh_views.unwrap_or(true), live_settings(options).is_enabled);
+    Refresher::new(follows, workers)
+}
+
 /// The guard of the process's memory, which watches the queries and the rows held.
 fn watched_memory(
     runtime: &Runtime,
@@ -140,7 +145,7 @@ impl Database {
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
-        let refresher = Refresher::new(options, workers);
+        let refresher = refresher(options, workers);
         let policies = Policies::new(&storage, handle.clone(), options.policy_check_ms);
         let scheduled: Vec<Arc<dyn Scheduled<Self>>> =
             vec![Arc::clone(&refresher) as _, policies, Arc::<Cleanup>::default()];

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidemark_catalog::{MaterializedState, MaterializedView, RecordKind};
+use tidemark_catalog::{MaterializedState, MaterializedView};
 use tidemark_planner::Planner;
 use tidemark_storage::{Change, Snapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::cleanup_jobs::Cleanup;
+use super::cleanup_jobs::{Cleanup, CleanupJob};
 use crate::database::Database;
 use crate::guard;
 use crate::jobs::Scheduled;
@@ -27,21 +27,17 @@ impl Scheduled<Database> for Cleanup {
         }
         *looked = Some(Instant::now());
         drop(looked);
+        let with_policy = self.with_policy(snapshot);
         let mut views = self.views.lock();
-        if snapshot.records(RecordKind::MaterializedView.name()).next().is_none() {
-            views.clear();
-            return;
-        }
-        let with_policy: Vec<MaterializedView> =
-            MaterializedView::all(snapshot).filter(|view| view.expire.is_some()).collect();
         views.retain(|id, _| with_policy.iter().any(|view| view.table == *id));
-        for view in with_policy {
+        for view in with_policy.iter() {
             let job = views.entry(view.table).or_default();
-            if !job.may_begin() {
+            job.know(view.expire.as_ref());
+            if !job.progress.may_begin() {
                 continue;
             }
-            job.begin();
-            let (cleanup, id) = (Arc::clone(&self), view.table);
+            job.progress.begin();
+            let (cleanup, view, id) = (Arc::clone(&self), view.clone(), view.table);
             let (owner, snapshot) = (Arc::clone(database), Arc::clone(snapshot));
             database.handle().spawn(async move {
                 let every = view
@@ -52,7 +48,7 @@ impl Scheduled<Database> for Cleanup {
                 let outcome = guard::catch_async("cleanup", work).await;
                 drop(owner);
                 let mut views = cleanup.views.lock();
-                let Some(job) = views.get_mut(&id) else { return };
+                let Some(CleanupJob { progress: job, .. }) = views.get_mut(&id) else { return };
                 job.end();
                 match outcome {
                     Ok(()) => {

@@ -1,11 +1,12 @@
 //! The jobs that remove what EXPIRE ROWS hides for good.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use tidemark_catalog::MaterializedView;
-use tidemark_storage::{Snapshot, TableId};
+use tidemark_catalog::{ExpirePolicy, MaterializedView, RecordKind};
+use tidemark_storage::{RecordsVersion, Snapshot, TableId};
 
 use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport};
@@ -15,8 +16,45 @@ const CLEANUP: &str = "cleanup";
 /// The policies of views while the database is open.
 #[derive(Debug, Default)]
 pub(crate) struct Cleanup {
-    pub(super) views: Mutex<HashMap<TableId, JobProgress>>,
+    pub(super) views: Mutex<HashMap<TableId, CleanupJob>>,
     pub(super) looked: Mutex<Option<Instant>>,
+    known: Mutex<Option<Known>>,
+}
+
+/// The job of one view.
+#[derive(Debug, Default)]
+pub(super) struct CleanupJob {
+    pub(super) progress: JobProgress,
+    /// The policy that it knows.
+    policy: Option<ExpirePolicy>,
+}
+
+impl CleanupJob {
+    /// The policy that counts now: another one is looked at at once.
+    pub(super) fn know(&mut self, policy: Option<&ExpirePolicy>) {
+        if self.policy.as_ref() != policy {
+            self.policy = policy.cloned();
+            self.progress.wake();
+        }
+    }
+}
+
+/// The views with a policy, as some records have them.
+type Known = (RecordsVersion, Arc<Vec<MaterializedView>>);
+
+impl Cleanup {
+    /// The views of a snapshot with a policy: read again where a view was made, altered or dropped.
+    pub(super) fn with_policy(&self, snapshot: &Snapshot) -> Arc<Vec<MaterializedView>> {
+        let version = snapshot.records_version(RecordKind::MaterializedView.name());
+        let mut known = self.known.lock();
+        if let Some((_, views)) = known.as_ref().filter(|(known, _)| *known == version) {
+            return Arc::clone(views);
+        }
+        let views = MaterializedView::all(snapshot).filter(|view| view.expire.is_some());
+        let views = Arc::new(views.collect::<Vec<_>>());
+        *known = Some((version, Arc::clone(&views)));
+        views
+    }
 }
 
 impl JobKind for Cleanup {
@@ -26,9 +64,9 @@ impl JobKind for Cleanup {
 
     fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport> {
         let views = self.views.lock();
-        let report = |(id, job): (&TableId, &JobProgress)| {
+        let report = |(id, job): (&TableId, &CleanupJob)| {
             let table = snapshot.table_by_id(*id)?;
-            Some(job.report(CLEANUP, table.schema().name.clone()))
+            Some(job.progress.report(CLEANUP, table.schema().name.clone()))
         };
         views.iter().filter_map(report).collect()
     }
@@ -39,7 +77,7 @@ impl JobKind for Cleanup {
             MaterializedView::of(snapshot, *id).is_some_and(|view| view.expire.is_some())
         };
         let Some(id) = table.filter(has_policy) else { return false };
-        self.views.lock().entry(id).or_default().is_paused = is_paused;
+        self.views.lock().entry(id).or_default().progress.is_paused = is_paused;
         true
     }
 }

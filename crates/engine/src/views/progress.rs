@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tidemark_border::OpenOptions;
 use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
-use tidemark_planner::{LiveProgress, LiveRepair, LiveSettings};
+use tidemark_planner::{LiveProgress, LiveRepair};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
@@ -65,13 +64,14 @@ pub(super) struct Progress {
 }
 
 impl Refresher {
-    pub(crate) fn new(options: &OpenOptions, workers: usize) -> Arc<Self> {
+    /// `follows`: whether materialized views follow their bases, and whether live ones do.
+    pub(crate) fn new(follows: (bool, bool), workers: usize) -> Arc<Self> {
         Arc::new(Self {
             views: Mutex::default(),
             looked: Mutex::new((u64::MAX, Instant::now())),
             ready: Mutex::default(),
-            is_enabled: options.refresh_views.unwrap_or(true),
-            is_live_enabled: options.live_views.unwrap_or(LiveSettings::default().is_enabled),
+            is_enabled: follows.0,
+            is_live_enabled: follows.1,
             turns: Arc::new(Semaphore::new((workers / 2).max(LEAST_AT_ONCE))),
         })
     }
