@@ -172,7 +172,7 @@ test('rows that are hidden for good are removed, others stay', async (t) => {
       await until(async () => (await runs('w')) > before + 1, `${policy}: looked at`);
       t.is(await stored('w'), 12, policy);
     }
-    // Another policy is looked at at once, however long the job would have rested.
+    // Another policy has its own time, however long the job would have rested.
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS KEEP LATEST PARTITION BY tank`);
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${hidden[1]} CLEANUP EVERY 1s`);
     await until(async () => (await stored('w')) === 5, 'the rows are gone');

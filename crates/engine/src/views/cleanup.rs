@@ -31,8 +31,10 @@ impl Scheduled<Database> for Cleanup {
         let mut views = self.views.lock();
         views.retain(|id, _| with_policy.iter().any(|view| view.table == *id));
         for view in with_policy.iter() {
+            let Some(policy) = &view.expire else { continue };
+            let every = Duration::from_secs(policy.cleanup.seconds());
             let job = views.entry(view.table).or_default();
-            job.know(view.expire.as_ref());
+            job.know(policy);
             if !job.progress.may_begin() {
                 continue;
             }
@@ -40,10 +42,6 @@ impl Scheduled<Database> for Cleanup {
             let (cleanup, view, id) = (Arc::clone(&self), view.clone(), view.table);
             let (owner, snapshot) = (Arc::clone(database), Arc::clone(snapshot));
             database.handle().spawn(async move {
-                let every = view
-                    .expire
-                    .as_ref()
-                    .map_or(LOOK_EVERY, |policy| Duration::from_secs(policy.cleanup.seconds()));
                 let work = clean(&owner, &snapshot, &view);
                 let outcome = guard::catch_async("cleanup", work).await;
                 drop(owner);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tidemark_catalog::{ExpirePolicy, MaterializedView, RecordKind};
@@ -30,11 +30,12 @@ pub(super) struct CleanupJob {
 }
 
 impl CleanupJob {
-    /// The policy that counts now: another one is looked at at once.
-    pub(super) fn know(&mut self, policy: Option<&ExpirePolicy>) {
-        if self.policy.as_ref() != policy {
-            self.policy = policy.cloned();
-            self.progress.wake();
+    /// The policy that counts now. Of another one nothing is removed before its time has passed
+    /// once: so long a mistake can be taken back.
+    pub(super) fn know(&mut self, policy: &ExpirePolicy) {
+        if self.policy.as_ref() != Some(policy) {
+            self.policy = Some(policy.clone());
+            self.progress.rest(Duration::from_secs(policy.cleanup.seconds()));
         }
     }
 }
