@@ -167,10 +167,5 @@ test.serial('queries that a view answers', async (t) => {
   const twin = 'SELECT ts, s, max(v) v, count() n FROM (SELECT * FROM t WHERE v > -1) SAMPLE BY 1h';
   t.deepEqual(await rows(server, hours('n').slice(1, -1)), await rows(server, twin));
   t.deepEqual(await rows(server, `SELECT * FROM ${hours('n')} LIMIT 0`), []);
-  await ends(
-    t,
-    (mark) =>
-      `SELECT count() FROM ${hours(mark)} a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v + c.v = -1`,
-    'an answer',
-  );
+  await ends(t, (mark) => endless(hours(mark), ''), 'an answer');
 });
