@@ -146,7 +146,7 @@ impl LiveRefresh<'_> {
         let all = touched.retired.iter().map(span).collect();
         let position = self.state.position.unwrap_or(0);
         let again = touched.retired.iter().filter(|stretch| stretch.lsn > position).map(span);
-        let revived = without(self.state.revived.clone(), &again.collect::<Vec<_>>());
+        let revived = without(&self.state.revived, &again.collect::<Vec<_>>());
         (all, revived)
     }
 
@@ -159,8 +159,8 @@ impl LiveRefresh<'_> {
         let Some(changed) = changed else {
             // What was put away before the first refresh shows nothing that could be kept.
             let is_first = self.state.position.is_none();
-            let frozen = without(retired.clone(), &revived);
-            let cleared = kept_apart(all, if is_first { &[] } else { &frozen });
+            let frozen = if is_first { Vec::new() } else { without(&retired, &revived) };
+            let cleared = TimeRange::difference(&[all], &ranges(&frozen));
             let revived = if is_first { retired } else { revived };
             return Work {
                 read: vec![all],
@@ -172,9 +172,10 @@ impl LiveRefresh<'_> {
             };
         };
         let changed = self.within_data(rows, changed, bound);
-        let news = meet(&changed, &retired);
-        let frozen = without(retired, &revived);
-        let revived = fewer_spans(joined(revived, news));
+        let news = TimeRange::intersection(&ranges(&changed), &ranges(&retired));
+        let frozen = ranges(&without(&retired, &revived));
+        let revived = TimeRange::union([ranges(&revived), news].concat());
+        let revived = fewer_spans(spans(&revived));
         if let Some(kept) = self.resumable(rows, &changed) {
             let from = kept.last_time.max(bound);
             let range = TimeRange { lo: from, hi: i64::MAX };
@@ -191,11 +192,11 @@ impl LiveRefresh<'_> {
         for (first, last) in changed {
             let until = rows.reach.until(last);
             let end = if until == i64::MAX { until } else { until + 1 };
-            add(&mut shown, TimeRange { lo: first, hi: end });
-            add(&mut read, TimeRange { lo: rows.reach.since(first).max(bound), hi: end });
+            shown.push(TimeRange { lo: first, hi: end });
+            read.push(TimeRange { lo: rows.reach.since(first).max(bound), hi: end });
         }
-        let (shown, read) = (fewer(shown), fewer(read));
-        let cleared = shown.iter().flat_map(|range| kept_apart(*range, &frozen)).collect();
+        let (shown, read) = (fewer(TimeRange::union(shown)), fewer(TimeRange::union(read)));
+        let cleared = TimeRange::difference(&shown, &frozen);
         Work { read, shown, cleared, revived, resumed: None, is_full: false }
     }
 
@@ -313,78 +314,20 @@ fn repair_of(rows: &LiveRows, work: &Work) -> LiveRepair {
     }
 }
 
-/// Puts a range behind others that begin no later.
-fn add(ranges: &mut Vec<TimeRange>, range: TimeRange) {
-    match ranges.iter_mut().rev().find(|known| known.hi >= range.lo && known.lo <= range.hi) {
-        Some(known) => {
-            known.lo = known.lo.min(range.lo);
-            known.hi = known.hi.max(range.hi);
-        }
-        None => ranges.push(range),
-    }
-    // One that reaches back may have met several.
-    ranges.sort_unstable_by_key(|range| range.lo);
-    let mut kept: Vec<TimeRange> = Vec::with_capacity(ranges.len());
-    for range in ranges.drain(..) {
-        match kept.last_mut() {
-            Some(last) if range.lo <= last.hi => last.hi = last.hi.max(range.hi),
-            _ => kept.push(range),
-        }
-    }
-    *ranges = kept;
+/// Stretches as ranges; neighbours are one.
+fn ranges(spans: &[Span]) -> Vec<TimeRange> {
+    let range = |(first, last): &Span| TimeRange { lo: *first, hi: last.saturating_add(1) };
+    TimeRange::union(spans.iter().map(range).collect())
 }
 
-/// The parts of a range outside stretches.
-fn kept_apart(range: TimeRange, frozen: &[Span]) -> Vec<TimeRange> {
-    let mut parts = Vec::new();
-    let mut from = range.lo;
-    for (first, last) in frozen {
-        if *last < from || *first >= range.hi {
-            continue;
-        }
-        if *first > from {
-            parts.push(TimeRange { lo: from, hi: *first });
-        }
-        from = last.saturating_add(1);
-    }
-    if from < range.hi {
-        parts.push(TimeRange { lo: from, hi: range.hi });
-    }
-    parts
+/// Ranges as stretches.
+fn spans(ranges: &[TimeRange]) -> Vec<Span> {
+    ranges.iter().map(|range| (range.lo, range.hi.saturating_sub(1))).collect()
 }
 
-/// Stretches, ascending, but for what others cover.
-fn without(spans: Vec<Span>, others: &[Span]) -> Vec<Span> {
-    let whole = |(first, last): Span| TimeRange { lo: first, hi: last.saturating_add(1) };
-    let parts = spans.into_iter().flat_map(|span| kept_apart(whole(span), others));
-    parts.map(|range| (range.lo, range.hi.saturating_sub(1))).collect()
-}
-
-/// What two lists of stretches have in common.
-fn meet(some: &[Span], others: &[Span]) -> Vec<Span> {
-    let mut common = Vec::new();
-    for one in some {
-        for other in others {
-            let both = (one.0.max(other.0), one.1.min(other.1));
-            if both.0 <= both.1 {
-                common.push(both);
-            }
-        }
-    }
-    common
-}
-
-fn joined(spans: Vec<Span>, more: Vec<Span>) -> Vec<Span> {
-    let mut all: Vec<Span> = spans.into_iter().chain(more).collect();
-    all.sort_unstable();
-    let mut kept: Vec<Span> = Vec::with_capacity(all.len());
-    for span in all {
-        match kept.last_mut() {
-            Some(last) if span.0 <= last.1.saturating_add(1) => last.1 = last.1.max(span.1),
-            _ => kept.push(span),
-        }
-    }
-    kept
+/// Stretches, but for what others cover.
+fn without(some: &[Span], others: &[Span]) -> Vec<Span> {
+    spans(&TimeRange::difference(&ranges(some), &ranges(others)))
 }
 
 /// No more stretches than are remembered: neighbours become one.
@@ -403,44 +346,11 @@ fn fewer_spans(mut spans: Vec<Span>) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    /// Against sets of instants.
     #[test]
     fn stretches_are_those_of_their_instants() {
-        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = |below: u64| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed % below) as i64
-        };
         let covers = |spans: &[Span], at: i64| spans.iter().any(|one| one.0 <= at && at <= one.1);
-        for _ in 0..2_000 {
-            let mut list = |most: u64| {
-                let spans = (0..random(most)).map(|_| random(60)).collect::<Vec<_>>();
-                let spans = spans.into_iter().map(|first| (first, first + random(9)));
-                joined(spans.collect(), Vec::new())
-            };
-            let (some, others) = (list(6), list(6));
-            let (left, both) = (without(some.clone(), &others), meet(&some, &others));
-            let all = joined(some.clone(), others.clone());
-            let range = TimeRange { lo: 10, hi: 50 };
-            let apart = kept_apart(range, &others);
-            let mut ranges = Vec::new();
-            for (first, last) in some.iter().rev().chain(&others) {
-                add(&mut ranges, TimeRange { lo: *first, hi: last + 1 });
-            }
-            assert!(ranges.windows(2).all(|pair| pair[0].hi < pair[1].lo));
-            for at in -1..75 {
-                let (is_some, is_other) = (covers(&some, at), covers(&others, at));
-                assert_eq!(covers(&left, at), is_some && !is_other);
-                assert_eq!(covers(&both, at), is_some && is_other);
-                assert_eq!(covers(&all, at), is_some || is_other);
-                let is_apart = apart.iter().any(|range| range.lo <= at && at < range.hi);
-                assert_eq!(is_apart, (10..50).contains(&at) && !is_other);
-                let is_added = ranges.iter().any(|range| range.lo <= at && at < range.hi);
-                assert_eq!(is_added, is_some || is_other);
-            }
-        }
+        let left = without(&[(0, 9), (10, 19), (30, 30)], &[(5, 12), (30, 40)]);
+        assert_eq!(left, vec![(0, 4), (13, 19)]);
         let many: Vec<Span> = (0..5_000).map(|at| (at * 10, at * 10)).collect();
         let fewer = fewer_spans(many.clone());
         assert_eq!(fewer.len(), MOST_REVIVED);
