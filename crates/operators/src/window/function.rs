@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, UInt64Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::DataType;
-use datafusion::arrow::compute::{cast, interleave};
+use datafusion::arrow::compute::{cast, concat, interleave};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use tidemark_kernels::{
-    ExtremeState, PickState, Reach, Rows, SumState, Validity, frame_extremes, frame_picks,
+    ExtremeState, Pick, PickState, Reach, Rows, SumState, Validity, frame_extremes, frame_picks,
     frame_sums,
 };
 
@@ -171,6 +172,19 @@ impl Function {
                 held.add(argument, states);
                 let mut found = Vec::with_capacity(count);
                 let first = (input.batch as u64) << ROW_BITS;
+                if let (Pick::Back(distance), true) = (*pick, now && partitions.is_empty())
+                    && rows.validity.is_none()
+                    && distance < count
+                {
+                    let head = Rows { count: distance, ..rows };
+                    frame_picks(head, first, reach, *pick, states, &mut found);
+                    let moved = argument.slice(0, count - distance);
+                    let column = concat(&[held.values(&found)?.as_ref(), moved.as_ref()])?;
+                    let last = first + count as u64;
+                    states.resize_with(1, PickState::default);
+                    states[0].stand_after(last - distance as u64..last);
+                    return Ok(Some(column));
+                }
                 frame_picks(rows, first, reach, *pick, states, &mut found);
                 if now { held.values(&found).map(Some) } else { Ok(None) }
             }
@@ -240,13 +254,14 @@ fn summed(kind: &Kind, sums: &[f64], counts: Vec<i64>) -> ArrayRef {
         Kind::Count => Arc::new(Int64Array::from(counts)),
         _ => {
             let average = *kind == Kind::Average;
-            let value = |(&sum, &count): (&f64, &i64)| {
-                (count > 0).then(|| if average { sum / count as f64 } else { sum })
-            };
+            let value =
+                |(&sum, &count): (&f64, &i64)| if average { sum / count as f64 } else { sum };
+            let values: Vec<f64> = sums.iter().zip(&counts).map(value).collect();
             // A sum beyond the greatest number is null, as everywhere.
-            let values = sums.iter().zip(&counts).map(value);
-            let finite = values.map(|value| value.filter(|value| value.is_finite()));
-            Arc::new(finite.collect::<Float64Array>())
+            let is_known = |row: usize| counts[row] > 0 && values[row].is_finite();
+            let known = BooleanBuffer::collect_bool(values.len(), is_known);
+            let nulls = Some(NullBuffer::new(known)).filter(|known| known.null_count() > 0);
+            Arc::new(Float64Array::new(values.into(), nulls))
         }
     }
 }
