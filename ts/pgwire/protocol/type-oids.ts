@@ -32,6 +32,7 @@ const Oid = {
   Date: 1082,
   Timestamp: 1114,
   TimestampArray: 1115,
+  DateArray: 1182,
   Timestamptz: 1184,
   Interval: 1186,
   TimestamptzArray: 1185,
@@ -194,8 +195,9 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.Numeric]: 'DECIMAL',
   [Oid.Interval]: 'PERIOD',
   [Oid.Oid]: 'INT',
-  ...Object.fromEntries(Object.values(ARRAYS).map((oid) => [oid, 'VARCHAR'])),
-  [Oid.TimestamptzArray]: 'VARCHAR',
+  ...Object.fromEntries(Object.entries(ARRAYS).map(([name, oid]) => [oid, name])),
+  [Oid.DateArray]: 'TIMESTAMP[]',
+  [Oid.TimestamptzArray]: 'TIMESTAMP[]',
 };
 
 /** The engine's type for a declared parameter; null leaves it to be inferred. */

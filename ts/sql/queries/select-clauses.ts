@@ -303,7 +303,10 @@ export function parseLimit(p: Parser): Limit | null {
   if (p.at('OFFSET')) {
     offset = parseOffset(p);
   }
-  if (p.take('LIMIT')) {
+  if (p.at('LIMIT', 'ALL')) {
+    p.advance(2);
+    offset ??= p.at('OFFSET') ? parseOffset(p) : null;
+  } else if (p.take('LIMIT')) {
     if (!p.at(',')) {
       first = limitBound(p);
     }

@@ -21,6 +21,8 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   p.expect('INTO', mode.given ? "'into' expected" : 'atomic or into or batch expected');
   const table = p.tableName('table name expected');
   const columns = atColumnList(p) ? columnNames(p) : [];
+  // Of PostgreSQL's: numbered columns take what is given to them.
+  p.take('OVERRIDING', 'SYSTEM', 'VALUE');
   const rows = p.take('VALUES') ? parseInsertedRows(p) : null;
   let query: NodeId | null = null;
   if (rows === null) {
