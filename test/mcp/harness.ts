@@ -1,6 +1,4 @@
 /** Agents, as the SDK's own client connects them: over standard input, and over HTTP. */
-import { fileURLToPath } from 'node:url';
-
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -9,16 +7,14 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
 import { commandFile } from '../golden/server.js';
 
-export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
-
-export interface Login {
+interface Login {
   readonly user?: string;
   readonly password?: string;
   readonly token?: string;
   readonly mayWrite?: boolean;
 }
 
-export type Connect = (url: string, login?: Login) => Promise<Client>;
+type Connect = (url: string, login?: Login) => Promise<Client>;
 
 async function connected(transport: Transport): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
@@ -74,11 +70,7 @@ export const WAYS: readonly (readonly [name: string, connect: Connect])[] = [
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-export async function call(
-  client: Client,
-  name: string,
-  given: Arguments = {},
-): Promise<CallToolResult> {
+async function call(client: Client, name: string, given: Arguments = {}): Promise<CallToolResult> {
   return (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
 }
 

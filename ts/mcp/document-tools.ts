@@ -62,8 +62,8 @@ function addRead(server: McpServer, { documents, limits }: Setting): void {
   const tool = {
     title: 'Read a document',
     description:
-      'Gives a page of the documents, or one section of it. Long pages come in pieces: go on with ' +
-      'next_offset. time-series.md is the best introduction to what this dialect adds to SQL.',
+      'Gives a page of the documents, or one section of it. Long pages come in pieces: go on ' +
+      'with next_offset. time-series.md is the best introduction to what this dialect adds to SQL.',
     input: {
       page: z.string().min(1).max(LONGEST_QUESTION).describe('Such as `time-series.md`.'),
       section: z

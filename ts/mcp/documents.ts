@@ -1,6 +1,6 @@
 /**
- * The documents of this package: their pages by name, their sections, and a search in them. They are
- * read when they are first asked for.
+ * The documents of this package: their pages by name, their sections, and a search in them. They
+ * are read when they are first asked for.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const FOLDERS = ['', 'connect/'];
 /** UTF-16 units of a passage. */
 const PASSAGE_UNITS = 1_200;
 const HEADING = /^(#{1,6}) (.+)$/;
-const FENCE = /^```/;
+const FENCE = '```';
 
 export interface Page {
   /** Its path below the folder, `connect/python.md`. */
@@ -90,7 +90,7 @@ function markdownFiles(folder: string, below: string): string[] {
 function readPage(folder: string, name: string): Page {
   const text = readFileSync(join(folder, name), 'utf8');
   const [, title = name] = /^# (.+)$/m.exec(text) ?? [];
-  return { name, title, summary: summaryOf(text), text };
+  return { name, title, summary: summaryOf(text) || title, text };
 }
 
 /** What is written by a program says so, and not what it is about. */
@@ -138,7 +138,7 @@ interface Line {
 function linesOf(text: string): Line[] {
   let isCode = false;
   return text.split('\n').map((line) => {
-    isCode = line.startsWith('```') ? !isCode : isCode;
+    isCode = line.startsWith(FENCE) ? !isCode : isCode;
     const [, marks, heading] = isCode ? [] : (HEADING.exec(line) ?? []);
     return {
       line,

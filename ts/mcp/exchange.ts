@@ -1,10 +1,10 @@
 /**
- * One request of an agent and its answer, in the terms of Streamable HTTP. Requests share nothing but
- * the list of those that run: a client that takes one back names it by its session and number.
+ * One request of an agent and its answer, in the terms of Streamable HTTP. Requests share nothing
+ * but the list of those that run: a client that takes one back names it by its session and number.
  */
 import { randomUUID } from 'node:crypto';
 
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import * as streamable from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
   isInitializeRequest,
   isJSONRPCNotification,
@@ -54,7 +54,9 @@ export async function exchange({
   }
   const stop = new AbortController();
   const forget = track(message, owner, session, stop);
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  const transport = new streamable.WebStandardStreamableHTTPServerTransport({
+    enableJsonResponse: true,
+  });
   const server = createServer(setting);
   try {
     await server.connect(transport);

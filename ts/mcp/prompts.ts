@@ -16,11 +16,11 @@ const PRIMER = 'time-series.md';
 const MOST_TABLES = 20;
 const MOST_PLAN_LINES = 1_000;
 
-const RULES = `The database is Tidemark, whose SQL is QuestDB's dialect. What differs from other SQL:
+const RULES = `The database is Tidemark, whose SQL is QuestDB's dialect. It differs from other SQL:
 - A table has a designated timestamp. Give each query of a large table a condition on it, with
   intervals: ts IN '2026-03', ts IN '$now - 1h..$now'.
-- SAMPLE BY 1h groups by time; FILL(PREV), FILL(NULL) or FILL(LINEAR) fill gaps; ALIGN TO CALENDAR
-  is the default. There is no HAVING: put the aggregate into a sub-query and filter that.
+- SAMPLE BY 1h groups by time, in buckets of the calendar; FILL(PREV), FILL(NULL) or FILL(LINEAR)
+  fill gaps. It needs no GROUP BY: columns that are no aggregates are the keys.
 - LATEST ON ts PARTITION BY key gives the newest row of each key.
 - ASOF JOIN, LT JOIN, SPLICE JOIN and WINDOW JOIN join rows by time; ON names further keys.
 - LIMIT n is the first rows, LIMIT -n the last ones, LIMIT a, b those between.

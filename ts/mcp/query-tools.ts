@@ -82,7 +82,8 @@ function addQuery(server: McpServer, setting: Setting): void {
     title: 'Run a query',
     description:
       'Runs one SQL statement that only reads, and gives its rows. The server refuses statements ' +
-      `that write. Give a table with many rows a condition on its designated timestamp. ${DATA_IS_DATA}`,
+      'that write. Give a table with many rows a condition on its designated timestamp. ' +
+      DATA_IS_DATA,
     input: {
       sql,
       parameters,
@@ -231,7 +232,7 @@ function addExecute(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'Change data or tables',
     description:
-      'Runs one SQL statement that writes: INSERT, UPDATE, DELETE, CREATE, ALTER, DROP and others. ' +
+      'Runs one SQL statement that writes: INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, … ' +
       'What it does is durable and cannot be taken back. Use query for what only reads. ' +
       DATA_IS_DATA,
     input: { sql, parameters, timeout_seconds: timeoutInput(limits) },

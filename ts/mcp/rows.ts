@@ -100,7 +100,8 @@ function textsOf(values: readonly ParameterValue[], prepared: PreparedStatement)
   const { length } = prepared.description.parameters;
   if (values.length !== length) {
     throw new ToolError(
-      `the statement has ${length} placeholders ($1, $2, …), parameters has ${values.length} values`,
+      `the statement has ${length} placeholders ($1, $2, …), ` +
+        `parameters has ${values.length} values`,
     );
   }
   return values.map((value) => (value === null ? null : String(value)));

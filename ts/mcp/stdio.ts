@@ -3,7 +3,7 @@
  * /mcp of a running server, and the answers back. It knows no tools: they, the login and the rights
  * are the server's.
  */
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import {
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -12,8 +12,10 @@ import {
   type JSONRPCRequest,
 } from '@modelcontextprotocol/sdk/types.js';
 
-/** One line of the client; the server takes less. */
-const LONGEST_LINE_BYTES = 64 * 1024 * 1024;
+import { Lines } from './lines.js';
+
+/** One line of the client: as much as a statement may have; the server takes less. */
+const LONGEST_LINE_BYTES = 17 * 1024 * 1024;
 /** Of JSON-RPC: the server's own failures. */
 const SERVER_ERROR = -32_000;
 const UNAUTHORISED = 401;
@@ -27,28 +29,52 @@ export interface StdioOptions {
   readonly mayWrite: boolean;
 }
 
+/** The number of a request, first or last in its line as programs write it. */
+const FIRST_ID = /^\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/;
+const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+
 /** Resolves when the client has closed its side. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
-  const transport = new StdioServerTransport(process.stdin, process.stdout, {
-    maxBufferSize: LONGEST_LINE_BYTES,
+  const { stdin, stdout } = process;
+  const bridge = new Bridge(options, (message) => stdout.write(serializeMessage(message)));
+  const lines = new Lines(LONGEST_LINE_BYTES, {
+    line: (text) => {
+      const message = messageOf(text);
+      if (message === null) {
+        complain('a line of standard input is no message of JSON-RPC');
+      } else {
+        void bridge.take(message);
+      }
+    },
+    tooLong: (beginning, end) => {
+      const [, id] = FIRST_ID.exec(beginning) ?? LAST_ID.exec(end) ?? [];
+      const reason = `the message is too long [limit=${LONGEST_LINE_BYTES} bytes]`;
+      complain(reason);
+      if (id !== undefined) {
+        const request = { jsonrpc: '2.0', id: JSON.parse(id) as string | number } as const;
+        stdout.write(serializeMessage(refusal({ ...request, method: 'tools/call' }, reason)));
+      }
+    },
   });
-  const bridge = new Bridge(options, (message) => transport.send(message));
-  const closed = new Promise<void>((resolve) => {
-    transport.onclose = resolve;
-    process.stdin.once('end', resolve);
+  const gone = new Promise<void>((resolve) => {
+    stdin.once('close', resolve).once('end', resolve);
+    // The client reads no more.
+    stdout.once('error', () => {
+      resolve();
+    });
   });
-  transport.onerror = (error) => {
-    process.stderr.write(`tidemark mcp: ${error.message}\n`);
-  };
-  transport.onmessage = (message) => {
-    void bridge.take(message);
-  };
-  await transport.start();
-  await closed;
+  stdin.on('data', (chunk: Buffer) => {
+    lines.take(chunk);
+  });
+  await gone;
   bridge.close();
 }
 
-type Send = (message: JSONRPCMessage) => Promise<void>;
+function complain(reason: string): void {
+  process.stderr.write(`tidemark mcp: ${reason}\n`);
+}
+
+type Send = (message: JSONRPCMessage) => unknown;
 
 class Bridge {
   readonly #options: StdioOptions;
@@ -88,11 +114,11 @@ class Bridge {
       const reply = await this.#ask(request, stop.signal);
       if (reply !== null && !stop.signal.aborted) {
         this.#note(request, reply);
-        await this.#send(reply);
+        this.#send(reply);
       }
     } catch (error) {
       if (!stop.signal.aborted) {
-        await this.#send(refusal(request, this.#unreachable(error)));
+        this.#send(refusal(request, this.#unreachable(error)));
       }
     } finally {
       this.#waiting.delete(request.id);

@@ -12,6 +12,7 @@ const DEFAULT_TABLES = 100;
 const DEFAULT_SAMPLE = 10;
 const MOST_SAMPLE = 1_000;
 const MOST_COLUMNS = 5_000;
+const CATALOG_BYTES = 16 * 1024 * 1024;
 
 const KINDS: Readonly<Record<string, string>> = {
   T: 'table',
@@ -91,7 +92,9 @@ function addList(server: McpServer, setting: Setting): void {
   };
   addTool(server, 'list_tables', tool, async (input, signal) => {
     const question = {
-      sql: `${LISTED} WHERE $1 = '' OR strpos(lower(table_name), lower($1)) > 0 ORDER BY table_name`,
+      sql:
+        `${LISTED} WHERE $1 = '' OR strpos(lower(table_name), lower($1)) > 0 ` +
+        'ORDER BY table_name',
       parameters: [input.name_contains ?? ''],
       skip: input.offset,
       take: input.limit,
@@ -126,9 +129,12 @@ function addDescribe(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'Describe a table',
     description:
-      'Tells the columns of a table or view with their types, its designated timestamp, its number ' +
-      'of rows and, where the user may see all of it, the statement that makes it.',
-    input: { table: TABLE },
+      'Tells the columns of a table or view with their types, its designated timestamp, its ' +
+      'number of rows and, where the user may see all of it, the statement that makes it.',
+    input: {
+      table: TABLE,
+      offset: z.number().int().min(0).default(0).describe('Columns to leave out at the beginning.'),
+    },
     output: {
       ...TABLE_OUTPUT,
       columns: z.array(
@@ -140,11 +146,12 @@ function addDescribe(server: McpServer, setting: Setting): void {
           key: z.boolean().describe('Whether it is part of the key that rows are deduplicated by.'),
         }),
       ),
-      ddl: z.string().optional().describe('The statement that makes it.'),
+      next_offset: z.number().int().optional().describe('The offset to go on with.'),
+      ddl: z.string().optional().describe('The statement that makes it, unless it is too long.'),
     },
   };
   addTool(server, 'describe_table', tool, (input, signal) =>
-    describeTable(setting, input.table, signal),
+    describeTable(setting, input.table, signal, input.offset),
   );
 }
 
@@ -152,6 +159,7 @@ export async function describeTable(
   setting: Setting,
   table: string,
   signal: AbortSignal,
+  offset = 0,
 ): Promise<Answer> {
   const name = quoted(table);
   const ask = asking(setting, signal);
@@ -159,7 +167,7 @@ export async function describeTable(
   const listed = await ask(`${LISTED} WHERE lower(table_name) = lower($1)`, [table]);
   const at = new Map(shown.columns.map((column, index) => [column.name, index]));
   const cell = (row: readonly unknown[], column: string): unknown => row[at.get(column) ?? -1];
-  const columns = shown.rows.map((row) => ({
+  const columns = shown.rows.slice(offset).map((row) => ({
     name: cell(row, 'column'),
     type: cell(row, 'type'),
     designated: cell(row, 'designated') === true,
@@ -168,7 +176,27 @@ export async function describeTable(
   }));
   const described = tableOf(listed.rows[0] ?? [table]);
   const ddl = await ddlOf(setting, described['kind'], name, signal);
-  return { ...described, columns, ...(ddl === null ? {} : { ddl }) };
+  const { kept, isCut } = withinBytes(columns, setting.limits.bytes / 2);
+  return {
+    ...described,
+    columns: kept,
+    ...(isCut ? { next_offset: offset + kept.length } : {}),
+    ...(ddl === null || ddl.length > setting.limits.bytes / 2 ? {} : { ddl }),
+  };
+}
+
+/** The first items, as many as fit, one at the least. */
+function withinBytes<T>(items: readonly T[], bytes: number): { kept: T[]; isCut: boolean } {
+  const kept: T[] = [];
+  let left = bytes;
+  for (const item of items) {
+    left -= Buffer.byteLength(JSON.stringify(item)) + 1;
+    if (left < 0 && kept.length > 0) {
+      return { kept, isCut: true };
+    }
+    kept.push(item);
+  }
+  return { kept, isCut: false };
 }
 
 /** Names that begin with `start`, in any letter case. */
@@ -180,9 +208,7 @@ export async function namesOf(
 ): Promise<string[]> {
   const { limits } = setting;
   const question = {
-    sql:
-      `SELECT table_name FROM (${LISTED}) WHERE starts_with(lower(table_name), lower($1)) ` +
-      'ORDER BY table_name',
+    sql: `${LISTED} WHERE starts_with(lower(table_name), lower($1)) ORDER BY table_name`,
     parameters: [start],
     take: most,
   };
@@ -193,8 +219,9 @@ export async function namesOf(
 
 type Ask = (sql: string, parameters?: readonly string[]) => Promise<Rows>;
 
+/** For the server's own use: what a table is, whole. */
 function asking(setting: Setting, signal: AbortSignal): Ask {
-  const { limits } = setting;
+  const limits = { ...setting.limits, bytes: CATALOG_BYTES };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
   return (sql, parameters) =>
     run(setting.open('read'), { sql, parameters, take: MOST_COLUMNS }, waiting);
@@ -225,8 +252,8 @@ function addSample(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'Sample a table',
     description:
-      'Gives some rows of a table or view, the latest by its order, with the columns that the user ' +
-      `of this connection may read. ${DATA_IS_DATA}`,
+      'Gives some rows of a table or view, the latest by its order, with those columns that the ' +
+      `user of this connection may read. ${DATA_IS_DATA}`,
     input: {
       table: TABLE,
       rows: z
@@ -244,8 +271,6 @@ function addSample(server: McpServer, setting: Setting): void {
     output: {
       columns: z.array(z.object({ name: z.string(), type: z.string() })),
       rows: z.array(z.array(z.unknown())),
-      row_count: z.number().int(),
-      has_more: z.boolean(),
       notes: z.array(z.string()).optional(),
     },
   };
@@ -259,11 +284,8 @@ function addSample(server: McpServer, setting: Setting): void {
       take: input.rows,
     };
     const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
-    const {
-      next_offset: _,
-      total_rows: __,
-      ...answer
-    } = answerOf(await run(setting.open('read'), question, waiting), 0, limits);
-    return answer;
+    const found = await run(setting.open('read'), question, waiting);
+    const { columns: given, rows, notes } = answerOf(found, 0, limits);
+    return { columns: given, rows, ...(notes === undefined ? {} : { notes }) };
   });
 }

@@ -30,25 +30,15 @@ export function addTool<Input extends z.ZodRawShape>(
     idempotentHint: !writes,
     openWorldHint: false,
   };
-  const config = {
-    title,
-    description,
-    inputSchema: z.strictObject(input),
-    outputSchema: z.object(output),
-    annotations,
-  };
-  const handle = async (
-    given: z.infer<z.ZodObject<Input>>,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<CallToolResult> => {
+  const inputSchema: z.ZodObject = z.strictObject(input);
+  const config = { title, description, inputSchema, outputSchema: z.object(output), annotations };
+  server.registerTool(name, config, async (given, { signal }): Promise<CallToolResult> => {
     try {
-      return answered(await answer(given, signal));
+      return answered(await answer(given as z.infer<z.ZodObject<Input>>, signal));
     } catch (error) {
       return failed(error, given);
     }
-  };
-  // The shape is this function's own parameter, which the overloads of the library cannot follow.
-  server.registerTool(name, config, handle);
+  });
 }
 
 function answered(answer: Answer): CallToolResult {
