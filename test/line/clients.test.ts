@@ -49,7 +49,7 @@ with Sender.from_conf(sys.argv[1]) as sender:
   t.deepEqual(await rows(server, 'select x from agreed'), [[1.5]]);
 });
 
-test("QuestDB's Python client sends by itself: after so many rows, bytes, or after a time", async (t) => {
+test("QuestDB's Python client sends by itself: after rows, bytes, or a time", async (t) => {
   if (!(await has('python3', '-c', 'import questdb.ingress'))) {
     skip(t, 'the client is not installed');
     return;

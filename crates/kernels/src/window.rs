@@ -164,8 +164,8 @@ pub fn frame_sums(
     frame_sums_by_row(rows, values, reach, states, sums, counts);
 }
 
-/// Frames of the last `width` rows, from the row on of which all are among `values`: what leaves a
-/// frame is read where it stands.
+/// Frames of the last `width` rows, from the row on of which all are among `values`: the value that
+/// leaves a frame is read from them.
 fn sums_of_last(state: &mut SumState, values: &[f64], width: usize, sums: &mut Vec<f64>) {
     for (&entering, &leaving) in values[width..].iter().zip(values) {
         state.add(entering);

@@ -50,7 +50,7 @@ pub use immediate::is_immediate;
 pub use latest_on::exec::plan_latest_on;
 pub use latest_on::node::LatestOnNode;
 pub use logical::LogicalNode;
-pub use lookup_join::exec::LookupJoin;
+pub use lookup_join::plan::LookupJoin;
 pub use lowering::{Inputs, Lower, Lowering};
 pub use measured::{Analyze, measured};
 pub use operator::{Facts, OperatorExec};

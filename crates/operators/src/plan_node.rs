@@ -34,7 +34,7 @@ pub enum PlanNode<'a> {
     Filter(&'a FilterExec),
     /// Yields between batches of its input.
     Cooperative,
-    /// Computes the values of sub-queries first, its other inputs, and hands on the rows of the first.
+    /// Computes the values of sub-queries, its other inputs, before the rows of its first are read.
     Values,
     LocalLimit,
     GlobalLimit,
@@ -130,6 +130,11 @@ pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     hash.or_else(loops) == Some(JoinType::Right)
 }
 
+/// The join by equal keys that a plan is, if it is one.
+pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
+    plan.downcast_ref()
+}
+
 /// A join that holds its left side, whatever that has.
 pub(crate) fn holding_left(join: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(match join.downcast_ref::<HashJoinExec>() {
@@ -141,8 +146,8 @@ pub(crate) fn holding_left(join: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exec
     })
 }
 
-/// Whether a plan computes values of sub-queries first. Its expressions share them with those of its
-/// copies, so that no two of these may run at once.
+/// Whether a plan computes values of sub-queries first. Its expressions share them with those of
+/// its copies, so that no two of these may run at once.
 pub fn has_values(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let is_values =
         |plan: &Arc<dyn ExecutionPlan>| Ok(matches!(PlanNode::of(plan.as_ref()), PlanNode::Values));

@@ -10,8 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// What has to be that of the scan, and their order. Rows that were sorted or merged on their way have its values;
-/// but where they were spilled, each file is read with a dictionary of its own.
+/// What has to be that of the scan: its values, in its order, or its keys of symbols. Rows that
+/// were sorted or merged on their way have its values; but where they were spilled, each file is
+/// read with a dictionary of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,

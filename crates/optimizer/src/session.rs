@@ -379,7 +379,7 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)
         .set_bool("datafusion.optimizer.use_statistics_registry", true)
-        // A join holds so many rows of one side for all workers, before both are spread by their keys.
+        // So many rows of one side are held for all workers, before both are spread by their keys.
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold_rows", HELD_ROWS)
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", HELD_BYTES)
         .with_create_default_catalog_and_schema(false);

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
-    Distribution, EquivalenceProperties, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+    Distribution, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::joins::utils::JoinFilter;
@@ -19,54 +19,18 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::held::HeldSide;
 use super::index::is_comparable;
+use super::plan::{LookupJoin, LookupKind, OutputColumn};
 use super::probe::Prober;
 use crate::lowering::symbol_of_text;
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, order_of_first,
 };
-use crate::plan_node::{PlanNode, scan_of};
+use crate::plan_node::{PlanNode, hash_join, scan_of};
 use crate::properties::properties_of;
 
 /// The other side's rows are input 0, the held ones input 1.
 const PROBE: usize = 0;
 const HELD: usize = 1;
-
-/// What becomes of a row, by whether its key is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookupKind {
-    /// It stands beside each held row of its key.
-    Inner,
-    /// The same; without one, beside nulls.
-    Outer,
-    /// It stays if there is one.
-    Semi,
-    /// It stays if there is none.
-    Anti,
-    /// It stays, and whether there is one is a column.
-    Mark,
-}
-
-/// Where an output column comes from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum OutputColumn {
-    Probe(usize),
-    Held(usize),
-    Mark,
-}
-
-/// A join of which one side is held.
-pub struct LookupJoin {
-    /// Keys of the other side, and of the held one.
-    pub(super) keys: Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>,
-    pub(super) kind: LookupKind,
-    /// Whether a null equals another.
-    nulls: bool,
-    /// What has to hold of a pair beside equal keys; of an inner join alone.
-    pub(super) filter: Option<JoinFilter>,
-    pub(super) output: Vec<OutputColumn>,
-    /// Which columns of the output are equal or constant: sorts and windows above rely on it.
-    equal: EquivalenceProperties,
-}
 
 impl LookupJoin {
     /// Whether a join would be one of these, if it held its left side.
@@ -83,7 +47,7 @@ impl LookupJoin {
 
     /// The join that takes the place of one that holds its left side.
     pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-        let join = plan.downcast_ref::<HashJoinExec>()?;
+        let join = hash_join(plan)?;
         let holds_left = *join.partition_mode() == PartitionMode::CollectLeft;
         if !holds_left || !Self::suits(join) || join.fetch().is_some() {
             return None;
@@ -151,8 +115,7 @@ impl LookupJoin {
     fn order(&self, schema: &SchemaRef, inputs: &[Input]) -> Option<Vec<PhysicalSortExpr>> {
         let passed_on = |sort: PhysicalSortExpr| {
             let column = sort.expr.downcast_ref::<Column>()?.index();
-            let is_it = |output: &OutputColumn| matches!(output, OutputColumn::Probe(own) if *own == column);
-            let place = self.output.iter().position(is_it)?;
+            let place = self.output.iter().position(|output| output.is_probe(column))?;
             let column = Column::new(schema.field(place).name(), place);
             Some(PhysicalSortExpr::new(Arc::new(column), sort.options))
         };

@@ -7,4 +7,5 @@
 pub(crate) mod exec;
 mod held;
 mod index;
+pub(crate) mod plan;
 mod probe;

@@ -8,11 +8,11 @@ use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::{filter, prep_null_mask_filter, take};
 use datafusion::common::{JoinSide, Result, internal_datafusion_err};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 
-use super::exec::{LookupJoin, LookupKind, OutputColumn};
 use super::held::{HeldSide, Places};
 use super::index::{ABSENT, KnownTexts};
+use super::plan::{LookupJoin, LookupKind, OutputColumn};
 use crate::scan::rows::BATCH_ROWS;
 
 /// A worker's view of the held side.
@@ -199,7 +199,7 @@ impl Joined {
 
     /// For which pairs a condition holds.
     fn holds(&self, condition: &JoinFilter, pairs: &Pairs) -> Result<BooleanArray> {
-        let column = |index: &datafusion::physical_plan::joins::utils::ColumnIndex| {
+        let column = |index: &ColumnIndex| {
             Ok(match (index.side, &pairs.rows) {
                 (JoinSide::Left, _) => take(self.held.rows.column(index.index), &pairs.held, None)?,
                 (_, Some(rows)) => take(self.batch.column(index.index), rows, None)?,

@@ -167,26 +167,8 @@ impl Function {
                 Ok(Some(period_numbers(states, input, values)))
             }
             (State::Picks(states, held), Kind::Pick { pick, ignore_nulls, .. }) => {
-                let Some(argument) = input.argument else { return internal_err!("no argument") };
                 let rows = if *ignore_nulls { rows } else { Rows { validity: None, ..rows } };
-                held.add(argument, states);
-                let mut found = Vec::with_capacity(count);
-                let first = (input.batch as u64) << ROW_BITS;
-                if let (Pick::Back(distance), true) = (*pick, now && partitions.is_empty())
-                    && rows.validity.is_none()
-                    && distance < count
-                {
-                    let head = Rows { count: distance, ..rows };
-                    frame_picks(head, first, reach, *pick, states, &mut found);
-                    let moved = argument.slice(0, count - distance);
-                    let column = concat(&[held.values(&found)?.as_ref(), moved.as_ref()])?;
-                    let last = first + count as u64;
-                    states.resize_with(1, PickState::default);
-                    states[0].stand_after(last - distance as u64..last);
-                    return Ok(Some(column));
-                }
-                frame_picks(rows, first, reach, *pick, states, &mut found);
-                if now { held.values(&found).map(Some) } else { Ok(None) }
+                picked(input, rows, (reach, *pick, now), states, held)
             }
             (State::Ahead { waiting, found, held }, Kind::Ahead { distance, .. }) => {
                 let Some(argument) = input.argument else { return internal_err!("no argument") };
@@ -230,6 +212,52 @@ impl Function {
             _ => internal_err!("a window function that is known at once"),
         }
     }
+}
+
+/// The values of other rows, unless later ones decide.
+fn picked(
+    input: &Input<'_>,
+    rows: Rows<'_>,
+    (reach, pick, now): (Reach, Pick, bool),
+    states: &mut Vec<PickState>,
+    held: &mut Held,
+) -> Result<Option<ArrayRef>> {
+    let Some(argument) = input.argument else { return internal_err!("no argument") };
+    held.add(argument, states);
+    if let Pick::Back(distance) = pick
+        && let Some(column) = moved(input, rows, distance, states, held)?
+    {
+        return Ok(Some(column));
+    }
+    let mut found = Vec::with_capacity(rows.count);
+    let first = (input.batch as u64) << ROW_BITS;
+    frame_picks(rows, first, reach, pick, states, &mut found);
+    if now { held.values(&found).map(Some) } else { Ok(None) }
+}
+
+/// The column of `lag` without partitions: the rows before, and the batch moved by as many. `None`
+/// where rows are passed over, or there are partitions.
+fn moved(
+    input: &Input<'_>,
+    rows: Rows<'_>,
+    distance: usize,
+    states: &mut Vec<PickState>,
+    held: &Held,
+) -> Result<Option<ArrayRef>> {
+    let (Some(argument), count) = (input.argument, rows.count) else { return Ok(None) };
+    if !rows.partitions.is_empty() || rows.validity.is_some() || distance >= count {
+        return Ok(None);
+    }
+    let first = (input.batch as u64) << ROW_BITS;
+    let head = Rows { count: distance, ..rows };
+    let mut found = Vec::with_capacity(distance);
+    frame_picks(head, first, Reach::CUMULATIVE, Pick::Back(distance), states, &mut found);
+    let rest = argument.slice(0, count - distance);
+    let column = concat(&[held.values(&found)?.as_ref(), rest.as_ref()])?;
+    let last = first + count as u64;
+    states.resize_with(1, PickState::default);
+    states[0].stand_after(last - distance as u64..last);
+    Ok(Some(column))
 }
 
 fn needs_values(kind: &Kind) -> bool {

@@ -1,5 +1,5 @@
-//! The logical rule that makes groups of DISTINCT: of a few symbols by our own operator, which knows
-//! them by their keys, of anything else as `DataFusion` does.
+//! The logical rule that makes groups of DISTINCT: of a few symbols by our own operator, which
+//! knows them by their keys, of anything else as `DataFusion` does.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! The physical rules that choose the sides of joins, and how they run. `DataFusion`'s rule chooses
-//! the sides of all but those that keep an order which is read; what holds few rows looks the others
-//! up in them.
+//! The physical rules that choose the sides of joins, and how they run. `DataFusion`'s rule
+//! chooses the sides of all but those that keep an order which is read; what holds few rows looks
+//! the others up in them.
 
 use std::sync::Arc;
 
