@@ -10,10 +10,11 @@ use ts_rs::TS;
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     AskedCommit, ChangeKind, ChangedRange, ChangesOptions, ColumnSource, ColumnsSpec, CommitMode,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LinePrecision,
-    LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, MessagesProgress,
-    Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn,
-    RowFormat, RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
+    CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity,
+    CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LinePrecision, LinesRead,
+    LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, MessagesProgress, Observed,
+    OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat,
+    RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
     TableChange, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport,
     TextShape, Verify, Visibility, WidenedColumn,
 };
@@ -90,6 +91,12 @@ fn typescript_twin_is_written() {
         LinePrecision,
         RowsReply,
         PlannedTable,
+        CopySpec,
+        CopyFormat,
+        CopyHeader,
+        CopyColumnSpec,
+        CopyReply,
+        CopyMistake,
     );
     for declaration in declarations {
         // JSON has no other numbers, and what is read is not changed.
