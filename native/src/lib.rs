@@ -135,8 +135,8 @@ impl NativeDatabase {
         })
     }
 
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec` or
-    /// a `CopySpec`, which takes the INSERT whose rows are copied in.
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
+    /// or a `CopySpec`, which takes the INSERT whose rows are copied in.
     #[napi(catch_unwind)]
     pub fn open_appender<'env>(
         &self,

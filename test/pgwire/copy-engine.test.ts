@@ -214,7 +214,7 @@ test('a value of 20 MB', async (t) => {
   client.close();
 });
 
-test('spoiled data: nothing is written, and the line is told', async (t) => {
+test('spoiled data: nothing is written, and the line is reported', async (t) => {
   const random = new Random(suiteSeed());
   const client = await RawClient.login(server.port);
   await run(

@@ -60,9 +60,9 @@ pub struct CopySpec {
     pub format: CopyFormat,
     /// What parts the values of a line: one ASCII character, as the next two.
     pub delimiter: char,
-    /// Of CSV what stands around values.
+    /// Of CSV what is around values.
     pub quote: char,
-    /// Of CSV what stands in front of a quote that is part of a value.
+    /// Of CSV what precedes a quote that is part of a value.
     pub escape: char,
     /// The text of a null.
     pub null_text: String,
@@ -92,7 +92,7 @@ pub enum CopyFormat {
 pub enum CopyHeader {
     /// A row.
     None,
-    /// Names that nobody looks at.
+    /// Names that are not read.
     Skip,
     /// The names of the columns.
     Match,

@@ -44,8 +44,8 @@ pub enum Finished {
 }
 
 impl Appender {
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec` or
-    /// a `CopySpec`, which takes the INSERT whose rows are copied in.
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
+    /// or a `CopySpec`, which takes the INSERT whose rows are copied in.
     pub fn open(
         database: &Arc<Database>,
         spec: &[u8],

@@ -65,13 +65,13 @@ impl<T> Queue<T> {
         Mutex::new(Self { waiting: VecDeque::new(), is_worked_on: false })
     }
 
-    /// Adds to it; whether somebody has to begin.
+    /// Adds to it; whether a step has to begin.
     fn add(&mut self, one: T) -> bool {
         self.waiting.push_back(one);
         !std::mem::replace(&mut self.is_worked_on, true)
     }
 
-    /// The next; where there is none, nobody works any more.
+    /// The next; where there is none, the step has ended.
     fn next(&mut self) -> Option<T> {
         let next = self.waiting.pop_front();
         self.is_worked_on = next.is_some();
@@ -123,7 +123,7 @@ impl CopyAppender {
         let length = chunk.len();
         let wanted = u32::try_from(length.min(QUEUE_BYTES)).unwrap_or(u32::MAX);
         if let Ok(permit) = work.room.acquire_many(wanted).await {
-            permit.forget(); // whoever reads gives the room back
+            permit.forget(); // the reader gives the room back
             if work.chunks.lock().add(chunk) {
                 let work = Arc::clone(work);
                 self.work.database.handle().spawn_blocking(move || work.read_waiting());
@@ -210,7 +210,7 @@ impl Work {
             self.database.handle().spawn_blocking(move || work.write_waiting());
         }
         if waiting >= BATCHES_AHEAD {
-            // Whoever has no room left writes himself: nobody waits for a thread that may not come.
+            // A reader without room writes itself: it waits for no thread that may not come.
             self.write_waiting();
         }
         Ok(())
@@ -249,7 +249,7 @@ impl Work {
 
     fn finish(self: &Arc<Self>) -> Result<u64, CopyFailure> {
         let rows = {
-            // Held by whoever reads, as long as something waits.
+            // Held by the reader, as long as something waits.
             let mut reader = self.reader.lock();
             while let Some(chunk) = self.next_chunk() {
                 self.read(&mut reader, &chunk);

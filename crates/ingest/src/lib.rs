@@ -8,9 +8,9 @@
 //! `csv_reader` cuts chunks into records and decides about rows, `input` is a column of the file
 //! and the type it needs, `record` splits a record into fields, `column` collects the values of one
 //! column, `value_text` and `instant` read single values, `number_text` undresses numbers, `symbol`
-//! interns texts. `parameters` reads the values of Bind messages, `copy` the data of COPY. `rows` is what protocols bring
-//! that write several tables in one message, `line` reads the line protocol into it and `qwp` the
-//! columnar one; `cast` puts their values into columns of other types.
+//! interns texts. `parameters` reads the values of Bind messages, `copy` the data of COPY. `rows`
+//! is what protocols bring that write several tables in one message, `line` reads the line protocol
+//! into it and `qwp` the columnar one; `cast` puts their values into columns of other types.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 /** Data of COPY in other encodings than UTF-8, which is the only one that the engine reads. */
 
-/** No text of UTF-8 has it: the engine refuses the line that it stands in. */
+/** No text of UTF-8 has it: the engine refuses the line that has it. */
 const NO_TEXT = Buffer.from([0xff]);
 const REPLACEMENT = '\ufffd';
 

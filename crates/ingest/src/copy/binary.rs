@@ -2,7 +2,8 @@
 
 use tidemark_types::EngineError;
 
-use super::{CopyColumn, CopyFailure, MOST_ROW_BYTES, Progress, Rows, Sink, malformed, too_long};
+use super::rows::{CopyFailure, MOST_ROW_BYTES, Progress, Rows, Sink, malformed, too_long};
+use super::spec::CopyColumn;
 use crate::parameters::binary_value;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";

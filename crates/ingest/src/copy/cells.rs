@@ -9,7 +9,7 @@ use arrow_array::builder::{
 use arrow_array::{Array, ArrayRef};
 use tidemark_types::{EngineError, EngineResult, ParameterValue, SqlType};
 
-use super::CopyColumn;
+use super::spec::CopyColumn;
 use crate::column::Nullable;
 use crate::parameters::{BinaryKind, truth};
 use crate::symbol::SymbolTexts;

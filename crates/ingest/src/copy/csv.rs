@@ -2,7 +2,7 @@
 
 use memchr::{memchr_iter, memchr2, memchr3};
 
-use super::lines::{Marked, Place};
+use super::place::{Kind, Marked, Place};
 
 /// Reads the record at `at` into `places`; values that are not one piece of the data are put
 /// together in `texts`. `None` while it is incomplete, `Err` where a quote has no end.
@@ -56,8 +56,6 @@ pub(super) fn record(
 /// A quote that is opened and not closed.
 #[derive(Debug)]
 pub(super) struct Unterminated;
-
-pub(super) use super::lines::Kind;
 
 /// A line may end in a carriage return as well.
 fn without_return(bytes: &[u8], start: usize, end: usize) -> usize {

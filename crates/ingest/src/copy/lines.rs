@@ -4,41 +4,13 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use super::csv::{self, Unterminated};
 use super::escape::unescaped;
-use super::{
-    CopyColumn, CopyFailure, CopyFormat, CopyHeader, CopyResult, LineMarks, Progress, Rows, Sink,
-    malformed,
-};
+use super::place::{Kind, Marked, Place};
+use super::rows::{CopyFailure, CopyResult, Progress, Rows, Sink, malformed};
+use super::spec::{CopyColumn, CopyFormat, CopyHeader, LineMarks};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A line of just this ends the data.
 const END_OF_DATA: &[u8] = b"\\.";
-
-/// Where a value is.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) start: usize,
-    pub(super) end: usize,
-    pub(super) kind: Kind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// In the data.
-    Plain,
-    /// In the data, with backslashes.
-    Escaped,
-    /// Put together, from what stood in quotes.
-    Quoted,
-}
-
-/// A record that is whole.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Marked {
-    /// Where the next one begins.
-    pub(super) next: usize,
-    /// Ends of lines within it, its own included.
-    pub(super) lines: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct LineForm {
@@ -245,7 +217,7 @@ fn escaped_record(
     let mut start = at;
     let mut index = at;
     let mut kind = Kind::Plain;
-    // Behind the last byte that a backslash stands in front of.
+    // Behind the last byte that a backslash precedes.
     let mut escaped_end = at;
     loop {
         let rest = bytes.get(index..).unwrap_or_default();

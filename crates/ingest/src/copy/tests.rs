@@ -1,5 +1,7 @@
+use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use rand::{RngExt, SeedableRng};
+use tidemark_types::{ErrorCode, SqlType};
 
 use super::*;
 use crate::parameters::BinaryKind;
@@ -90,7 +92,7 @@ fn values_in_quotes() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_after_the_rows_before_it() {
+fn what_is_wrong_is_reported_with_its_line_after_the_rows_before_it() {
     for (spec, data, line, message) in [
         (text(), &b"a\tb\na\n"[..], 2, "missing data for column \"b\""),
         (text(), b"a\tb\\\n\na\tb\tc", 3, "extra data after last expected column"),
