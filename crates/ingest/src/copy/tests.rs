@@ -1,6 +1,6 @@
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, SeedableRng};
 use tidemark_types::{ErrorCode, SqlType};
 
 use super::*;
