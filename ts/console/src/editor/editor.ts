@@ -103,6 +103,14 @@ export class SqlEditor {
     this.#tell();
   }
 
+  /** Takes over a text of the tab that was changed elsewhere. */
+  take(tab: string, text: string): void {
+    this.#dispatch(tab, (state) => {
+      const isSame = state.doc.toString() === text;
+      return isSame ? {} : { changes: { from: 0, to: state.doc.length, insert: text } };
+    });
+  }
+
   forget(tab: string): void {
     this.#states.delete(tab);
   }
