@@ -93,9 +93,10 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
           {(['grid', 'chart'] as const).map((view) => (
             <button
               aria-pressed={props.cell.view === view ? 'true' : 'false'}
-              onClick={() =>
-                props.document.change({ kind: 'change', id: props.cell.id, patch: { view } })
-              }
+              onClick={() => {
+                props.document.change({ kind: 'change', id: props.cell.id, patch: { view } });
+                props.refresher.shownAs(props.cell.id);
+              }}
             >
               {view === 'grid' ? 'Grid' : 'Chart'}
             </button>
@@ -187,9 +188,12 @@ function Summary(props: { run: CellRun; text: string }): JSX.Element {
     if (run.state === 'failed') {
       return 'Failed';
     }
-    const left = (result?.total ?? 0) > (result?.rows.length ?? 0);
+    const left = result?.isCut === true || (result?.total ?? 0) > (result?.rows.length ?? 0);
     if (isRefreshed && !left) {
       return rowsText(result.rows.length);
+    }
+    if (isRefreshed && result.isCut) {
+      return `The first ${rowsText(result.rows.length)}`;
     }
     return isRefreshed
       ? `${result.rows.length.toLocaleString('en')} of ${rowsText(result.total ?? 0)}`

@@ -43,30 +43,32 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
       <RefreshChoice {...props} />
       <RefreshSays {...props} />
       <span class="spring" />
-      <span class="segmented" role="group" aria-label="Layout">
-        <For each={LAYOUTS}>
-          {(layout) => (
-            <button
-              aria-pressed={doc.notebook().layout === layout ? 'true' : 'false'}
-              onClick={() => doc.change({ kind: 'settings', patch: { layout } })}
-            >
-              {layout === 'list' ? 'List' : 'Grid'}
-            </button>
-          )}
-        </For>
+      <span class="notebook-looks">
+        <span class="segmented" role="group" aria-label="Layout">
+          <For each={LAYOUTS}>
+            {(layout) => (
+              <button
+                aria-pressed={doc.notebook().layout === layout ? 'true' : 'false'}
+                onClick={() => doc.change({ kind: 'settings', patch: { layout } })}
+              >
+                {layout === 'list' ? 'List' : 'Grid'}
+              </button>
+            )}
+          </For>
+        </span>
+        <span class="beyond-phone">
+          <ZoneSwitch session={props.session} />
+        </span>
+        <FullScreen host={props.host} />
+        <button
+          class="icon-button"
+          aria-label="More of the notebook"
+          aria-haspopup="menu"
+          onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
+        >
+          <Icon name="more" />
+        </button>
       </span>
-      <span class="beyond-phone">
-        <ZoneSwitch session={props.session} />
-      </span>
-      <FullScreen host={props.host} />
-      <button
-        class="icon-button"
-        aria-label="More of the notebook"
-        aria-haspopup="menu"
-        onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
-      >
-        <Icon name="more" />
-      </button>
     </div>
   );
 }

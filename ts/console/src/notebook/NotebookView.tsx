@@ -173,7 +173,7 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
     return event.shiftKey ? () => doc.redo() : () => doc.undo();
   }
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-  if (event.altKey && step !== undefined && id !== undefined) {
+  if (event.altKey && step !== undefined && id !== undefined && !inText(event)) {
     return () => move(parts, id, step);
   }
   return undefined;

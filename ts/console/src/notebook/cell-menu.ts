@@ -23,11 +23,20 @@ export function cellMenu(props: CellProps): MenuItem[] {
   ];
 }
 
-function sqlItems({ document: doc }: CellProps, cell: SqlCell): MenuItem[] {
+function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuItem[] {
   const isFolded = cell.folded === true;
   return [
     { label: 'Run', keys: 'Ctrl+Enter', run: () => void doc.runCell(cell.id) },
     { label: 'Run from here', run: () => void doc.runFrom(cell.id) },
+    {
+      label: cell.view === 'grid' ? 'Show as a chart' : 'Show as a grid',
+      apart: true,
+      run: () => {
+        const view = cell.view === 'grid' ? 'chart' : 'grid';
+        doc.change({ kind: 'change', id: cell.id, patch: { view } });
+        refresher.shownAs(cell.id);
+      },
+    },
     {
       label: 'Show the statement',
       checked: !isFolded,

@@ -51,6 +51,16 @@ export class CellRun {
     this.#setText = setText;
   }
 
+  /** Takes over a text that ran before the page was loaded: it may be asked for by itself. */
+  resume(text: string): void {
+    this.#setText(text);
+  }
+
+  /** Says that the rows have been asked for since then, and have not come. */
+  wait(since: Date): void {
+    this.#setLate(`The server has not answered since ${since.toTimeString().slice(0, 8)}.`);
+  }
+
   /** Says why the cell cannot run; what it ran before stays. */
   refuse(trouble: CellTrouble): void {
     this.#setTrouble(trouble);
@@ -83,20 +93,25 @@ export class CellRun {
     signal: AbortSignal,
   ): Promise<Refreshed> {
     const at = new Date();
+    const shown = this.runner.result();
+    if (!shown) {
+      return refreshedBy(await this.run(statement, this.text() ?? statement.text));
+    }
     let refusal = '';
     for (const text of texts) {
       try {
         const { head, rows } = await query(text, { maxRows: CELL_ROWS, signal });
-        const shown = this.runner.result();
-        if (JSON.stringify(shown?.columns) !== JSON.stringify(head.columns)) {
-          await this.run(statement, this.text() ?? statement.text);
-          return 'done';
+        if (signal.aborted || this.runner.result() !== shown) {
+          return 'stopped';
+        }
+        if (JSON.stringify(shown.columns) !== JSON.stringify(head.columns)) {
+          return refreshedBy(await this.run(statement, this.text() ?? statement.text));
         }
         batch(() => {
-          shown?.slide(rows, 0);
-          if (shown) {
-            shown.total = rows.length;
-          }
+          shown.slide(rows, 0);
+          shown.total = rows.length;
+          shown.isCut = rows.length === CELL_ROWS;
+          this.#setTrouble(undefined);
           this.#setLate(undefined);
           this.#setAt(at);
           this.#bump();
@@ -108,7 +123,7 @@ export class CellRun {
         }
         refusal = cause instanceof Error ? cause.message : String(cause);
         if (cause instanceof Unreachable) {
-          this.#setLate(refusal);
+          this.#setLate('The server does not answer.');
           return 'lost';
         }
         if (!(cause instanceof SqlError)) {
@@ -118,5 +133,16 @@ export class CellRun {
     }
     this.#setLate(refusal);
     return 'refused';
+  }
+}
+
+function refreshedBy({ state, failure }: Run): Refreshed {
+  switch (state) {
+    case 'done':
+      return 'done';
+    case 'failed':
+      return failure?.reachable === false ? 'lost' : 'refused';
+    default:
+      return 'stopped';
   }
 }

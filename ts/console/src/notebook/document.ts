@@ -33,6 +33,8 @@ export class NotebookDocument {
   readonly #setRunning: (isRunning: boolean) => void;
   readonly #session: Session;
   readonly #tab: string;
+  /** Told of each cell that the user ran to its end. */
+  ran: ((cell: SqlCell) => void) | undefined;
   readonly #runs = new Map<string, CellRun>();
   #undo: Command[] = [];
   #redo: Command[] = [];
@@ -57,6 +59,19 @@ export class NotebookDocument {
     this.#session = session;
     this.#tab = tab;
     this.adopt(text);
+    if (session.workspace.tabs.find(({ id }) => id === tab)?.notebook?.approved === true) {
+      sqlCells(this.notebook()).forEach((cell) => this.run(cell.id).resume(cell.text));
+    }
+  }
+
+  /** The notebook with each cell as it ran last: what is asked for again while another is typed. */
+  asRun(): Notebook {
+    const notebook = this.notebook();
+    const cells = notebook.cells.flatMap((cell): readonly Cell[] => {
+      const text = cell.kind === 'sql' ? this.run(cell.id).text() : undefined;
+      return cell.kind === 'sql' && text !== undefined ? [{ ...cell, text }] : [];
+    });
+    return { ...notebook, cells };
   }
 
   /** Takes over the tab's text where it is another one than this has written. */
@@ -171,6 +186,7 @@ export class NotebookDocument {
     const finished = await run.run(statement, cell.text);
     announce(`${cell.name}: ${runTitle(finished)}`);
     if (finished.state === 'done') {
+      this.ran?.(cell);
       void this.#session.followStatement(statement.text);
     }
     return finished.state === 'done';

@@ -58,7 +58,8 @@ async function openFile(session: Session, file: File | undefined): Promise<void>
   session.workspace.addNotebook(file.name.replace(/\.md$/i, ''), text, { approved: false });
   try {
     const { cells } = read(text);
-    showToast({ text: `${file.name}: ${cells.length} cells. Nothing has run.` });
+    const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
+    showToast({ text: `${file.name}: ${count}. Nothing has run.` });
   } catch (cause) {
     if (cause instanceof NotebookError) {
       showFailure(`${file.name} is shown as a text. ${sentence(cause.message)}`);

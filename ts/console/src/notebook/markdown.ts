@@ -90,14 +90,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 function entities(text: string): string {
-  return text.replace(
-    /&(?:(amp|lt|gt|quot|apos|nbsp)|#(\d{1,7}));/g,
-    (whole: string, name: string | undefined, code: string | undefined) => {
-      const point = Number(code);
-      const isPoint = point > 0 && point <= 0x10_ff_ff;
-      return ENTITIES[name ?? ''] ?? (isPoint ? String.fromCodePoint(point) : whole);
-    },
-  );
+  const entity = /&(?:(amp|lt|gt|quot|apos|nbsp)|#(\d{1,7}|x[\da-f]{1,6}));/gi;
+  return text.replace(entity, (whole: string, name?: string, code?: string) => {
+    const point = Number(code?.replace(/^x/i, '0x'));
+    const isPoint = point > 0 && point <= 0x10_ff_ff;
+    return ENTITIES[name ?? ''] ?? (isPoint ? String.fromCodePoint(point) : whole);
+  });
 }
 
 /** A notebook has its place below the page's own heading. */

@@ -20,6 +20,8 @@ import { timeOf } from './times.js';
 const SETTLED_MS = 250;
 /** A table that changes all the time has its cells asked for so often. */
 const LEAST_APART_MS = 1000;
+/** An answer that takes longer is reported. */
+const SLOW_MS = 10_000;
 
 type RefreshState =
   | { readonly kind: 'off' }
@@ -34,7 +36,7 @@ export class Refresher {
   readonly #visible = new Set<string>();
   readonly #elements = new Map<Element, string>();
   readonly #observer: IntersectionObserver;
-  readonly #asking = new Map<string, AbortController>();
+  readonly #asking = new Map<string, { readonly abort: AbortController; readonly since: Date }>();
   /** Cells that are to be asked for when they are seen again. */
   readonly #due = new Set<string>();
   readonly #reads = new Map<string, boolean>();
@@ -57,7 +59,10 @@ export class Refresher {
     this.#observer = new IntersectionObserver((entries) => this.#seen(entries), {
       rootMargin: '100px',
     });
+    // Rows that a run gave may be cut to the range.
+    document_.ran = (cell) => this.#cut(cell);
     onCleanup(() => {
+      document_.ran = undefined;
       this.#observer.disconnect();
       this.#stop();
     });
@@ -121,14 +126,12 @@ export class Refresher {
     });
     createEffect(() => {
       this.#isActive = isActive();
-      if (!isActive()) {
-        this.#stop();
-      }
     });
     createEffect(() => {
       const every = refresh();
       if (!isActive() || every === 'off') {
         this.#setState({ kind: 'off' });
+        this.#stop();
         return;
       }
       this.#setState({ kind: 'live', at: undefined });
@@ -219,7 +222,9 @@ export class Refresher {
   #want(cell: SqlCell, reason?: 'values'): void {
     const { id } = cell;
     const run = this.#document.run(id);
-    if (run.runner.run()?.state === 'running') {
+    const state = run.runner.run()?.state;
+    // What never ran is not begun, and what the user has stopped is not begun again.
+    if (run.text() === undefined || state === 'running' || state === 'cancelled') {
       return;
     }
     if (!this.#visible.has(id)) {
@@ -227,10 +232,14 @@ export class Refresher {
       return;
     }
     if (reason === 'values') {
-      this.#asking.get(id)?.abort();
+      this.#asking.get(id)?.abort.abort();
       this.#asking.delete(id);
     }
-    const isLost = this.#failures > 0 && this.#retry !== undefined;
+    const asked = this.#asking.get(id);
+    if (asked && Date.now() - asked.since.getTime() > SLOW_MS) {
+      run.wait(asked.since);
+    }
+    const isLost = this.#retry !== undefined;
     if (this.#asking.has(id) || isLost) {
       this.#due.add(id);
       return;
@@ -241,7 +250,7 @@ export class Refresher {
 
   async #ask(cell: SqlCell): Promise<void> {
     const run = this.#document.run(cell.id);
-    const { statement, trouble } = compose(this.#document.notebook(), cell.id, Date.now());
+    const { statement, trouble } = compose(this.#document.asRun(), cell.id, Date.now());
     if (trouble) {
       if (run.runner.result()) {
         run.refuse(trouble);
@@ -251,17 +260,37 @@ export class Refresher {
     if (!this.#onlyReads(statement.text)) {
       return;
     }
+    const isFirst = run.runner.result() === undefined;
     const abort = new AbortController();
-    this.#asking.set(cell.id, abort);
+    this.#asking.set(cell.id, { abort, since: new Date() });
     const texts = this.#texts(cell, statement);
     const outcome = await run.refresh(statement, texts, abort.signal);
-    if (this.#asking.get(cell.id) === abort) {
+    if (this.#asking.get(cell.id)?.abort === abort) {
       this.#asking.delete(cell.id);
     }
     if (outcome === 'lost') {
       this.#lost();
     } else if (outcome !== 'stopped') {
       this.#answered();
+    }
+    if (outcome === 'done' && isFirst) {
+      this.#cut(cell);
+    }
+  }
+
+  /** Asks for the part of a chart's rows that the range has. */
+  #cut(cell: SqlCell): void {
+    const { statement } = compose(this.#document.asRun(), cell.id, Date.now());
+    if (statement && this.#texts(cell, statement)[0] !== statement.bound.text) {
+      this.#want(cell, 'values');
+    }
+  }
+
+  /** Takes over how a cell is shown: a chart has the rows of the range. */
+  shownAs(id: string): void {
+    const cell = this.#document.cell(id);
+    if (cell?.kind === 'sql') {
+      this.#cut(cell);
     }
   }
 
@@ -301,7 +330,7 @@ export class Refresher {
       this.#retry = undefined;
       const [first] = [...this.#visible].flatMap((id) => {
         const cell = this.#document.cell(id);
-        return cell?.kind === 'sql' && this.#document.run(id).runner.result() ? [cell] : [];
+        return cell?.kind === 'sql' && this.#document.run(id).text() !== undefined ? [cell] : [];
       });
       if (first && !this.#asking.has(first.id)) {
         void this.#ask(first);
@@ -322,7 +351,7 @@ export class Refresher {
   }
 
   #stop(): void {
-    this.#asking.forEach((abort) => abort.abort());
+    this.#asking.forEach(({ abort }) => abort.abort());
     this.#asking.clear();
     clearTimeout(this.#retry);
     this.#retry = undefined;

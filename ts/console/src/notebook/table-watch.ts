@@ -15,7 +15,7 @@ const UNKNOWN_MS = 5000;
 const GONE = 410;
 
 /** What is asked of the server. */
-interface WatchServer {
+export interface WatchServer {
   readonly changes: (
     table: string,
     from: string,
