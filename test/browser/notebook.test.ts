@@ -318,7 +318,7 @@ browserTest(
         markup,
       ].join('\n\n');
       const file = `---\ntidemark-notebook: 1\n---\n\n<!-- cell -->\n${text}\n`;
-      await openFile(shown, `${'<b>'}name.md`, file);
+      await openFile(shown, '<b>name.md', file);
       await page.locator('.markdown table').waitFor();
       const shownText = await page.locator('.markdown').innerText();
       t.true(shownText.includes('<script>alert(2)</script>'));

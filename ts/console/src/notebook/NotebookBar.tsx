@@ -139,18 +139,29 @@ function RefreshSays(props: NotebookParts): JSX.Element {
   );
 }
 
+/** The whole page goes there: menus and dialogs are beside the notebook. */
 function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
   const [isFull, setFull] = createSignal(false);
-  const listen = (): void => void setFull(document.fullscreenElement === props.host());
+  const listen = (): void => {
+    setFull(document.fullscreenElement !== null);
+    props.host().classList.toggle('full', isFull());
+  };
   onMount(() => document.addEventListener('fullscreenchange', listen));
-  onCleanup(() => document.removeEventListener('fullscreenchange', listen));
+  onCleanup(() => {
+    document.removeEventListener('fullscreenchange', listen);
+    if (isFull()) {
+      void document.exitFullscreen();
+    }
+  });
   return (
     <button
       class="icon-button"
       aria-label={isFull() ? 'Leave full screen' : 'Full screen'}
       title={isFull() ? 'Leave full screen (Escape)' : 'Full screen'}
       aria-pressed={isFull() ? 'true' : 'false'}
-      onClick={() => void (isFull() ? document.exitFullscreen() : props.host().requestFullscreen())}
+      onClick={() =>
+        void (isFull() ? document.exitFullscreen() : document.documentElement.requestFullscreen())
+      }
     >
       <Icon name="expand" />
     </button>

@@ -57,7 +57,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
   createEffect(
     on(
       () => props.cell.text,
-      (text) => editor?.take(cell.id, text),
+      (text) => editor?.rewrite(cell.id, text),
       { defer: true },
     ),
   );

@@ -33,7 +33,7 @@ export class NotebookDocument {
   readonly #setRunning: (isRunning: boolean) => void;
   readonly #session: Session;
   readonly #tab: string;
-  /** Told of each cell that the user ran to its end. */
+  /** Called with each cell that the user ran to its end. */
   ran: ((cell: SqlCell) => void) | undefined;
   readonly #runs = new Map<string, CellRun>();
   #undo: Command[] = [];
