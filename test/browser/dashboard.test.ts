@@ -306,6 +306,27 @@ browserTest('a server that goes away is said once, and all goes on by itself', a
   }
 });
 
+browserTest('a dashboard is there after a reload, and fills the screen', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await open(shown, { ...BOARD, settings: ['layout: grid', 'refresh: 5s'] });
+    await page.waitForTimeout(500);
+    await shown.reload();
+    await cell(page, 'prices').locator('.plot canvas').waitFor();
+    await page.locator('.refresh-state', { hasText: /^Live, / }).waitFor();
+    await page.getByRole('button', { name: 'Full screen' }).click();
+    await page.locator('.notebook.full').waitFor();
+    t.false(await page.locator('.side').isVisible());
+    await cell(page, 'latest').getByLabel('More of the cell').click();
+    t.true(await page.getByRole('menuitem', { name: 'Run from here' }).isVisible());
+    await page.keyboard.press('Escape');
+    t.deepEqual(await seriousViolations(page), []);
+    await shown.screenshot(picture('dashboard-full-light'));
+    await page.getByRole('button', { name: 'Leave full screen' }).click();
+    await page.locator('.side').waitFor();
+  });
+});
+
 browserTest(
   'a statement that does not come back is said in its cell, and the others go on',
   async (t) => {
