@@ -232,6 +232,8 @@ test('variables are declared in front of the query, never written into it', (t) 
   );
   t.regex(sentBy([sql('a', 'SELECT @unused')], { variables }), /@unused: «nonsense» is no number/);
   t.regex(sentBy([sql('a', 'UPDATE t SET n = @least')], { variables }), /in queries only/);
+  t.regex(sentBy([sql('a', 'SELECT @other')], { variables }), /has no variable @other/);
+  t.regex(sentBy([sql('a', 'SELECT @to')]), /@to is an end of the time range/);
   t.is(valueOf({ name: 'n', kind: 'number', value: '1) OR (1' }, NOW), undefined);
   t.is(valueOf({ name: 'n', kind: 'time', value: "now' OR 1" }, NOW), undefined);
 });

@@ -205,7 +205,7 @@ function Summary(props: { run: CellRun; text: string }): JSX.Element {
         <Icon name="running" class="spin accent" />
       </Show>
       <span>{facts()}</span>
-      <Show when={props.run.text() !== undefined && props.run.text() !== props.text}>
+      <Show when={props.run.runner.run() && props.run.text() !== props.text}>
         <span class="hint">edited since</span>
       </Show>
     </span>

@@ -133,10 +133,19 @@ class Composer {
     return undefined;
   }
 
-  /** `@name := value` of each variable that is used and that the notebook has. */
+  /** `@name := value` of each variable that is used; or what is wrong with one. */
   #declarations(used: ReadonlySet<string>): string[] | string {
     const declared: string[] = [];
-    for (const variable of variablesOf(this.#notebook)) {
+    const variables = variablesOf(this.#notebook);
+    const missing = [...used].find(
+      (name) => !variables.some((variable) => variable.name.toLowerCase() === name),
+    );
+    if (missing !== undefined) {
+      return missing === 'from' || missing === 'to'
+        ? `@${missing} is an end of the time range. Choose one above the cells.`
+        : `The notebook has no variable @${missing}.`;
+    }
+    for (const variable of variables) {
       if (!used.has(variable.name.toLowerCase())) {
         continue;
       }
