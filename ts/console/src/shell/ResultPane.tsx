@@ -133,7 +133,8 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
   const isTimed = createMemo(
     () => result()?.columns.some(({ type }) => familyOf(type) === 'time') ?? false,
   );
-  const { view, setView } = workspace;
+  const view = (): ResultView => workspace.view();
+  const setView = (next: ResultView): void => workspace.setView(next);
   const isAlone = (): boolean => view() === 'plan' || view() === 'log';
   const both = (): boolean => wide() && beside() && isTimed() && !isAlone();
   return {
