@@ -3,6 +3,7 @@
  * is left alone. One tab stop: the arrow keys move a cell cursor that is drawn, not focused.
  */
 import {
+  batch,
   createEffect,
   createMemo,
   createSignal,
@@ -13,10 +14,10 @@ import {
   Show,
   type JSX,
 } from 'solid-js';
-import { copyRows, copyText } from '../model/format.js';
-import { announce, copy } from '../shell/announce.js';
+import { announce } from '../shell/announce.js';
 import { openMenu, openMenuBelow } from '../shell/Menu.js';
 import { columnMenu } from './column-menu.js';
+import { copyByKey } from './copying.js';
 import { GridBody } from './GridBody.js';
 import { GridHead } from './GridHead.js';
 import { Inspector } from './Inspector.js';
@@ -24,12 +25,28 @@ import { moveCell, type Cell } from './keys.js';
 import { GridLayout } from './layout.js';
 import { followScroll, followTail } from './tail.js';
 import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
+import { between, cellsIn, type Selection } from './selection.js';
+import { SelectionFacts } from './SelectionFacts.js';
 
 export function Grid(props: GridProps): JSX.Element {
   let scroller!: HTMLDivElement;
   const layout = new GridLayout(props);
-  const [moved, setCell] = createSignal<Cell>({ row: 0, column: 0 });
+  const [moved, moveTo] = createSignal<Cell>({ row: 0, column: 0 });
   const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
+  // The corner of the selection that stays where it was begun.
+  const [anchor, setAnchor] = createSignal<Cell>();
+  const setCell = (to: Cell): void => select(to, false);
+  const select = (to: Cell, extend = false): void =>
+    batch(() => {
+      setAnchor(extend ? (anchor() ?? cell()) : undefined);
+      moveTo(to);
+    });
+  const selection = createMemo((): Selection | undefined => {
+    const from = anchor();
+    const chosen = from && between(withinRows(from, layout.rowCount()), cell());
+    return chosen && cellsIn(chosen) > 1 ? chosen : undefined;
+  });
+  createEffect(on([() => props.result, () => props.order], () => setAnchor(undefined)));
 
   const go = (to: Partial<Cell>): void => {
     setCell({ ...cell(), ...to });
@@ -42,7 +59,7 @@ export function Grid(props: GridProps): JSX.Element {
     go({ row });
     scroller.focus();
   });
-  const parts = gridParts(props, layout, cell, setCell);
+  const parts = gridParts(props, { layout, cell, selection, select });
   const commands = (): void => {
     const focused = document.getElementById(cellId(cell()));
     openMenuBelow('Column', focused ?? scroller, columnMenu(parts, cell().column, act));
@@ -51,9 +68,14 @@ export function Grid(props: GridProps): JSX.Element {
     const columns = props.result.columns.length;
     const next = moveCell(cell(), event, { rows: layout.rowCount(), columns, page: layout.page });
     if (next) {
-      setCell(next);
+      select(next, event.shiftKey);
       layout.reveal(scroller, next);
       announceCell(parts, next);
+    } else if (event.key === 'Escape' && selection()) {
+      setAnchor(undefined);
+    } else if (isSelectAll(event)) {
+      setCell({ row: 0, column: 0 });
+      select({ row: layout.rowCount() - 1, column: columns - 1 }, true);
     } else if (!copyByKey(event, parts) && !arrangeByKey(event, parts, { act, commands })) {
       return;
     }
@@ -71,6 +93,7 @@ export function Grid(props: GridProps): JSX.Element {
         aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
+        aria-multiselectable="true"
         aria-activedescendant={shownCellId(layout, cell())}
         onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
@@ -84,9 +107,10 @@ export function Grid(props: GridProps): JSX.Element {
             scroller={() => scroller}
             onMenu={(place, x, y) => openMenu('Column', x, y, columnMenu(parts, place, act))}
           />
-          <GridBody {...parts} />
+          <GridBody {...parts} scroller={() => scroller} />
         </div>
       </div>
+      <SelectionFacts {...parts} />
       <Show when={props.state.inspected()}>
         <Inspector {...parts} onClose={() => leaveInspector(props, scroller)} />
       </Show>
@@ -153,40 +177,29 @@ function followSought(props: GridProps, layout: GridLayout, go: (place: number) 
   );
 }
 
-/** What the parts read: the grid's properties as they are now, its layout and cursor. */
-function gridParts(
-  props: GridProps,
-  layout: GridLayout,
-  cell: () => Cell,
-  onSelect: (cell: Cell) => void,
-): GridParts {
+interface Cursor {
+  readonly layout: GridLayout;
+  readonly cell: () => Cell;
+  readonly selection: () => Selection | undefined;
+  readonly select: (cell: Cell, extend?: boolean) => void;
+}
+
+/** What the parts read: the grid's properties as they are now, its layout, cursor and selection. */
+function gridParts(props: GridProps, { layout, cell, selection, select }: Cursor): GridParts {
   return mergeProps(props, {
     layout,
-    onSelect,
+    onSelect: select,
     get cell() {
       return cell();
+    },
+    get selection() {
+      return selection();
     },
   });
 }
 
-/** Ctrl+C copies the cell, with Shift the row and its header; a marked text copies itself. */
-function copyByKey(event: KeyboardEvent, { result, layout, cell, state }: GridParts): boolean {
-  if (!(event.ctrlKey || event.metaKey) || event.code !== 'KeyC') {
-    return false;
-  }
-  const row = layout.rowAt(cell.row);
-  if (result.rows[row] === undefined || getSelection()?.toString()) {
-    return false;
-  }
-  if (event.shiftKey) {
-    const order = state.order(result.columns.length);
-    const columns = order.flatMap((column) => result.columns[column] ?? []);
-    const values = order.map((column) => result.cell(row, column));
-    void copy(copyRows(columns, [values]), 'Row with header');
-  } else {
-    void copy(copyText(result.cell(row, layout.columnAt(cell.column))), 'Cell');
-  }
-  return true;
+function isSelectAll(event: KeyboardEvent): boolean {
+  return (event.ctrlKey || event.metaKey) && event.code === 'KeyA';
 }
 
 interface Ways {
