@@ -1,4 +1,4 @@
-/** Two windows of the console in one browser: what one writes, the other neither loses nor hides. */
+/** Two windows of the console in one browser: neither loses what the other one writes. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite } from './suite.js';
 
@@ -53,21 +53,18 @@ browserTest('a tab is the same in all windows: text, name, place, closed', async
   });
 });
 
-browserTest(
-  'a text typed just before a window goes is kept beside the other window’s',
-  async (t) => {
-    await onPage(t, async (first) => {
-      const second = await first.another();
-      await first.page.keyboard.press('Alt+T');
-      await first.write('SELECT 1 AS last');
-      await first.page.close({ runBeforeUnload: false });
-      await second.write('SELECT 2 AS here');
-      await saved(second);
-      await second.reload();
-      t.deepEqual(await draftsOf(second), ['SELECT 2 AS here', 'SELECT 1 AS last']);
-    });
-  },
-);
+browserTest("a text typed just before a window goes is kept beside the other's", async (t) => {
+  await onPage(t, async (first) => {
+    const second = await first.another();
+    await first.page.keyboard.press('Alt+T');
+    await first.write('SELECT 1 AS last');
+    await first.page.close({ runBeforeUnload: false });
+    await second.write('SELECT 2 AS here');
+    await saved(second);
+    await second.reload();
+    t.deepEqual(await draftsOf(second), ['SELECT 2 AS here', 'SELECT 1 AS last']);
+  });
+});
 
 browserTest('tabs of an earlier console, all in one record, are taken over once', async (t) => {
   await onPage(t, async (shown) => {

@@ -7,8 +7,10 @@ import {
   For,
   mergeProps,
   onCleanup,
+  on,
   onMount,
   Show,
+  untrack,
   type JSX,
 } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
@@ -16,7 +18,8 @@ import { asOf, type Result } from '../model/result.js';
 import { theme } from '../shell/theme.js';
 import { ChartBar, KIND_NAMES } from './ChartBar.js';
 import { ChartTable } from './ChartTable.js';
-import { decimated, onSecondAxis } from './decimate.js';
+import { CANDLE_ROOM, mergedCandles } from './candles.js';
+import { asChange, decimated, isFlat, onSecondAxis } from './decimate.js';
 import {
   chooseChart,
   rowNear,
@@ -29,30 +32,41 @@ import {
 } from './model.js';
 import { drawPlot, type ChartKind, type Plot } from './plot.js';
 import { ChartSelection } from './selection.js';
+import { isPart, type Wanted } from './sampled.js';
 import { Zoom } from './zoom.js';
 
 interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
+  /** Whether rows still come: the picture is drawn once, when the last one is there. */
+  readonly isGrowing?: boolean;
   /** Shows a row of the result in the grid. */
   readonly onPick: (row: number) => void;
 }
 
 export default function Chart(props: ChartProps): JSX.Element {
-  const choice = createMemo(() => {
+  const choice = createMemo((): ReturnType<typeof chooseChart> => {
+    if (props.isGrowing) {
+      return { why: '' };
+    }
     const { columns, timestamp, rows } = asOf(props.result, props.revision);
     return chooseChart(columns, timestamp, rows);
   });
   return (
     <section class="chart" aria-label="Chart" data-region="chart">
       <Show
-        when={choice().plan}
+        when={!props.isGrowing && choice().plan}
         fallback={
-          <div class="empty">
-            <strong>Nothing to draw</strong>
-            <p>{choice().why}</p>
-          </div>
+          <Show
+            when={!props.isGrowing}
+            fallback={<p class="empty hint">Drawn when the last row is there</p>}
+          >
+            <div class="empty">
+              <strong>Nothing to draw</strong>
+              <p>{choice().why}</p>
+            </div>
+          </Show>
         }
       >
         {(plan) => <Drawn {...props} plan={plan()} />}
@@ -62,7 +76,14 @@ export default function Chart(props: ChartProps): JSX.Element {
 }
 
 function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
-  const zoom = new Zoom({
+  const [width, setWidth] = createSignal(USUAL_WIDTH);
+  const zoom: Zoom = new Zoom({
+    get room() {
+      return isCandles() ? width() / CANDLE_ROOM : width();
+    },
+    get wanted() {
+      return wanted();
+    },
     get result() {
       return props.result;
     },
@@ -82,11 +103,32 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
   );
   const [cursor, setCursor] = createSignal<number>();
   const [asTable, setAsTable] = createSignal(false);
+  const [inPercent, setInPercent] = createSignal(false);
   const [twoAxes, setTwoAxes] = createSignal(true);
   const isCandles = (): boolean => selection.kind() === 'candles';
-  const drawn = createMemo(() => decimated(selection.data(), zoom.range()));
+  const wanted = createMemo(() => wantedOf(props.plan, selection, untrack(width)), undefined, {
+    equals: (one, other) => JSON.stringify(one) === JSON.stringify(other),
+  });
+  // Rows that the page does not hold are asked for as a picture, and again where it is another one.
+  createEffect(
+    on([() => props.result, () => props.revision, wanted], () => {
+      if (isPart(props.result)) {
+        zoom.refresh();
+      }
+    }),
+  );
+  const merged = createMemo(() =>
+    isCandles()
+      ? mergedCandles(selection.data(), (width() - CANDLE_AXIS) / CANDLE_ROOM)
+      : { data: selection.data(), span: 1 },
+  );
+  const absolute = createMemo(() => decimated(merged().data, zoom.range()));
+  const drawn = createMemo(() => (inPercent() && !isCandles() ? asChange(absolute()) : absolute()));
   const apart = createMemo(() => onSecondAxis(drawn(), selection.shown()));
-  const note = createMemo(() => noteOf(selection.data(), drawn(), zoom));
+  const isSpread = createMemo(
+    () => !isCandles() && props.plan.axis === 'time' && isFlat(absolute(), selection.shown(), []),
+  );
+  const note = createMemo(() => noteOf(props.result, merged(), drawn(), zoom));
   const second = createMemo(() => (twoAxes() && !isCandles() ? apart() : []));
   return (
     <>
@@ -99,6 +141,9 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
         setAsTable={setAsTable}
         twoAxes={!isCandles() && apart().includes(true) ? twoAxes() : undefined}
         setTwoAxes={setTwoAxes}
+        inPercent={isSpread() || inPercent() ? inPercent() : undefined}
+        setInPercent={setInPercent}
+        times={drawn().times}
       />
       <Show
         when={!asTable()}
@@ -121,6 +166,7 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
           zone={props.zone}
           zoom={zoom}
           onCursor={setCursor}
+          onWidth={setWidth}
           onPick={(place) => pick(props, place, drawn())}
         />
       </Show>
@@ -143,19 +189,53 @@ function pick(
   }
 }
 
+/** Of a chart that has not been laid out yet, in pixels. */
+const USUAL_WIDTH = 600;
+/** What the axis at the right of candles takes. */
+const CANDLE_AXIS = 90;
+
+function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wanted {
+  const isOne = plan.key !== undefined;
+  const shown = selection.shown();
+  const values = isOne ? [selection.value()] : plan.values.filter((_column, at) => shown[at]);
+  const candles = selection.kind() === 'candles' ? selection.parts() : undefined;
+  return { plan, values: candles ? [] : values, candles, width };
+}
+
 /** What the picture leaves out, or how to look closer. */
-function noteOf(data: ChartData, drawn: ChartData, zoom: Zoom): string {
+function noteOf(
+  result: Result,
+  { data, span }: ReturnType<typeof mergedCandles>,
+  drawn: ChartData,
+  zoom: Zoom,
+): string {
+  const all = grouped(String(result.total ?? result.rows.length));
+  const loaded = grouped(String(result.rows.length));
   const asking = zoom.asking();
   if (asking === 'asking') {
-    return 'Asking for this range';
+    return zoom.range() ? 'Asking for this range' : 'Asking for all rows';
   }
   if (typeof asking === 'object') {
-    return `Loaded rows only: ${asking.failed}`;
+    return isPart(result)
+      ? `The first ${loaded} of ${all} rows only: ${asking.failed}`
+      : `Loaded rows only: ${asking.failed}`;
   }
   const { left = 0 } = data;
   const count = (places: readonly number[]): string => grouped(String(places.length));
   if (left > 0) {
     return `The ${count(data.times)} largest of ${grouped(String(data.times.length + left))}`;
+  }
+  if (zoom.isSampled()) {
+    const points = count(drawn.times);
+    return zoom.range()
+      ? `All rows of this range, drawn as ${points} points`
+      : `${all} rows drawn as ${points} points`;
+  }
+  if (isPart(result) && !zoom.range()) {
+    return `The first ${loaded} of ${all} rows`;
+  }
+  if (span > 1) {
+    return `Each candle is ${span} of the result`;
   }
   if (drawn.times.length < data.times.length && !zoom.range()) {
     return `${count(data.times)} rows drawn as ${count(drawn.times)} points`;
@@ -171,7 +251,7 @@ function SeriesKeys(props: {
   const { selection } = props;
   return (
     <ul class="chart-keys" aria-label="Series">
-      <For each={selection.data().series}>
+      <For each={selection.data().series.slice(0, MOST_CHIPS)}>
         {(series, index) => (
           <li>
             <button
@@ -194,10 +274,31 @@ function SeriesKeys(props: {
           </li>
         )}
       </For>
+      <Show when={selection.data().series.length > MOST_CHIPS}>
+        <li>
+          <select
+            class="select"
+            aria-label="Another series"
+            onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
+          >
+            <option value="-1">and {selection.data().series.length - MOST_CHIPS} more</option>
+            <For each={selection.data().series.slice(MOST_CHIPS)}>
+              {(series, index) => (
+                <option value={index() + MOST_CHIPS}>
+                  {selection.shown()[index() + MOST_CHIPS] ? `✓ ${series.label}` : series.label}
+                </option>
+              )}
+            </For>
+          </select>
+        </li>
+      </Show>
       <li class="zoom-hint">{props.note}</li>
     </ul>
   );
 }
+
+/** Series with a chip of their own; the others are in a list. */
+const MOST_CHIPS = 24;
 
 function CandleKeys(props: { note: string }): JSX.Element {
   return (
@@ -304,6 +405,7 @@ interface CanvasProps {
   readonly zone: Zone;
   readonly zoom: Zoom;
   readonly onCursor: (index: number | undefined) => void;
+  readonly onWidth: (pixels: number) => void;
   /** By the place along the bottom. */
   readonly onPick: (place: number) => void;
 }
@@ -334,7 +436,11 @@ function Canvas(props: CanvasProps): JSX.Element {
         onReset: () => zoom.reset(),
       });
     });
-    const observer = new ResizeObserver(() => plot?.resize());
+    props.onWidth(host.clientWidth);
+    const observer = new ResizeObserver(() => {
+      plot?.resize();
+      props.onWidth(host.clientWidth);
+    });
     observer.observe(host);
     onCleanup(() => {
       observer.disconnect();
@@ -351,6 +457,8 @@ function Canvas(props: CanvasProps): JSX.Element {
       if (place !== undefined) {
         props.onPick(place);
       }
+    } else if (event.key === 'Backspace') {
+      props.zoom[event.shiftKey ? 'forward' : 'back']();
     } else if (event.key === '0') {
       props.zoom.reset();
     } else if (event.key === '+' || event.key === '-') {

@@ -1,6 +1,6 @@
 /**
  * The tabs of the workspace: their texts, which one is in front, what each of them ran.
- * Texts are saved a moment after each change, come back after a reload, and are those of all windows.
+ * Texts are saved a moment after each change, come back after a reload, and are shared by windows.
  */
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
