@@ -62,10 +62,11 @@ const REFUSED_STATEMENT = 'Failed to load resource: the server responded with a 
 export class ConsolePage {
   readonly page: Page;
   /** Errors of scripts, refusals of the policy, requests to other hosts. */
-  readonly complaints: string[] = [];
+  readonly complaints: string[];
 
-  private constructor(page: Page, url: string) {
+  private constructor(page: Page, url: string, complaints: string[] = []) {
     this.page = page;
+    this.complaints = complaints;
     page.on('pageerror', (error) => this.complaints.push(error.message));
     page.on('console', (message) => {
       if (message.type() === 'error' && !message.text().startsWith(REFUSED_STATEMENT)) {
@@ -96,6 +97,15 @@ export class ConsolePage {
     await context.addInitScript(REPORT_VIOLATIONS);
     const shown = new ConsolePage(await context.newPage(), url);
     await shown.page.goto(`${url}/#${options.page ?? 'sql'}`);
+    await shown.ready();
+    return shown;
+  }
+
+  /** Another window of the same browser, with the same storage. */
+  async another(): Promise<ConsolePage> {
+    const { origin } = new URL(this.page.url());
+    const shown = new ConsolePage(await this.page.context().newPage(), origin, this.complaints);
+    await shown.page.goto(`${origin}/#sql`);
     await shown.ready();
     return shown;
   }

@@ -291,3 +291,30 @@ browserTest('a tab is dragged to another place, and stays there', async (t) => {
     t.deepEqual(await titles(), ['Query 3', 'Query 2', 'Query 1']);
   });
 });
+
+browserTest('running closes the list of completions: the next Enter is a new line', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await shown.write('SELECT * FROM ');
+    await type(shown, 'trades');
+    await offered(shown, 'trades');
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.summary[data-state="done"]').waitFor();
+    t.is(await page.locator('.cm-tooltip-autocomplete').count(), 0);
+    await page.keyboard.press('Enter');
+    await type(shown, 'LIMIT 1');
+    t.is(await shown.editor.innerText(), 'SELECT * FROM trades\nLIMIT 1');
+  });
+});
+
+browserTest('lines become comments and statements again', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await shown.write('SELECT 1;\nSELECT 2;');
+    await page.keyboard.press('Control+A');
+    await page.keyboard.press('Control+/');
+    t.is(await shown.editor.innerText(), '-- SELECT 1;\n-- SELECT 2;');
+    await page.keyboard.press('Control+/');
+    t.is(await shown.editor.innerText(), 'SELECT 1;\nSELECT 2;');
+  });
+});

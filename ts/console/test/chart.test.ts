@@ -1,7 +1,17 @@
 import test from 'ava';
 import type { Column, Row } from '../src/api/answer.js';
-import { decimated, onSecondAxis } from '../src/chart/decimate.js';
-import { chartData, chooseChart, milliseconds, spoken, type Series } from '../src/chart/model.js';
+import { asChange, decimated, isFlat, onSecondAxis } from '../src/chart/decimate.js';
+import {
+  chartData,
+  chooseChart,
+  keysOf,
+  milliseconds,
+  rowsOfKey,
+  spoken,
+  type Series,
+} from '../src/chart/model.js';
+import { mergedCandles } from '../src/chart/candles.js';
+import { extentQuery, sampledQuery } from '../src/sql/ranges.js';
 
 const at = (second: number): string =>
   `2024-01-01T00:00:${String(second).padStart(2, '0')}.000000Z`;
@@ -178,9 +188,150 @@ test('series of another size go by a second axis', (t) => {
   });
   t.deepEqual(onSecondAxis(of(100, 3000, 90, 2), [true, true, true, true]), [
     false,
-    true,
+    false,
     false,
     true,
   ]);
   t.deepEqual(onSecondAxis(of(100, 3000), [true, false]), [false, false]);
+});
+
+test('candles are found beside a key, and by what people and functions call them', (t) => {
+  const rows: Row[] = [
+    [at(0), 'a', 1, 2, 0, 1],
+    [at(0), 'b', 5, 6, 4, 5],
+    [at(1), 'a', 2, 3, 1, 2],
+  ];
+  for (const names of [
+    ['open', 'high', 'low', 'close'],
+    ['o', 'h', 'l', 'c'],
+    ['open_price', 'high_price', 'low_price', 'close_price'],
+    ['first', 'max', 'min', 'last'],
+  ]) {
+    const cols = columns(
+      ['timestamp', 'TIMESTAMP'],
+      ['symbol', 'SYMBOL'],
+      ...names.map((name): [string, string] => [name, 'DOUBLE']),
+    );
+    const { plan } = chooseChart(cols, 0, rows);
+    t.is(plan?.key, 1, names.join());
+    t.like(plan?.candles, { open: 2, high: 3, low: 4, close: 5 }, names.join());
+  }
+  t.deepEqual(keysOf(rows, 1), ['a', 'b']);
+  t.is(rowsOfKey(rows, 1, 'a').length, 2);
+});
+
+test('four numbers of any name may be candles if someone says so', (t) => {
+  const of = (...names: string[]): boolean | undefined => {
+    const cols = columns(
+      ['ts', 'TIMESTAMP'],
+      ...names.map((name): [string, string] => [name, 'DOUBLE']),
+    );
+    return chooseChart(cols, 0, [[at(0), 1, 2, 3, 4]]).plan?.mayBeCandles;
+  };
+  t.true(of('a', 'b', 'c', 'd'));
+  t.false(of('a', 'b', 'c'));
+});
+
+test('candles too close to be seen become fewer: first, highest, lowest, last, sum', (t) => {
+  const times = [0, 1, 2, 3, 4, 5].map((minute) => minute * 60_000);
+  const series = [
+    { label: 'open', points: [1, 2, 3, 4, 5, 6] },
+    { label: 'high', points: [9, 8, 7, 6, 5, 6] },
+    { label: 'low', points: [1, 0, 3, 4, 2, 6] },
+    { label: 'close', points: [2, 3, 4, 5, 6, 7] },
+    { label: 'volume', points: [1, 1, 1, 1, 1, null] },
+  ];
+  const { data, span } = mergedCandles({ times, series }, 2);
+  t.is(span, 3);
+  t.deepEqual(data.times, [0, 180_000]);
+  t.deepEqual(
+    data.series.map(({ points }) => points),
+    [
+      [1, 4],
+      [9, 6],
+      [0, 2],
+      [4, 7],
+      [3, 2],
+    ],
+  );
+  t.is(mergedCandles({ times, series }, 6).span, 1);
+});
+
+test('the second axis takes what differs most, and what is flat on both is said', (t) => {
+  const of = (...sizes: number[]): { times: number[]; series: Series[] } => ({
+    times: [0],
+    series: sizes.map((size) => ({ label: String(size), points: [size] })),
+  });
+  const all = [true, true, true, true];
+  t.deepEqual(onSecondAxis(of(64_000, 3_100, 150), all), [false, false, true]);
+  t.deepEqual(onSecondAxis(of(100, 5, 101), all), [false, false, false]);
+  t.deepEqual(onSecondAxis(of(1, 2_000, 1_000), all), [false, true, true]);
+  t.true(isFlat(of(64_000, 3_100, 150), all, [false, false, true]));
+  t.false(isFlat(of(1, 2_000, 1_000), all, [false, true, true]));
+});
+
+test('changes in percent count from the first value of each series', (t) => {
+  const data = asChange({
+    times: [0, 1, 2],
+    series: [
+      { label: 'a', points: [undefined, 200, 210] },
+      { label: 'b', points: [null, 0, 4] },
+    ],
+  });
+  t.deepEqual(
+    data.series[0]?.points.map((point) => point && Math.round(point * 1e6) / 1e6),
+    [undefined, 0, 5],
+  );
+  t.deepEqual(data.series[1]?.points, [null, -100, 0]);
+});
+
+test('series that are not drawn have a name and no points', (t) => {
+  const cols = columns(['ts', 'TIMESTAMP'], ['k', 'SYMBOL'], ['a', 'DOUBLE'], ['b', 'DOUBLE']);
+  const rows: Row[] = [
+    [at(0), 'x', 1, 2],
+    [at(1), 'y', 3, 4],
+  ];
+  const plain = chartData(
+    cols,
+    rows,
+    { axis: 'time', x: 0, key: undefined },
+    [2, 3],
+    (name) => name === 'b',
+  );
+  t.deepEqual(plain.series, [
+    { label: 'a', points: [] },
+    { label: 'b', points: [2, 4] },
+  ]);
+  const keyed = chartData(
+    cols,
+    rows,
+    { axis: 'time', x: 0, key: 1 },
+    [2],
+    (_name, index) => index === 0,
+  );
+  t.deepEqual(
+    keyed.series.map(({ label, points }) => [label, points.length]),
+    [
+      ['x', 2],
+      ['y', 0],
+    ],
+  );
+});
+
+test('the picture of all rows is asked for in steps of time', (t) => {
+  const statement = sampledQuery('SELECT * FROM trades', {
+    time: 'timestamp',
+    key: 'symbol',
+    columns: [
+      { name: 'price', by: 'ends' },
+      { name: 'size of it', by: 'sum' },
+    ],
+    step: 1234.5,
+  });
+  t.is(
+    statement,
+    'SELECT timestamp, symbol, min(price) l0, max(price) h0, sum("size of it") v1 ' +
+      'FROM (SELECT * FROM trades\n) SAMPLE BY 1235T',
+  );
+  t.is(extentQuery('SELECT 1', 'ts'), 'SELECT min(ts), max(ts) FROM (SELECT 1\n)');
 });

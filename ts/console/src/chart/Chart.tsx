@@ -7,8 +7,10 @@ import {
   For,
   mergeProps,
   onCleanup,
+  on,
   onMount,
   Show,
+  untrack,
   type JSX,
 } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
@@ -16,7 +18,8 @@ import { asOf, type Result } from '../model/result.js';
 import { theme } from '../shell/theme.js';
 import { ChartBar, KIND_NAMES } from './ChartBar.js';
 import { ChartTable } from './ChartTable.js';
-import { decimated, onSecondAxis, type Range } from './decimate.js';
+import { CANDLE_ROOM, mergedCandles } from './candles.js';
+import { asChange, decimated, isFlat, onSecondAxis, type Range } from './decimate.js';
 import {
   chooseChart,
   rowNear,
@@ -29,12 +32,15 @@ import {
 } from './model.js';
 import { drawPlot, type ChartKind, type Plot } from './plot.js';
 import { ChartSelection } from './selection.js';
+import { isPart, type Wanted } from './sampled.js';
 import { Zoom } from './zoom.js';
 
 interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
+  /** Whether rows still come: the picture is drawn once, when the last one is there. */
+  readonly isGrowing?: boolean;
   /** Shows a row of the result in the grid. */
   readonly onPick: (row: number) => void;
   /** The kind that was chosen, where it is kept elsewhere. */
@@ -45,19 +51,27 @@ interface ChartProps {
 }
 
 export default function Chart(props: ChartProps): JSX.Element {
-  const choice = createMemo(() => {
+  const choice = createMemo((): ReturnType<typeof chooseChart> => {
+    if (props.isGrowing) {
+      return { why: '' };
+    }
     const { columns, timestamp, rows } = asOf(props.result, props.revision);
     return chooseChart(columns, timestamp, rows);
   });
   return (
     <section class="chart" aria-label="Chart" data-region="chart">
       <Show
-        when={choice().plan}
+        when={!props.isGrowing && choice().plan}
         fallback={
-          <div class="empty">
-            <strong>Nothing to draw</strong>
-            <p>{choice().why}</p>
-          </div>
+          <Show
+            when={!props.isGrowing}
+            fallback={<p class="empty hint">Drawn when the last row is there</p>}
+          >
+            <div class="empty">
+              <strong>Nothing to draw</strong>
+              <p>{choice().why}</p>
+            </div>
+          </Show>
         }
       >
         {(plan) => <Drawn {...props} plan={plan()} />}
@@ -66,8 +80,31 @@ export default function Chart(props: ChartProps): JSX.Element {
   );
 }
 
-function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
-  const zoom = zoomOf(props);
+type DrawnProps = ChartProps & { plan: ChartPlan };
+
+/** What is drawn of a result, by what its user has chosen. */
+function pictureOf(props: DrawnProps) {
+  const [width, setWidth] = createSignal(USUAL_WIDTH);
+  const zoom: Zoom = new Zoom({
+    get room() {
+      return isCandles() ? width() / CANDLE_ROOM : width();
+    },
+    get wanted() {
+      return wanted();
+    },
+    get result() {
+      return props.result;
+    },
+    get axis() {
+      return props.plan.axis;
+    },
+    get x() {
+      return props.plan.x;
+    },
+    get share() {
+      return props.onRange;
+    },
+  });
   const selection = new ChartSelection(
     mergeProps(props, {
       get detail() {
@@ -75,14 +112,43 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
       },
     }),
   );
-  const [cursor, setCursor] = createSignal<number>();
-  const [asTable, setAsTable] = createSignal(false);
+  const [inPercent, setInPercent] = createSignal(false);
   const [twoAxes, setTwoAxes] = createSignal(true);
   const isCandles = (): boolean => selection.kind() === 'candles';
-  const drawn = createMemo(() => decimated(selection.data(), zoom.range()));
+  const own = (): Wanted => wantedOf(props.plan, selection, untrack(width));
+  const wanted = createMemo(own, undefined, { equals: isSame });
+  // Rows that the page does not hold are asked for as a picture, and again where it is another one.
+  createEffect(
+    on([() => props.result, () => props.revision, wanted], () => {
+      if (isPart(props.result)) {
+        zoom.refresh();
+      }
+    }),
+  );
+  const merged = createMemo(() =>
+    isCandles()
+      ? mergedCandles(selection.data(), (width() - CANDLE_AXIS) / CANDLE_ROOM)
+      : { data: selection.data(), span: 1 },
+  );
+  const absolute = createMemo(() => decimated(merged().data, zoom.range()));
+  const drawn = createMemo(() => (inPercent() && !isCandles() ? asChange(absolute()) : absolute()));
   const apart = createMemo(() => onSecondAxis(drawn(), selection.shown()));
-  const note = createMemo(() => noteOf(selection.data(), drawn(), zoom));
+  const isSpread = createMemo(
+    () => !isCandles() && props.plan.axis === 'time' && isFlat(absolute(), selection.shown(), []),
+  );
+  const note = createMemo(() => noteOf(props.result, merged(), drawn(), zoom));
   const second = createMemo(() => (twoAxes() && !isCandles() ? apart() : []));
+  const percent = { inPercent, setInPercent, isSpread };
+  const axes = { apart, second, twoAxes, setTwoAxes };
+  return { zoom, selection, setWidth, isCandles, drawn, note, ...percent, ...axes };
+}
+
+function Drawn(props: DrawnProps): JSX.Element {
+  const picture = pictureOf(props);
+  const { zoom, selection, isCandles, drawn, note, second } = picture;
+  const { apart, twoAxes, inPercent } = picture;
+  const [cursor, setCursor] = createSignal<number>();
+  const [asTable, setAsTable] = createSignal(false);
   return (
     <>
       <ChartBar
@@ -93,7 +159,10 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
         asTable={asTable()}
         setAsTable={setAsTable}
         twoAxes={!isCandles() && apart().includes(true) ? twoAxes() : undefined}
-        setTwoAxes={setTwoAxes}
+        setTwoAxes={picture.setTwoAxes}
+        inPercent={picture.isSpread() || inPercent() ? inPercent() : undefined}
+        setInPercent={picture.setInPercent}
+        times={drawn().times}
       />
       <Show
         when={!asTable()}
@@ -116,6 +185,7 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
           zone={props.zone}
           zoom={zoom}
           onCursor={setCursor}
+          onWidth={picture.setWidth}
           onPick={(place) => pick(props, place, drawn())}
         />
       </Show>
@@ -124,23 +194,6 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
       </Show>
     </>
   );
-}
-
-function zoomOf(props: ChartProps & { plan: ChartPlan }): Zoom {
-  return new Zoom({
-    get result() {
-      return props.result;
-    },
-    get axis() {
-      return props.plan.axis;
-    },
-    get x() {
-      return props.plan.x;
-    },
-    get share() {
-      return props.onRange;
-    },
-  });
 }
 
 /** The row behind a point: of the loaded ones, the nearest to its place. */
@@ -155,19 +208,56 @@ function pick(
   }
 }
 
+/** Of a chart that has not been laid out yet, in pixels. */
+const USUAL_WIDTH = 600;
+/** What the axis at the right of candles takes. */
+const CANDLE_AXIS = 90;
+
+const isSame = (one: Wanted, other: Wanted): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
+
+function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wanted {
+  const isOne = plan.key !== undefined;
+  const shown = selection.shown();
+  const values = isOne ? [selection.value()] : plan.values.filter((_column, at) => shown[at]);
+  const candles = selection.kind() === 'candles' ? selection.parts() : undefined;
+  return { plan, values: candles ? [] : values, candles, width };
+}
+
 /** What the picture leaves out, or how to look closer. */
-function noteOf(data: ChartData, drawn: ChartData, zoom: Zoom): string {
+function noteOf(
+  result: Result,
+  { data, span }: ReturnType<typeof mergedCandles>,
+  drawn: ChartData,
+  zoom: Zoom,
+): string {
+  const all = grouped(String(result.total ?? result.rows.length));
+  const loaded = grouped(String(result.rows.length));
   const asking = zoom.asking();
   if (asking === 'asking') {
-    return 'Asking for this range';
+    return zoom.range() ? 'Asking for this range' : 'Asking for all rows';
   }
   if (typeof asking === 'object') {
-    return `Loaded rows only: ${asking.failed}`;
+    return isPart(result)
+      ? `The first ${loaded} of ${all} rows only: ${asking.failed}`
+      : `Loaded rows only: ${asking.failed}`;
   }
   const { left = 0 } = data;
   const count = (places: readonly number[]): string => grouped(String(places.length));
   if (left > 0) {
     return `The ${count(data.times)} largest of ${grouped(String(data.times.length + left))}`;
+  }
+  if (zoom.isSampled()) {
+    const points = count(drawn.times);
+    return zoom.range()
+      ? `All rows of this range, drawn as ${points} points`
+      : `${all} rows drawn as ${points} points`;
+  }
+  if (isPart(result) && !zoom.range()) {
+    return `The first ${loaded} of ${all} rows`;
+  }
+  if (span > 1) {
+    return `Each candle is ${span} of the result`;
   }
   if (drawn.times.length < data.times.length && !zoom.range()) {
     return `${count(data.times)} rows drawn as ${count(drawn.times)} points`;
@@ -183,7 +273,7 @@ function SeriesKeys(props: {
   const { selection } = props;
   return (
     <ul class="chart-keys" aria-label="Series">
-      <For each={selection.data().series}>
+      <For each={selection.data().series.slice(0, MOST_CHIPS)}>
         {(series, index) => (
           <li>
             <button
@@ -206,10 +296,31 @@ function SeriesKeys(props: {
           </li>
         )}
       </For>
+      <Show when={selection.data().series.length > MOST_CHIPS}>
+        <li>
+          <select
+            class="select"
+            aria-label="Another series"
+            onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
+          >
+            <option value="-1">and {selection.data().series.length - MOST_CHIPS} more</option>
+            <For each={selection.data().series.slice(MOST_CHIPS)}>
+              {(series, index) => (
+                <option value={index() + MOST_CHIPS}>
+                  {selection.shown()[index() + MOST_CHIPS] ? `✓ ${series.label}` : series.label}
+                </option>
+              )}
+            </For>
+          </select>
+        </li>
+      </Show>
       <li class="zoom-hint">{props.note}</li>
     </ul>
   );
 }
+
+/** Series with a chip of their own; the others are in a list. */
+const MOST_CHIPS = 24;
 
 function CandleKeys(props: { note: string }): JSX.Element {
   return (
@@ -316,6 +427,7 @@ interface CanvasProps {
   readonly zone: Zone;
   readonly zoom: Zoom;
   readonly onCursor: (index: number | undefined) => void;
+  readonly onWidth: (pixels: number) => void;
   /** By the place along the bottom. */
   readonly onPick: (place: number) => void;
 }
@@ -346,34 +458,17 @@ function Canvas(props: CanvasProps): JSX.Element {
         onReset: () => zoom.reset(),
       });
     });
-    const observer = new ResizeObserver(() => plot?.resize());
+    props.onWidth(host.clientWidth);
+    const observer = new ResizeObserver(() => {
+      plot?.resize();
+      props.onWidth(host.clientWidth);
+    });
     observer.observe(host);
     onCleanup(() => {
       observer.disconnect();
       plot?.destroy();
     });
   });
-
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
-    if (steps !== undefined) {
-      plot?.moveCursor(steps);
-    } else if (event.key === 'Enter') {
-      const place = props.data.times[plot?.cursorIndex() ?? -1];
-      if (place !== undefined) {
-        props.onPick(place);
-      }
-    } else if (event.key === '0') {
-      props.zoom.reset();
-    } else if (event.key === '+' || event.key === '-') {
-      props.zoom.scale(event.key === '+' ? 0.5 : 2, props.data.times);
-    } else if (event.key === '<' || event.key === '>') {
-      props.zoom.pan(event.key === '<' ? -0.5 : 0.5);
-    } else {
-      return;
-    }
-    event.preventDefault();
-  };
 
   return (
     <div
@@ -382,9 +477,32 @@ function Canvas(props: CanvasProps): JSX.Element {
       role="img"
       tabindex="0"
       aria-label={summary(props)}
-      onKeyDown={onKeyDown}
+      onKeyDown={(event) => onKey(event, props, plot)}
     />
   );
+}
+
+function onKey(event: KeyboardEvent, props: CanvasProps, plot: Plot | undefined): void {
+  const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
+  if (steps !== undefined) {
+    plot?.moveCursor(steps);
+  } else if (event.key === 'Enter') {
+    const place = props.data.times[plot?.cursorIndex() ?? -1];
+    if (place !== undefined) {
+      props.onPick(place);
+    }
+  } else if (event.key === 'Backspace') {
+    props.zoom[event.shiftKey ? 'forward' : 'back']();
+  } else if (event.key === '0') {
+    props.zoom.reset();
+  } else if (event.key === '+' || event.key === '-') {
+    props.zoom.scale(event.key === '+' ? 0.5 : 2, props.data.times);
+  } else if (event.key === '<' || event.key === '>') {
+    props.zoom.pan(event.key === '<' ? -0.5 : 0.5);
+  } else {
+    return;
+  }
+  event.preventDefault();
 }
 
 /** The chart as text, for a screen reader. */

@@ -1,8 +1,9 @@
 /** What is drawn, and how: kind, column, axes, zoom, or the same as a table. */
-import { For, Show, type JSX } from 'solid-js';
+import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
 import { Icon } from '../shell/icons.js';
-import type { ChartPlan } from './model.js';
+import { openMenuBelow } from '../shell/Menu.js';
+import type { CandleColumns, ChartPlan } from './model.js';
 import type { ChartKind } from './plot.js';
 import { kindsOf, type ChartSelection } from './selection.js';
 import type { Zoom } from './zoom.js';
@@ -26,6 +27,11 @@ interface BarProps {
   /** Whether series far apart have two axes; nothing when none are. */
   readonly twoAxes: boolean | undefined;
   readonly setTwoAxes: (twoAxes: boolean) => void;
+  /** Whether changes in percent are drawn; nothing where series are alike. */
+  readonly inPercent: boolean | undefined;
+  readonly setInPercent: (inPercent: boolean) => void;
+  /** The places that are drawn. */
+  readonly times: readonly number[];
 }
 
 export function ChartBar(props: BarProps): JSX.Element {
@@ -45,7 +51,9 @@ export function ChartBar(props: BarProps): JSX.Element {
           )}
         </For>
       </select>
-      <Title {...props} />
+      <Show when={selection.kind() === 'candles'} fallback={<Title {...props} />}>
+        <CandleChoice {...props} />
+      </Show>
       <span class="spring" />
       <Show when={props.twoAxes !== undefined}>
         <button
@@ -55,6 +63,19 @@ export function ChartBar(props: BarProps): JSX.Element {
         >
           Two axes
         </button>
+      </Show>
+      <Show when={props.inPercent !== undefined}>
+        <button
+          class="button small ghost"
+          aria-pressed={props.inPercent ? 'true' : 'false'}
+          title="Each series as its change from its first value"
+          onClick={() => props.setInPercent(!props.inPercent)}
+        >
+          Change in %
+        </button>
+      </Show>
+      <Show when={props.plan.axis === 'time'}>
+        <TimeRange {...props} />
       </Show>
       <Show when={props.zoom.range()}>
         <button
@@ -75,6 +96,140 @@ export function ChartBar(props: BarProps): JSX.Element {
         <Icon name="table" />
       </button>
     </div>
+  );
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const LAST: readonly (readonly [string, number])[] = [
+  ['Last 5 minutes', 5 * MINUTE],
+  ['Last 15 minutes', 15 * MINUTE],
+  ['Last hour', HOUR],
+  ['Last 6 hours', 6 * HOUR],
+  ['Last 24 hours', DAY],
+  ['Last 7 days', 7 * DAY],
+  ['Last 30 days', 30 * DAY],
+];
+
+/** The ranges before and after, and those that end with the newest row. */
+function TimeRange(props: BarProps): JSX.Element {
+  const end = createMemo((before: number) => {
+    const last = props.times.at(-1) ?? before;
+    return props.zoom.range() ? Math.max(before, last) : last;
+  }, 0);
+  const show = (length: number): void => props.zoom.to({ from: end() - length, to: end() });
+  return (
+    <>
+      <button
+        class="icon-button"
+        aria-label="Previous range"
+        title="Previous range (Backspace)"
+        disabled={!props.zoom.canGoBack()}
+        onClick={() => props.zoom.back()}
+      >
+        <Icon name="left" />
+      </button>
+      <button
+        class="icon-button"
+        aria-label="Next range"
+        title="Next range (Shift+Backspace)"
+        disabled={!props.zoom.canGoForward()}
+        onClick={() => props.zoom.forward()}
+      >
+        <Icon name="right" />
+      </button>
+      <button
+        class="icon-button"
+        aria-label="Range of time"
+        title="Range of time, counted back from the newest row"
+        aria-haspopup="menu"
+        onClick={(event) =>
+          openMenuBelow('Range of time', event.currentTarget, [
+            ...LAST.map(([label, length]) => ({ label, run: () => show(length) })),
+            { label: 'All of it', keys: '0', apart: true, run: () => props.zoom.reset() },
+          ])
+        }
+      >
+        <Icon name="clock" />
+      </button>
+    </>
+  );
+}
+
+const PARTS: readonly (readonly [keyof CandleColumns, string])[] = [
+  ['open', 'Open'],
+  ['high', 'High'],
+  ['low', 'Low'],
+  ['close', 'Close'],
+  ['volume', 'Volume'],
+];
+
+/** Of which key the candles are, and which column is which part of them. */
+function CandleChoice(props: BarProps): JSX.Element {
+  const { selection } = props;
+  const [isOpen, setOpen] = createSignal(props.plan.candles === undefined);
+  return (
+    <>
+      <Show when={props.plan.key !== undefined && selection.keys().length > 1}>
+        <select
+          class="select"
+          aria-label="Candles of"
+          onChange={(event) => selection.setKey(event.currentTarget.value)}
+        >
+          <For each={selection.keys()}>
+            {(key) => (
+              <option value={key} selected={key === selection.key()}>
+                {key}
+              </option>
+            )}
+          </For>
+        </select>
+      </Show>
+      <button
+        class="button small ghost"
+        aria-expanded={isOpen() ? 'true' : 'false'}
+        onClick={() => setOpen(!isOpen())}
+      >
+        Columns
+      </button>
+      <Show when={isOpen()}>
+        <div class="candle-parts" role="group" aria-label="Columns of the candles">
+          <For each={PARTS}>
+            {([part, name]) => <PartChoice {...props} part={part} name={name} />}
+          </For>
+        </div>
+      </Show>
+    </>
+  );
+}
+
+function PartChoice(props: BarProps & { part: keyof CandleColumns; name: string }): JSX.Element {
+  const { selection } = props;
+  const chosen = (): number | undefined => selection.parts()?.[props.part];
+  return (
+    <label>
+      {props.name}{' '}
+      <select
+        class="select"
+        aria-label={props.name}
+        onChange={(event) => {
+          const column = Number(event.currentTarget.value);
+          selection.setPart(props.part, column < 0 ? undefined : column);
+        }}
+      >
+        <Show when={props.part === 'volume'}>
+          <option value="-1">none</option>
+        </Show>
+        <For each={props.plan.values}>
+          {(column) => (
+            <option value={column} selected={column === chosen()}>
+              {props.result.columns[column]?.name ?? ''}
+            </option>
+          )}
+        </For>
+      </select>
+    </label>
   );
 }
 

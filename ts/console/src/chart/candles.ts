@@ -1,6 +1,7 @@
 /** Candles and the last price, drawn over a plot whose first four series are open to close. */
 import type uPlot from 'uplot';
 import { grouped } from '../model/format.js';
+import type { ChartData, Point } from './model.js';
 
 /** The value of a design token in the theme in force. */
 export type Role = (name: string) => string;
@@ -67,6 +68,62 @@ export function spacing(times: ArrayLike<number>): number {
   return Number.isFinite(least) ? least : 1;
 }
 
+/** The least room of a candle that can be distinguished from its neighbours, in pixels. */
+export const CANDLE_ROOM = 5;
+
+/**
+ * At most so many candles: neighbours become one, from the first open to the last close, over a
+ * whole number of steps counted from 1970. `span` is how many steps became one.
+ */
+export function mergedCandles(
+  { times, series }: ChartData,
+  most: number,
+): { readonly data: ChartData; readonly span: number } {
+  const step = spacing(times);
+  const [first = 0, last = 0] = [times[0], times.at(-1)];
+  const span = Math.max(1, Math.ceil(((last - first) / step + 1) / Math.max(1, most)));
+  if (span === 1) {
+    return { data: { times, series }, span };
+  }
+  const merged: number[] = [];
+  const points = series.map((): Point[] => []);
+  times.forEach((time, index) => {
+    const start = Math.floor(time / (step * span)) * step * span;
+    if (merged.at(-1) !== start) {
+      merged.push(start);
+    }
+    const at = merged.length - 1;
+    series.forEach((part, place) => {
+      const list = points[place] ?? [];
+      list[at] = joined(place, list[at], part.points[index]);
+    });
+  });
+  const named = series.map(({ label }, place) => ({ label, points: points[place] ?? [] }));
+  return { data: { times: merged, series: named }, span };
+}
+
+/** Two parts of candles as one: open, high, low, close, and then what is summed. */
+function joined(place: number, before: Point, next: Point): Point {
+  if (typeof next !== 'number') {
+    return before ?? next;
+  }
+  if (typeof before !== 'number') {
+    return next;
+  }
+  switch (place) {
+    case 0:
+      return before;
+    case 1:
+      return Math.max(before, next);
+    case 2:
+      return Math.min(before, next);
+    case 3:
+      return next;
+    default:
+      return before + next;
+  }
+}
+
 export function lastPrice(close: Points): number | undefined {
   for (let index = close.length - 1; index >= 0; index -= 1) {
     const value = close[index];
@@ -75,6 +132,13 @@ export function lastPrice(close: Points): number | undefined {
     }
   }
   return undefined;
+}
+
+/** Digits of a price that are worth their room; the readout and the grid have more. */
+const PRICE_DIGITS = 8;
+
+export function priceText(price: number): string {
+  return grouped(String(Number(price.toPrecision(PRICE_DIGITS))));
 }
 
 /** The last price as a dotted line and a tag on the axis. */
@@ -89,7 +153,7 @@ function drawLastPrice(self: uPlot, close: Points, role: Role): void {
   if (y < bbox.top || y > bbox.top + bbox.height) {
     return;
   }
-  const text = grouped(String(last));
+  const text = priceText(last);
   const left = bbox.left + bbox.width + 2 * scale;
   ctx.save();
   ctx.strokeStyle = role('accent');

@@ -24,6 +24,9 @@ export function decimated(data: ChartData, range: Range | undefined, parts = PAR
   const [low, high] = [times[first] ?? 0, times[end - 1] ?? 0];
   const width = (high - low) / parts || 1;
   for (const { points } of data.series) {
+    if (points.length === 0) {
+      continue;
+    }
     keepOf(points, {
       first,
       end,
@@ -84,7 +87,7 @@ function picked(data: ChartData, places: readonly number[]): ChartData {
     times: places.map((place) => data.times[place] ?? 0),
     series: data.series.map(({ label, points }) => ({
       label,
-      points: places.map((place) => points[place]),
+      points: points.length === 0 ? points : places.map((place) => points[place]),
     })),
   };
 }
@@ -110,11 +113,48 @@ function firstAtLeast(times: readonly number[], wanted: number): number {
 /** How many times larger a series may be before the small one needs an axis of its own. */
 const FAR_APART = 20;
 
-/** Which series go by a second axis: the shown ones whose size is far from the first one's. */
+/**
+ * Which series go by a second axis. Sizes are cut where they differ most, so that each axis has
+ * what is alike; the axis at the left has the first series.
+ */
 export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolean[] {
   const sizes = data.series.map(({ points }, index) => (shown[index] ? sizeOf(points) : 0));
+  const sorted = sizes.filter((size) => size > 0).sort((left, right) => left - right);
+  let [cut, widest] = [0, FAR_APART];
+  for (const [index, size] of sorted.entries()) {
+    const below = sorted[index - 1];
+    if (below !== undefined && size / below > widest) {
+      [cut, widest] = [size, size / below];
+    }
+  }
   const first = sizes.find((size) => size > 0) ?? 0;
-  return sizes.map((size) => size > 0 && (size > first * FAR_APART || size * FAR_APART < first));
+  return sizes.map((size) => cut > 0 && size > 0 && size >= cut !== first >= cut);
+}
+
+/** Whether series that share an axis differ so much that small ones are flat on it. */
+export function isFlat(
+  data: ChartData,
+  shown: readonly boolean[],
+  second: readonly boolean[],
+): boolean {
+  return [true, false].some((axis) => {
+    const sizes = data.series.flatMap(({ points }, index) =>
+      shown[index] && (second[index] ?? false) === axis ? [sizeOf(points)] : [],
+    );
+    const known = sizes.filter((size) => size > 0);
+    return Math.max(...known) > Math.min(...known) * FAR_APART;
+  });
+}
+
+/** Each point as its difference from its series' first one, in percent. */
+export function asChange(data: ChartData): ChartData {
+  const series = data.series.map(({ label, points }) => {
+    const first = points.find((point) => typeof point === 'number' && point !== 0) ?? undefined;
+    const change = (point: Point): Point =>
+      typeof point === 'number' && first !== undefined ? (point / first - 1) * 100 : point;
+    return { label, points: points.map(change) };
+  });
+  return { ...data, series };
 }
 
 function sizeOf(points: readonly Point[]): number {

@@ -11,8 +11,10 @@ export const SHOWN_SERIES = 8;
 /** Beyond this many keys a chart by key says nothing. */
 const MOST_KEYS = 64;
 const MOST_NAMES = 40;
+/** Open, high, low and close. */
+const CANDLE_PARTS = 4;
 
-interface CandleColumns {
+export interface CandleColumns {
   readonly open: number;
   readonly high: number;
   readonly low: number;
@@ -33,7 +35,10 @@ export interface ChartPlan {
   readonly values: readonly number[];
   /** How many of them are drawn unless the user chooses. */
   readonly drawn: number;
+  /** Columns that are named as the parts of a candle are. */
   readonly candles: CandleColumns | undefined;
+  /** Whether the columns are enough for candles, if someone says which is which. */
+  readonly mayBeCandles: boolean;
 }
 
 export interface Series {
@@ -80,8 +85,9 @@ export function chooseChart(
   }
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
-  const candles = candleColumns(columns, values, key);
-  return { plan: { axis: 'time', x: time, key, values, drawn, candles } };
+  const candles = candleColumns(columns, values);
+  const mayBeCandles = values.length >= CANDLE_PARTS;
+  return { plan: { axis: 'time', x: time, key, values, drawn, candles, mayBeCandles } };
 }
 
 /** Names and numbers become bars, two numbers a cloud of points. */
@@ -92,7 +98,7 @@ function timelessChart(columns: readonly Column[]): ChartChoice {
   if (first === undefined) {
     return { why: 'A chart needs at least one number column.' };
   }
-  const rest = { key: undefined, candles: undefined };
+  const rest = { key: undefined, candles: undefined, mayBeCandles: false };
   if (name >= 0) {
     return { plan: { axis: 'names', x: name, values: numbers, drawn: 1, ...rest } };
   }
@@ -136,25 +142,42 @@ function keyColumn(
   return keys.size > 1 || repeated ? key : undefined;
 }
 
+/** What people and functions call the parts of a candle. */
+const CANDLE_NAMES = {
+  open: /^(?:o|op|open|first)(?:_?(?:price|px))?$|^(?:price|px)_?open$/i,
+  high: /^(?:h|hi|high|max)(?:_?(?:price|px))?$|^(?:price|px)_?high$/i,
+  low: /^(?:l|lo|low|min)(?:_?(?:price|px))?$|^(?:price|px)_?low$/i,
+  close: /^(?:c|cl|close|last)(?:_?(?:price|px))?$|^(?:price|px)_?close$/i,
+  volume: /^(?:v|vol|volume|turnover|amount|sum)$/i,
+};
+
 function candleColumns(
   columns: readonly Column[],
   values: readonly number[],
-  key: number | undefined,
 ): CandleColumns | undefined {
-  if (key !== undefined) {
-    return undefined;
-  }
   const named = (name: RegExp): number | undefined =>
     values.find((index) => name.test(columns[index]?.name ?? ''));
-  const open = named(/^open$/i);
-  const high = named(/^high$/i);
-  const low = named(/^low$/i);
-  const close = named(/^close$/i);
+  const open = named(CANDLE_NAMES.open);
+  const high = named(CANDLE_NAMES.high);
+  const low = named(CANDLE_NAMES.low);
+  const close = named(CANDLE_NAMES.close);
   if (open === undefined || high === undefined || low === undefined || close === undefined) {
     return undefined;
   }
-  return { open, high, low, close, volume: named(/^(?:volume|turnover|amount|vol)$/i) };
+  return { open, high, low, close, volume: named(CANDLE_NAMES.volume) };
 }
+
+/** The values of the key column in the order in which they come first. */
+export function keysOf(rows: readonly Row[], key: number): string[] {
+  return [...new Set(rows.map((row) => nameOf(row[key] ?? null)))];
+}
+
+export function rowsOfKey(rows: readonly Row[], key: number, name: string): Row[] {
+  return rows.filter((row) => nameOf(row[key] ?? null) === name);
+}
+
+/** Whether a series is drawn; those that are not have a label and no points. */
+type IsShown = (label: string, index: number) => boolean;
 
 /** Series of the chosen columns, in the order of the axis whatever order the rows came in. */
 export function chartData(
@@ -162,6 +185,7 @@ export function chartData(
   rows: readonly Row[],
   plan: Pick<ChartPlan, 'axis' | 'x' | 'key'>,
   values: readonly number[],
+  isShown: IsShown = () => true,
 ): ChartData {
   if (plan.axis === 'names') {
     return namedSeries(columns, rows, plan.x, values);
@@ -176,8 +200,8 @@ export function chartData(
   }
   timed.sort((left, right) => left.at - right.at);
   return plan.key === undefined
-    ? plainSeries(columns, timed, values)
-    : keyedSeries(columns, timed, values, plan.key);
+    ? plainSeries(columns, timed, values, isShown)
+    : keyedSeries(columns, timed, values, plan.key, isShown);
 }
 
 /** The largest first, as many as can be distinguished. */
@@ -233,13 +257,15 @@ function plainSeries(
   columns: readonly Column[],
   timed: readonly { at: number; row: Row }[],
   values: readonly number[],
+  isShown: IsShown,
 ): ChartData {
   return {
     times: timed.map(({ at }) => at),
-    series: values.map((value) => ({
-      label: columns[value]?.name ?? '',
-      points: timed.map(({ row }) => numberOf(row[value] ?? null)),
-    })),
+    series: values.map((value, index) => {
+      const label = columns[value]?.name ?? '';
+      const drawn = isShown(label, index) ? timed : [];
+      return { label, points: drawn.map(({ row }) => numberOf(row[value] ?? null)) };
+    }),
   };
 }
 
@@ -248,9 +274,10 @@ function keyedSeries(
   timed: readonly { at: number; row: Row }[],
   values: readonly number[],
   key: number,
+  isShown: IsShown,
 ): ChartData {
   const times: number[] = [];
-  const series = new Map<string, { label: string; points: Point[] }>();
+  const series = new Map<string, { label: string; points: Point[]; isDrawn: boolean }>();
   for (const { at, row } of timed) {
     if (times.at(-1) !== at) {
       times.push(at);
@@ -260,19 +287,23 @@ function keyedSeries(
       const label = values.length === 1 ? name : `${name} ${columns[value]?.name ?? ''}`;
       let found = series.get(label);
       if (!found) {
-        series.set(label, (found = { label, points: [] }));
+        const isDrawn = isShown(label, series.size);
+        series.set(label, (found = { label, points: [], isDrawn }));
+      }
+      if (!found.isDrawn) {
+        continue;
       }
       // Of several rows with one time and key the last one counts, as in the grid's order.
       found.points[times.length - 1] = numberOf(row[value] ?? null);
     }
   }
-  for (const { points } of series.values()) {
-    points.length = times.length;
+  for (const { points, isDrawn } of series.values()) {
+    points.length = isDrawn ? times.length : 0;
     for (let index = 0; index < points.length; index++) {
       points[index] ??= gapAt(points, index);
     }
   }
-  return { times, series: [...series.values()] };
+  return { times, series: [...series.values()].map(({ label, points }) => ({ label, points })) };
 }
 
 /** A stored null stays a gap; a hole left by another series' time is no gap. */

@@ -4,7 +4,7 @@
  */
 import uPlot from 'uplot';
 import { grouped, type Zone } from '../model/format.js';
-import { drawCandles, lastPrice, spacing } from './candles.js';
+import { drawCandles, lastPrice, priceText, spacing } from './candles.js';
 import type { Range } from './decimate.js';
 import type { AxisKind, ChartData } from './model.js';
 import type { Role } from './candles.js';
@@ -55,6 +55,8 @@ export interface Plot {
 const COLOURS = 8;
 const DASHES: readonly number[][] = [[], [7, 3], [], [4, 3], [], [7, 3], [], [10, 3, 2, 3]];
 const LABEL_ROOM = 110;
+/** Half of a tick's label. */
+const FIRST_TICK = 32;
 const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
 const VOLUME_SERIES = 4;
@@ -71,7 +73,13 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
       ms: 1,
       tzDate: (at) => (options.zone === 'utc' ? new UtcDate(at) : new Date(at)),
       legend: { show: false },
-      padding: [10, candles || options.second.includes(true) ? 0 : endRoom(options), 0, 0],
+      // Where no axis is at the left, the first tick needs room there.
+      padding: [
+        10,
+        candles || options.second.includes(true) ? 0 : endRoom(options),
+        0,
+        candles ? FIRST_TICK : 0,
+      ],
       cursor: {
         drag: { x: true, y: false, setScale: false },
         points: { size: 7 },
@@ -147,7 +155,8 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
     range: (_self, min, max) => (range ? [range.from, range.to] : [min - side, max + side]),
   };
   if (kind !== 'candles') {
-    return { x: across, y: {}, second: {} };
+    const down = kind === 'bars' ? { range: fromZero } : {};
+    return { x: across, y: down, second: down };
   }
   const hasVolume = data.series.length > VOLUME_SERIES;
   return {
@@ -160,6 +169,13 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
     },
     volume: { range: (_self, _min, max) => [0, max * 6] },
   };
+}
+
+/** Lengths of bars are compared: they begin at zero. */
+function fromZero(_self: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax {
+  const [low, high] = [Math.min(0, min ?? 0), Math.max(0, max ?? 0)];
+  const room = (high - low || 1) * 0.06;
+  return [low < 0 ? low - room : 0, high > 0 ? high + room : 0];
 }
 
 function sizeOf(host: HTMLElement): { width: number; height: number } {
@@ -206,7 +222,7 @@ function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
   const { kind, data, second } = options;
   const candles = kind === 'candles';
   const tag = candles ? lastPrice(data.series[3]?.points ?? []) : undefined;
-  const least = tag === undefined ? 3 : grouped(String(tag)).length + 1;
+  const least = tag === undefined ? 3 : priceText(tag).length + 2;
   const font = `11px ${role('font-ui')}`;
   const shared = { stroke: role('text-faint'), font, ticks: { show: false } };
   const grid = { stroke: role('line-soft'), width: 1 };

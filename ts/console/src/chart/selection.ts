@@ -1,7 +1,15 @@
 /** What of a result the user wants drawn: kind, column, series; and the data that follow. */
 import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import { asOf, type Result } from '../model/result.js';
-import { chartData, SHOWN_SERIES, type ChartData, type ChartPlan } from './model.js';
+import {
+  chartData,
+  keysOf,
+  rowsOfKey,
+  SHOWN_SERIES,
+  type CandleColumns,
+  type ChartData,
+  type ChartPlan,
+} from './model.js';
 import type { ChartKind } from './plot.js';
 
 interface Drawn {
@@ -20,6 +28,14 @@ export class ChartSelection {
   /** The column drawn where a key column splits the rows. */
   readonly value: Accessor<number>;
   readonly setValue: (column: number) => void;
+  /** Which column is which part of the candles; those that are named so unless chosen. */
+  readonly parts: Accessor<CandleColumns | undefined>;
+  /** Only the volume may be none of the columns. */
+  readonly setPart: (part: keyof CandleColumns, column: number | undefined) => void;
+  /** The values of the key column; candles are drawn of one of them. */
+  readonly keys: Accessor<readonly string[]>;
+  readonly key: Accessor<string | undefined>;
+  readonly setKey: (key: string) => void;
   readonly data: Accessor<ChartData>;
   readonly shown: Accessor<readonly boolean[]>;
   readonly #choose: (label: string, isShown: boolean) => void;
@@ -27,11 +43,22 @@ export class ChartSelection {
   constructor(drawn: Drawn) {
     const [kind, setKind] = createSignal<ChartKind>('line');
     const [value, setValue] = createSignal(0);
+    const [assigned, assign] = createSignal<CandleColumns>();
+    const [wantedKey, setKey] = createSignal<string>();
     // What the user chose by series, against what the plan draws by itself.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
+    let columnsBefore = '';
     const startOver = (): void => {
+      // The same query run again is looked at as before.
+      const columns = JSON.stringify(drawn.result.columns);
+      if (columns === columnsBefore) {
+        return;
+      }
+      columnsBefore = columns;
       setKind(kindsOf(drawn.plan).find((one) => one === drawn.kind) ?? usualKind(drawn.plan));
       setValue(drawn.plan.values[0] ?? 0);
+      assign(undefined);
+      setKey(undefined);
       setChosen(new Map<string, boolean>());
     };
     startOver();
@@ -43,15 +70,39 @@ export class ChartSelection {
     };
     this.value = value;
     this.setValue = setValue;
+    this.parts = () => assigned() ?? drawn.plan.candles ?? firstFour(drawn.plan);
+    this.setPart = (part, column) => {
+      const parts = this.parts();
+      if (parts) {
+        assign({ ...parts, [part]: column ?? (part === 'volume' ? undefined : parts[part]) });
+      }
+    };
+    this.keys = createMemo(() => {
+      const { key } = drawn.plan;
+      return key === undefined ? [] : keysOf(asOf(drawn.result, drawn.revision).rows, key);
+    });
+    this.key = () => this.keys().find((name) => name === wantedKey()) ?? this.keys()[0];
+    this.setKey = setKey;
+    const isShown = (label: string, index: number): boolean => {
+      const { key, drawn: usual } = drawn.plan;
+      return chosen().get(label) ?? index < (key === undefined ? usual : SHOWN_SERIES);
+    };
     this.data = createMemo(() => {
       const { columns, rows } = drawn.detail ?? asOf(drawn.result, drawn.revision);
-      return chartData(columns, rows, drawn.plan, columnsOf(drawn.plan, kind(), value()));
+      const { plan } = drawn;
+      const parts = this.parts();
+      if (kind() !== 'candles' || !parts) {
+        const values = plan.key === undefined ? plan.values : [value()];
+        return chartData(columns, rows, plan, values, isShown);
+      }
+      const name = this.key();
+      const isOne = plan.key !== undefined && name !== undefined;
+      const ofKey = isOne ? rowsOfKey(rows, plan.key ?? -1, name) : rows;
+      return chartData(columns, ofKey, { ...plan, key: undefined }, candleValues(parts));
     });
-    this.shown = createMemo(() => {
-      const { key, drawn: usual } = drawn.plan;
-      const most = key === undefined ? usual : SHOWN_SERIES;
-      return this.data().series.map(({ label }, index) => chosen().get(label) ?? index < most);
-    });
+    this.shown = createMemo(() =>
+      this.data().series.map(({ label }, index) => kind() === 'candles' || isShown(label, index)),
+    );
     this.#choose = (label, isShown) => setChosen(new Map(chosen()).set(label, isShown));
   }
 
@@ -64,12 +115,15 @@ export class ChartSelection {
 }
 
 /** The kinds that a plan can be drawn as, the usual one first. */
-export function kindsOf({ axis, candles }: ChartPlan): readonly ChartKind[] {
+export function kindsOf({ axis, candles, mayBeCandles }: ChartPlan): readonly ChartKind[] {
   switch (axis) {
-    case 'time':
-      return candles
-        ? ['candles', 'line', 'area', 'step', 'bars', 'scatter']
-        : ['line', 'area', 'step', 'bars', 'scatter'];
+    case 'time': {
+      const lines = ['line', 'area', 'step', 'bars', 'scatter'] as const;
+      if (candles) {
+        return ['candles', ...lines];
+      }
+      return mayBeCandles ? [...lines, 'candles'] : lines;
+    }
     case 'number':
       return ['scatter', 'line', 'area', 'step'];
     case 'names':
@@ -81,11 +135,14 @@ function usualKind(plan: ChartPlan): ChartKind {
   return kindsOf(plan)[0] ?? 'line';
 }
 
-function columnsOf(plan: ChartPlan, kind: ChartKind, value: number): readonly number[] {
-  const { candles, key, values } = plan;
-  if (kind === 'candles' && candles) {
-    const { open, high, low, close, volume } = candles;
-    return [open, high, low, close, ...(volume === undefined ? [] : [volume])];
-  }
-  return key === undefined ? values : [value];
+/** Where no names tell, the first four numbers, until someone says otherwise. */
+function firstFour({ values, mayBeCandles }: ChartPlan): CandleColumns | undefined {
+  const [open, high, low, close] = values;
+  const isWhole =
+    open !== undefined && high !== undefined && low !== undefined && close !== undefined;
+  return mayBeCandles && isWhole ? { open, high, low, close, volume: undefined } : undefined;
+}
+
+function candleValues({ open, high, low, close, volume }: CandleColumns): readonly number[] {
+  return [open, high, low, close, ...(volume === undefined ? [] : [volume])];
 }

@@ -3,8 +3,9 @@ import { createEffect, createSignal, on, onCleanup, type Accessor } from 'solid-
 import { aborted, execute, SqlError } from '../api/client.js';
 import { MAX_ROWS, Result } from '../model/result.js';
 import { rangeQueries } from '../sql/ranges.js';
-import { PARTS, type Range } from './decimate.js';
+import type { Range } from './decimate.js';
 import type { AxisKind } from './model.js';
+import { isPart, sampled, type Wanted } from './sampled.js';
 
 type Asking = 'idle' | 'asking' | 'answered' | { readonly failed: string };
 
@@ -14,6 +15,10 @@ interface Source {
   readonly x: number;
   /** Takes the range instead, where it is that of several charts of time. */
   readonly share: ((range: Range | undefined) => void) | undefined;
+  /** Points that the picture has room for. */
+  readonly room: number;
+  /** What is drawn. */
+  readonly wanted: Wanted;
 }
 
 export class Zoom {
@@ -21,46 +26,73 @@ export class Zoom {
   /** The rows of the range, once they have come. */
   readonly detail: Accessor<Result | undefined>;
   readonly asking: Accessor<Asking>;
+  /** Whether the server has summed up all rows for the picture. */
+  readonly isSampled: Accessor<boolean>;
+  readonly canGoBack: Accessor<boolean>;
+  readonly canGoForward: Accessor<boolean>;
   readonly #source: Source;
   readonly #setRange: (range: Range | undefined) => void;
-  readonly #setDetail: (result: Result | undefined) => void;
+  readonly #setDetail: (result: Result | undefined, isSampled: boolean) => void;
   readonly #setAsking: (asking: Asking) => void;
+  /** The ranges before and after this one, the nearest last. */
+  readonly #past: Accessor<readonly (Range | undefined)[]>;
+  readonly #future: Accessor<readonly (Range | undefined)[]>;
+  readonly #setPast: (ranges: readonly (Range | undefined)[]) => void;
+  readonly #setFuture: (ranges: readonly (Range | undefined)[]) => void;
   #abort: AbortController | undefined;
 
   constructor(source: Source) {
     const [range, setRange] = createSignal<Range>();
     const [detail, setDetail] = createSignal<Result>();
+    const [isSampled, setSampled] = createSignal(false);
     const [asking, setAsking] = createSignal<Asking>('idle');
+    const [past, setPast] = createSignal<readonly (Range | undefined)[]>([]);
+    const [future, setFuture] = createSignal<readonly (Range | undefined)[]>([]);
     this.range = range;
     this.detail = detail;
     this.asking = asking;
+    this.isSampled = isSampled;
+    this.canGoBack = () => past().length > 0;
+    this.canGoForward = () => future().length > 0;
+    this.#past = past;
+    this.#future = future;
+    this.#setPast = setPast;
+    this.#setFuture = setFuture;
     this.#source = source;
     this.#setRange = (next) => setRange(() => next);
-    this.#setDetail = (next) => setDetail(() => next);
+    this.#setDetail = (next, isOfAll) => {
+      setSampled(isOfAll);
+      setDetail(() => next);
+    };
     this.#setAsking = (next) => setAsking(() => next);
     createEffect(
       on(
         () => source.result,
-        () => this.#forget(),
+        () => this.#startOver(),
         { defer: true },
       ),
     );
     onCleanup(() => this.#abort?.abort());
   }
 
-  /** All of it again, as the user wants it. */
-  reset(): void {
-    if (this.#source.axis === 'time') {
-      this.#source.share?.(undefined);
-    }
-    this.#forget();
+  #startOver(): void {
+    this.#setPast([]);
+    this.#setFuture([]);
+    this.#show(undefined);
   }
 
-  #forget(): void {
-    this.#abort?.abort();
-    this.#setRange(undefined);
-    this.#setDetail(undefined);
-    this.#setAsking('idle');
+  /** The one that takes ranges of time instead, if there is one. */
+  get #share(): Source['share'] {
+    return this.#source.axis === 'time' ? this.#source.share : undefined;
+  }
+
+  /** All of it again, as the user wants it. */
+  reset(): void {
+    this.#share?.(undefined);
+    if (this.range()) {
+      this.#remember();
+    }
+    this.#show(undefined);
   }
 
   /** Shows a range at once with the rows there are, then asks the server for its own. */
@@ -68,13 +100,29 @@ export class Zoom {
     if (!(range.to > range.from)) {
       return;
     }
-    if (this.#source.share && this.#source.axis === 'time') {
-      this.#source.share(range);
+    if (this.#share) {
+      this.#share(range);
       return;
     }
-    this.#setRange(range);
-    if (this.#source.axis === 'time') {
-      void this.#ask(range);
+    this.#remember();
+    this.#show(range);
+  }
+
+  back(): void {
+    const past = this.#past();
+    if (past.length > 0) {
+      this.#setFuture([...this.#future(), this.range()]);
+      this.#setPast(past.slice(0, -1));
+      this.#show(past.at(-1));
+    }
+  }
+
+  forward(): void {
+    const future = this.#future();
+    if (future.length > 0) {
+      this.#setPast([...this.#past(), this.range()]);
+      this.#setFuture(future.slice(0, -1));
+      this.#show(future.at(-1));
     }
   }
 
@@ -95,42 +143,89 @@ export class Zoom {
     }
   }
 
-  async #ask(range: Range): Promise<void> {
+  /** Asks for what is in view again: it is drawn in another way, or its result has ended. */
+  refresh(): void {
+    this.#show(this.range());
+  }
+
+  #remember(): void {
+    this.#setPast([...this.#past(), this.range()]);
+    this.#setFuture([]);
+  }
+
+  #show(range: Range | undefined): void {
     this.#abort?.abort();
+    this.#setRange(range);
+    if (!range) {
+      this.#setDetail(undefined, false);
+      this.#setAsking('idle');
+    }
+    const { axis, result } = this.#source;
+    const isAsked = range !== undefined || isPart(result);
+    if (axis === 'time' && isAsked && !this.#share) {
+      void this.#ask(range);
+    }
+  }
+
+  async #ask(range: Range | undefined): Promise<void> {
     const abort = (this.#abort = new AbortController());
-    const { result, x } = this.#source;
-    const column = result.columns[x]?.name ?? '';
+    const { signal } = abort;
     this.#setAsking('asking');
-    let failed = '';
-    for (const query of rangeQueries(result.statement, { column, ...range }, PARTS / 2)) {
-      try {
-        const detail = await rowsOf(query, abort.signal);
-        if (!abort.signal.aborted && detail) {
-          this.#setDetail(detail);
-          this.#setAsking('answered');
-        }
-        return;
-      } catch (cause) {
-        if (aborted(cause)) {
-          return;
-        }
-        failed = cause instanceof Error ? cause.message : String(cause);
-        if (!(cause instanceof SqlError)) {
-          break;
-        }
+    try {
+      const rows = range && (await this.#rowsIn(range, signal));
+      if (rows) {
+        this.#take(rows, false, signal);
+      }
+      if (!rows || isPart(rows)) {
+        const { result, wanted } = this.#source;
+        this.#take(await sampled(result, wanted, range, signal), true, signal);
+      }
+      if (!signal.aborted) {
+        this.#setAsking('answered');
+      }
+    } catch (cause) {
+      if (!aborted(cause) && !signal.aborted) {
+        this.#setAsking({ failed: cause instanceof Error ? cause.message : String(cause) });
       }
     }
-    this.#setAsking({ failed });
+  }
+
+  #take(rows: Result | undefined, isOfAll: boolean, signal: AbortSignal): void {
+    if (rows && !signal.aborted) {
+      this.#setDetail(rows, isOfAll);
+    }
+  }
+
+  /** The rows of a range, by the first of the statements that the server takes. */
+  async #rowsIn(range: Range, signal: AbortSignal): Promise<Result | undefined> {
+    const { result, x, room } = this.#source;
+    const column = result.columns[x]?.name ?? '';
+    let refused: unknown;
+    for (const query of rangeQueries(result.statement, { column, ...range }, room)) {
+      try {
+        return await rowsOf(query, signal);
+      } catch (cause) {
+        if (!(cause instanceof SqlError)) {
+          throw cause;
+        }
+        refused = cause;
+      }
+    }
+    throw refused;
   }
 }
 
 async function rowsOf(query: string, signal: AbortSignal): Promise<Result | undefined> {
   let result: Result | undefined;
-  await execute(query, {
+  const tail = await execute(query, {
     maxRows: MAX_ROWS,
     signal,
     onHead: (head) => (result = new Result(head, query)),
     onRows: (rows) => result?.append(rows),
   });
+  if (result) {
+    result.total = tail.count ?? result.rows.length;
+    result.isCut = tail.isCut === true;
+  }
   return result;
 }

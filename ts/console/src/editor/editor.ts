@@ -9,6 +9,7 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
 } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
@@ -70,6 +71,9 @@ export interface Place {
   /** Tables whose columns may stand there. */
   readonly tables: readonly string[];
 }
+
+/** What Ctrl+/ writes before lines, and Alt+Shift+A around a part of one. */
+const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
 /** A Tab after Escape leaves the editor instead of indenting, for this long. */
 const TAB_LEAVES_MS = 2000;
@@ -251,8 +255,13 @@ export class SqlEditor {
   }
 
   #extensions(): Extension {
-    const run = (): boolean => (this.#events.run(), true);
-    const runAll = (): boolean => (this.#events.runAll(), true);
+    // An open list of completions would take the next Enter.
+    const run = (view: EditorView): boolean => (closeCompletion(view), this.#events.run(), true);
+    const runAll = (view: EditorView): boolean => (
+      closeCompletion(view),
+      this.#events.runAll(),
+      true
+    );
     return [
       runMarks(this.#events.run),
       lineNumbers(),
@@ -264,6 +273,7 @@ export class SqlEditor {
       highlightActiveLineGutter(),
       placeholder('Write SQL here'),
       EditorState.tabSize.of(2),
+      EditorState.languageData.of(() => [{ commentTokens: COMMENTS }]),
       tokens,
       highlighting,
       statementBar,

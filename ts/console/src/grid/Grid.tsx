@@ -3,6 +3,7 @@
  * is left alone. One tab stop: the arrow keys move a cell cursor that is drawn, not focused.
  */
 import {
+  batch,
   createEffect,
   createMemo,
   createSignal,
@@ -13,10 +14,10 @@ import {
   Show,
   type JSX,
 } from 'solid-js';
-import { copyRows, copyText } from '../model/format.js';
-import { announce, copy } from '../shell/announce.js';
+import { announce } from '../shell/announce.js';
 import { openMenu, openMenuBelow } from '../shell/Menu.js';
 import { columnMenu } from './column-menu.js';
+import { copyByKey } from './copying.js';
 import { GridBody } from './GridBody.js';
 import { GridHead } from './GridHead.js';
 import { Inspector } from './Inspector.js';
@@ -24,13 +25,13 @@ import { moveCell, type Cell } from './keys.js';
 import { GridLayout } from './layout.js';
 import { followScroll, followTail } from './tail.js';
 import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
+import { between, cellsIn, type Selection } from './selection.js';
+import { SelectionFacts } from './SelectionFacts.js';
 
 export function Grid(props: GridProps): JSX.Element {
   let scroller!: HTMLDivElement;
   const layout = new GridLayout(props);
-  const [moved, setCell] = createSignal<Cell>({ row: 0, column: 0 });
-  const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
-
+  const { cell, select, selectTo, selection, setCell, deselect } = cursorOf(props, layout);
   const go = (to: Partial<Cell>): void => {
     setCell({ ...cell(), ...to });
     layout.reveal(scroller, cell());
@@ -42,18 +43,22 @@ export function Grid(props: GridProps): JSX.Element {
     go({ row });
     scroller.focus();
   });
-  const parts = gridParts(props, layout, cell, setCell);
+  const parts = gridParts(props, { layout, cell, selection, select });
   const commands = (): void => {
-    const focused = document.getElementById(cellId(cell(), props.name));
-    openMenuBelow('Column', focused ?? scroller, columnMenu(parts, cell().column, act));
+    const focused = document.getElementById(cellId(cell(), props.name)) ?? scroller;
+    openMenuBelow('Column', focused, columnMenu(parts, cell().column, act));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const columns = props.result.columns.length;
     const next = moveCell(cell(), event, { rows: layout.rowCount(), columns, page: layout.page });
     if (next) {
-      setCell(next);
+      select(next, event.shiftKey);
       layout.reveal(scroller, next);
       announceCell(parts, next);
+    } else if (event.key === 'Escape' && selection()) {
+      deselect();
+    } else if (isSelectAll(event)) {
+      selectTo({ row: layout.rowCount() - 1, column: columns - 1 });
     } else if (!copyByKey(event, parts) && !arrangeByKey(event, parts, { act, commands })) {
       return;
     }
@@ -71,6 +76,7 @@ export function Grid(props: GridProps): JSX.Element {
         aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
+        aria-multiselectable="true"
         aria-activedescendant={shownCellId(layout, cell(), props.name)}
         onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
@@ -84,14 +90,48 @@ export function Grid(props: GridProps): JSX.Element {
             scroller={() => scroller}
             onMenu={(place, x, y) => openMenu('Column', x, y, columnMenu(parts, place, act))}
           />
-          <GridBody {...parts} />
+          <GridBody {...parts} scroller={() => scroller} />
         </div>
       </div>
-      <Show when={props.state.inspected()}>
-        <Inspector {...parts} onClose={() => leaveInspector(props, scroller)} />
-      </Show>
+      <SelectionFacts {...parts} />
+      <Inspected {...parts} scroller={() => scroller} />
     </div>
   );
+}
+
+function Inspected(props: GridParts & { readonly scroller: () => HTMLElement }): JSX.Element {
+  return (
+    <Show when={props.state.inspected()}>
+      <Inspector {...props} onClose={() => leaveInspector(props, props.scroller())} />
+    </Show>
+  );
+}
+
+/** The cell that the keys are at, and the rectangle from where a selection was begun to it. */
+function cursorOf(props: GridProps, layout: GridLayout) {
+  const [moved, moveTo] = createSignal<Cell>({ row: 0, column: 0 });
+  const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
+  // The corner of the selection that stays where it was begun.
+  const [anchor, setAnchor] = createSignal<Cell>();
+  const setCell = (to: Cell): void => select(to, false);
+  const select = (to: Cell, extend = false): void =>
+    batch(() => {
+      setAnchor(extend ? (anchor() ?? cell()) : undefined);
+      moveTo(to);
+    });
+  const selection = createMemo((): Selection | undefined => {
+    const from = anchor();
+    const chosen = from && between(withinRows(from, layout.rowCount()), cell());
+    return chosen && cellsIn(chosen) > 1 ? chosen : undefined;
+  });
+  const deselect = (): void => void setAnchor(undefined);
+  createEffect(on([() => props.result, () => props.order], deselect));
+  // All from the first cell on.
+  const selectTo = (last: Cell): void => {
+    setCell({ row: 0, column: 0 });
+    select(last, true);
+  };
+  return { cell, select, selectTo, selection, setCell, deselect };
 }
 
 /** A cell that is scrolled out of view has no element to point at. */
@@ -153,40 +193,29 @@ function followSought(props: GridProps, layout: GridLayout, go: (place: number) 
   );
 }
 
-/** What the parts read: the grid's properties as they are now, its layout and cursor. */
-function gridParts(
-  props: GridProps,
-  layout: GridLayout,
-  cell: () => Cell,
-  onSelect: (cell: Cell) => void,
-): GridParts {
+interface Cursor {
+  readonly layout: GridLayout;
+  readonly cell: () => Cell;
+  readonly selection: () => Selection | undefined;
+  readonly select: (cell: Cell, extend?: boolean) => void;
+}
+
+/** What the parts read: the grid's properties as they are now, its layout, cursor and selection. */
+function gridParts(props: GridProps, { layout, cell, selection, select }: Cursor): GridParts {
   return mergeProps(props, {
     layout,
-    onSelect,
+    onSelect: select,
     get cell() {
       return cell();
+    },
+    get selection() {
+      return selection();
     },
   });
 }
 
-/** Ctrl+C copies the cell, with Shift the row and its header; a marked text copies itself. */
-function copyByKey(event: KeyboardEvent, { result, layout, cell, state }: GridParts): boolean {
-  if (!(event.ctrlKey || event.metaKey) || event.code !== 'KeyC') {
-    return false;
-  }
-  const row = layout.rowAt(cell.row);
-  if (result.rows[row] === undefined || getSelection()?.toString()) {
-    return false;
-  }
-  if (event.shiftKey) {
-    const order = state.order(result.columns.length);
-    const columns = order.flatMap((column) => result.columns[column] ?? []);
-    const values = order.map((column) => result.cell(row, column));
-    void copy(copyRows(columns, [values]), 'Row with header');
-  } else {
-    void copy(copyText(result.cell(row, layout.columnAt(cell.column))), 'Cell');
-  }
-  return true;
+function isSelectAll(event: KeyboardEvent): boolean {
+  return (event.ctrlKey || event.metaKey) && event.code === 'KeyA';
 }
 
 interface Ways {

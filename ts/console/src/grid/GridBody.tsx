@@ -1,9 +1,11 @@
 /** The rows and cells in view: one effect fills them, whatever changed. */
 import { createEffect, createMemo, onMount, untrack, type JSX } from 'solid-js';
 import { BodyView } from './body-view.js';
-import { cellAt, type GridParts } from './parts.js';
+import { HEAD_HEIGHT } from './layout.js';
+import type { Cell } from './keys.js';
+import { cellAt, rowNumberAt, type GridParts } from './parts.js';
 
-export function GridBody(props: GridParts): JSX.Element {
+export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JSX.Element {
   let host!: HTMLDivElement;
   const edition = createMemo((): object => {
     const { result, revision, order, zone, layout } = props;
@@ -12,24 +14,61 @@ export function GridBody(props: GridParts): JSX.Element {
   onMount(() => {
     const view = new BodyView(host);
     createEffect(() => {
-      const { layout, cell } = props;
+      const { layout, cell, selection } = props;
       const now = { rows: layout.rows(), columns: layout.columns(), edition: edition() };
       // What is read for each of the cells follows from these.
-      untrack(() => view.show({ ...now, shown: props, layout, cell }));
+      untrack(() => view.show({ ...now, shown: props, layout, cell, selection }));
     });
   });
-  const select = (event: Event): void => {
-    const place = cellAt(event.target);
-    if (place) {
-      props.onSelect(place);
+  const press = (event: PointerEvent): void => {
+    if (event.button !== 0) {
+      return;
     }
+    const row = rowNumberAt(event.target);
+    const last = props.result.columns.length - 1;
+    const place = cellAt(event.target) ?? (row === undefined ? undefined : { row, column: 0 });
+    if (!place) {
+      return;
+    }
+    props.onSelect(place, event.shiftKey);
+    if (row !== undefined) {
+      props.onSelect({ row, column: last }, true);
+    }
+    dragOver(props.scroller(), (to, toRow) => {
+      const far = row !== undefined && toRow !== undefined ? { row: toRow, column: last } : to;
+      if (far) {
+        props.onSelect(far, true);
+        props.layout.reveal(props.scroller(), far);
+      }
+    });
   };
   return (
     <div
       ref={host}
       role="rowgroup"
-      onPointerDown={select}
+      onPointerDown={press}
       onDblClick={(event) => cellAt(event.target) && props.state.inspect(true)}
     />
   );
+}
+
+/** Until the pointer is let go, tells which cell, or else whose row's number, it is over. */
+function dragOver(
+  scroller: HTMLElement,
+  over: (cell: Cell | undefined, row: number | undefined) => void,
+): void {
+  const end = new AbortController();
+  const { signal } = end;
+  const move = (event: PointerEvent): void => {
+    const { left, right, top, bottom } = scroller.getBoundingClientRect();
+    // Beyond the edge the nearest cell counts: to be brought into view is what scrolls.
+    const x = Math.max(left + 2, Math.min(right - 20, event.clientX));
+    const y = Math.max(top + HEAD_HEIGHT + 2, Math.min(bottom - 20, event.clientY));
+    const target = document.elementFromPoint(x, y);
+    const cell = cellAt(target);
+    over(cell, cell?.row ?? rowNumberAt(target));
+  };
+  addEventListener('pointermove', move, { signal });
+  addEventListener('pointerup', () => end.abort(), { signal });
+  addEventListener('pointercancel', () => end.abort(), { signal });
 }

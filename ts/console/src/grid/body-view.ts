@@ -9,6 +9,7 @@ import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
 import { HEAD_HEIGHT, ROW_HEIGHT, type GridLayout } from './layout.js';
 import { cellId, shownCell, type GridProps } from './parts.js';
+import { holds, type Selection } from './selection.js';
 
 /** All that decides what the body looks like. */
 interface BodyPicture {
@@ -18,6 +19,7 @@ interface BodyPicture {
   readonly rows: readonly number[];
   readonly columns: readonly number[];
   readonly cell: Cell;
+  readonly selection: Selection | undefined;
   /** Changes whenever cells that stay in place may show something else. */
   readonly edition: object;
 }
@@ -180,10 +182,12 @@ class CellView {
       this.#fill(row, column, picture, isOther);
     }
     const isFocused = row === cell.row && column === cell.column;
-    const look = this.#lookOf(column, isFocused, picture);
+    const isChosen = holds(picture.selection, row, column);
+    const look = this.#lookOf(column, isFocused, picture) + (isChosen ? ' chosen' : '');
     if (look !== this.#look) {
       this.#look = look;
       this.element.className = look;
+      this.element.ariaSelected = String(isChosen || isFocused);
     }
     const [left, width] = [layout.left(column), layout.width(column)];
     if (left !== this.#left) {

@@ -4,6 +4,7 @@ import type { RowOrder } from '../model/order.js';
 import type { Result } from '../model/result.js';
 import type { Cell } from './keys.js';
 import type { GridLayout } from './layout.js';
+import type { Selection } from './selection.js';
 import type { GridState } from './state.js';
 
 export interface GridProps {
@@ -28,7 +29,10 @@ export interface GridParts extends GridProps {
   readonly layout: GridLayout;
   /** The cell under the cursor, by places. */
   readonly cell: Cell;
-  readonly onSelect: (cell: Cell) => void;
+  /** Puts the cursor on a cell; with `extend` the other corner of the selection. */
+  readonly onSelect: (cell: Cell, extend?: boolean) => void;
+  /** The cells that are chosen, where it is more than the one under the cursor. */
+  readonly selection: Selection | undefined;
 }
 
 /** The id of the cell at a place. */
@@ -50,4 +54,11 @@ export function shownCell(result: Result, { row, column }: Cell, zone: Zone): Ce
     return { kind: 'plain', text: '' };
   }
   return cellText(result.cell(row, column), layout.column, zone, layout.digits);
+}
+
+/** The place of the row whose number an element of the page is. */
+export function rowNumberAt(target: EventTarget | null): number | undefined {
+  const row = target instanceof Element ? target.closest('.grid-number')?.parentElement : null;
+  const index = Number(row?.getAttribute('aria-rowindex') ?? 0);
+  return index >= 2 ? index - 2 : undefined;
 }

@@ -138,9 +138,17 @@ export function copyText(value: Value): string {
 
 /** Rows with a header line, tab-separated, as spreadsheets take them. */
 export function copyRows(columns: readonly Column[], rows: readonly (readonly Value[])[]): string {
-  const clean = (text: string): string => text.replace(/[\t\r\n]+/g, ' ');
-  const lines = rows.map((row) => row.map((value) => clean(copyText(value))).join('\t'));
-  return [columns.map((column) => clean(column.name)).join('\t'), ...lines].join('\n');
+  return [columns.map((column) => oneCell(column.name)).join('\t'), copyCells(rows)].join('\n');
+}
+
+/** The same without a header line. */
+export function copyCells(rows: readonly (readonly Value[])[]): string {
+  return rows.map((row) => row.map((value) => oneCell(copyText(value))).join('\t')).join('\n');
+}
+
+/** A text that stays in its cell. */
+function oneCell(text: string): string {
+  return text.replace(/[\t\r\n]+/g, ' ');
 }
 
 /** 48213004 becomes `48.2 M`: for places where only the size matters. */

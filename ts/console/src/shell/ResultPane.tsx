@@ -31,6 +31,8 @@ import { ZoneSwitch } from './ZoneSwitch.js';
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
 
+/** Whether a chart is wanted beside the grid, until someone says otherwise. */
+const BESIDE = 'tidemark.chart-beside';
 /** From this width on, grid and chart can stand side by side. */
 const WIDE = '(min-width: 1180px)';
 
@@ -129,11 +131,20 @@ interface Views {
 /** Grid and chart side by side where there is room and a time to draw by, else one of the four. */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);
-  const [beside, setBeside] = createSignal(true);
+  const [beside, choose] = createSignal(localStorage.getItem(BESIDE) !== 'no');
+  const setBeside = (isBeside: boolean): void => {
+    choose(isBeside);
+    try {
+      localStorage.setItem(BESIDE, isBeside ? 'yes' : 'no');
+    } catch {
+      // Switched off: it holds until the page goes.
+    }
+  };
   const isTimed = createMemo(
     () => result()?.columns.some(({ type }) => familyOf(type) === 'time') ?? false,
   );
-  const { view, setView } = workspace;
+  const view = (): ResultView => workspace.view();
+  const setView = (next: ResultView): void => workspace.setView(next);
   const isAlone = (): boolean => view() === 'plan' || view() === 'log';
   const both = (): boolean => wide() && beside() && isTimed() && !isAlone();
   return {
@@ -202,6 +213,7 @@ function Rows(props: RowsProps & { views: Views }): JSX.Element {
             result={props.result}
             revision={props.revision}
             zone={props.session.zone()}
+            isGrowing={props.running}
             onPick={(row) => {
               if (!props.views.grid()) {
                 props.views.press('grid');

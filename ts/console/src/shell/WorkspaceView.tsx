@@ -148,6 +148,8 @@ function EditorHost(props: { session: Session }): JSX.Element {
     const { SqlEditor } = await import('../editor/editor.js');
     const editor = new SqlEditor(host, editorEvents(session));
     session.editor = editor;
+    session.workspace.onRewritten = (tab, text) => editor.rewrite(tab, text);
+    session.workspace.onClosed = (tab) => session.forgetTab(tab);
     setReady(true);
     editor.show(session.workspace.active(), session.workspace.activeDraft);
     editor.focus();

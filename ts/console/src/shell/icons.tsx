@@ -86,6 +86,8 @@ const SHAPES = {
     line: 'M8 2.5A5.5 5.5 0 0 1 13.5 8',
     faint: 'M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11z',
   },
+  left: { line: 'M10 3.5 5.5 8l4.5 4.5' },
+  right: { line: 'M6 3.5 10.5 8 6 12.5' },
   clock: { line: 'M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12zM8 4.8V8l2.2 1.5' },
 } as const satisfies Record<string, Shape>;
 

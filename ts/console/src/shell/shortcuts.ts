@@ -14,6 +14,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'Alt+K', does: 'Cancel the running query' },
   { keys: 'F8, Shift+F8', does: 'Next problem, previous problem' },
   { keys: 'Alt+Shift+F', does: 'Format the selection or the tab' },
+  { keys: 'Ctrl+/, Alt+Shift+A', does: 'Make lines, or the selection, a comment and back' },
   { keys: 'Ctrl+K', does: 'Command palette: tables, commands, earlier queries' },
   { keys: 'Alt+L, Alt+Shift+L', does: 'Copy a link to the statement, to the whole tab' },
   { keys: 'Alt+T, Alt+W, Alt+Shift+T', does: 'New tab, close tab, reopen the last closed one' },
@@ -26,7 +27,11 @@ export const SHORTCUTS: readonly Shortcut[] = [
     keys: 'Arrows, Home, End, PgUp, PgDn',
     does: 'Move in grid, tree or chart; with Ctrl to the end',
   },
-  { keys: 'Ctrl+C, Ctrl+Shift+C', does: 'Copy the cell, copy the row with its header' },
+  { keys: 'Shift+Arrows, Ctrl+A', does: 'In the grid: choose cells, choose all of them' },
+  {
+    keys: 'Ctrl+C, Ctrl+Shift+C',
+    does: 'Copy the cells, copy them (or the row) with the header',
+  },
   { keys: 'Enter, Escape', does: 'In the grid: open and close the inspector' },
   { keys: 'Left, Right, Enter', does: 'In the chart: move the crosshair, go to its row' },
   { keys: '/, Ctrl+B', does: 'In the grid: column to the front, reset the grid' },
@@ -40,6 +45,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: '+, -, <, >, 0', does: 'In the chart: zoom in and out, move, reset' },
   { keys: 'Ctrl+Z, Ctrl+Shift+Z', does: 'In a notebook, outside of texts: undo, redo' },
   { keys: 'Alt+Up, Alt+Down', does: 'In a notebook, outside of texts: move the cell' },
+  { keys: 'Backspace, with Shift', does: 'In the chart: the range before, the range after' },
   { keys: '?', does: 'Show these shortcuts (while grid, tree or chart has the focus)' },
 ];
 

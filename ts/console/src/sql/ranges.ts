@@ -27,6 +27,45 @@ function conditionOf({ column, from, to }: TimeRange): string {
   return `${name} >= ${text(Math.floor(from))} AND ${name} <= ${text(Math.ceil(to))}`;
 }
 
+/** How the values of a column that fall into one step become one, or two. */
+export type Sampling = 'first' | 'max' | 'min' | 'last' | 'sum' | 'ends';
+
+interface Sample {
+  /** Name of the result's time column. */
+  readonly time: string;
+  /** Name of the column that splits the rows into series. */
+  readonly key: string | undefined;
+  readonly columns: readonly { readonly name: string; readonly by: Sampling }[];
+  /** Milliseconds. */
+  readonly step: number;
+}
+
+/**
+ * The result of a statement in steps of time, so that all of it fits in a picture. The columns are
+ * time, key if any, and for each of the others one, or for `ends` the least and greatest.
+ */
+export function sampledQuery(
+  statement: string,
+  sample: Sample,
+  range?: Omit<TimeRange, 'column'>,
+): string {
+  const { time, key, columns, step } = sample;
+  const values = columns.flatMap(({ name, by }, index) =>
+    by === 'ends'
+      ? [`min(${quoted(name)}) l${index}`, `max(${quoted(name)}) h${index}`]
+      : [`${by}(${quoted(name)}) v${index}`],
+  );
+  const picked = [quoted(time), ...(key === undefined ? [] : [quoted(key)]), ...values].join(', ');
+  const where = range ? ` WHERE ${conditionOf({ column: time, ...range })}` : '';
+  const whole = Math.max(1, Math.ceil(step));
+  return `SELECT ${picked} FROM (${statement}\n)${where} SAMPLE BY ${whole}T`;
+}
+
+/** First and last time of the result of a statement. */
+export function extentQuery(statement: string, time: string): string {
+  return `SELECT min(${quoted(time)}), max(${quoted(time)}) FROM (${statement}\n)`;
+}
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;

@@ -269,8 +269,7 @@ export class Session {
     if (!closed) {
       return;
     }
-    this.editor?.forget(id);
-    this.#clearProblem(id);
+    this.forgetTab(id);
     if (closed.draft.trim() === '') {
       return;
     }
@@ -278,6 +277,12 @@ export class Session {
       text: `${closed.title} closed`,
       action: { label: 'Undo', run: () => this.workspace.restore(closed) },
     });
+  }
+
+  /** Forgets what the editor and its problems hold of a tab that is gone. */
+  forgetTab(id: string): void {
+    this.editor?.forget(id);
+    this.#clearProblem(id);
   }
 
   /** Brings back the tab that was closed last. */

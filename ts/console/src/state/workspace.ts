@@ -1,11 +1,11 @@
 /**
  * The tabs of the workspace: their texts, which one is in front, what each of them ran.
- * Texts are saved a moment after each change and come back after a reload.
+ * Texts are saved a moment after each change, come back after a reload, and are shared by windows.
  */
 import { createSignal, type Accessor } from 'solid-js';
-import { createStore, produce } from 'solid-js/store';
+import { createStore, produce, reconcile } from 'solid-js/store';
 import { Runner, type Run, type StatementText } from './run.js';
-import { load, save, saveAtOnce } from './store.js';
+import { byClosing, KEPT_CLOSED, TabStore, type TabRecord } from './tab-store.js';
 
 /** What a tab shows that follows a table instead of running statements. */
 export interface FollowSpec {
@@ -29,6 +29,8 @@ export interface Tab {
   parameters?: Readonly<Record<string, string>>;
   follow?: FollowSpec;
   notebook?: NotebookSpec;
+  /** How its result is looked at; as a grid unless chosen. */
+  view?: ResultView;
 }
 
 export interface LogEntry {
@@ -39,74 +41,84 @@ export interface LogEntry {
 
 export type ResultView = 'grid' | 'chart' | 'plan' | 'log';
 
-interface Saved {
-  readonly tabs: readonly Tab[];
-  readonly active: string;
-  /** Closed tabs, the newest first. */
-  readonly closed?: readonly Tab[];
-}
-
-const SAVE_AFTER_MS = 300;
 const LOG_ENTRIES = 200;
-const KEPT_CLOSED = 50;
 
+const FIRST_TAB = 'first';
 const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
 
 export class Workspace {
   readonly active: Accessor<string>;
   readonly savedAt: Accessor<Date | undefined>;
   readonly log: Accessor<readonly LogEntry[]>;
-  readonly view: Accessor<ResultView>;
-  readonly setView: (view: ResultView) => void;
   /** Closed tabs that can come back, the newest first. */
   readonly closed: Accessor<readonly Tab[]>;
   readonly #state: { readonly tabs: readonly Tab[] };
   readonly #setState: ReturnType<typeof createStore<{ tabs: Tab[] }>>[1];
   readonly #setClosed: (tabs: readonly Tab[]) => void;
   readonly #setActive: (id: string) => void;
-  readonly #setSavedAt: (at: Date) => void;
+  readonly #store: TabStore;
   readonly #setLog: (update: (log: readonly LogEntry[]) => readonly LogEntry[]) => void;
   readonly #runners = new Map<string, Runner>();
-  /** There is one from a change until it is saved. */
-  #saveTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Called with a text that another window has written into a tab. */
+  onRewritten: ((tab: string, text: string) => void) | undefined;
+  /** Called with a tab that another window has closed. */
+  onClosed: ((tab: string) => void) | undefined;
   #lastNumber = 0;
 
-  private constructor(saved: Saved | undefined) {
-    const tabs = saved?.tabs.length ? saved.tabs.map((tab) => ({ ...tab })) : [];
+  private constructor(
+    store: TabStore,
+    { records, active: wanted }: Awaited<ReturnType<TabStore['open']>>,
+    savedAt: Accessor<Date | undefined>,
+  ) {
+    const open = records.filter(({ closedAt }) => closedAt === undefined);
+    const shut = records.filter(({ closedAt }) => closedAt !== undefined).sort(byClosing);
+    const tabs = open.sort((left, right) => left.place - right.place).map(({ tab }) => copyOf(tab));
+    this.#store = store;
     this.#lastNumber = tabs.length;
     if (tabs.length === 0) {
-      tabs.push(this.#newTab(FIRST_DRAFT));
+      // Windows that begin with nothing at the same time begin with the same tab.
+      const made = this.#newTab(FIRST_DRAFT);
+      const first = records.length === 0 ? { ...made, id: FIRST_TAB } : made;
+      tabs.push(first);
+      store.note(copyOf(first), { place: 0 });
     }
     const [state, setState] = createStore({ tabs });
-    const known = tabs.some((tab) => tab.id === saved?.active);
-    const [active, setActive] = createSignal((known ? saved?.active : tabs[0]?.id) ?? '');
-    const [savedAt, setSavedAt] = createSignal<Date>();
+    const known = tabs.some((tab) => tab.id === wanted);
+    const [active, setActive] = createSignal((known ? wanted : tabs[0]?.id) ?? '');
     const [log, setLog] = createSignal<readonly LogEntry[]>([]);
-    const [view, setView] = createSignal<ResultView>('grid');
-    const [closed, setClosed] = createSignal<readonly Tab[]>(saved?.closed ?? []);
+    const [closed, setClosed] = createSignal<readonly Tab[]>(shut.map(({ tab }) => tab));
     this.closed = closed;
     this.#setClosed = setClosed;
     this.#state = state;
     this.active = active;
     this.savedAt = savedAt;
     this.log = log;
-    this.view = view;
-    this.setView = setView;
     this.#setState = setState;
     this.#setActive = setActive;
-    this.#setSavedAt = setSavedAt;
     this.#setLog = setLog;
+    store.onChange = (record) => this.#take(record);
   }
 
   static async open(): Promise<Workspace> {
-    const workspace = new Workspace(await load<Saved>('tabs'));
-    addEventListener('pagehide', () => workspace.#saveLast());
-    return workspace;
+    const [savedAt, setSavedAt] = createSignal<Date>();
+    const store = new TabStore(setSavedAt);
+    return new Workspace(store, await store.open(), savedAt);
   }
 
   /** There is always at least one. */
   get tabs(): readonly Tab[] {
     return this.#state.tabs;
+  }
+
+  /** How the result of the tab in front is looked at. */
+  view(): ResultView {
+    return this.tabs.find((tab) => tab.id === this.active())?.view ?? 'grid';
+  }
+
+  setView(view: ResultView): void {
+    if (view !== this.view()) {
+      this.#change(this.active(), (tab) => (tab.view = view));
+    }
   }
 
   get activeDraft(): string {
@@ -129,7 +141,7 @@ export class Workspace {
 
   select(id: string): void {
     this.#setActive(id);
-    this.#saveSoon();
+    this.#store.setActive(id);
   }
 
   /** Selects the tab `steps` further on, around the ends. */
@@ -143,24 +155,21 @@ export class Workspace {
 
   add(draft = ''): Tab {
     const tab = this.#newTab(draft);
-    this.#setState('tabs', (tabs) => [...tabs, tab]);
-    this.select(tab.id);
+    this.#append(tab);
     return tab;
   }
 
   /** Adds a tab that follows a table; its draft is the query of its rows. */
   addFollow(spec: FollowSpec, draft: string): void {
     const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
-    this.#setState('tabs', (tabs) => [...tabs, tab]);
-    this.select(tab.id);
+    this.#append(tab);
   }
 
   /** Adds a tab with a notebook. */
   addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
     const kept = title.trim().slice(0, LONGEST_TITLE) || 'Notebook';
     const tab = { ...this.#newTab(draft), title: kept, notebook: spec };
-    this.#setState('tabs', (tabs) => [...tabs, tab]);
-    this.select(tab.id);
+    this.#append(tab);
     return tab;
   }
 
@@ -190,32 +199,63 @@ export class Workspace {
 
   /** Takes a tab away; an empty one takes its place when it was the last. */
   close(id: string): Tab | undefined {
-    const index = this.tabs.findIndex((tab) => tab.id === id);
-    const closed = this.tabs[index];
+    const closed = this.tabs.find((tab) => tab.id === id);
     if (!closed) {
       return undefined;
     }
-    this.#runners.get(id)?.cancel();
-    this.#runners.delete(id);
     const kept = copyOf(closed);
-    if (kept.draft.trim() !== '') {
-      this.#setClosed([kept, ...this.closed()].slice(0, KEPT_CLOSED));
+    this.#store.put(kept, { closedAt: Date.now() });
+    this.#takeAway(kept);
+    return kept;
+  }
+
+  #takeAway(tab: Tab): void {
+    const index = this.tabs.findIndex(({ id }) => id === tab.id);
+    this.#runners.get(tab.id)?.cancel();
+    this.#runners.delete(tab.id);
+    if (tab.draft.trim() !== '') {
+      const others = this.closed().filter(({ id }) => id !== tab.id);
+      this.#setClosed([tab, ...others].slice(0, KEPT_CLOSED));
     }
     if (this.tabs.length === 1) {
       this.add();
-    } else if (this.active() === id) {
+    } else if (this.active() === tab.id) {
       this.select(this.tabs[index === 0 ? 1 : index - 1]?.id ?? '');
     }
-    this.#setState('tabs', (tabs) => tabs.filter((tab) => tab.id !== id));
-    this.#saveSoon();
-    return kept;
+    this.#setState('tabs', (tabs) => tabs.filter(({ id }) => id !== tab.id));
   }
 
   /** Puts a closed tab back at the end. */
   restore(tab: Tab): void {
     this.#setClosed(this.closed().filter(({ id }) => id !== tab.id));
-    this.#setState('tabs', (tabs) => [...tabs, { ...tab }]);
+    this.#append({ ...tab });
+  }
+
+  #append(tab: Tab): void {
+    this.#setState('tabs', (tabs) => [...tabs, tab]);
+    this.#store.put(copyOf(tab), { place: Date.now() });
     this.select(tab.id);
+  }
+
+  /** Takes over what another window has made of a tab. */
+  #take({ tab, closedAt }: TabRecord): void {
+    const known = this.tabs.find(({ id }) => id === tab.id);
+    if (closedAt !== undefined) {
+      if (known) {
+        this.#takeAway(tab);
+        this.onClosed?.(tab.id);
+      }
+      return;
+    }
+    this.#setClosed(this.closed().filter(({ id }) => id !== tab.id));
+    const tabs = [...this.tabs.filter(({ id }) => id !== tab.id), tab]
+      .map((one) => copyOf(one))
+      .sort((left, right) => this.#store.placeOf(left.id) - this.#store.placeOf(right.id));
+    this.#setState('tabs', reconcile(tabs, { key: 'id' }));
+    // A notebook has editors of its own.
+    if (known && !tab.notebook) {
+      this.onRewritten?.(tab.id, tab.draft);
+    }
   }
 
   rename(id: string, title: string): void {
@@ -235,7 +275,7 @@ export class Workspace {
     if (tab) {
       tabs.splice(Math.max(0, Math.min(tabs.length, to)), 0, tab);
       this.#setState('tabs', tabs);
-      this.#saveSoon();
+      tabs.forEach((moved, place) => this.#store.put(copyOf(moved), { place }));
     }
   }
 
@@ -259,14 +299,15 @@ export class Workspace {
 
   /** Adds the tabs of an exported text; returns how many. Throws when it is not one. */
   importTabs(text: string): number {
-    const tabs = tabsOf(text).map(({ draft, ...rest }) => ({ ...this.#newTab(draft), ...rest }));
-    this.#setState('tabs', (before) => [...before, ...tabs]);
-    this.select(tabs.at(-1)?.id ?? this.active());
+    const tabs = tabsOf(text);
+    tabs.forEach(({ draft, ...rest }) => this.#append({ ...this.#newTab(draft), ...rest }));
     return tabs.length;
   }
 
   setDraft(id: string, draft: string): void {
-    this.#change(id, (tab) => (tab.draft = draft));
+    if (this.tabs.find((tab) => tab.id === id)?.draft !== draft) {
+      this.#change(id, (tab) => (tab.draft = draft));
+    }
   }
 
   async run(id: string, statement: StatementText): Promise<Run> {
@@ -286,46 +327,23 @@ export class Workspace {
         }
       }),
     );
-    this.#saveSoon();
+    const changed = this.tabs.find((tab) => tab.id === id);
+    if (changed) {
+      this.#store.put(copyOf(changed));
+    }
   }
 
   #newTab(draft: string): Tab {
     const number = ++this.#lastNumber;
     // Not randomUUID: browsers offer it on secure origins only, and plain HTTP in a LAN is not one.
-    return { id: `${Date.now().toString(36)}-${number}`, title: `Query ${number}`, draft };
+    const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
+    const id = `${Date.now().toString(36)}-${random.toString(36)}`;
+    return { id, title: `Query ${number}`, draft };
   }
 
   /** Saves what was to be saved in a moment: the page is about to be left. */
   async saveNow(): Promise<void> {
-    clearTimeout(this.#saveTimer);
-    await this.#save();
-  }
-
-  #saveSoon(): void {
-    clearTimeout(this.#saveTimer);
-    this.#saveTimer = setTimeout(() => void this.#save(), SAVE_AFTER_MS);
-  }
-
-  /** Keeps what is not saved yet: anything else may be older than what another window has saved. */
-  #saveLast(): void {
-    if (this.#saveTimer !== undefined) {
-      saveAtOnce('tabs', this.#saved());
-    }
-  }
-
-  #saved(): Saved {
-    const tabs = this.tabs.map(copyOf);
-    return { tabs, active: this.active(), closed: this.closed() };
-  }
-
-  async #save(): Promise<void> {
-    const timer = this.#saveTimer;
-    if (await save('tabs', this.#saved())) {
-      this.#setSavedAt(new Date());
-      if (this.#saveTimer === timer) {
-        this.#saveTimer = undefined;
-      }
-    }
+    await this.#store.flush();
   }
 }
 

@@ -1,0 +1,120 @@
+/**
+ * All rows of a result that the page holds a part of, as the server sums them up: one step of time
+ * for each place that the picture has room for.
+ */
+import type { Row, Value } from '../api/answer.js';
+import { query } from '../api/client.js';
+import { Result } from '../model/result.js';
+import { extentQuery, sampledQuery, type Sampling } from '../sql/ranges.js';
+import { CANDLE_ROOM } from './candles.js';
+import type { Range } from './decimate.js';
+import { milliseconds, type CandleColumns, type ChartPlan } from './model.js';
+
+export interface Wanted {
+  readonly plan: ChartPlan;
+  /** Columns that are drawn. */
+  readonly values: readonly number[];
+  readonly candles: CandleColumns | undefined;
+  /** Pixels that the picture has from left to right. */
+  readonly width: number;
+}
+
+const MOST_ROWS = 100_000;
+const LEAST_STEPS = 60;
+
+/** Whether the page holds a part of the rows. */
+export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
+  return isCut || rows.length < total;
+}
+
+/** Rows in the columns of `result`; nothing where there is no time in it. */
+export async function sampled(
+  result: Result,
+  wanted: Wanted,
+  range: Range | undefined,
+  signal: AbortSignal,
+): Promise<Result | undefined> {
+  const name = (column: number): string => result.columns[column]?.name ?? '';
+  const { plan, candles, width } = wanted;
+  const time = name(plan.x);
+  const extent = range ?? (await extentOf(result.statement, time, signal));
+  if (!extent || !(extent.to > extent.from)) {
+    return undefined;
+  }
+  const asked = columnsOf(wanted);
+  const steps = Math.max(LEAST_STEPS, candles ? width / CANDLE_ROOM : width / 2);
+  const sample = {
+    time,
+    key: plan.key === undefined ? undefined : name(plan.key),
+    columns: asked.map(({ column, by }) => ({ name: name(column), by })),
+    step: (extent.to - extent.from) / steps,
+  };
+  const statement = sampledQuery(result.statement, sample, range);
+  const { rows } = await query(statement, { maxRows: MOST_ROWS, signal });
+  const { columns, timestamp } = result;
+  const picture = new Result({ query: result.statement, columns, timestamp }, result.statement);
+  picture.append(rows.flatMap((row) => placed(row, plan, asked, columns.length, sample.step / 2)));
+  picture.total = picture.rows.length;
+  return picture;
+}
+
+async function extentOf(
+  statement: string,
+  time: string,
+  signal: AbortSignal,
+): Promise<Range | undefined> {
+  const [row] = (await query(extentQuery(statement, time), { signal })).rows;
+  const [from, to] = [milliseconds(row?.[0] ?? null), milliseconds(row?.[1] ?? null)];
+  return from === undefined || to === undefined ? undefined : { from, to };
+}
+
+interface Asked {
+  readonly column: number;
+  readonly by: Sampling;
+}
+
+function columnsOf({ values, candles }: Wanted): Asked[] {
+  if (!candles) {
+    return values.map((column) => ({ column, by: 'ends' }));
+  }
+  const { open, high, low, close, volume } = candles;
+  return [
+    { column: open, by: 'first' },
+    { column: high, by: 'max' },
+    { column: low, by: 'min' },
+    { column: close, by: 'last' },
+    ...(volume === undefined ? [] : [{ column: volume, by: 'sum' } as const]),
+  ];
+}
+
+/** A row of the answer in the result's own columns; one with both ends of a step as two rows. */
+function placed(
+  row: Row,
+  { x, key }: ChartPlan,
+  asked: readonly Asked[],
+  count: number,
+  half: number,
+): Row[] {
+  const empty = (time: Value): Value[] => {
+    const made = Array<Value>(count).fill(null);
+    made[x] = time;
+    if (key !== undefined) {
+      made[key] = row[1] ?? null;
+    }
+    return made;
+  };
+  const time = row[0] ?? null;
+  const [first, second] = [empty(time), empty(later(time, half))];
+  let at = key === undefined ? 1 : 2;
+  for (const { column, by } of asked) {
+    first[column] = row[at] ?? null;
+    second[column] = row[at + 1] ?? null;
+    at += by === 'ends' ? 2 : 1;
+  }
+  return asked.some(({ by }) => by === 'ends') ? [first, second] : [first];
+}
+
+function later(time: Value, by: number): Value {
+  const at = milliseconds(time);
+  return at === undefined ? null : new Date(at + by).toISOString();
+}

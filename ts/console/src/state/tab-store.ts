@@ -1,0 +1,161 @@
+/**
+ * The tabs as the browser keeps them: one record each, written when that tab changes, and sent to
+ * the other windows of the console. Of two changes to one tab the later one counts; no window
+ * writes what another one has.
+ */
+import { load, loadAll, remove, saveAtOnce, saveDated, type Dated } from './store.js';
+import type { Tab } from './workspace.js';
+
+export interface TabRecord extends Dated {
+  readonly tab: Tab;
+  /** Tabs stand in the order of these. */
+  readonly place: number;
+  /** When it was closed, if it is. */
+  readonly closedAt?: number;
+}
+
+interface Kept {
+  readonly records: readonly TabRecord[];
+  /** The tab that was in front. */
+  readonly active: string | undefined;
+}
+
+/** All tabs in one value, as earlier consoles kept them. */
+interface Together {
+  readonly tabs: readonly Tab[];
+  readonly active: string;
+  readonly closed?: readonly Tab[];
+}
+
+const PREFIX = 'tab/';
+const TOGETHER = 'tabs';
+const ACTIVE = 'active-tab';
+const CHANNEL = 'tidemark-tabs';
+const SAVE_AFTER_MS = 300;
+export const KEPT_CLOSED = 50;
+
+export class TabStore {
+  /** Called with what another window has changed. */
+  onChange: ((record: TabRecord) => void) | undefined;
+  readonly #saved: (at: Date) => void;
+  readonly #channel = new BroadcastChannel(CHANNEL);
+  /** When each tab changed last, here or elsewhere. */
+  readonly #changed = new Map<string, number>();
+  readonly #places = new Map<string, number>();
+  /** What is not safe yet. */
+  #waiting = new Map<string, TabRecord>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(saved: (at: Date) => void) {
+    this.#saved = saved;
+    this.#channel.onmessage = ({ data }: MessageEvent<TabRecord>) => this.#take(data);
+    addEventListener('pagehide', () => this.#keepLast());
+  }
+
+  async open(): Promise<Kept> {
+    const found = await loadAll<TabRecord>(PREFIX);
+    const together = await load<Together>(TOGETHER);
+    if (together) {
+      for (const record of apart(together)) {
+        found.set(PREFIX + record.tab.id, found.get(PREFIX + record.tab.id) ?? record);
+      }
+      if (await saveDated(found)) {
+        await remove([TOGETHER]);
+      }
+    }
+    const records = [...found.values()];
+    for (const { tab, changed, place } of records) {
+      this.#changed.set(tab.id, changed);
+      this.#places.set(tab.id, place);
+    }
+    const forgotten = records
+      .filter(({ closedAt }) => closedAt !== undefined)
+      .sort(byClosing)
+      .slice(KEPT_CLOSED);
+    void remove(forgotten.map(({ tab }) => PREFIX + tab.id));
+    const active = sessionStorage.getItem(ACTIVE) ?? localStorage.getItem(ACTIVE);
+    return {
+      records: records.filter((record) => !forgotten.includes(record)),
+      active: active ?? together?.active,
+    };
+  }
+
+  /** Keeps a tab as it is now, a moment later; behind all others where it has no place yet. */
+  put(tab: Tab, change: { readonly place?: number; readonly closedAt?: number } = {}): void {
+    this.note(tab, change);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.flush(), SAVE_AFTER_MS);
+  }
+
+  /** Keeps a tab with the next change of any. */
+  note(tab: Tab, { place, ...closing }: { place?: number; closedAt?: number } = {}): void {
+    const changed = Math.max(Date.now(), (this.#changed.get(tab.id) ?? 0) + 1);
+    const position = place ?? this.#places.get(tab.id) ?? Date.now();
+    this.#changed.set(tab.id, changed);
+    this.#places.set(tab.id, position);
+    this.#waiting.set(tab.id, { tab, place: position, changed, ...closing });
+  }
+
+  placeOf(id: string): number {
+    return this.#places.get(id) ?? Infinity;
+  }
+
+  /** Which tab is in front: of this window, and where the next window begins. */
+  setActive(id: string): void {
+    try {
+      sessionStorage.setItem(ACTIVE, id);
+      localStorage.setItem(ACTIVE, id);
+    } catch {
+      // Switched off.
+    }
+  }
+
+  /** Saves what was to be saved in a moment. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    const waiting = this.#waiting;
+    this.#waiting = new Map();
+    const records = [...waiting.values()];
+    records.forEach((record) => this.#channel.postMessage(record));
+    if (await saveDated(new Map(records.map((record) => [PREFIX + record.tab.id, record])))) {
+      this.#saved(new Date());
+    } else {
+      // The next save tries again, with what has changed since.
+      this.#waiting = new Map([...waiting, ...this.#waiting]);
+    }
+  }
+
+  #take(record: TabRecord): void {
+    const { tab, changed, place } = record;
+    if (changed <= (this.#changed.get(tab.id) ?? 0)) {
+      return;
+    }
+    this.#changed.set(tab.id, changed);
+    this.#places.set(tab.id, place);
+    this.#waiting.delete(tab.id);
+    this.onChange?.(record);
+  }
+
+  #keepLast(): void {
+    for (const record of this.#waiting.values()) {
+      saveAtOnce(PREFIX + record.tab.id, record);
+      this.#channel.postMessage(record);
+    }
+  }
+}
+
+/** The last closed first. */
+export function byClosing(left: TabRecord, right: TabRecord): number {
+  return (right.closedAt ?? 0) - (left.closedAt ?? 0);
+}
+
+function apart({ tabs, closed = [] }: Together): TabRecord[] {
+  const open = tabs.map((tab, place) => ({ tab, place, changed: 0 }));
+  const shut = closed.map((tab, index) => ({
+    tab,
+    place: tabs.length,
+    changed: 0,
+    closedAt: closed.length - index,
+  }));
+  return [...open, ...shut];
+}
