@@ -194,8 +194,8 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.Numeric]: 'DECIMAL',
   [Oid.Interval]: 'PERIOD',
   [Oid.Oid]: 'INT',
-  ...Object.fromEntries(Object.values(ARRAYS).map((oid) => [oid, 'VARCHAR'])),
-  [Oid.TimestamptzArray]: 'VARCHAR',
+  ...Object.fromEntries(Object.entries(ARRAYS).map(([name, oid]) => [oid, name])),
+  [Oid.TimestamptzArray]: 'TIMESTAMP[]',
 };
 
 /** The engine's type for a declared parameter; null leaves it to be inferred. */
