@@ -16,6 +16,7 @@ import { parseOrderItems } from '../expressions/order-items.js';
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
+import { nearWord } from '../parser/near-word.js';
 import type { Parser } from '../parser/parser.js';
 import {
   atFetch,
@@ -170,6 +171,10 @@ function branch(p: Parser): NodeId {
     p.advance();
     return p.add({ kind: 'Values', rows: parseValues(p) }, start, p.lastEnd());
   }
+  if (p.at('TABLE') && (p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.Quoted)) {
+    p.advance();
+    return shortForm(p);
+  }
   if (p.at('SHOW') && p.kind(1) === TokenKind.Word) {
     return parseShow(p);
   }
@@ -314,6 +319,9 @@ function selectItems(p: Parser): SelectItem[] {
 function selectItem(p: Parser): SelectItem {
   const star = selectStar(p);
   if (star !== null) {
+    if (p.kind() === TokenKind.Word && p.kind(1) === TokenKind.Word && isMistyped(p)) {
+      p.fail(`'from' expected, found '${p.written()}'`);
+    }
     if (p.at('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE))) {
       p.fail('wildcard cannot have alias');
     }
@@ -330,6 +338,11 @@ function selectItem(p: Parser): SelectItem {
   }
   const expression = p.grammar.expression(p);
   return { expression, alias: columnAlias(p) };
+}
+
+/** Whether FROM was meant. */
+function isMistyped(p: Parser): boolean {
+  return !p.at('FROM') && nearWord(p.written(), ['FROM']) !== null;
 }
 
 /** `*`, `t.*`, or null. */

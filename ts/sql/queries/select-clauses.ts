@@ -304,10 +304,11 @@ export function parseLimit(p: Parser): Limit | null {
     offset = parseOffset(p);
   }
   if (p.take('LIMIT')) {
-    if (!p.at(',')) {
+    const isAll = p.take('ALL');
+    if (!isAll && !p.at(',')) {
       first = limitBound(p);
     }
-    if (p.take(',') && (first === null || atOperand(p))) {
+    if (!isAll && p.take(',') && (first === null || atOperand(p))) {
       second = limitBound(p);
     }
     if (offset === null && p.at('OFFSET')) {
