@@ -16,7 +16,6 @@ import { parseOrderItems } from '../expressions/order-items.js';
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
-import { nearWord } from '../parser/near-word.js';
 import type { Parser } from '../parser/parser.js';
 import {
   atFetch,
@@ -319,9 +318,6 @@ function selectItems(p: Parser): SelectItem[] {
 function selectItem(p: Parser): SelectItem {
   const star = selectStar(p);
   if (star !== null) {
-    if (p.kind() === TokenKind.Word && p.kind(1) === TokenKind.Word && isMistyped(p)) {
-      p.fail(`'from' expected, found '${p.written()}'`);
-    }
     if (p.at('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE))) {
       p.fail('wildcard cannot have alias');
     }
@@ -338,11 +334,6 @@ function selectItem(p: Parser): SelectItem {
   }
   const expression = p.grammar.expression(p);
   return { expression, alias: columnAlias(p) };
-}
-
-/** Whether FROM was meant. */
-function isMistyped(p: Parser): boolean {
-  return !p.at('FROM') && nearWord(p.written(), ['FROM']) !== null;
 }
 
 /** `*`, `t.*`, or null. */

@@ -125,7 +125,7 @@ function parseSchema(p: Parser, start: number): NodeId {
 function parseExtension(p: Parser, start: number): NodeId {
   p.advance();
   ifNotExists(p);
-  const isQuoted = p.kind() === TokenKind.Quoted;
+  const isQuoted = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.String;
   const { text } = isQuoted ? p.takeName(true) : p.name('name of the extension expected');
   p.take('WITH');
   while (p.at('SCHEMA') || p.at('VERSION')) {
