@@ -26,8 +26,11 @@ export declare class NativeDatabase {
   prepare(tree: Buffer, context: string, transaction?: NativeTransaction | undefined | null): Promise<NativePrepared>
   /** The table's columns and partitioning as JSON, or null. */
   tableMetadata(name: string): Promise<string | undefined | null>
-  /** Opens an appender; `spec` is the JSON of an `AppenderSpec` or a `LinesSpec`. */
-  openAppender(spec: string): Promise<NativeAppender>
+  /**
+   * Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
+   * or a `CopySpec`, which takes the INSERT whose rows are copied in.
+   */
+  openAppender(spec: string, insert?: NativeStatement | undefined | null): Promise<NativeAppender>
   /** Stops a query; false when none has this id. */
   cancelQuery(queryId: bigint): boolean
   /**

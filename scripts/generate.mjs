@@ -3,7 +3,8 @@
  * `ts/border/types.generated.ts` from those of `crates/border` and the codes of `crates/types`,
  * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
  * table of routes in `docs/http.md` from `ts/http/routes`, `docs/metrics.md` from what
- * `ts/observability` registers, `docs/clients.md` from what the tests of clients expect,
+ * `ts/observability` registers, `docs/clients.md` from what the tests of clients expect, `llms.txt`
+ * from the titles and first sentences of the documents,
  * `docs/functions.md` from the functions of the built addon, and the trees of the
  * binder's test cases, as the built parser makes them.
  *
@@ -93,6 +94,18 @@ async function renderMetrics() {
   return metricsDocument();
 }
 
+/** The documents, a line each. It comes last: the others are among them. */
+async function renderLlms() {
+  const built = path.join(root, 'build/ts/mcp/llms-text.js');
+  if (!existsSync(built)) {
+    console.error('llms.txt needs the compiled server: run `npx tsc -p .` first');
+    process.exit(1);
+  }
+  const { llmsText } = await import(built);
+  const { Documents } = await import(path.join(root, 'build/ts/mcp/documents.js'));
+  return llmsText(new Documents(path.join(root, 'docs')).pages);
+}
+
 /** The list of functions as the built addon binds it, each example run. */
 async function renderFunctions() {
   const built = path.join(root, 'build/test/sql/functions/document.js');
@@ -144,6 +157,7 @@ await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/s
 await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
 await settle('docs/metrics.md', 'markdown', await renderMetrics(), 'ts/observability');
 await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
+await settle('llms.txt', null, await renderLlms(), 'the documents');
 await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(), CASES);
 // Its test checks it, with the addon that it needs.
 if (!isCheck) {

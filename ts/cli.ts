@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: `tidemark serve | check | version | help`. */
+/** The command line: `tidemark serve | check | mcp | version | help`. */
 import { readdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -7,12 +7,14 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 
 import type { RunningServer, ServeOptions } from './main.js';
+import type { AgentArguments } from './mcp-command.js';
 import { packageVersion, reasonOf, StartError } from './start-error.js';
 
 const HELP = `usage: tidemark [command] [options]
 
   serve      start the server (the default; also: start)
   check      verify every checksum and reference of an unused root
+  mcp        let an agent use a running server: Model Context Protocol over standard input
   version    print the version
   help       print this text
 
@@ -24,6 +26,13 @@ options of serve
 
 options of check
   -d, --root DIR     data directory, default ~/.tidemark
+
+options of mcp
+      --url URL      the server, default http://127.0.0.1:9000 (TIDEMARK_URL)
+      --user NAME    its user (TIDEMARK_USER); the password is in TIDEMARK_PASSWORD, or
+      --password-file FILE
+      --token-file FILE  a token in place of user and password (TIDEMARK_TOKEN)
+      --allow-writes the agent may change data as well
 
 SIGHUP reads configuration and certificates again, unless it comes from a terminal that closes.
 Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 picks a free one.
@@ -53,6 +62,7 @@ interface Arguments {
   readonly config: string | undefined;
   readonly set: readonly string[];
   readonly demo: boolean;
+  readonly agent: AgentArguments;
 }
 
 function readArguments(args: readonly string[]): Arguments {
@@ -64,6 +74,11 @@ function readArguments(args: readonly string[]): Arguments {
       config: { type: 'string' },
       set: { type: 'string', multiple: true, default: [] },
       demo: { type: 'boolean', default: false },
+      url: { type: 'string' },
+      user: { type: 'string' },
+      'password-file': { type: 'string' },
+      'token-file': { type: 'string' },
+      'allow-writes': { type: 'boolean', default: false },
       version: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -73,8 +88,15 @@ function readArguments(args: readonly string[]): Arguments {
     throw new StartError(`unexpected argument '${rest[0] ?? ''}', see tidemark help`, EXIT_USAGE);
   }
   const command = values.help ? 'help' : values.version ? 'version' : named;
-  const { config, demo, set } = values;
-  return { command, root: resolve(values.root), config, set, demo };
+  const { config, demo, set, url, user } = values;
+  const agent = {
+    url,
+    user,
+    passwordFile: values['password-file'],
+    tokenFile: values['token-file'],
+    allowWrites: values['allow-writes'],
+  };
+  return { command, root: resolve(values.root), config, set, demo, agent };
 }
 
 async function run(args: readonly string[]): Promise<number> {
@@ -86,6 +108,10 @@ async function run(args: readonly string[]): Promise<number> {
       return 0;
     case 'check':
       return await check(chosen.root);
+    case 'mcp':
+      // Loaded late: a server needs none of it.
+      await (await import('./mcp-command.js')).runMcp(chosen.agent, process.env);
+      return 0;
     case 'version':
       process.stdout.write(`tidemark ${packageVersion()}\n`);
       return 0;

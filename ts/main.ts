@@ -35,6 +35,7 @@ import {
   type Logger,
   ServerMetrics,
 } from './observability/index.js';
+import { Documents } from './mcp/documents.js';
 import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { type Looks, type Operations, SessionHost } from './session/index.js';
@@ -373,8 +374,14 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof S
     logger,
     takesLinesOverTcp: takesLinesOverTcp(config),
     console: loadStaticFiles(consoleDirectory),
+    documents: new Documents(documentDirectory()),
     version: packageVersion(),
   };
+}
+
+/** `docs` of the package. */
+function documentDirectory(): string {
+  return fileURLToPath(new URL('../../docs', import.meta.url));
 }
 
 function takesLinesOverTcp(config: Config): boolean {

@@ -135,16 +135,19 @@ impl NativeDatabase {
         })
     }
 
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec` or a `LinesSpec`.
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
+    /// or a `CopySpec`, which takes the INSERT whose rows are copied in.
     #[napi(catch_unwind)]
     pub fn open_appender<'env>(
         &self,
         env: &'env Env,
         spec: String,
+        insert: Option<&NativeStatement>,
     ) -> napi::Result<PromiseRaw<'env, NativeAppender>> {
         let database = Arc::clone(&self.database);
+        let insert = insert.map(NativeStatement::get).transpose().map_err(to_napi)?;
         spawn_blocking(env, "open_appender", move || {
-            let appender = Appender::open(&database, spec.as_bytes())?;
+            let appender = Appender::open(&database, spec.as_bytes(), insert.as_deref())?;
             Ok(NativeAppender { appender: Arc::new(appender) })
         })
     }

@@ -92,7 +92,7 @@ test.serial('psycopg2: named cursors, COPY, errors', async (t) => {
   });
 });
 
-test.serial('asyncpg: binary values, cursors, savepoints, COPY, a timeout', async (t) => {
+test.serial('asyncpg: binary values, cursors, savepoints, COPY, a timeout, pools', async (t) => {
   const seen = await python(t, 'asyncpg');
   if (seen === null) {
     return;
@@ -124,8 +124,9 @@ test.serial('asyncpg: binary values, cursors, savepoints, COPY, a timeout', asyn
         ],
         [[], null],
       ],
-      [[2], [1], [2], [1], [1, 2], []],
+      [[2], [1], [2], [1], [1, 2], [], [1, 2], [2]],
     ],
+    pool: [5_050, 502],
   });
 });
 

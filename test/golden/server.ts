@@ -49,7 +49,7 @@ const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) 
  * What users run: the bundle. After a plain `tsc` it is older than the modules it was made of, and
  * they are run themselves.
  */
-function commandFile(): string {
+export function commandFile(): string {
   const bundle = join(BUILD, 'server', 'cli.js');
   const made = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const isStale = readdirSync(join(BUILD, 'ts'), { recursive: true, encoding: 'utf8' })

@@ -133,6 +133,8 @@ function prepare(
       return reply(journal, text, options);
     },
     executeBatch: () => Promise.resolve({ summary: summaryOf(0, 0) }),
+    openCopy: () =>
+      Promise.reject(new DatabaseError({ code: 'NotSupported', message: 'no COPY here' })),
     isCurrent: () => journal.current,
     close: () => {
       journal.closed += 1;

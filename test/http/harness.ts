@@ -2,6 +2,7 @@
 import { type Authenticator, createAuthenticator } from '../../ts/auth/index.js';
 import { loadConfig } from '../../ts/config/index.js';
 import { type HttpServices, type RunningHttp, startHttp } from '../../ts/http/index.js';
+import { Documents } from '../../ts/mcp/documents.js';
 import { ServerMetrics } from '../../ts/observability/index.js';
 import { SILENT } from '../silent.js';
 import { SessionHost } from '../../ts/session/index.js';
@@ -44,6 +45,7 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
     statements: metrics.statements,
     takesLinesOverTcp: false,
     console: options.files ?? new Map(),
+    documents: new Documents('/nowhere'),
     version: '0.1.0',
     importRoot: options.importRoot ?? '/nowhere',
   };

@@ -26,6 +26,7 @@ test('by default everything is at the root', (t) => {
     import: '/imp',
     importPreview: '/api/v1/import/preview',
     importFile: '/api/v1/import/file',
+    agents: '/mcp',
     tableStatus: '/chk',
     settings: '/settings',
     warnings: '/warnings',

@@ -213,6 +213,7 @@ test.serial('EXPLAIN ANALYZE counts their rows and time', async (t) => {
     ["select d from many where k = 'k7'", 'FilteredScanExec'],
     ['select * from many latest on ts partition by k', 'LatestOnExec'],
     ['select * from two asof join many', 'AsofJoinExec'],
+    ['select * from two join many on two.x = many.d', 'LookupJoinExec'],
     [
       `select a.ts, sum(b.d) s from two a window join many b
         range between 1 minute preceding and 1 minute following`,

@@ -71,7 +71,7 @@ const LANGUAGES: readonly Language[] = [
   },
   {
     language: 'python',
-    count: 3,
+    count: 4,
     lacks: async () =>
       !(await has('python3', '-c', 'import questdb.ingress, pandas, pyarrow, influxdb_client')),
     run: (code) => run('python3', ['-W', 'ignore', '-c', code]),

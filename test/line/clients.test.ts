@@ -49,6 +49,49 @@ with Sender.from_conf(sys.argv[1]) as sender:
   t.deepEqual(await rows(server, 'select x from agreed'), [[1.5]]);
 });
 
+test("QuestDB's Python client sends by itself: after rows, bytes, or a time", async (t) => {
+  if (!(await has('python3', '-c', 'import questdb.ingress'))) {
+    skip(t, 'the client is not installed');
+    return;
+  }
+  // What is there is asked while the sender is open: nothing but itself has sent it.
+  const program = `
+import sys, json, time, urllib.parse, urllib.request
+from questdb.ingress import Sender, TimestampNanos
+off = 'auto_flush_rows=off;auto_flush_bytes=off;auto_flush_interval=off;'
+seen = []
+for name, conf in (('rows', 'auto_flush_rows=100;auto_flush_interval=off;'),
+                   ('bytes', 'auto_flush_rows=off;auto_flush_bytes=2000;auto_flush_interval=off;'),
+                   ('interval', 'auto_flush_rows=off;auto_flush_interval=50;'), ('off', off)):
+    with Sender.from_conf(f'http::addr={sys.argv[1]};{conf}') as sender:
+        for n in range(250):
+            sender.row('auto_' + name, columns={'n': n}, at=TimestampNanos(1 + n))
+        if name == 'interval':
+            time.sleep(0.1)
+            sender.row('auto_' + name, columns={'n': 250}, at=TimestampNanos(251))
+        query = urllib.parse.urlencode({'query': f'select count() from auto_{name}'})
+        try:
+            with urllib.request.urlopen(f'http://{sys.argv[1]}/exec?{query}') as answer:
+                seen.append(json.load(answer)['dataset'][0][0])
+        except urllib.error.HTTPError as error:
+            seen.append(error.code)
+        sender.flush()
+print(json.dumps(seen))
+`;
+  const [byRows, byBytes, byTime, off] = JSON.parse(
+    await python(program, address(server)),
+  ) as number[];
+  t.is(byRows, 200);
+  t.true(byBytes !== undefined && byBytes > 0 && byBytes < 250, String(byBytes));
+  t.is(byTime, 251);
+  t.is(off, 400);
+  for (const name of ['rows', 'bytes', 'interval', 'off']) {
+    const all = name === 'interval' ? 251 : 250;
+    const counts = await rows(server, `select count(), count_distinct(n) from auto_${name}`);
+    t.deepEqual(counts, [[all, all]], name);
+  }
+});
+
 const INFLUX = `
 import sys
 from influxdb_client import InfluxDBClient, Point, WritePrecision

@@ -60,11 +60,21 @@ test('the packages install into an empty folder and serve', async (t) => {
     const body = new URLSearchParams({ query: 'SELECT 2', nm: 'true' });
     const form = await fetch(`${url}/exec`, { method: 'POST', body });
     const page = await fetch(`${url}/`);
-    return { exec: await exec.json(), form: await form.json(), page: await page.text() };
+    const index = await fetch(`${url}/llms.txt`);
+    return {
+      exec: await exec.json(),
+      form: await form.json(),
+      page: await page.text(),
+      index: await index.text(),
+      tools: await askAgent(home, url),
+    };
   });
   t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
   t.deepEqual(answers.form, { dataset: [[2]], count: 1 }, 'what reads bodies is in the package');
   t.regex(answers.page, /<title>Tidemark<\/title>/, 'the console is in the package');
+
+  t.regex(answers.index, /docs\/time-series\.md/, 'the documents are in the package');
+  t.regex(answers.tools, /"name":"query"/, 'what serves agents is in the package');
 
   t.is(await embedded(home), 'true 7', 'the library answers, in tables of the caller’s own Arrow');
   const server = join(home, 'node_modules', 'tidemark', 'build', 'server');
@@ -76,7 +86,7 @@ test('the packages install into an empty folder and serve', async (t) => {
   }
   t.deepEqual(readers, ['index.js'], 'a start of the server loads no Arrow');
   const licences = await readFile(join(server, 'LICENSES.txt'), 'utf8');
-  for (const name of ['koa', '@koa/router', 'koa-body']) {
+  for (const name of ['koa', '@koa/router', 'koa-body', '@modelcontextprotocol/sdk', 'zod']) {
     t.regex(licences, new RegExp(`^${name} \\d\\S+ \\(MIT\\)$`, 'm'));
   }
 });
@@ -95,6 +105,24 @@ async function embedded(home: string): Promise<string> {
     cwd: home,
   });
   return stdout.trim();
+}
+
+/** What the installed command answers to an agent's client. */
+async function askAgent(home: string, url: string): Promise<string> {
+  const child = spawn('npx', ['--no', 'tidemark', 'mcp', '--url', url], {
+    cwd: home,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`);
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    if (output.endsWith('\n')) {
+      child.stdin.end();
+    }
+  });
+  await once(child, 'close');
+  return output;
 }
 
 /** Starts the installed command, as its user does, and ends it the same way. */

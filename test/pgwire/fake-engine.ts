@@ -4,7 +4,7 @@
  *   rows N        N rows (n LONG, s VARCHAR) in chunks of 1,000
  *   echo …        one row with the text of each parameter
  *   insert, ddl   one row written, a table made
- *   INSERT INTO   the batches of COPY into the table t (a, b)
+ *   INSERT INTO   the table t (a, b) of COPY, in the text format without backslashes
  *   missing       an error with a position
  *   slow          waits until it is cancelled
  *   … ms=N …      takes N milliseconds to prepare
@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type {
   Chunk,
+  CopyAppender,
   Database,
   ExecuteOptions,
   ExecuteReply,
@@ -33,6 +34,8 @@ const CHUNK_ROWS = 1_000;
 interface Journal {
   readonly committed: string[];
   rolledBack: number;
+  /** Copies that left nothing. */
+  abandoned: number;
   streamsOpen: number;
   rowsEncoded: number;
   /** What of a statement's time was over when it was prepared or executed. */
@@ -82,6 +85,7 @@ export function fakeEngine(): FakeEngine {
   const journal: Journal = {
     committed: [],
     rolledBack: 0,
+    abandoned: 0,
     streamsOpen: 0,
     rowsEncoded: 0,
     elapsedMs: [],
@@ -155,8 +159,44 @@ async function prepare(
       return execute(context, text, setting, transaction, rowOf(parameters), options);
     },
     executeBatch: async (rows) => ({ summary: await executeBatch(context, transaction, rows) }),
+    openCopy: () => Promise.resolve(copyInto(context.journal, transaction, text)),
     isCurrent: () => false,
     close: () => undefined,
+  };
+}
+
+function copyInto(
+  journal: Journal,
+  transaction: Transaction | undefined,
+  text: string,
+): CopyAppender {
+  const data: Buffer[] = [];
+  const width = new Set(text.match(/\$\d+/g)).size;
+  return {
+    write: (chunk) => {
+      data.push(Buffer.from(chunk));
+      return Promise.resolve({ bytes: 0, rows: 0 });
+    },
+    finish: async () => {
+      await Promise.resolve();
+      const lines = Buffer.concat(data).toString().split('\n');
+      const rows = (lines.at(-1) === '' ? lines.slice(0, -1) : lines).map((line) =>
+        line.split('\t'),
+      );
+      const wrong = rows.findIndex((row) => row.length !== width || row.includes('bad'));
+      if (wrong >= 0) {
+        const isBad = rows[wrong]?.includes('bad') === true;
+        const code = isBad ? 'InvalidValue' : 'InvalidCopyData';
+        return { rows: 0, failure: { line: wrong + 1, code, message: 'wrong' } };
+      }
+      const into = transaction instanceof FakeTransaction ? transaction.held : journal.committed;
+      into.push(rows.map((row) => row.join(',')).join(';'));
+      return { rows: rows.length };
+    },
+    abort: () => {
+      journal.abandoned += 1;
+      return Promise.resolve();
+    },
   };
 }
 

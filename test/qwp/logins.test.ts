@@ -136,6 +136,35 @@ test('a login by an identity provider ends there; while that is silent, nothing 
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed ORDER BY x'), [[1], [3]]);
 });
 
+test('a name and password of an identity provider, where that is switched on', async (t) => {
+  const provider = await TestProvider.start();
+  t.teardown(() => provider.close());
+  const server = await start(t, ...provider.settings('acl.oidc.ropc.flow.enabled=true'));
+  provider.addPerson('jo', { groups: ['writers'] });
+  await run(
+    server,
+    'CREATE GROUP writers WITH EXTERNAL ALIAS writers',
+    'GRANT HTTP TO writers',
+    'GRANT INSERT, SELECT ON feed TO writers',
+  );
+  const basic = (password: string) => ({
+    authorization: `Basic ${Buffer.from(`jo:${password}`).toString('base64')}`,
+  });
+  const jo = await Both.open(t, server, basic('secret'));
+  t.like(await jo.write(1), { status: STATUS.ok });
+  const lines = { method: 'POST', headers: basic('secret'), body: 'feed x=2i' };
+  t.is((await fetch(`${server.url}/write`, lines)).status, 204);
+  for (const path of ['/write', '/api/v2/write']) {
+    const refused = { ...lines, headers: basic('wrong') };
+    t.is((await fetch(`${server.url}${path}`, refused)).status, 401, path);
+  }
+  const refused = await t.throwsAsync(Both.open(t, server, basic('wrong')), {
+    instanceOf: Refused,
+  });
+  t.is(refused.status, 401);
+  t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed ORDER BY x'), [[1], [2]]);
+});
+
 test('without logins nothing ends', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());

@@ -84,6 +84,8 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
   ["position('an' in 'banana')", '2'],
   ["position('' in 'banana')", '1'],
   ["position('z' in 'banana')", '0'],
+  ["coalesce(position(null in 'banana'), -1)", '-1'],
+  ["coalesce(position('a' in null), -1)", '-1'],
   ["substring('banana', 3)", 'nana'],
   ["substring('banana', 0)", 'banana'],
   ["substring('banana', -2)", 'banana'],
@@ -501,6 +503,36 @@ test('numbered rows have numbers that grow, DEFAULT among the values', async (t)
   t.regex((await ask(server, 'select * from (values (default)) t(x)')).error ?? '', /INSERT only/);
 });
 
+test('rows of VALUES behind IN, LIMIT ALL, given numbers, orders of text', async (t) => {
+  const numbers = 'from long_sequence(5)';
+  for (const [query, expected] of [
+    [`select x ${numbers} where x in (values (2), (4), (9))`, [[2], [4]]],
+    [`select x ${numbers} where x not in (values (2), (4)) limit all`, [[1], [3], [5]]],
+    [`select x ${numbers} where x in (values (2), (4) union all select 5)`, [[2], [4], [5]]],
+    [`select x ${numbers} limit all offset 3`, [[4], [5]]],
+    [`select x ${numbers} offset 4 limit all`, [[5]]],
+  ] as const) {
+    t.deepEqual((await ask(server, query)).rows, expected as unknown as unknown[][], query);
+  }
+  await rowsOf(server, 'create table ordered (id int generated always as identity, v int)');
+  await rowsOf(server, 'insert into ordered (id, v) overriding system value values (7, 1)');
+  await rowsOf(server, 'insert into ordered (id, v) overriding system value select 8, 2');
+  await rowsOf(server, 'insert into ordered (v) values (3)');
+  t.deepEqual(await rowsOf(server, 'select id, v from ordered'), [
+    [7, 1],
+    [8, 2],
+    [9, 3],
+  ]);
+  const { error } = await ask(server, 'insert into ordered overriding user value values (1, 2)');
+  t.regex(error ?? '', /unexpected token|expected/);
+  await rowsOf(
+    server,
+    'create table texts (a text collate "C" not null, b varchar collate pg_catalog."default")',
+  );
+  await rowsOf(server, "insert into texts values ('b', 'x'), ('a', 'y')");
+  t.deepEqual(await rowsOf(server, 'select a from texts order by a'), [['a'], ['b']]);
+});
+
 test('switch is a CASE', async (t) => {
   const rows = await rowsOf(
     server,
@@ -705,6 +737,10 @@ test('a mistyped first word is named', (t) => {
     ['udpate t set a = 1', /did you mean 'update' for 'udpate'\?$/],
     ['trades 1', /^unexpected token \[1\]$/],
     ['select 1 1 1', /identifier should start/],
+    ['select * form t', /^wildcard cannot have alias: did you mean 'from' for 'form'\?$/],
+    ['select * frm t', /did you mean 'from' for 'frm'\?$/],
+    ['select * as t', /^wildcard cannot have alias$/],
+    ['select * other', /^wildcard cannot have alias$/],
   ] as const) {
     t.regex(t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text).message, meant, text);
   }

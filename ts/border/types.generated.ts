@@ -887,7 +887,7 @@ export type AppenderSpec = {
   readonly csv: CsvTextSpec;
 };
 
-export type AppenderKind = 'csv' | 'lines' | 'columns';
+export type AppenderKind = 'csv' | 'lines' | 'columns' | 'copy';
 
 export type CsvTextSpec = {
   /**
@@ -1262,6 +1262,43 @@ export type PlannedTable = {
   readonly rows: number;
 };
 
+export type CopySpec = {
+  /**
+   * What the bytes are.
+   */
+  readonly kind: AppenderKind;
+  readonly format: CopyFormat;
+  readonly delimiter: string;
+  readonly quote: string;
+  readonly escape: string;
+  readonly nullText: string;
+  readonly header: CopyHeader;
+  readonly columns: ReadonlyArray<CopyColumnSpec>;
+};
+
+export type CopyFormat = 'text' | 'csv' | 'binary';
+
+export type CopyHeader = 'none' | 'skip' | 'match';
+
+export type CopyColumnSpec = {
+  readonly oid: number;
+  readonly forceNotNull: boolean;
+  readonly forceNull: boolean;
+};
+
+export type CopyReply = {
+  readonly rows: number;
+  readonly failure?: CopyMistake;
+};
+
+export type CopyMistake = {
+  readonly line: number;
+  readonly code: string;
+  readonly message: string;
+  readonly detail?: string;
+  readonly hint?: string;
+};
+
 /** What can go wrong: the engine's closed list. */
 export const ERROR_CODES = [
   'Syntax',
@@ -1276,6 +1313,7 @@ export const ERROR_CODES = [
   'InvalidValue',
   'InvalidEncoding',
   'InvalidBinary',
+  'InvalidCopyData',
   'InvalidName',
   'InvalidState',
   'NotSupported',

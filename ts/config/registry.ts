@@ -22,9 +22,10 @@ import {
 import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
+import { MCP_KEYS } from './mcp-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
 import { OIDC_KEYS } from './oidc-keys.js';
-import { parseInteger, parseList, parseRowCount, ValueError } from './units.js';
+import { parseInteger, parseList, parsePositive, parseRowCount, ValueError } from './units.js';
 
 export type { Key } from './key.js';
 
@@ -53,14 +54,6 @@ function parsePath(text: string): string {
 
 function path(name: string, fallback: string, doc: string): Key<string> {
   return key(name, 'text', fallback, parsePath, doc);
-}
-
-function parsePositive(text: string): number {
-  const value = parseInteger(text);
-  if (value < 1) {
-    throw new ValueError(`expected at least 1, found '${text}'`);
-  }
-  return value;
 }
 
 /** The keys by the name the code uses. */
@@ -167,6 +160,7 @@ export const KEYS = {
   ...EGRESS_KEYS,
   ...CHANGES_KEYS,
   ...QWP_KEYS,
+  ...MCP_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

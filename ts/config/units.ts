@@ -61,6 +61,14 @@ export function parseInteger(text: string): number {
   return safeInteger(Number(text), text);
 }
 
+export function parsePositive(text: string): number {
+  const value = parseInteger(text);
+  if (value < 1) {
+    throw new ValueError(`expected at least 1, found '${text}'`);
+  }
+  return value;
+}
+
 const INT_MAX = 2_147_483_647;
 
 /** As many rows as an INT column can name. */

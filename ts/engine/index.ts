@@ -3,7 +3,7 @@
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
 import { native } from './addon.js';
-import type { ColumnsSpec, LinesSpec } from '../border/types.generated.js';
+import type { ColumnsSpec, CopySpec, LinesSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
@@ -22,6 +22,9 @@ import type {
   Chunk,
   ColumnOptions,
   ColumnsAppender,
+  CopyAppender,
+  CopyForm,
+  CopyReply,
   CsvTextSpec,
   Damage,
   Database,
@@ -181,7 +184,7 @@ class EngineDatabase implements Database {
   ): Promise<EngineStatement> {
     const call = this.#native.prepare(tree, JSON.stringify(context), inner);
     const prepared = await decoded(call);
-    return new EngineStatement(prepared, () => this.newQueryId(), this.#answered);
+    return new EngineStatement(prepared, this.#native, () => this.newQueryId(), this.#answered);
   }
 
   async tableMetadata(name: string): Promise<TableMetadata | null> {
@@ -294,11 +297,18 @@ class EngineStatement implements Statement {
   readonly asks: readonly Ask[];
   readonly texts: readonly TextAsk[];
   readonly #native: NativeStatement;
+  readonly #database: NativeDatabase;
   readonly #newQueryId: () => bigint;
   readonly #kept: CachedResult;
 
-  constructor(prepared: NativePrepared, newQueryId: () => bigint, answered: Answered) {
+  constructor(
+    prepared: NativePrepared,
+    database: NativeDatabase,
+    newQueryId: () => bigint,
+    answered: Answered,
+  ) {
     this.#native = prepared.statement;
+    this.#database = database;
     this.#newQueryId = newQueryId;
     this.#kept = new CachedResult(answered);
     const described = JSON.parse(prepared.description) as Described;
@@ -354,6 +364,14 @@ class EngineStatement implements Statement {
       throw new DatabaseError({ code: 'Internal', message: 'a batch without its summary' });
     }
     return { summary, ...(drawn === undefined ? {} : { drawn }) };
+  }
+
+  async openCopy(form: CopyForm): Promise<CopyAppender> {
+    const spec: CopySpec = { kind: 'copy', ...form };
+    const opened = decodedSync(() =>
+      this.#database.openAppender(JSON.stringify(spec), this.#native),
+    );
+    return new EngineCopyAppender(await decoded(opened));
   }
 
   isCurrent(): boolean {
@@ -455,6 +473,12 @@ class EngineRowsAppender extends Chunks implements RowsAppender {
 
   async finish(): Promise<RowsReply> {
     return JSON.parse(await decoded(this.native.finish())) as RowsReply;
+  }
+}
+
+class EngineCopyAppender extends Chunks implements CopyAppender {
+  async finish(): Promise<CopyReply> {
+    return JSON.parse(await decoded(this.native.finish())) as CopyReply;
   }
 }
 

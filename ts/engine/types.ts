@@ -104,6 +104,8 @@ export interface Statement {
   execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Many parameter rows of one INSERT in one crossing, one commit. */
   executeBatch(rows: ParameterBatch): Promise<BatchReply>;
+  /** Takes the data of a COPY, one value for each parameter of an INSERT. */
+  openCopy(form: CopyForm): Promise<CopyAppender>;
   /** Whether preparing it anew would surely give the same description. */
   isCurrent(): boolean;
   close(): void;
@@ -147,6 +149,21 @@ export interface ColumnsAppender {
   /** Leaves no trace. */
   abort(): Promise<void>;
 }
+
+/** Takes the data of a COPY. */
+export interface CopyAppender {
+  /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
+  write(chunk: Buffer): Promise<AppendProgress>;
+  /** Commits, or hands the rows to their block; or tells what is wrong with the data. */
+  finish(): Promise<CopyReply>;
+  /** Leaves no trace, once it has resolved. */
+  abort(): Promise<void>;
+}
+
+/** How the data of a COPY are read. */
+export type CopyForm = Omit<border.CopySpec, 'kind'>;
+export type CopyMistake = Omit<border.CopyMistake, 'code'> & { readonly code: border.ErrorCode };
+export type CopyReply = Omit<border.CopyReply, 'failure'> & { readonly failure?: CopyMistake };
 
 /** How lines are read. */
 export type LineOptions = Omit<border.LinesSpec, 'kind'>;

@@ -13,6 +13,7 @@ export interface HttpPaths {
   readonly validate: string;
   readonly importPreview: string;
   readonly importFile: string;
+  readonly agents: string;
   readonly ping: string;
   readonly lineProtocol: readonly string[];
 }
@@ -34,6 +35,7 @@ export function httpPaths(config: Config): HttpPaths {
     validate: `${base}/api/v1/sql/validate`,
     importPreview: `${base}/api/v1/import/preview`,
     importFile: `${base}/api/v1/import/file`,
+    agents: `${base}/mcp`,
     ping: config.get(KEYS.httpContextPing),
     lineProtocol: config.get(KEYS.httpContextLineProtocol),
   };

@@ -15,6 +15,7 @@ import type {
   MetricsRegistry,
   StatementMetrics,
 } from '../observability/index.js';
+import type { Documents } from '../mcp/documents.js';
 import type { SessionHost } from '../session/index.js';
 import type { Parameters } from './request/parameters.js';
 import type { StaticFiles } from './response/static-files.js';
@@ -34,6 +35,7 @@ export interface HttpServices {
   /** How long statements took, by protocol. */
   readonly statements: StatementMetrics;
   readonly console: StaticFiles;
+  readonly documents: Documents;
   readonly version: string;
   /** The directory that `read_parquet` and COPY read, absolute. */
   readonly importRoot: string;

@@ -3,6 +3,7 @@ import { DatabaseError } from '../engine/error.js';
 import type {
   Access,
   BatchReply,
+  CopyAppender,
   ExecuteOptions,
   ExecuteReply,
   Parameters,
@@ -64,6 +65,11 @@ export class OwnStatement implements Statement {
 
   executeBatch(): Promise<BatchReply> {
     const message = `${this.description.command} runs once, not for many rows of parameters`;
+    return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
+  }
+
+  openCopy(): Promise<CopyAppender> {
+    const message = `${this.description.command} takes no data of COPY`;
     return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
   }
 

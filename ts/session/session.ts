@@ -11,6 +11,8 @@ import { ParameterBatch } from '../engine/parameters.js';
 import type {
   Access,
   AllExecuteOptions,
+  CopyAppender,
+  CopyForm,
   Database,
   ExecuteOptions,
   ExecuteReply,
@@ -407,6 +409,11 @@ export class PreparedStatement {
     } finally {
       this.#session.seconds?.observe((performance.now() - began) / 1000);
     }
+  }
+
+  /** Takes the data of a COPY into the columns of this INSERT, whose values are its parameters. */
+  async openCopy(form: CopyForm): Promise<CopyAppender> {
+    return await this.#run((statement) => statement.openCopy(form));
   }
 
   /** Stops what still waits for its first rows; a stream has its own `cancel`. */

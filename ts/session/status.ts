@@ -32,6 +32,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   InvalidValue: meaning(400, '22P02'),
   InvalidEncoding: meaning(400, '22021'),
   InvalidBinary: meaning(400, '22P03'),
+  InvalidCopyData: meaning(400, '22P04'),
   InvalidName: meaning(400, '42602'),
   InvalidState: meaning(400, '55000'),
   NotSupported: meaning(400, '0A000'),

@@ -45,6 +45,104 @@ pub enum AppenderKind {
     /// Messages of the columnar protocol, into the tables that they name, in as many commits as
     /// are asked for: the rest is a [`ColumnsSpec`].
     Columns,
+    /// The data of COPY … FROM STDIN, for an INSERT that is prepared: the rest is a [`CopySpec`].
+    Copy,
+}
+
+/// How the data of COPY … FROM STDIN are read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CopySpec {
+    /// What the bytes are.
+    pub kind: AppenderKind,
+    /// Their format.
+    pub format: CopyFormat,
+    /// What parts the values of a line: one ASCII character, as the next two.
+    pub delimiter: char,
+    /// Of CSV what is around values.
+    pub quote: char,
+    /// Of CSV what precedes a quote that is part of a value.
+    pub escape: char,
+    /// The text of a null.
+    pub null_text: String,
+    /// What the first line is.
+    pub header: CopyHeader,
+    /// How the values are read, one for each parameter of the INSERT.
+    pub columns: Vec<CopyColumnSpec>,
+}
+
+/// A format of COPY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum CopyFormat {
+    /// Lines with backslashes.
+    Text,
+    /// Lines with quotes.
+    Csv,
+    /// Binary values.
+    Binary,
+}
+
+/// What the first line of the data of COPY is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum CopyHeader {
+    /// A row.
+    None,
+    /// Names that are not read.
+    Skip,
+    /// The names of the columns.
+    Match,
+}
+
+/// How the values of a column come.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CopyColumnSpec {
+    /// The type of binary ones, as an OID of `PostgreSQL`.
+    pub oid: u32,
+    /// Of CSV: one without quotes is never null.
+    pub force_not_null: bool,
+    /// Of CSV: one in quotes may be null.
+    pub force_null: bool,
+}
+
+/// What the data of COPY came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CopyReply {
+    /// Rows that were written.
+    pub rows: u64,
+    /// Why none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub failure: Option<CopyMistake>,
+}
+
+/// What is wrong with the data of COPY.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CopyMistake {
+    /// The line, from 1; of binary data, the row.
+    pub line: u64,
+    /// The error's code.
+    pub code: String,
+    /// Its text.
+    pub message: String,
+    /// More of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub detail: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    pub hint: Option<String>,
 }
 
 /// How lines of the line protocol are read, and what they may make.

@@ -19,8 +19,9 @@ mod typescript;
 
 pub use append::{
     AppendProgress, AppendReport, AppenderKind, AppenderSpec, AskedCommit, ColumnsSpec,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, LinePrecision, LinesRead, LinesSpec,
-    MessagesProgress, PlannedTable, RowsReply, TextReport, WidenedColumn,
+    CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity,
+    CsvColumnSpec, CsvTextSpec, LinePrecision, LinesRead, LinesSpec, MessagesProgress,
+    PlannedTable, RowsReply, TextReport, WidenedColumn,
 };
 pub use execute::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, ParquetOptions, RowFormat, Summary,

@@ -10,10 +10,11 @@ use ts_rs::TS;
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     AskedCommit, ChangeKind, ChangedRange, ChangesOptions, ColumnSource, ColumnsSpec, CommitMode,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LinePrecision,
-    LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, MessagesProgress,
-    Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn,
-    RowFormat, RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
+    CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity,
+    CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LinePrecision, LinesRead,
+    LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, MessagesProgress, Observed,
+    OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat,
+    RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
     TableChange, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport,
     TextShape, Verify, Visibility, WidenedColumn,
 };
@@ -29,6 +30,10 @@ macro_rules! declarations {
     ($($name:ident),+ $(,)?) => {
         [$(<$name as TS>::decl()),+]
     };
+}
+
+fn of_copy() -> [String; 6] {
+    declarations!(CopySpec, CopyFormat, CopyHeader, CopyColumnSpec, CopyReply, CopyMistake)
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn typescript_twin_is_written() {
         RowsReply,
         PlannedTable,
     );
-    for declaration in declarations {
+    for declaration in declarations.into_iter().chain(of_copy()) {
         // JSON has no other numbers, and what is read is not changed.
         let declaration =
             declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tidemark_border::{
-    AppendProgress, AppendReport, AppenderKind, MessagesProgress, RowsReply, TextReport,
+    AppendProgress, AppendReport, AppenderKind, CopyReply, MessagesProgress, RowsReply, TextReport,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::append::CsvAppender;
 use crate::columns::{ColumnAppender, Messages};
+use crate::copy::CopyAppender;
 use crate::database::{Database, given};
 use crate::lines::LineAppender;
+use crate::statement::Statement;
 
 /// Takes bytes and writes rows. Dropping it forgets what was not committed.
 pub struct Appender(Kind);
@@ -20,6 +22,7 @@ enum Kind {
     Csv(Box<CsvAppender>),
     Lines(LineAppender),
     Columns(ColumnAppender),
+    Copy(CopyAppender),
 }
 
 /// The part of a specification that says which one it is.
@@ -36,17 +39,28 @@ pub enum Finished {
     Text(Box<AppendReport>),
     /// Of rows for several tables.
     Rows(RowsReply),
+    /// Of COPY.
+    Copied(CopyReply),
 }
 
 impl Appender {
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec` or a `LinesSpec`.
-    pub fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
+    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
+    /// or a `CopySpec`, which takes the INSERT whose rows are copied in.
+    pub fn open(
+        database: &Arc<Database>,
+        spec: &[u8],
+        insert: Option<&Statement>,
+    ) -> EngineResult<Self> {
         failpoint::hit("engine.open_appender")?;
         let Named { kind } = given(spec, "appender")?;
         Ok(Self(match kind {
             AppenderKind::Csv => Kind::Csv(Box::new(CsvAppender::open(database, spec)?)),
             AppenderKind::Lines => Kind::Lines(LineAppender::open(database, spec)?),
             AppenderKind::Columns => Kind::Columns(ColumnAppender::open(database, spec)?),
+            AppenderKind::Copy => {
+                let insert = insert.ok_or_else(|| unsupported("COPY takes an INSERT"))?;
+                Kind::Copy(CopyAppender::open(insert, spec)?)
+            }
         }))
     }
 
@@ -56,6 +70,7 @@ impl Appender {
         match &self.0 {
             Kind::Csv(csv) => csv.write(chunk).await,
             Kind::Lines(lines) => lines.write(chunk).await,
+            Kind::Copy(copy) => copy.write(chunk).await,
             Kind::Columns(_) => Err(unsupported("messages come through their connection")),
         }
     }
@@ -66,7 +81,9 @@ impl Appender {
         failpoint::hit("engine.append")?;
         match &self.0 {
             Kind::Columns(columns) => columns.read(messages).await,
-            Kind::Csv(_) | Kind::Lines(_) => Err(unsupported("only columns come as messages")),
+            Kind::Csv(_) | Kind::Lines(_) | Kind::Copy(_) => {
+                Err(unsupported("only columns come as messages"))
+            }
         }
     }
 
@@ -75,7 +92,7 @@ impl Appender {
         failpoint::hit("engine.append_text")?;
         match &self.0 {
             Kind::Csv(appender) => appender.next_text(csv).await,
-            Kind::Lines(_) | Kind::Columns(_) => {
+            Kind::Lines(_) | Kind::Columns(_) | Kind::Copy(_) => {
                 Err(unsupported("only appenders of CSV take several texts"))
             }
         }
@@ -90,6 +107,7 @@ impl Appender {
             Kind::Csv(csv) => Ok(Finished::Text(Box::new(csv.finish().await?))),
             Kind::Lines(lines) => Ok(Finished::Rows(lines.finish().await?)),
             Kind::Columns(columns) => Ok(Finished::Rows(columns.finish(split).await?)),
+            Kind::Copy(copy) => Ok(Finished::Copied(copy.finish().await?)),
         }
     }
 
@@ -99,6 +117,7 @@ impl Appender {
         match &self.0 {
             Kind::Csv(csv) => csv.abort().await,
             Kind::Lines(lines) => lines.abort().await,
+            Kind::Copy(copy) => copy.abort().await,
             Kind::Columns(columns) => {
                 columns.abort();
                 Ok(())

@@ -16,6 +16,7 @@ mod appender;
 mod cancel;
 mod changes;
 mod columns;
+mod copy;
 mod csv_text;
 mod database;
 mod execution;

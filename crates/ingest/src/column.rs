@@ -26,7 +26,7 @@ pub(crate) struct Nullable<T> {
 }
 
 impl<T: Copy + Default> Nullable<T> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { values: Vec::new(), validity: None }
     }
 
@@ -85,7 +85,7 @@ impl<T: Copy + Default> Nullable<T> {
         }
     }
 
-    fn take(&mut self) -> (Vec<T>, Option<NullBuffer>) {
+    pub(crate) fn take(&mut self) -> (Vec<T>, Option<NullBuffer>) {
         let rows = self.values.len();
         let values = std::mem::replace(&mut self.values, Vec::with_capacity(rows));
         let nulls = self.validity.take().map(|mut validity| NullBuffer::new(validity.finish()));

@@ -8,14 +8,15 @@
 //! `csv_reader` cuts chunks into records and decides about rows, `input` is a column of the file
 //! and the type it needs, `record` splits a record into fields, `column` collects the values of one
 //! column, `value_text` and `instant` read single values, `number_text` undresses numbers, `symbol`
-//! interns texts. `parameters` reads the values of Bind messages. `rows` is what protocols bring
-//! that write several tables in one message, `line` reads the line protocol into it and `qwp` the
-//! columnar one; `cast` puts their values into columns of other types.
+//! interns texts. `parameters` reads the values of Bind messages, `copy` the data of COPY. `rows`
+//! is what protocols bring that write several tables in one message, `line` reads the line protocol
+//! into it and `qwp` the columnar one; `cast` puts their values into columns of other types.
 
 #![forbid(unsafe_code)]
 
 mod cast;
 mod column;
+mod copy;
 mod csv_reader;
 mod csv_spec;
 mod input;
@@ -32,6 +33,10 @@ mod symbol;
 mod value_text;
 
 pub use column::absent_column;
+pub use copy::{
+    CopyBatch, CopyColumn, CopyFailure, CopyFormat, CopyHeader, CopyReader, CopyResult, CopySpec,
+    LineMarks,
+};
 pub use csv_reader::CsvReader;
 pub use csv_spec::{
     Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,

@@ -148,6 +148,46 @@ pub fn frame_sums(
     sums: &mut Vec<f64>,
     counts: &mut Vec<i64>,
 ) {
+    sums.reserve(rows.count);
+    counts.reserve(rows.count);
+    let plain = rows.partitions.is_empty() && rows.times.is_none() && rows.validity.is_none();
+    if let (true, Some(from), 0) = (plain, reach.from, reach.to)
+        && let Ok(before) = usize::try_from(from)
+        && before < rows.count
+    {
+        let head = Rows { count: before + 1, ..rows };
+        frame_sums_by_row(head, values, reach, states, sums, counts);
+        sums_of_last(&mut states[0], &values[..rows.count], before + 1, sums);
+        counts.resize(counts.len() + rows.count - before - 1, from + 1);
+        return;
+    }
+    frame_sums_by_row(rows, values, reach, states, sums, counts);
+}
+
+/// Frames of the last `width` rows, from the row on of which all are among `values`: the value that
+/// leaves a frame is read from them.
+fn sums_of_last(state: &mut SumState, values: &[f64], width: usize, sums: &mut Vec<f64>) {
+    for (&entering, &leaving) in values[width..].iter().zip(values) {
+        state.add(entering);
+        state.add(-leaving);
+        sums.push(state.sum());
+    }
+    state.passed += (values.len() - width) as i64;
+    let first = state.passed - width as i64 + 1;
+    let last = values[values.len() - width..].iter();
+    state.queue.values.clear();
+    state.queue.values.extend((first..).zip(last.copied()));
+    state.queue.entered = width;
+}
+
+fn frame_sums_by_row(
+    rows: Rows<'_>,
+    values: &[f64],
+    reach: Reach,
+    states: &mut Vec<SumState>,
+    sums: &mut Vec<f64>,
+    counts: &mut Vec<i64>,
+) {
     rows.walk(states, |row, state, valid| {
         if reach == Reach::CUMULATIVE {
             if valid {
@@ -276,6 +316,12 @@ impl PickState {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
+    /// Becomes what it is after the last of these rows, of which as many as are looked back.
+    pub fn stand_after(&mut self, rows: std::ops::Range<u64>) {
+        self.queue.values.clear();
+        self.queue.values.extend(rows.map(|row| (0, row)));
+    }
+
     /// The row wanted of the frame so far.
     #[must_use]
     pub fn picked(&self, pick: Pick) -> Option<u64> {
@@ -375,11 +421,17 @@ mod tests {
     impl Case {
         fn random(rng: &mut ChaCha8Rng) -> Self {
             let count = rng.random_range(0..60);
-            let partitions = (0..count).map(|_| rng.random_range(0..3)).collect();
+            let one = rng.random_bool(0.3);
+            let partitions = if one {
+                vec![0; count]
+            } else {
+                (0..count).map(|_| rng.random_range(0..3)).collect()
+            };
             let mut times: Vec<i64> = (0..count).map(|_| rng.random_range(0..40)).collect();
             times.sort_unstable();
             let values = (0..count).map(|_| rng.random_range(-9..10)).collect();
-            let valid: Vec<bool> = (0..count).map(|_| rng.random_bool(0.8)).collect();
+            let all = rng.random_bool(0.4);
+            let valid: Vec<bool> = (0..count).map(|_| all || rng.random_bool(0.8)).collect();
             let mut bits = vec![0_u8; count / 8 + 1];
             for (row, _) in valid.iter().enumerate().filter(|(_, valid)| **valid) {
                 bits[row / 8] |= 1 << (row % 8);
@@ -391,10 +443,13 @@ mod tests {
         }
 
         fn rows(&self, range: std::ops::Range<usize>) -> Rows<'_> {
+            let one = self.partitions.iter().all(|&partition| partition == 0);
+            let all = self.valid.iter().all(|&valid| valid);
+            let partitions = if one { &[] } else { &self.partitions[range.clone()] };
             Rows {
-                partitions: &self.partitions[range.clone()],
+                partitions,
                 times: self.by_time.then_some(&self.times[range.clone()]),
-                validity: Some(Validity::new(&self.bits, range.start)),
+                validity: (!all).then(|| Validity::new(&self.bits, range.start)),
                 count: range.len(),
             }
         }

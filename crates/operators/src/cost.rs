@@ -12,7 +12,8 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     if let Some(rows) = node.known_rows() {
         return Some(rows);
     }
-    let together = if matches!(node, PlanNode::Union) { usize::saturating_add } else { join };
+    let apart = matches!(node, PlanNode::Union | PlanNode::Values);
+    let together = if apart { usize::saturating_add } else { join };
     let inputs = plan.children();
     let rows = inputs.iter().map(|input| rows_read(input.as_ref()));
     let rows = rows.reduce(|all, rows| Some(together(all?, rows?)));

@@ -18,6 +18,7 @@ mod horizon;
 mod immediate;
 mod latest_on;
 mod logical;
+mod lookup_join;
 mod lowering;
 mod measured;
 mod operator;
@@ -46,15 +47,20 @@ pub use fill::node::{FillNode, FillValue};
 pub use foreign::{MEMORY, from_datafusion};
 pub use horizon::node::{Horizon, HorizonJoinNode, HorizonSide};
 pub use immediate::is_immediate;
+pub use latest_on::exec::plan_latest_on;
 pub use latest_on::node::LatestOnNode;
 pub use logical::LogicalNode;
+pub use lookup_join::plan::LookupJoin;
 pub use lowering::{Inputs, Lower, Lowering};
 pub use measured::{Analyze, measured};
 pub use operator::{Facts, OperatorExec};
 pub use order::{TimeConcat, follows_scan_order, reversed};
 pub use ordered_join::exec::OrderedJoin;
 pub use ordered_join::node::OrderedJoinNode;
-pub use plan_node::{PlanNode, below_endless_limit, filtered_scan, is_right_join, scan_of};
+pub use plan_node::{
+    PlanNode, below_endless_limit, filtered_scan, has_values, is_right_join, scan_of,
+    with_first_input,
+};
 pub use sample_by::exec::plan_sample_by;
 pub use sample_by::node::SampleByNode;
 pub use scan::exec::{PartRows, ScanParts, SliceScan};

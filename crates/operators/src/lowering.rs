@@ -106,10 +106,18 @@ impl Lowering<'_> {
             // Texts of one dictionary are distinct where keys are.
             lowered.arguments = vec![symbol];
         }
-        let symbol = lowered.arguments.first().and_then(|argument| dictionary(input, argument));
-        lowered.symbols = symbol.map(|symbols| symbols.len());
+        lowered.symbols = symbols_of(input, &lowered);
         Ok(lowered)
     }
+}
+
+/// How many symbols an aggregate may meet, when its argument is a symbol of one table column.
+pub(crate) fn symbols_of(
+    input: &Arc<dyn ExecutionPlan>,
+    aggregate: &AggregatePlan,
+) -> Option<usize> {
+    let symbols = dictionary(input, aggregate.arguments.first()?)?;
+    Some(symbols.len())
 }
 
 /// The symbol column behind a cast to text, where it comes from a table with few symbols.
@@ -117,11 +125,21 @@ fn text_of_symbol(
     input: &Arc<dyn ExecutionPlan>,
     argument: &Arc<dyn PhysicalExpr>,
 ) -> Option<Arc<dyn PhysicalExpr>> {
-    let cast = argument.downcast_ref::<ScalarFunctionExpr>()?;
+    let symbol = symbol_of_text(argument, &input.schema())?;
+    let few = dictionary(input, &symbol)?.len() <= MOST_DENSE_SYMBOLS;
+    few.then_some(symbol)
+}
+
+/// The symbol behind a cast to text.
+pub(crate) fn symbol_of_text(
+    expr: &Arc<dyn PhysicalExpr>,
+    schema: &SchemaRef,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let cast = expr.downcast_ref::<ScalarFunctionExpr>()?;
     let [symbol] = cast.args() else { return None };
     let is_cast = cast.name() == "cast_value" && *cast.return_type() == DataType::Utf8View;
-    let few = dictionary(input, symbol)?.len() <= MOST_DENSE_SYMBOLS;
-    (is_cast && few).then(|| Arc::clone(symbol))
+    let is_symbol = matches!(symbol.data_type(schema), Ok(DataType::Dictionary(_, _)));
+    (is_cast && is_symbol).then(|| Arc::clone(symbol))
 }
 
 /// How rows find the groups of these keys.

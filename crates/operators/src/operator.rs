@@ -17,7 +17,7 @@ use datafusion::physical_expr::{
 };
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
-use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, InputDistributionRequirements, PlanProperties,
@@ -75,6 +75,9 @@ impl Keeps {
     pub const NOTHING: Self = Self { rows: false, partitions: false, direction: false };
 }
 
+/// Rows of a group, for want of knowledge.
+pub(crate) const ROWS_PER_GROUP: usize = 8;
+
 /// How many rows an operator works on.
 #[derive(Debug, Clone, Copy)]
 pub enum Work {
@@ -106,6 +109,12 @@ pub trait Operator: fmt::Display + Send + Sync + 'static {
 
     /// Where a column comes from.
     fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage>;
+
+    /// How many rows it makes of inputs with so many, about: joins hold the side with fewer.
+    fn rows(&self, inputs: &[Input], rows: &[Option<usize>]) -> Option<usize>;
+
+    /// The same operator, planned for inputs that rules have put in the place of others.
+    fn over(self: Arc<Self>, inputs: &[Input]) -> Result<Arc<dyn Operator>>;
 
     /// A partition of its output.
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream>;
@@ -287,11 +296,12 @@ impl ExecutionPlan for OperatorExec {
     ) -> Result<Input> {
         // A rule that is applied once walks over the plan, some many times; all come by here.
         check_stop()?;
+        let operator = Arc::clone(&self.operator).over(&inputs)?;
         let properties = match options.children_properties {
             ChildrenPropertiesMode::Keep => Arc::clone(&self.properties),
-            ChildrenPropertiesMode::Recompute => self.operator.properties(&self.schema(), &inputs),
+            ChildrenPropertiesMode::Recompute => operator.properties(&self.schema(), &inputs),
         };
-        Ok(Arc::new(Self::new(Arc::clone(&self.operator), inputs, properties)))
+        Ok(Arc::new(Self::new(operator, inputs, properties)))
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Input>) -> Result<Input> {
@@ -324,20 +334,30 @@ impl ExecutionPlan for OperatorExec {
         Ok(measured(rows, &self.metrics, partition, &context))
     }
 
+    fn child_stats_requests(&self, _: Option<usize>) -> Vec<ChildStats> {
+        self.inputs.iter().map(|_| ChildStats::At(None)).collect()
+    }
+
     fn statistics_from_inputs(
         &self,
-        _: &[Arc<Statistics>],
+        inputs: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let unknown = Statistics::new_unknown(&self.schema());
-        let rows =
+        let exact =
             self.facts().scan.and_then(Scan::unfiltered).map(|scan| match args.partition() {
                 Some(partition) => scan.rows_of(partition),
                 None => scan.row_count(),
             });
-        Ok(Arc::new(match rows {
-            Some(rows) => unknown.with_num_rows(Precision::Exact(rows)),
-            None => unknown,
-        }))
+        let rows = match exact {
+            Some(rows) => Precision::Exact(rows),
+            None => {
+                let inputs: Vec<Option<usize>> =
+                    inputs.iter().map(|input| input.num_rows.get_value().copied()).collect();
+                let rows = self.operator.rows(&self.inputs, &inputs);
+                rows.map_or(Precision::Absent, Precision::Inexact)
+            }
+        };
+        Ok(Arc::new(unknown.with_num_rows(rows)))
     }
 }

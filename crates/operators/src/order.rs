@@ -7,9 +7,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{
-    ChildrenPropertiesMode, ReplaceChildrenOptions, SchedulingType,
-};
+use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter};
@@ -19,12 +17,15 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
-use crate::plan_node::PlanNode;
+use crate::plan_node::{PlanNode, with_first_input};
 use crate::properties::ascending;
 use crate::scan::kind::Scan;
 
 /// Batches a partition may be ahead of the one that is being read.
 const BATCHES_AHEAD: usize = 16;
+
+/// So few rows that more than one part of a scan need not be read for them, in most cases.
+const FEW_ROWS: usize = 10_000;
 
 /// Whether partition `i` of this plan lies before partition `i + 1` in scan order. Partitions
 /// of a scan do, and row-wise operators keep that.
@@ -82,18 +83,22 @@ pub fn reversed(
             Facts { scan: Some(Scan::Table(scan)), .. } => {
                 return Ok(Some(scan.reversed(limit).plan()));
             }
+            // What was the limit of a part would be that of its other end.
+            Facts { scan: Some(Scan::Filtered(scan)), .. } if scan.fetch().is_none() => {
+                let whole = limit.is_some_and(|limit| limit <= FEW_ROWS);
+                return scan.reversed(whole).map(|scan| Some(scan.plan()));
+            }
             facts if facts.keeps.direction => true,
             _ => return Ok(None),
         },
-        PlanNode::Projection(_) | PlanNode::Cooperative => true,
+        PlanNode::Projection(_) | PlanNode::Cooperative | PlanNode::Values => true,
         PlanNode::Filter(_) => false,
         _ => return Ok(None),
     };
     let children = plan.children();
     let Some(child) = children.first() else { return Ok(None) };
     let Some(child) = reversed(child, limit.filter(|_| keeps_all))? else { return Ok(None) };
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    Ok(Some(Arc::clone(plan).replace_children(vec![child], options)?))
+    with_first_input(Arc::clone(plan), |_| Ok(child)).map(Some)
 }
 
 /// Reads partitions one after the other; the later ones work ahead into bounded queues.
@@ -159,6 +164,14 @@ impl Operator for TimeConcat {
 
     fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
         of_first(column, inputs)
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
     }
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {

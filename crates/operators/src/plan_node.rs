@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{JoinType, Result};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode, SortMergeJoinExec,
@@ -15,6 +17,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
@@ -31,6 +34,8 @@ pub enum PlanNode<'a> {
     Filter(&'a FilterExec),
     /// Yields between batches of its input.
     Cooperative,
+    /// Computes the values of sub-queries, its other inputs, before the rows of its first are read.
+    Values,
     LocalLimit,
     GlobalLimit,
     Sort(&'a SortExec),
@@ -83,6 +88,7 @@ impl<'a> PlanNode<'a> {
         };
         Some(match plan {
             plan if plan.is::<CooperativeExec>() => Self::Cooperative,
+            plan if plan.is::<ScalarSubqueryExec>() => Self::Values,
             plan if plan.is::<GlobalLimitExec>() => Self::GlobalLimit,
             plan if plan.is::<LocalLimitExec>() => Self::LocalLimit,
             plan if plan.is::<PlaceholderRowExec>() => Self::OneRow,
@@ -93,9 +99,10 @@ impl<'a> PlanNode<'a> {
         })
     }
 
-    /// Whether each row of the output is made of one of the input, in its place, or there is none.
+    /// Whether each row of the output is made of one of the first input, in its place, or there is
+    /// none.
     pub fn is_row_wise(&self) -> bool {
-        matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit)
+        matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit | Self::Values)
     }
 
     /// Rows of a leaf that are there before it runs.
@@ -123,6 +130,11 @@ pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     hash.or_else(loops) == Some(JoinType::Right)
 }
 
+/// The join by equal keys that a plan is, if it is one.
+pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
+    plan.downcast_ref()
+}
+
 /// A join that holds its left side, whatever that has.
 pub(crate) fn holding_left(join: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(match join.downcast_ref::<HashJoinExec>() {
@@ -132,6 +144,26 @@ pub(crate) fn holding_left(join: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Exec
         // It always does.
         None => Arc::clone(join),
     })
+}
+
+/// Whether a plan computes values of sub-queries first. Its expressions share them with those of
+/// its copies, so that no two of these may run at once.
+pub fn has_values(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_values =
+        |plan: &Arc<dyn ExecutionPlan>| Ok(matches!(PlanNode::of(plan.as_ref()), PlanNode::Values));
+    plan.exists(is_values).unwrap_or(true)
+}
+
+/// The plan with its first input made another, if it has one.
+pub fn with_first_input(
+    plan: Arc<dyn ExecutionPlan>,
+    make: impl FnOnce(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let mut inputs: Vec<_> = plan.children().into_iter().map(Arc::clone).collect();
+    let Some(first) = inputs.first_mut() else { return Ok(plan) };
+    *first = make(Arc::clone(first))?;
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.replace_children(inputs, options)
 }
 
 /// The rows below a limit that cuts nothing off.

@@ -20,6 +20,15 @@ pub(crate) fn properties(
     for order in orders {
         equivalence.add_ordering(order);
     }
+    properties_of(equivalence, partitions, emission)
+}
+
+/// Properties of an output of which so much is known.
+pub(crate) fn properties_of(
+    equivalence: EquivalenceProperties,
+    partitions: usize,
+    emission: EmissionType,
+) -> Arc<PlanProperties> {
     let partitioning = Partitioning::UnknownPartitioning(partitions);
     let properties = PlanProperties::new(equivalence, partitioning, emission, Boundedness::Bounded);
     Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))

@@ -74,6 +74,14 @@ impl Operator for SortedInput {
         None
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         run.rows(0, run.partition)
     }

@@ -10,8 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// What has to be that of the scan. Rows that were sorted or merged on their way have its values;
-/// but where they were spilled, each file is read with a dictionary of its own.
+/// What has to be that of the scan: its values, in its order, or its keys of symbols. Rows that
+/// were sorted or merged on their way have its values; but where they were spilled, each file is
+/// read with a dictionary of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,
@@ -54,6 +55,10 @@ fn column_origin<'a>(
                 return Some((scan.table(), scan.column(index)?));
             }
             let (input, index, may_lack) = node.lineage(index)?;
+            // Rows come in the order of the first input.
+            if cells == Cells::Values && !std::ptr::eq(input, *plan.children().first()?) {
+                return None;
+            }
             *unmatched |= may_lack;
             (input, index)
         }
@@ -68,7 +73,9 @@ fn column_origin<'a>(
             let column = projection.expr().get(index)?.expr.downcast_ref::<Column>()?;
             (projection.input(), column.index())
         }
-        PlanNode::Cooperative | PlanNode::LocalLimit => (*plan.children().first()?, index),
+        PlanNode::Cooperative | PlanNode::LocalLimit | PlanNode::Values => {
+            (*plan.children().first()?, index)
+        }
         PlanNode::Sort(_) | PlanNode::Merge(_) if cells == Cells::Values => {
             (*plan.children().first()?, index)
         }

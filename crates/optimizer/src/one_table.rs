@@ -1,9 +1,9 @@
-//! Plans of one table, made in one walk: scan, filter, SAMPLE BY or GROUP BY, FILL, projections,
-//! LIMIT.
+//! Plans of one table, made in one walk: scan, filter, SAMPLE BY or GROUP BY, FILL, LATEST ON, the
+//! order of time, projections, LIMIT.
 //!
 //! Most statements of a time-series database are of this kind, and a prepared one with parameters
 //! is planned for each execution. `DataFusion`'s rules come to the same plan in many walks, each of
-//! which rebuilds parts of it. Whatever is more than this module knows (a join, a sort, a
+//! which rebuilds parts of it. Whatever is more than this module knows (a join, another order, a
 //! sub-query, columns of a group that no expression reads) is left to them.
 
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, TableScan,
-    UserDefinedLogicalNodeCore,
+    EmptyRelation, Expr, FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, Sort,
+    TableScan, UserDefinedLogicalNodeCore,
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_coop::EnsureCooperative;
@@ -34,8 +35,9 @@ use crate::conditions::all_of;
 use crate::rules::bound::bounded;
 use crate::rules::decorrelate::has_subquery;
 use tidemark_operators::{
-    FillNode, FilteredScan, LogicalNode, Lowering, SampleByNode, ScanParts, SliceScan,
-    SnapshotTable, TimeConcat, follows_scan_order, plan_fill, plan_sample_by,
+    FillNode, FilteredScan, LatestOnNode, LogicalNode, Lowering, SampleByNode, ScanParts,
+    SliceScan, SnapshotTable, TimeConcat, follows_scan_order, origin, plan_fill, plan_latest_on,
+    plan_sample_by, reversed,
 };
 
 /// An operator and what its columns are called by the expressions above it.
@@ -108,6 +110,13 @@ impl Planner<'_> {
             LogicalPlan::Filter(filter) => self.filter(filter, &wanted),
             LogicalPlan::Projection(projection) => self.projection(projection, &wanted),
             LogicalPlan::Limit(limit) => self.limit(limit, wanted),
+            LogicalPlan::Sort(sort) => self.sort(sort, &wanted),
+            LogicalPlan::Extension(extension)
+                if let Some(LogicalNode::LatestOn(node)) =
+                    LogicalNode::of(extension.node.as_ref()) =>
+            {
+                self.latest_on(node, &wanted)
+            }
             LogicalPlan::Extension(extension) if wanted.columns.iter().all(|&column| column) => {
                 match LogicalNode::of(extension.node.as_ref()) {
                     Some(LogicalNode::SampleBy(node)) => self.sample_by(node),
@@ -229,6 +238,70 @@ impl Planner<'_> {
         };
         let plan = Arc::new(GlobalLimitExec::new(plan, skip, fetch));
         Ok(Some(Planned { plan, schema: input.schema }))
+    }
+
+    /// ORDER BY the designated timestamp.
+    fn sort(&self, sort: &Sort, wanted: &Wanted) -> Result<Option<Planned>> {
+        let ([key], schema) = (sort.expr.as_slice(), sort.input.schema()) else {
+            return Ok(None);
+        };
+        let mut columns = wanted.columns.clone();
+        if !mark_columns(&key.expr, schema, &mut columns) {
+            return Ok(None);
+        }
+        let below = Wanted { columns: columns.clone(), rows: None };
+        let Some(input) = self.node(&sort.input, below)? else { return Ok(None) };
+        let timestamp = self.lowering.expr(&key.expr, &input.schema)?;
+        let Some((scan, output)) = origin(&input.plan, &timestamp) else { return Ok(None) };
+        if !scan.is_timestamp(output) {
+            return Ok(None);
+        }
+        let rows = wanted.rows.into_iter().chain(sort.fetch).min();
+        let plan = if scan.is_backward() == !key.asc {
+            Some(Arc::clone(&input.plan))
+        } else {
+            reversed(&input.plan, rows)?
+        };
+        let Some(plan) = plan else { return Ok(None) };
+        let schema = narrowed(schema, &columns)?;
+        self.exactly(Planned { plan, schema }, &columns, wanted).map(Some)
+    }
+
+    fn latest_on(&self, node: &LatestOnNode, wanted: &Wanted) -> Result<Option<Planned>> {
+        let mut columns = wanted.columns.clone();
+        let input = node.input();
+        for expr in std::iter::once(node.timestamp()).chain(node.keys()) {
+            if is_foldable(expr) || !mark_columns(expr, input.schema(), &mut columns) {
+                return Ok(None);
+            }
+        }
+        let below = Wanted { columns: columns.clone(), rows: None };
+        let Some(input) = self.node(input, below)? else { return Ok(None) };
+        let timestamp = self.lowering.expr(node.timestamp(), &input.schema)?;
+        let ascends = origin(&input.plan, &timestamp).is_some_and(|(scan, _)| !scan.is_backward());
+        if !ascends {
+            return Ok(None);
+        }
+        let plan = plan_latest_on(node, &input.schema, input.plan, &self.lowering)?;
+        self.exactly(Planned { plan, schema: input.schema }, &columns, wanted).map(Some)
+    }
+
+    /// What has some columns more than are wanted, without them.
+    fn exactly(&self, planned: Planned, columns: &[bool], wanted: &Wanted) -> Result<Planned> {
+        if columns == wanted.columns {
+            return Ok(planned);
+        }
+        let places = columns.iter().zip(&wanted.columns).filter(|(has, _)| **has);
+        let wanted: Vec<bool> = places.map(|(_, wanted)| *wanted).collect();
+        let schema = narrowed(&planned.schema, &wanted)?;
+        let outputs = (0..wanted.len()).filter(|&place| wanted[place]).map(|place| {
+            let alias = planned.schema.field(place).name().clone();
+            ProjectionExpr { expr: Arc::new(Column::new(&alias, place)), alias }
+        });
+        let outputs: Vec<_> = outputs.collect();
+        let output = schema.as_arrow();
+        let plan = ProjectionExec::try_new_with_schema_metadata(outputs, planned.plan, output)?;
+        Ok(Planned { plan: Arc::new(plan), schema })
     }
 
     fn sample_by(&self, node: &SampleByNode) -> Result<Option<Planned>> {

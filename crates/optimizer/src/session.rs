@@ -49,12 +49,13 @@ use crate::one_table;
 use crate::rules::bound::Bound;
 use crate::rules::costly::{CoerceFrames, NarrowColumns, NarrowInputs};
 use crate::rules::decorrelate::Decorrelate;
+use crate::rules::distinct::GroupDistinct;
 use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
 use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
-use crate::rules::select_joins::SelectJoins;
+use crate::rules::select_joins::{LookUp, SelectJoins};
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals};
 
@@ -66,6 +67,10 @@ const MOST_MERGE_BYTES: usize = 10 << 20;
 /// its inputs, and cannot spill them: with batches as large as a scan's, two sorted inputs took
 /// 20 MiB.
 const MERGED_ROWS: usize = 16 * 1024;
+
+/// The most rows, or bytes where they are known, that a join holds for all workers.
+const HELD_ROWS: usize = 1 << 20;
+const HELD_BYTES: usize = 64 << 20;
 
 /// The options of a session.
 #[derive(Clone)]
@@ -114,15 +119,14 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// `optional`: with the rules that only make plans faster.
 pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // DISTINCT has no physical operator of its own.
-    let distinct = Arc::new(ReplaceDistinctWithAggregate::new());
     if !optional {
         // Ours: long constants are not copied into each row.
-        return vec![distinct, Arc::new(ShareLiterals)];
+        return vec![Arc::new(ReplaceDistinctWithAggregate::new()), Arc::new(ShareLiterals)];
     }
     vec![
         // Folds constants, so that time predicates become literals a scan can use.
         Arc::new(SimplifyExpressions::new()),
-        distinct,
+        Arc::new(GroupDistinct::default()),
         // Joins with a condition in WHERE or beside equality would be nested loops.
         Arc::new(ExtractEquijoinPredicate::new()),
         // Drops `WHERE true`, empties `WHERE false`.
@@ -145,7 +149,7 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 12] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 13] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
@@ -159,6 +163,8 @@ pub(crate) fn physical_optimizer_rules(
         // Narrow columns inside filters instead of above them.
         (true, Arc::new(NarrowColumns(ProjectionPushdown::new()))),
         (false, Arc::new(OutputRequirements::new_remove_mode())),
+        // Ours: joins by keys as numbers.
+        (true, Arc::new(LookUp)),
         // Ours: time order survives from scan to result without sorting.
         (false, Arc::new(KeepTimeOrder)),
         // Limits stop their inputs early.
@@ -373,6 +379,9 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)
         .set_bool("datafusion.optimizer.use_statistics_registry", true)
+        // So many rows of one side are held for all workers, before both are spread by their keys.
+        .set_usize("datafusion.optimizer.hash_join_single_partition_threshold_rows", HELD_ROWS)
+        .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", HELD_BYTES)
         .with_create_default_catalog_and_schema(false);
     match options.scan_part_rows {
         Some(rows) => config.with_extension(Arc::new(PartRows(rows))),

@@ -156,16 +156,29 @@ fn plan_of_one_table(
         qualified = "u.";
     }
     let column = |name: &str| col(format!("{qualified}{name}"));
-    let top = match rng.random_range(0..4) {
-        0 => plan,
-        1 => plan
-            .project([
+    let by_time = rng.random_bool(0.4).then(|| rng.random_bool(0.5));
+    let sorted = |plan: LogicalPlanBuilder| match by_time {
+        Some(asc) => plan.sort([column("ts").sort(asc, asc)]).unwrap(),
+        None => plan,
+    };
+    let top = match rng.random_range(0..5) {
+        0 => sorted(plan),
+        4 => {
+            let built = sorted(plan).build().unwrap();
+            let keys = vec![column(if rng.random_bool(0.7) { "symbol" } else { "note" })];
+            let node = LatestOnNode::try_new(built, column("ts"), keys).unwrap();
+            let latest = LogicalPlanBuilder::from(extension(node));
+            latest.project([column("size"), column("symbol")]).unwrap()
+        }
+        1 => {
+            let list = [
                 column("size"),
                 column("ts"),
                 column("size") + lit(1_i64),
                 column("size").alias("again"),
-            ])
-            .unwrap(),
+            ];
+            sorted(plan.project(list).unwrap())
+        }
         2 => {
             let inner =
                 [column("note").alias("n"), column("ts").alias("at"), lit(1_i64) + lit(2_i64)];

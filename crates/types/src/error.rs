@@ -50,6 +50,8 @@ pub enum ErrorCode {
     InvalidEncoding,
     /// A value in binary that is not of the type it is said to be.
     InvalidBinary,
+    /// Data of COPY that are not in the format that they are said to have.
+    InvalidCopyData,
     /// An identifier that is not allowed.
     InvalidName,
     /// What the session would have to have done before.

@@ -264,7 +264,22 @@ async def asyncpg_session():
     out['copy'].append(target.getvalue().decode())
     out['arrays'] = await asyncpg_arrays(c)
     await c.close()
+    out['pool'] = await asyncpg_pool()
     return out
+
+
+async def asyncpg_pool():
+    """A connection that comes back to its pool is reset: locks, cursors, channels, settings."""
+    import asyncpg
+
+    async with asyncpg.create_pool(URL, min_size=2, max_size=4) as pool:
+        sums = await asyncio.gather(*(pool.fetchval('SELECT $1::int + 1', n) for n in range(100)))
+        async with pool.acquire() as c:
+            await c.execute("SET timestamp_precision = 'ns'")
+        async with pool.acquire() as c, c.transaction():
+            await c.execute('SELECT pg_advisory_lock(1)')
+            kept = await c.fetchval('SELECT count() FROM ap WHERE ts IN $1', str(WHEN)[:10])
+    return [sum(sums), kept]
 
 
 async def asyncpg_arrays(c):
@@ -278,6 +293,7 @@ async def asyncpg_arrays(c):
     for test, values in (
         ('i = ANY($1)', [2, 9]), ('s = ANY($1)', ['a b', None]), ('s = ANY($1::text[])', ['c']),
         ('u = ANY($1)', [ID]), ('i::long = ANY($1::bigint[])', [1, 2]), ('i = ANY($1)', []),
+        ('s IN $1', ['a b', 'c']), ('i NOT IN $1', [1]),
     ):
         found.append([r['i'] for r in await c.fetch(f'SELECT i FROM apa WHERE {test} ORDER BY i', values)])
     return [[list(row) for row in rows], found]

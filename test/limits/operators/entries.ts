@@ -514,29 +514,59 @@ const JOINS: Readonly<Record<string, Entry>> = {
     terms: (n) => `select h.offset, sum(y.n) from ${SMALL} x horizon join ${SMALL} y
       list (${list(n, (at) => `${at}s`)}) as h`,
   },
-  HashJoinExec: {
+  LookupJoinExec: {
     of: ({ table, payload }) => [
       {
         rows: `select x.${payload} p, y.n v from ${table} x join ${table} y on x.n = y.n`,
         totals: pairs,
       },
       {
-        rows: `select x.${payload} p, y.n v from ${table} x left join ${table} y on x.t = y.t`,
+        rows: `select x.${payload} p, y.n v from ${table} x join ${table} y on x.t = y.t`,
         totals: null,
+      },
+      {
+        rows: `select x.${payload} p, x.n v from ${table} x where exists
+          (select 1 from ${table} y where y.n = x.n)`,
+        totals: asTheyAre,
       },
     ],
     terms: (n) => `select count() from ${SMALL} x join ${SMALL} y on
       ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')}`,
+  },
+  HashJoinExec: {
+    of: ({ table, payload }) => [
+      {
+        rows: `select x.${payload} p, y.n v from ${table} x
+          left join ${table} y on x.n = y.n and x.n <= y.n`,
+        totals: pairs,
+      },
+      {
+        rows: `select x.${payload} p, y.n v from ${table} x
+          left join ${table} y on x.t = y.t and x.n <= y.n`,
+        totals: null,
+      },
+    ],
+    terms: (n) => `select count() from ${SMALL} x left join ${SMALL} y on
+      ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')} and x.n <= y.n`,
+  },
+  ScalarSubqueryExec: {
+    of: ({ table, payload }) => [
+      {
+        rows: `select ${payload} p, (select max(n) from ${table}) v from ${table}`,
+        totals: (rows) => ({ ...asTheyAre(rows), v: rows.length * (largest(rows) ?? 0) }),
+      },
+      {
+        rows: `select ${payload} p, n v from ${table} where n >= (select min(n) from ${table})`,
+        totals: asTheyAre,
+      },
+    ],
+    terms: (n) => `select ${list(n, () => `(select max(n) from ${SMALL})`)}`,
   },
   NestedLoopJoinExec: {
     of: ({ table, payload }) => [
       {
         rows: `select x.${payload} p, y.n v from ${table} x join ${table} y on x.n < y.n`,
         totals: null,
-      },
-      {
-        rows: `select ${payload} p, (select max(n) from ${table}) v from ${table}`,
-        totals: (rows) => ({ ...asTheyAre(rows), v: rows.length * (largest(rows) ?? 0) }),
       },
     ],
     terms: (n) => `select count() from ${SMALL} x join ${SMALL} y on

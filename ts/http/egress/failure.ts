@@ -29,6 +29,7 @@ export class BindMismatch extends MalformedMessage {}
 
 const BY_CODE: Readonly<Partial<Record<DatabaseError['code'], Status>>> = {
   InvalidBinary: STATUS.schemaMismatch,
+  InvalidCopyData: STATUS.schemaMismatch,
   AccessDenied: STATUS.securityError,
   ReadOnly: STATUS.securityError,
   Cancelled: STATUS.cancelled,

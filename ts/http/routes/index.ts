@@ -9,7 +9,9 @@ import { expRoute } from './exp.js';
 import { impRoute } from './imp.js';
 import { importFileRoute } from './import-file.js';
 import { importPreviewRoute } from './import-preview.js';
+import { documentRoutes } from './documents.js';
 import { lineProtocolRoutes } from './line-protocol.js';
+import { mcpRoutes } from './mcp.js';
 import { qwpIngressRoutes } from './qwp-ingress.js';
 import { readRoutes } from './qwp-read.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
@@ -41,6 +43,8 @@ export function createRoutes(
     importFileRoute(services, paths),
     validateRoute(services, paths),
     chkRoute(services, paths),
+    ...mcpRoutes(services, paths),
+    ...documentRoutes(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),
     pingRoute(services, paths.ping),

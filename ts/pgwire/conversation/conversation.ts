@@ -238,7 +238,7 @@ export class Conversation {
   async malformed(error: unknown, simple: boolean): Promise<void> {
     this.finishBind();
     if (this.phase.at === 'copying') {
-      this.failCopy(error, this.phase.script);
+      await this.failCopy(error, this.phase.script);
       return;
     }
     if (simple || this.phase.at !== 'skipping') {
@@ -276,7 +276,8 @@ export class Conversation {
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
-    this.copies.abandon();
+    // What it still writes goes nowhere: its transaction ends here as well.
+    this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();
     // The server may be ending: then there is no client left that could receive the failure.
@@ -485,7 +486,7 @@ export class Conversation {
     try {
       await this.copies.handle(message);
     } catch (error) {
-      this.failCopy(error, script);
+      await this.failCopy(error, script);
       return;
     }
     if (this.copies.isOpen || this.isClosed) {
@@ -498,8 +499,8 @@ export class Conversation {
   }
 
   /** The extended protocol waits for its Sync; a simple query ends. */
-  private failCopy(error: unknown, script: Script | null): void {
-    this.copies.abandon();
+  private async failCopy(error: unknown, script: Script | null): Promise<void> {
+    await this.copies.abandon();
     this.fail(error, '', 0);
     this.enter(script === null ? SKIPPING : READY);
     if (script !== null) {

@@ -69,10 +69,11 @@ export class Copies {
     this.open?.cancel();
   }
 
-  /** Ends the COPY without a trace. */
-  abandon(): void {
-    this.open?.abandon();
+  /** Ends the COPY without a trace; nothing of it comes after this has resolved. */
+  async abandon(): Promise<void> {
+    const { open } = this;
     this.open = null;
+    await open?.abandon();
   }
 
   private async copyOut(copy: Extract<CopyStream, { kind: 'CopyOut' }>): Promise<void> {

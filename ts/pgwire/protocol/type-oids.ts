@@ -32,6 +32,7 @@ const Oid = {
   Date: 1082,
   Timestamp: 1114,
   TimestampArray: 1115,
+  DateArray: 1182,
   Timestamptz: 1184,
   Interval: 1186,
   TimestamptzArray: 1185,
@@ -195,6 +196,7 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.Interval]: 'PERIOD',
   [Oid.Oid]: 'INT',
   ...Object.fromEntries(Object.entries(ARRAYS).map(([name, oid]) => [oid, name])),
+  [Oid.DateArray]: 'TIMESTAMP[]',
   [Oid.TimestamptzArray]: 'TIMESTAMP[]',
 };
 

@@ -69,15 +69,6 @@ export class Block {
     this.end();
   }
 
-  /** Opens a transaction for one statement; false inside a block, which has one. */
-  open(): boolean {
-    if (this.current !== 'I') {
-      return false;
-    }
-    this.session.transaction = this.session.database.begin();
-    return true;
-  }
-
   /** A statement failed. */
   fail(): void {
     if (this.current === 'T') {

@@ -247,6 +247,9 @@ function positionArguments(p: Parser): NodeId[] {
   if (p.kind() === TokenKind.String) {
     part = p.add({ kind: 'String', value: p.unquoted() }, start, p.end());
     p.advance();
+  } else if (p.at('NULL')) {
+    part = p.add({ kind: 'Null' }, start, p.end());
+    p.advance();
   } else {
     part = callOrColumn(p);
   }

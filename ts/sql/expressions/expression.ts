@@ -292,7 +292,7 @@ function inOperator(
   }
   const open = p.start();
   p.advance();
-  if (atQuery(p)) {
+  if (atQuery(p) || p.at('VALUES', '(')) {
     if (valuesOf(p, operand) !== null) {
       const { end } = p.spanOf(operand);
       p.failAt('a row is looked up in a list of rows; join the query instead', start, end);

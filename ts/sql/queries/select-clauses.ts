@@ -303,12 +303,14 @@ export function parseLimit(p: Parser): Limit | null {
   if (p.at('OFFSET')) {
     offset = parseOffset(p);
   }
-  if (p.take('LIMIT')) {
-    const isAll = p.take('ALL');
-    if (!isAll && !p.at(',')) {
+  if (p.at('LIMIT', 'ALL')) {
+    p.advance(2);
+    offset ??= p.at('OFFSET') ? parseOffset(p) : null;
+  } else if (p.take('LIMIT')) {
+    if (!p.at(',')) {
       first = limitBound(p);
     }
-    if (!isAll && p.take(',') && (first === null || atOperand(p))) {
+    if (p.take(',') && (first === null || atOperand(p))) {
       second = limitBound(p);
     }
     if (offset === null && p.at('OFFSET')) {

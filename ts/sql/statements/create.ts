@@ -383,6 +383,9 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
+    } else if (p.take('COLLATE')) {
+      // Text has one order, as in queries.
+      p.qualified(p.name('collation name expected'));
     } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
       // Said of every column that has no other rule, or noted.
     } else if (p.take('COLLATE')) {

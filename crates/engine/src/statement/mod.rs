@@ -317,18 +317,23 @@ impl Statement {
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
     }
 
-    async fn run_batch(&self, rows: &ParameterRows<'_>) -> EngineResult<ExecuteReply> {
-        let refused = |message| Err(EngineError::new(ErrorCode::NotSupported, message));
-        let snapshot = self.snapshot()?;
-        let BoundStatement::Insert(insert) = self.bind(&snapshot, None)?.bound else {
-            return refused("only INSERT … VALUES runs in batches");
-        };
-        let InsertSource::Template(template) = &insert.source else {
-            return refused("only INSERT … VALUES with parameters runs in batches");
-        };
-        if template.resolves() {
-            return refused("INSERT … ON CONFLICT runs once for each row of parameters");
+    /// The INSERT as it is bound now, for rows of its parameters alone, and its block.
+    pub(crate) fn for_copy(&self) -> EngineResult<(BoundInsert, Option<Arc<Transaction>>)> {
+        let insert = self.insert_of_parameters(&self.snapshot()?)?;
+        match &insert.source {
+            InsertSource::Template(template) if !template.is_computed() => {
+                Ok((insert, self.transaction.clone()))
+            }
+            _ => Err(EngineError::internal("a COPY into expressions")),
         }
+    }
+
+    async fn run_batch(&self, rows: &ParameterRows<'_>) -> EngineResult<ExecuteReply> {
+        let snapshot = self.snapshot()?;
+        let insert = self.insert_of_parameters(&snapshot)?;
+        let InsertSource::Template(template) = &insert.source else {
+            return Err(EngineError::internal("rows without a template"));
+        };
         let (batches, drawn) = if template.is_computed() {
             self.computed_rows(&snapshot, rows)?
         } else {
@@ -337,6 +342,21 @@ impl Statement {
         let summary = write::insert_batches(&self.database, &insert, batches, self.txn()).await?;
         let (summary, drawn) = (Some(summary), drawn.list());
         Ok(ExecuteReply { summary, drawn, ..ExecuteReply::default() })
+    }
+
+    /// The INSERT … VALUES with parameters that the statement is.
+    fn insert_of_parameters(&self, snapshot: &Arc<Snapshot>) -> EngineResult<BoundInsert> {
+        let refused = |message| Err(EngineError::new(ErrorCode::NotSupported, message));
+        let BoundStatement::Insert(insert) = self.bind(snapshot, None)?.bound else {
+            return refused("only INSERT … VALUES runs in batches");
+        };
+        let InsertSource::Template(template) = &insert.source else {
+            return refused("only INSERT … VALUES with parameters runs in batches");
+        };
+        if template.resolves() {
+            return refused("INSERT … ON CONFLICT runs once for each row of parameters");
+        }
+        Ok(insert)
     }
 
     /// The rows of an INSERT with expressions of parameters, bound once for each row of these; the

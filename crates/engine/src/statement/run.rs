@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_border::{ExecuteOptions, Summary};
-use tidemark_operators::{is_immediate, rows_read};
+use tidemark_operators::{has_values, is_immediate, rows_read};
 use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction};
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
@@ -180,7 +180,7 @@ impl Statement {
         let BoundQuery { columns, timestamp, plan: logical, conditions, .. } = query;
         let planned = PlannedQuery { plan, columns, timestamp };
         let Some(epoch) = keep_for else { return Ok(ReadyQuery::Plan(planned)) };
-        if is_volatile(&logical)? {
+        if is_volatile(&logical)? || has_values(&planned.plan) {
             return Ok(ReadyQuery::Plan(planned));
         }
         if let Some(conditions) = conditions {

@@ -21,6 +21,39 @@ const MOST_DIMENSIONS: usize = 6;
 /// The length in front of each element of an array.
 const LENGTH_BYTES: usize = 4;
 
+/// What the values of a type become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BinaryKind {
+    Text,
+    Boolean,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+    Timestamp,
+    Uuid,
+    Binary,
+}
+
+impl BinaryKind {
+    /// Those of the type with this OID.
+    pub(crate) fn of(oid: u32) -> Self {
+        match oid {
+            oid::BOOL => Self::Boolean,
+            oid::INT2 => Self::Short,
+            oid::INT4 => Self::Int,
+            oid::INT8 | oid::OID => Self::Long,
+            oid::FLOAT4 => Self::Float,
+            oid::FLOAT8 => Self::Double,
+            oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ => Self::Timestamp,
+            oid::UUID => Self::Uuid,
+            oid::BYTEA => Self::Binary,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// The value that `bytes` are in the type `oid`.
 pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>> {
     use ParameterValue as Value;

@@ -13,7 +13,9 @@ mod text;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
 
-use self::text::{text_of, truth};
+pub(crate) use self::binary::BinaryKind;
+use self::text::text_of;
+pub(crate) use self::text::truth;
 
 /// How one value was sent.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +111,15 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
         oid::BOOL => truth(text).map_or(ParameterValue::text(text), ParameterValue::Boolean),
         _ => ParameterValue::text(text),
     })
+}
+
+/// A value that was sent in binary, the parameter of this index.
+pub(crate) fn binary_value(
+    bytes: &[u8],
+    oid: u32,
+    index: usize,
+) -> EngineResult<ParameterValue<'_>> {
+    binary::decoded(bytes, oid).map_err(|error| named(error, index))
 }
 
 /// The error of a value, with the parameter that it is of.

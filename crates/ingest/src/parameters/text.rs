@@ -3,7 +3,7 @@
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 /// `PostgreSQL`'s words for truth.
-pub(super) fn truth(text: &str) -> Option<bool> {
+pub(crate) fn truth(text: &str) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(&["t", "true", "y", "yes", "on", "1"]) {
         return Some(true);

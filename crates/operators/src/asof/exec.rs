@@ -81,6 +81,14 @@ impl Operator for AsofPlan {
         })
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (left, schema) = (run.rows(0, run.partition)?, Arc::clone(&run.schema));
         Ok(Run::stream(Arc::clone(&schema), async move {

@@ -166,6 +166,14 @@ impl Operator for HorizonPlan {
         None
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (mut left, schema) = (run.rows(0, run.partition)?, Arc::clone(&run.schema));
         Ok(Run::stream(Arc::clone(&schema), async move {

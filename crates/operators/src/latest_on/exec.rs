@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use datafusion::common::Result;
+use datafusion::common::{DFSchema, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
@@ -24,7 +24,9 @@ use super::stream::Picker;
 use crate::bounded::bytes::held_bytes;
 use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
+};
 use crate::order::{TimeConcat, in_time_order, reversed};
 use crate::plan_node::{filtered_scan, scan_of};
 use crate::properties::{ascending, properties};
@@ -107,13 +109,13 @@ impl fmt::Display for LatestOnPlan {
 }
 
 impl Operator for LatestOnPlan {
-    fn facts(&self, _: &[Input]) -> Facts<'_> {
+    fn facts(&self, inputs: &[Input]) -> Facts<'_> {
         Facts {
             name: "LatestOnExec",
             memory: Some("LatestOn"),
             keeps: Keeps::NOTHING,
             work: Work::Inputs,
-            suits_any_rows: false,
+            suits_any_rows: forward_scan(inputs).is_some(),
             scan: None,
         }
     }
@@ -145,6 +147,20 @@ impl Operator for LatestOnPlan {
         None
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        let rows = rows.first().copied().flatten()?;
+        Some(match &self.kind {
+            KeyKind::Symbol { symbols, .. } => rows.min(symbols + 1),
+            KeyKind::Hashed(_) => rows / ROWS_PER_GROUP,
+        })
+    }
+
+    fn over(self: Arc<Self>, inputs: &[Input]) -> Result<Arc<dyn Operator>> {
+        let kind = KeyKind::of(&self.keys, &inputs[0])?;
+        let (timestamp, keys) = (Arc::clone(&self.timestamp), self.keys.clone());
+        Ok(Arc::new(Self { timestamp, keys, kind, newest_first: self.newest_first }))
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::batches(Arc::clone(&run.schema), pick(run, self)))
     }
@@ -157,30 +173,40 @@ impl Lower for LatestOnNode {
         lowering: &Lowering<'_>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (schema, input) = inputs.get(0)?;
-        let timestamp = lowering.expr(self.timestamp(), schema)?;
-        let keys: Vec<_> =
-            self.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
-        let kind = KeyKind::of(&keys, &input)?;
-        let by_time = origin(&input, &timestamp)
-            .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
-        let output = input.schema();
-        let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
-        let scan = scan_of(&input).map(|_| Arc::clone(&input)).or_else(|| filtered_scan(&input));
-        if by_time && let Some(scan) = scan {
-            return Ok(OperatorExec::plan(plan, vec![scan], &output));
-        }
-        if by_time && let Some(backward) = reversed(&input, None)? {
-            plan.newest_first = true;
-            return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &output));
-        }
-        let mut input = in_time_order(input, &plan.timestamp)?;
-        // Rows that had to be sorted may have got keys of another dictionary.
-        plan.kind = KeyKind::of(&plan.keys, &input)?;
-        if input.output_partitioning().partition_count() > 1 {
-            input = TimeConcat::plan(input);
-        }
-        Ok(OperatorExec::plan(plan, vec![input], &output))
+        plan_latest_on(self, schema, input, lowering)
     }
+}
+
+/// `schema`: what the expressions call the input's columns.
+pub fn plan_latest_on(
+    node: &LatestOnNode,
+    schema: &DFSchema,
+    input: Arc<dyn ExecutionPlan>,
+    lowering: &Lowering<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let timestamp = lowering.expr(node.timestamp(), schema)?;
+    let keys: Vec<_> =
+        node.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
+    let kind = KeyKind::of(&keys, &input)?;
+    let by_time = origin(&input, &timestamp)
+        .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
+    let output = input.schema();
+    let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
+    let scan = scan_of(&input).map(|_| Arc::clone(&input)).or_else(|| filtered_scan(&input));
+    if by_time && let Some(scan) = scan {
+        return Ok(OperatorExec::plan(plan, vec![scan], &output));
+    }
+    if by_time && let Some(backward) = reversed(&input, None)? {
+        plan.newest_first = true;
+        return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &output));
+    }
+    let mut input = in_time_order(input, &plan.timestamp)?;
+    // Rows that had to be sorted may have got keys of another dictionary.
+    plan.kind = KeyKind::of(&plan.keys, &input)?;
+    if input.output_partitioning().partition_count() > 1 {
+        input = TimeConcat::plan(input);
+    }
+    Ok(OperatorExec::plan(plan, vec![input], &output))
 }
 
 impl KeyKind {

@@ -28,6 +28,11 @@ impl LatestOnNode {
         &self.timestamp
     }
 
+    /// The rows.
+    pub fn input(&self) -> &LogicalPlan {
+        &self.input
+    }
+
     /// PARTITION BY.
     pub fn keys(&self) -> &[Expr] {
         &self.keys

@@ -18,7 +18,7 @@ use datafusion::physical_plan::{
 use super::node::OrderedJoinNode;
 use crate::lowering::{Inputs, Lower, Lowering};
 use crate::operator::Input;
-use crate::plan_node::{PlanNode, holding_left, is_right_join};
+use crate::plan_node::{PlanNode, holding_left, is_right_join, with_first_input};
 
 /// A join of which an order is wanted, until the sides of joins are chosen.
 #[derive(Debug)]
@@ -41,10 +41,7 @@ fn marked(plan: Input) -> Result<Input> {
     if !node.is_row_wise() && !matches!(node, PlanNode::GlobalLimit) {
         return Ok(plan);
     }
-    let inputs = plan.children().into_iter().map(|input| marked(Arc::clone(input)));
-    let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    plan.replace_children(inputs, options)
+    with_first_input(plan, marked)
 }
 
 impl OrderedJoin {

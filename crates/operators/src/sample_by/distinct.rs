@@ -13,12 +13,26 @@ use tidemark_kernels::Validity;
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups};
 
 /// Keys seen, per group. Every batch has the same dictionary.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct DistinctSymbols {
     seen: Vec<Vec<u64>>,
+    /// Keys that there are.
+    symbols: usize,
+    /// Whether the only group, that of an aggregate without keys, has seen them all.
+    complete: bool,
 }
 
 impl DistinctSymbols {
+    /// Of a symbol with so many keys.
+    pub(crate) fn new(symbols: usize) -> Self {
+        Self { seen: vec![], symbols, complete: false }
+    }
+
+    fn is_complete(&self) -> bool {
+        let [only] = self.seen.as_slice() else { return false };
+        only.iter().map(|word| word.count_ones() as usize).sum::<usize>() == self.symbols
+    }
+
     fn add(&mut self, group: usize, codes: &[i32]) {
         let Some(&greatest) = codes.iter().max() else { return };
         let words = &mut self.seen[group];
@@ -35,6 +49,9 @@ impl DistinctSymbols {
 
 impl Accumulate for DistinctSymbols {
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
+        if self.complete && groups.total == 1 {
+            return Ok(());
+        }
         let symbols = values.first().and_then(|array| array.as_dictionary_opt::<Int32Type>());
         let symbols = symbols.ok_or_else(|| internal_datafusion_err!("expected a symbol"))?;
         let codes = symbols.keys().values();
@@ -60,6 +77,7 @@ impl Accumulate for DistinctSymbols {
                 }
             }),
         }
+        self.complete = self.is_complete();
         Ok(())
     }
 

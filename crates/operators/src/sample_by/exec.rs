@@ -26,14 +26,16 @@ use super::partial::Partial;
 use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
 use crate::bucket::Alignment;
 use crate::error::join_error;
-use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of, symbols_of};
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
+};
 use crate::order::{TimeConcat, follows_scan_order, in_time_order};
-use crate::plan_node::scan_of;
+use crate::plan_node::{PlanNode, scan_of};
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::scan::kind::Scan;
 use crate::sorted_input::keep_sorted;
-use crate::symbols::origin;
+use crate::symbols::{nullable_origin, origin};
 
 /// Aggregates one partition of the input.
 async fn aggregate(
@@ -42,7 +44,9 @@ async fn aggregate(
     memory: MemoryReservation,
 ) -> Result<Partial> {
     let mut partial = Partial::new(&plan)?;
-    while let Some(batch) = rows.try_next().await? {
+    while !partial.is_complete()
+        && let Some(batch) = rows.try_next().await?
+    {
         partial.update(&batch)?;
         memory.try_resize(partial.size())?;
     }
@@ -135,8 +139,30 @@ impl Operator for SampleByPlan {
         }
     }
 
-    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
-        None
+    /// Symbols among the keys have the dictionary of the input.
+    fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
+        let KeyPlan::Symbols(_) = &self.key_plan else { return None };
+        let key = self.keys.get(column.checked_sub(usize::from(self.bucket.is_some()))?)?;
+        let column = key.downcast_ref::<Column>()?.index();
+        Some(Lineage { input: 0, column, unmatched: false })
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        if self.is_global() {
+            return Some(1);
+        }
+        let rows = rows.first().copied().flatten()?;
+        Some(match &self.key_plan {
+            KeyPlan::Symbols(dictionaries) if self.bucket.is_none() => {
+                let keys = dictionaries.iter().map(|dictionary| dictionary.len() + 1);
+                rows.min(keys.product())
+            }
+            _ => rows / ROWS_PER_GROUP,
+        })
+    }
+
+    fn over(self: Arc<Self>, inputs: &[Input]) -> Result<Arc<dyn Operator>> {
+        self.planned(&inputs[0]).map(|plan| Arc::new(plan) as Arc<dyn Operator>)
     }
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
@@ -172,6 +198,8 @@ pub fn plan_sample_by(
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
+    } else if node.any_order() {
+        input = unsorted(input);
     } else if node.aggregates().iter().any(depends_on_order) {
         input = keep_sorted(input)?;
     }
@@ -182,20 +210,51 @@ pub fn plan_sample_by(
         .iter()
         .map(|aggregate| lowering.aggregate(aggregate, schema, &input))
         .collect::<Result<Vec<_>>>()?;
-    let key_plan = key_plan(&input, &keys)?;
     let plan = SampleByPlan {
         bucket: bucket_plan,
         keys,
-        key_plan,
+        key_plan: KeyPlan::None,
         aggregates,
+        most_groups: None,
         input_schema: input.schema(),
         output_schema: schema_of(node),
     };
+    let plan = plan.planned(&input)?;
     if let Some(known) = from_statistics(&plan, &input)? {
         return Ok(known);
     }
     let schema = Arc::clone(&plan.output_schema);
     Ok(OperatorExec::plan(plan, vec![input], &schema))
+}
+
+/// The rows that a sort puts in order, if it lets none go.
+fn unsorted(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    match PlanNode::of(plan.as_ref()) {
+        PlanNode::Sort(sort) if sort.fetch().is_none() => unsorted(Arc::clone(sort.input())),
+        _ => plan,
+    }
+}
+
+impl SampleByPlan {
+    /// The plan with what it knows of its input's symbols.
+    fn planned(&self, input: &Input) -> Result<Self> {
+        let mut plan = self.clone();
+        plan.key_plan = key_plan(input, &plan.keys)?;
+        let exists = plan.bucket.is_none() && plan.aggregates.is_empty();
+        plan.most_groups = if exists { possible_keys(input, &plan.keys) } else { None };
+        for aggregate in &mut plan.aggregates {
+            aggregate.symbols = symbols_of(input, aggregate);
+        }
+        Ok(plan)
+    }
+}
+
+/// The number of different keys, if each is a symbol of a table.
+fn possible_keys(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>]) -> Option<usize> {
+    keys.iter().try_fold(1_usize, |all, key| {
+        let ((scan, output), nullable) = nullable_origin(input, key)?;
+        all.checked_mul(scan.symbols(output)?.len() + usize::from(nullable))
+    })
 }
 
 /// Whether an aggregate answers something else when its rows come in another order.

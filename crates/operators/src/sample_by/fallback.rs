@@ -66,9 +66,12 @@ pub(crate) fn state_of(
     let output = aggregate.field().data_type().clone();
     let name = aggregate.fun().name();
     if plain && aggregate.is_distinct() {
-        let dense = symbols.is_some_and(|symbols| symbols <= MOST_DENSE_SYMBOLS);
-        if dense && name == "count" && output == DataType::Int64 {
-            return Ok(Box::new(DistinctSymbols::default()));
+        let dense = symbols.filter(|&symbols| symbols <= MOST_DENSE_SYMBOLS);
+        if let Some(symbols) = dense
+            && name == "count"
+            && output == DataType::Int64
+        {
+            return Ok(Box::new(DistinctSymbols::new(symbols)));
         }
     } else if plain && let Some(state) = kernel_state(name, argument, &output, symbols.is_some()) {
         return Ok(state);

@@ -20,6 +20,8 @@ pub struct SampleByNode {
     bucket: Option<Bucket>,
     keys: Vec<Expr>,
     aggregates: Vec<Expr>,
+    /// Whether no aggregate asks in which order its rows come.
+    any_order: bool,
     schema: DFSchemaRef,
 }
 
@@ -39,7 +41,18 @@ impl SampleByNode {
         let outputs = bucket.iter().map(|bucket| &bucket.timestamp).chain(&keys).chain(&aggregates);
         let fields = exprlist_to_fields(outputs, &input)?;
         let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
-        Ok(Self { input, bucket, keys, aggregates, schema: schema.into() })
+        Ok(Self { input, bucket, keys, aggregates, any_order: false, schema: schema.into() })
+    }
+
+    /// The same with rows in any order, or not: whether no aggregate asks for one.
+    #[must_use]
+    pub fn in_any_order(self, any_order: bool) -> Self {
+        Self { any_order, ..self }
+    }
+
+    /// Whether rows may come in any order.
+    pub fn any_order(&self) -> bool {
+        self.any_order
     }
 
     /// The time axis, if any.
@@ -131,9 +144,10 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             && input.schema() == self.input.schema()
         {
             let schema = Arc::clone(&self.schema);
-            return Ok(Self { input, bucket, keys, aggregates, schema });
+            return Ok(Self { input, bucket, keys, aggregates, any_order: self.any_order, schema });
         }
-        Self::try_new(input, bucket, keys, aggregates)
+        let node = Self::try_new(input, bucket, keys, aggregates)?;
+        Ok(node.in_any_order(self.any_order))
     }
 
     // Only the columns named by the expressions; the optimizer adds those itself.

@@ -110,6 +110,11 @@ impl Partial {
         Ok(())
     }
 
+    /// Whether no row can change the result any more.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.plan.most_groups == Some(self.groups.len())
+    }
+
     /// Bytes held.
     pub(crate) fn size(&self) -> usize {
         let states: usize = self.states.iter().map(|state| state.size()).sum();

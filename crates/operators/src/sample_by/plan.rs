@@ -28,11 +28,15 @@ pub(crate) struct AggregatePlan {
 
 /// Aggregates over buckets and keys. Every partition of the input is aggregated by a task of
 /// its own; the partial results, each later in time than the one before, are merged in order.
+#[derive(Clone)]
 pub(crate) struct SampleByPlan {
     pub(crate) bucket: Option<BucketPlan>,
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) key_plan: KeyPlan,
     pub(crate) aggregates: Vec<AggregatePlan>,
+    /// As many groups as there can be, where nothing is asked of one but that it exists: no row
+    /// is read once all are found.
+    pub(crate) most_groups: Option<usize>,
     pub(crate) input_schema: SchemaRef,
     pub(crate) output_schema: SchemaRef,
 }

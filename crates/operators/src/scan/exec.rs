@@ -78,6 +78,8 @@ pub struct SliceScan {
     parts: ScanParts,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
+    /// Whether it is read in one part, however many rows it has.
+    whole: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }
@@ -109,8 +111,28 @@ impl SliceScan {
         };
         let partitions = split(parts.cut(units), wanted);
         let properties = scan_properties(&table, &projection, schema, partitions.len(), false);
-        let (backward, ranges) = (false, Some(ranges.to_vec()));
-        Ok(Self { table, ranges, projection, parts, partitions, backward, limit, properties })
+        let (backward, whole, ranges) = (false, false, Some(ranges.to_vec()));
+        Ok(Self {
+            table,
+            ranges,
+            projection,
+            parts,
+            partitions,
+            backward,
+            whole,
+            limit,
+            properties,
+        })
+    }
+
+    /// The same in one part: of which few rows are wanted, those of later parts need not be read.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        let units = self.units().cloned().collect();
+        let properties =
+            scan_properties(&self.table, &self.projection, self.schema(), 1, self.backward);
+        let partitions = vec![Arc::new(units)];
+        Self { partitions, whole: true, properties, ..self.clone() }
     }
 
     /// The same scan, which a filter of the plan has made of another.
@@ -120,15 +142,28 @@ impl SliceScan {
     }
 
     /// The scan of these rows, whatever holds for them; `None` where more than the known ranges
-    /// says what it reads, or it reads in more than one part, or backward.
+    /// says what it reads, or it reads others in more than one part.
     pub fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
-        if self.ranges.as_deref() != Some(known) || self.backward || self.partitions.len() != 1 {
+        if self.ranges.as_deref() != Some(known) {
+            return Ok(None);
+        }
+        if ranges == known {
+            return Ok(Some(self.clone()));
+        }
+        if self.partitions.len() != 1 {
             return Ok(None);
         }
         let (table, projection) = (Arc::clone(&self.table), self.projection.clone());
         // As many parts as it has rows for: two are one too many.
         let parts = ScanParts { most: 2, ..self.parts };
-        let scan = Self::try_new(table, ranges, projection, self.schema(), parts, self.limit)?;
+        let limit = self.limit.filter(|_| !self.backward);
+        let mut scan = Self::try_new(table, ranges, projection, self.schema(), parts, limit)?;
+        if self.whole {
+            scan = scan.whole();
+        }
+        if self.backward {
+            scan = scan.reversed(self.limit);
+        }
         Ok((scan.partitions.len() == 1).then_some(scan))
     }
 

@@ -17,19 +17,22 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchemaRef, Result, internal_datafusion_err, internal_err};
-use datafusion::physical_expr::expressions::Column;
+use datafusion::common::{DFSchemaRef, Result, ScalarValue, internal_datafusion_err, internal_err};
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
-use tidemark_storage::{Slice, SymbolDictionary};
+use tidemark_kernels::run_end;
+use tidemark_storage::{Slice, SymbolDictionary, TimeRange};
 
 use super::exec::{SliceScan, TABLE_SCAN};
 use super::pace::{Steps, paced};
 use super::rows::{read, reverse};
+use super::time_filter;
 use crate::error::engine_error;
 
 /// When fewer than one row in this many is left, the remaining predicates see only those.
@@ -52,8 +55,17 @@ pub struct FilteredScan {
 /// A conjunction, cheapest parts first.
 #[derive(Debug)]
 struct Tests {
+    times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
     others: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+/// A comparison of the designated timestamp with a value that is known when the scan runs: that of
+/// a sub-query.
+#[derive(Debug)]
+struct TimeTest {
+    op: Operator,
+    value: Arc<dyn PhysicalExpr>,
 }
 
 /// Which keys of a symbol column pass; the last entry is that of null.
@@ -107,6 +119,14 @@ impl FilteredScan {
         let (output, properties) = (self.output.clone(), Arc::clone(&self.properties));
         let filter = Self::with_properties(scan, predicate, output, self.fetch, properties);
         Self { named: self.named.clone(), ..filter }
+    }
+
+    /// The same rows from the last to the first, in one part if few of them are wanted.
+    pub fn reversed(&self, whole: bool) -> Result<Self> {
+        let scan = if whole { self.scan.whole() } else { self.scan.clone() };
+        let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
+        let reversed = Self::new(scan.reversed(None), predicate, output, self.fetch)?;
+        Ok(Self { named: self.named.clone(), ..reversed })
     }
 
     /// The rows of `filter` above a scan.
@@ -164,6 +184,10 @@ impl FilteredScan {
 
     /// The rows that pass, oldest first; `None` if none does.
     pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+        let rows = self.tests.within(slice, rows)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
         let total = rows.len();
         let mut mask: Option<BooleanBuffer> = None;
         for test in &self.tests.symbols {
@@ -257,17 +281,70 @@ fn narrow(mask: &mut Option<BooleanBuffer>, found: BooleanBuffer) -> bool {
 
 impl Tests {
     fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Self {
-        let (mut symbols, mut others) = (vec![], vec![]);
+        let (mut times, mut symbols, mut others) = (vec![], vec![], vec![]);
         for part in split_conjunction(predicate) {
-            match SymbolTest::new(scan, part) {
-                Some(test) => symbols.push(test),
-                None => others.push(Arc::clone(part)),
+            if let Some(test) = TimeTest::new(scan, part) {
+                times.push(test);
+            } else if let Some(test) = SymbolTest::new(scan, part) {
+                symbols.push(test);
+            } else {
+                others.push(Arc::clone(part));
             }
         }
         // The most selective first: it may end the work on a batch.
         symbols.sort_by_key(|test| test.passes.iter().filter(|&&passes| passes).count());
-        Self { symbols, others }
+        Self { times, symbols, others }
     }
+
+    /// The rows whose time may pass: all that is left of others is skipped unread.
+    fn within(&self, slice: &Slice, mut rows: Range<usize>) -> Result<Range<usize>> {
+        for test in &self.times {
+            let times = slice.timestamps().map_err(engine_error)?;
+            let TimeRange { lo, hi } = test.range()?;
+            let own = &times[rows.clone()];
+            let (start, end) = (run_end(own, 0, lo), run_end(own, 0, hi));
+            rows = rows.start + start..rows.start + end.max(start);
+        }
+        Ok(rows)
+    }
+}
+
+impl TimeTest {
+    fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+        let comparison = certain(predicate).downcast_ref::<BinaryExpr>()?;
+        let (left, right) = (comparison.left(), comparison.right());
+        let (column, value, op) = match left.downcast_ref::<Column>() {
+            Some(column) => (column, right, *comparison.op()),
+            None => (right.downcast_ref::<Column>()?, left, comparison.op().swap()?),
+        };
+        let wanted = scan.schema().field(column.index()).data_type();
+        let same_type = value.data_type(scan.schema()).is_ok_and(|found| found == *wanted);
+        let is_value = collect_columns(value).is_empty() && !is_volatile(value) && same_type;
+        let compares = time_filter::compare(op, 0).is_some();
+        (scan.is_timestamp(column.index()) && is_value && compares)
+            .then(|| Self { op, value: Arc::clone(value) })
+    }
+
+    /// The times that pass.
+    fn range(&self) -> Result<TimeRange> {
+        let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
+        let value = match self.value.evaluate(&nothing)? {
+            ColumnarValue::Scalar(value) => time_filter::instant(&value),
+            ColumnarValue::Array(_) => return internal_err!("one time for many rows"),
+        };
+        let range = value.and_then(|value| time_filter::compare(self.op, value));
+        // Null compares with no time.
+        Ok(range.unwrap_or(TimeRange { lo: 0, hi: 0 }))
+    }
+}
+
+/// What has to be true, rather than null, for a condition to hold.
+fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
+    let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() else { return predicate };
+    let right = comparison.right().downcast_ref::<Literal>();
+    let is_true = right.is_some_and(|right| *right.value() == ScalarValue::Boolean(Some(true)));
+    let is_certain = *comparison.op() == Operator::IsNotDistinctFrom && is_true;
+    if is_certain { comparison.left() } else { predicate }
 }
 
 impl SymbolTest {

@@ -69,6 +69,18 @@ impl Operator for Scan {
         None
     }
 
+    fn rows(&self, _: &[Input], _: &[Option<usize>]) -> Option<usize> {
+        Some(match self {
+            Self::Table(scan) => scan.row_count(),
+            // One row in five passes, for want of knowledge.
+            Self::Filtered(filtered) => filtered.scan().row_count() / 5,
+        })
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         match self.as_ref() {
             Self::Table(scan) => scan.stream(run.partition),

@@ -38,16 +38,22 @@ fn column_named(expr: &Expr, name: &str) -> Option<()> {
 
 fn constant(expr: &Expr) -> Option<i64> {
     match expr {
-        Expr::Literal(
-            ScalarValue::TimestampMicrosecond(value, None)
-            | ScalarValue::TimestampNanosecond(value, None),
-            _,
-        ) => *value,
+        Expr::Literal(value, _) => instant(value),
         _ => None,
     }
 }
 
-fn compare(op: Operator, value: i64) -> Option<TimeRange> {
+/// A timestamp as an integer.
+pub(super) fn instant(value: &ScalarValue) -> Option<i64> {
+    match value {
+        ScalarValue::TimestampMicrosecond(value, None)
+        | ScalarValue::TimestampNanosecond(value, None) => *value,
+        _ => None,
+    }
+}
+
+/// The range of times that compare so with a value.
+pub(super) fn compare(op: Operator, value: i64) -> Option<TimeRange> {
     let after = value.saturating_add(1);
     let (lo, hi) = match op {
         Operator::Lt => (i64::MIN, value),

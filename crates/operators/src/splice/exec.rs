@@ -103,6 +103,15 @@ impl Operator for SplicePlan {
         None
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        let [left, right] = rows else { return None };
+        Some((*left)?.saturating_add((*right)?))
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::stream(Arc::clone(&run.schema), async move {
             let splice = Splice::read(&run, &self).await?;

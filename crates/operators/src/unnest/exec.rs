@@ -187,6 +187,15 @@ impl Operator for UnnestPlan {
         None
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        // Lists are short, for want of knowledge.
+        Some(rows.first().copied().flatten()?.saturating_mul(4))
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let rows = run.rows(0, run.partition)?;
         let batches = rows.map(move |batch| -> Result<_> {

@@ -288,6 +288,14 @@ impl Operator for WindowPlan {
         of_first(column, inputs)
     }
 
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (rows, schema) = (run.rows(0, 0)?, Arc::clone(&run.schema));
         if self.is_deferred() {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, UInt64Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::DataType;
-use datafusion::arrow::compute::{cast, interleave};
+use datafusion::arrow::compute::{cast, concat, interleave};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use tidemark_kernels::{
-    ExtremeState, PickState, Reach, Rows, SumState, Validity, frame_extremes, frame_picks,
+    ExtremeState, Pick, PickState, Reach, Rows, SumState, Validity, frame_extremes, frame_picks,
     frame_sums,
 };
 
@@ -166,13 +167,8 @@ impl Function {
                 Ok(Some(period_numbers(states, input, values)))
             }
             (State::Picks(states, held), Kind::Pick { pick, ignore_nulls, .. }) => {
-                let Some(argument) = input.argument else { return internal_err!("no argument") };
                 let rows = if *ignore_nulls { rows } else { Rows { validity: None, ..rows } };
-                held.add(argument, states);
-                let mut found = Vec::with_capacity(count);
-                let first = (input.batch as u64) << ROW_BITS;
-                frame_picks(rows, first, reach, *pick, states, &mut found);
-                if now { held.values(&found).map(Some) } else { Ok(None) }
+                picked(input, rows, (reach, *pick, now), states, held)
             }
             (State::Ahead { waiting, found, held }, Kind::Ahead { distance, .. }) => {
                 let Some(argument) = input.argument else { return internal_err!("no argument") };
@@ -218,6 +214,52 @@ impl Function {
     }
 }
 
+/// The values of other rows, unless later ones decide.
+fn picked(
+    input: &Input<'_>,
+    rows: Rows<'_>,
+    (reach, pick, now): (Reach, Pick, bool),
+    states: &mut Vec<PickState>,
+    held: &mut Held,
+) -> Result<Option<ArrayRef>> {
+    let Some(argument) = input.argument else { return internal_err!("no argument") };
+    held.add(argument, states);
+    if let Pick::Back(distance) = pick
+        && let Some(column) = moved(input, rows, distance, states, held)?
+    {
+        return Ok(Some(column));
+    }
+    let mut found = Vec::with_capacity(rows.count);
+    let first = (input.batch as u64) << ROW_BITS;
+    frame_picks(rows, first, reach, pick, states, &mut found);
+    if now { held.values(&found).map(Some) } else { Ok(None) }
+}
+
+/// The column of `lag` without partitions: the rows before, and the batch moved by as many. `None`
+/// where rows are passed over, or there are partitions.
+fn moved(
+    input: &Input<'_>,
+    rows: Rows<'_>,
+    distance: usize,
+    states: &mut Vec<PickState>,
+    held: &Held,
+) -> Result<Option<ArrayRef>> {
+    let (Some(argument), count) = (input.argument, rows.count) else { return Ok(None) };
+    if !rows.partitions.is_empty() || rows.validity.is_some() || distance >= count {
+        return Ok(None);
+    }
+    let first = (input.batch as u64) << ROW_BITS;
+    let head = Rows { count: distance, ..rows };
+    let mut found = Vec::with_capacity(distance);
+    frame_picks(head, first, Reach::CUMULATIVE, Pick::Back(distance), states, &mut found);
+    let rest = argument.slice(0, count - distance);
+    let column = concat(&[held.values(&found)?.as_ref(), rest.as_ref()])?;
+    let last = first + count as u64;
+    states.resize_with(1, PickState::default);
+    states[0].stand_after(last - distance as u64..last);
+    Ok(Some(column))
+}
+
 fn needs_values(kind: &Kind) -> bool {
     matches!(kind, Kind::Sum | Kind::Average)
 }
@@ -240,13 +282,14 @@ fn summed(kind: &Kind, sums: &[f64], counts: Vec<i64>) -> ArrayRef {
         Kind::Count => Arc::new(Int64Array::from(counts)),
         _ => {
             let average = *kind == Kind::Average;
-            let value = |(&sum, &count): (&f64, &i64)| {
-                (count > 0).then(|| if average { sum / count as f64 } else { sum })
-            };
+            let value =
+                |(&sum, &count): (&f64, &i64)| if average { sum / count as f64 } else { sum };
+            let values: Vec<f64> = sums.iter().zip(&counts).map(value).collect();
             // A sum beyond the greatest number is null, as everywhere.
-            let values = sums.iter().zip(&counts).map(value);
-            let finite = values.map(|value| value.filter(|value| value.is_finite()));
-            Arc::new(finite.collect::<Float64Array>())
+            let is_known = |row: usize| counts[row] > 0 && values[row].is_finite();
+            let known = BooleanBuffer::collect_bool(values.len(), is_known);
+            let nulls = Some(NullBuffer::new(known)).filter(|known| known.null_count() > 0);
+            Arc::new(Float64Array::new(values.into(), nulls))
         }
     }
 }

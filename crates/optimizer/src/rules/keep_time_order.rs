@@ -10,11 +10,10 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use tidemark_operators::{
-    PlanNode, TimeConcat, follows_scan_order, is_right_join, origin, reversed,
+    PlanNode, TimeConcat, follows_scan_order, is_right_join, origin, reversed, with_first_input,
 };
 
 /// See the file's head.
@@ -77,9 +76,11 @@ fn keep_order(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Execut
 /// those of a UNION ALL, whose sides follow each other as they were written.
 fn is_read_in_turn(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let node = PlanNode::of(plan.as_ref());
-    follows_scan_order(plan)
-        || (node.is_row_wise() || matches!(node, PlanNode::Union))
-            && plan.children().into_iter().all(is_read_in_turn)
+    match plan.children().as_slice() {
+        _ if follows_scan_order(plan) => true,
+        [first, ..] if node.is_row_wise() => is_read_in_turn(first),
+        sides => matches!(node, PlanNode::Union) && sides.iter().all(|side| is_read_in_turn(side)),
+    }
 }
 
 /// The plan, with the partitions of a join whose order is kept read one after the other where the
@@ -93,10 +94,7 @@ fn in_turn(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     if !node.is_row_wise() && !matches!(node, PlanNode::GlobalLimit) {
         return Ok(plan);
     }
-    let inputs = plan.children().into_iter().map(|input| in_turn(Arc::clone(input)));
-    let inputs = inputs.collect::<Result<Vec<_>>>()?;
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    plan.replace_children(inputs, options)
+    with_first_input(plan, in_turn)
 }
 
 /// Whether rows have an order when one partition is read after the other, also behind joins that
@@ -105,7 +103,7 @@ fn is_joined_in_turn(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
         [_, read] if is_right_join(plan) => is_read_in_turn(read) || is_joined_in_turn(read),
-        [input] if node.is_row_wise() => is_joined_in_turn(input),
+        [input, ..] if node.is_row_wise() => is_joined_in_turn(input),
         _ => false,
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod bound;
 pub(crate) mod costly;
 pub(crate) mod decorrelate;
+pub(crate) mod distinct;
 pub(crate) mod fence;
 pub(crate) mod filter_scan;
 pub(crate) mod keep_time_order;

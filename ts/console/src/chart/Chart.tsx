@@ -16,7 +16,7 @@ import { asOf, type Result } from '../model/result.js';
 import { theme } from '../shell/theme.js';
 import { ChartBar, KIND_NAMES } from './ChartBar.js';
 import { ChartTable } from './ChartTable.js';
-import { decimated, onSecondAxis } from './decimate.js';
+import { decimated, onSecondAxis, type Range } from './decimate.js';
 import {
   chooseChart,
   rowNear,
@@ -37,6 +37,11 @@ interface ChartProps {
   readonly zone: Zone;
   /** Shows a row of the result in the grid. */
   readonly onPick: (row: number) => void;
+  /** The kind that was chosen, where it is kept elsewhere. */
+  readonly kind?: string;
+  readonly onKind?: (kind: ChartKind) => void;
+  /** Where the range of time is shared: takes a part that was chosen; nothing is all of it. */
+  readonly onRange?: (range: Range | undefined) => void;
 }
 
 export default function Chart(props: ChartProps): JSX.Element {
@@ -62,17 +67,7 @@ export default function Chart(props: ChartProps): JSX.Element {
 }
 
 function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
-  const zoom = new Zoom({
-    get result() {
-      return props.result;
-    },
-    get axis() {
-      return props.plan.axis;
-    },
-    get x() {
-      return props.plan.x;
-    },
-  });
+  const zoom = zoomOf(props);
   const selection = new ChartSelection(
     mergeProps(props, {
       get detail() {
@@ -129,6 +124,23 @@ function Drawn(props: ChartProps & { plan: ChartPlan }): JSX.Element {
       </Show>
     </>
   );
+}
+
+function zoomOf(props: ChartProps & { plan: ChartPlan }): Zoom {
+  return new Zoom({
+    get result() {
+      return props.result;
+    },
+    get axis() {
+      return props.plan.axis;
+    },
+    get x() {
+      return props.plan.x;
+    },
+    get share() {
+      return props.onRange;
+    },
+  });
 }
 
 /** The row behind a point: of the loaded ones, the nearest to its place. */

@@ -10,6 +10,8 @@ interface Drawn {
   readonly plan: ChartPlan;
   /** Rows to draw instead, while a part is zoomed into. */
   readonly detail: Result | undefined;
+  readonly kind?: string;
+  readonly onKind?: (kind: ChartKind) => void;
 }
 
 export class ChartSelection {
@@ -28,14 +30,17 @@ export class ChartSelection {
     // What the user chose by series, against what the plan draws by itself.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     const startOver = (): void => {
-      setKind(usualKind(drawn.plan));
+      setKind(kindsOf(drawn.plan).find((one) => one === drawn.kind) ?? usualKind(drawn.plan));
       setValue(drawn.plan.values[0] ?? 0);
       setChosen(new Map<string, boolean>());
     };
     startOver();
     createEffect(on(() => drawn.result, startOver, { defer: true }));
     this.kind = kind;
-    this.setKind = setKind;
+    this.setKind = (chosen) => {
+      setKind(chosen);
+      drawn.onKind?.(chosen);
+    };
     this.value = value;
     this.setValue = setValue;
     this.data = createMemo(() => {

@@ -12,6 +12,8 @@ interface Source {
   readonly result: Result;
   readonly axis: AxisKind;
   readonly x: number;
+  /** Takes the range instead, where it is that of several charts of time. */
+  readonly share: ((range: Range | undefined) => void) | undefined;
 }
 
 export class Zoom {
@@ -39,14 +41,22 @@ export class Zoom {
     createEffect(
       on(
         () => source.result,
-        () => this.reset(),
+        () => this.#forget(),
         { defer: true },
       ),
     );
     onCleanup(() => this.#abort?.abort());
   }
 
+  /** All of it again, as the user wants it. */
   reset(): void {
+    if (this.#source.axis === 'time') {
+      this.#source.share?.(undefined);
+    }
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#abort?.abort();
     this.#setRange(undefined);
     this.#setDetail(undefined);
@@ -56,6 +66,10 @@ export class Zoom {
   /** Shows a range at once with the rows there are, then asks the server for its own. */
   to(range: Range): void {
     if (!(range.to > range.from)) {
+      return;
+    }
+    if (this.#source.share && this.#source.axis === 'time') {
+      this.#source.share(range);
       return;
     }
     this.#setRange(range);

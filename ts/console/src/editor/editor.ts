@@ -16,6 +16,7 @@ import { bracketMatching } from '@codemirror/language';
 import {
   EditorSelection,
   EditorState,
+  Transaction,
   type Extension,
   type TransactionSpec,
 } from '@codemirror/state';
@@ -101,6 +102,14 @@ export class SqlEditor {
     const kept = this.#states.get(tab);
     this.#view.setState(kept ?? this.#newState(text));
     this.#tell();
+  }
+
+  /** Takes over the text that a tab has got in another window; the rest of its state stays. */
+  rewrite(tab: string, text: string): void {
+    this.#dispatch(tab, (state) => {
+      const changes = changeBetween(state.doc.toString(), text);
+      return { changes, annotations: Transaction.addToHistory.of(false) };
+    });
   }
 
   forget(tab: string): void {
@@ -279,6 +288,8 @@ export class SqlEditor {
       ]),
       EditorView.contentAttributes.of({
         'aria-label': 'SQL editor. Escape, then Tab leaves it.',
+        // What scrolls is reached by the keyboard: axe does not see that a text can be edited.
+        tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',
         autocapitalize: 'off',
@@ -290,4 +301,21 @@ export class SqlEditor {
       }),
     ];
   }
+}
+
+/** The part in which two texts differ: cursors before and behind it stay where they are. */
+function changeBetween(
+  before: string,
+  after: string,
+): { from: number; to: number; insert: string } {
+  const most = Math.min(before.length, after.length);
+  let from = 0;
+  while (from < most && before[from] === after[from]) {
+    from += 1;
+  }
+  let same = 0;
+  while (same < most - from && before.at(-1 - same) === after.at(-1 - same)) {
+    same += 1;
+  }
+  return { from, to: before.length - same, insert: after.slice(from, after.length - same) };
 }

@@ -44,7 +44,7 @@ export function Grid(props: GridProps): JSX.Element {
   });
   const parts = gridParts(props, layout, cell, setCell);
   const commands = (): void => {
-    const focused = document.getElementById(cellId(cell()));
+    const focused = document.getElementById(cellId(cell(), props.name));
     openMenuBelow('Column', focused ?? scroller, columnMenu(parts, cell().column, act));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -71,7 +71,7 @@ export function Grid(props: GridProps): JSX.Element {
         aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
-        aria-activedescendant={shownCellId(layout, cell())}
+        aria-activedescendant={shownCellId(layout, cell(), props.name)}
         onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
       >
@@ -95,9 +95,9 @@ export function Grid(props: GridProps): JSX.Element {
 }
 
 /** A cell that is scrolled out of view has no element to point at. */
-function shownCellId(layout: GridLayout, cell: Cell): string | undefined {
+function shownCellId(layout: GridLayout, cell: Cell, name?: string): string | undefined {
   const isShown = layout.rows().includes(cell.row) && layout.columns().includes(cell.column);
-  return isShown ? cellId(cell) : undefined;
+  return isShown ? cellId(cell, name) : undefined;
 }
 
 function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {

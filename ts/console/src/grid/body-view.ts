@@ -12,7 +12,7 @@ import { cellId, shownCell, type GridProps } from './parts.js';
 
 /** All that decides what the body looks like. */
 interface BodyPicture {
-  readonly shown: Pick<GridProps, 'result' | 'zone'>;
+  readonly shown: Pick<GridProps, 'result' | 'zone' | 'name'>;
   readonly layout: GridLayout;
   /** Places of the rows and columns in view, ascending. */
   readonly rows: readonly number[];
@@ -204,7 +204,7 @@ class CellView {
     isOther: boolean,
   ): void {
     if (isOther) {
-      this.element.id = cellId({ row, column });
+      this.element.id = cellId({ row, column }, shown.name);
       if (column !== this.place) {
         this.element.setAttribute('aria-colindex', String(column + 2));
       }

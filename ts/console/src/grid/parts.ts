@@ -13,6 +13,8 @@ export interface GridProps {
   readonly state: GridState;
   readonly zone: Zone;
   readonly onLeave: () => void;
+  /** Tells the cells of several grids of a page apart. */
+  readonly name?: string;
   /** Given where rows come in at the end and the grid stays with them. */
   readonly tail?: GridTail;
 }
@@ -30,14 +32,14 @@ export interface GridParts extends GridProps {
 }
 
 /** The id of the cell at a place. */
-export function cellId({ row, column }: Cell): string {
-  return `cell-${row}-${column}`;
+export function cellId({ row, column }: Cell, name = ''): string {
+  return `cell-${name}${row}-${column}`;
 }
 
 /** The place of the cell that an element of the page is in. */
 export function cellAt(target: EventTarget | null): Cell | undefined {
   const cell = target instanceof Element ? target.closest('.grid-cell') : null;
-  const match = /^cell-(\d+)-(\d+)$/.exec(cell?.id ?? '');
+  const match = /^cell-(?:[a-z]\w*-)?(\d+)-(\d+)$/.exec(cell?.id ?? '');
   return match ? { row: Number(match[1]), column: Number(match[2]) } : undefined;
 }
 

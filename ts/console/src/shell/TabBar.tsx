@@ -2,7 +2,7 @@
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/workspace.js';
-import { Icon } from './icons.js';
+import { Icon, type IconName } from './icons.js';
 import { openMenuBelow } from './Menu.js';
 import { tabMenu } from './tab-menu.js';
 
@@ -173,13 +173,17 @@ function TabButton(props: {
     >
       <Show
         when={workspace.runner(props.tab.id).run()?.state === 'running'}
-        fallback={<Icon name={props.tab.follow ? 'follow' : 'sql'} class="faint-icon" />}
+        fallback={<Icon name={tabIcon(props.tab)} class="faint-icon" />}
       >
         <Icon name="running" class="spin accent" />
       </Show>
       <bdi>{props.tab.title}</bdi>
     </button>
   );
+}
+
+function tabIcon({ follow, notebook }: Tab): IconName {
+  return follow ? 'follow' : notebook ? 'notebook' : 'sql';
 }
 
 function TitleInput(props: { title: string; onDone: (title: string) => void }): JSX.Element {

@@ -21,6 +21,7 @@ import { takeShared } from './share.js';
 import { TabBar } from './TabBar.js';
 
 const FollowView = lazy(() => import('../follow/FollowView.js'));
+const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
 /** Of the window: the result has more to show. */
 const EDITOR_SHARE = 0.38;
@@ -45,7 +46,11 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
   const { workspace } = props.session;
   const tab = createMemo(() => workspace.tabs.find(({ id }) => id === workspace.active()));
   return (
-    <div class="workspace" classList={{ following: tab()?.follow !== undefined }} ref={pane}>
+    <div
+      class="workspace"
+      classList={{ following: (tab()?.follow ?? tab()?.notebook) !== undefined }}
+      ref={pane}
+    >
       <TabBar session={props.session} palette={() => props.palette()} />
       <Show when={tab()?.follow && tab()} keyed>
         {(shown) => (
@@ -53,6 +58,13 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
             <Show when={shown.follow}>
               {(follow) => <FollowView session={props.session} tab={shown} follow={follow()} />}
             </Show>
+          </Suspense>
+        )}
+      </Show>
+      <Show when={tab()?.notebook && tab()} keyed>
+        {(shown) => (
+          <Suspense>
+            <NotebookView session={props.session} tab={shown} />
           </Suspense>
         )}
       </Show>

@@ -5,7 +5,7 @@ import type { Session } from '../state/session.js';
 import type { LogEntry } from '../state/workspace.js';
 import type { IconName } from './icons.js';
 import { openPage } from './pages.js';
-import { exportTabs, importTabs } from './tab-menu.js';
+import { exportTabs, importTabs, withNotebooks } from './tab-menu.js';
 import { nextTheme, setTheme, THEME_NAMES } from './theme.js';
 
 export interface Command {
@@ -67,6 +67,13 @@ function namedCommands(session: Session, help: () => void): Command[] {
     }),
     command('close', 'Close the tab', 'Alt+W', () => session.closeTab(workspace.active())),
     command('refresh', 'Reopen the last closed tab', 'Alt+Shift+T', () => session.reopenTab()),
+    command('notebook', 'New notebook', '', () => withNotebooks((all) => all.create(session))),
+    command('notebook', 'Open a notebook file', '', () =>
+      withNotebooks((all) => all.open(session)),
+    ),
+    command('notebook', 'Notebook of the query log', '', () =>
+      withNotebooks((all) => all.fromLog(session)),
+    ),
     command('export', 'Export all tabs', '', () => exportTabs(session)),
     command('plus', 'Import tabs', '', () => importTabs(session)),
     command('refresh', 'Read the schema again', '', () => void session.schema.refresh()),

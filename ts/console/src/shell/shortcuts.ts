@@ -38,6 +38,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'Shift+F10', does: 'In the tree: what can be done with a table' },
   { keys: 'Escape, Tab', does: 'One after the other: leave the editor' },
   { keys: '+, -, <, >, 0', does: 'In the chart: zoom in and out, move, reset' },
+  { keys: 'Ctrl+Z, Ctrl+Shift+Z', does: 'In a notebook, outside of texts: undo, redo' },
+  { keys: 'Alt+Up, Alt+Down', does: 'In a notebook, outside of texts: move the cell' },
   { keys: '?', does: 'Show these shortcuts (while grid, tree or chart has the focus)' },
 ];
 

@@ -1,4 +1,5 @@
 /** What can be done with all tabs: bring closed ones back, write a file of them, read one. */
+import type * as Entrances from '../notebook/entrances.js';
 import type { Session } from '../state/session.js';
 import { showFailure, showToast } from './announce.js';
 import { saveFile } from './files.js';
@@ -12,6 +13,12 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
   return [
     { label: 'Rename this tab', keys: 'F2', run: rename },
     { label: 'Close this tab', keys: 'Alt+W', run: () => session.closeTab(workspace.active()) },
+    { label: 'New notebook', apart: true, run: () => withNotebooks((all) => all.create(session)) },
+    { label: 'Open a notebook file', run: () => withNotebooks((all) => all.open(session)) },
+    {
+      label: 'Notebook of the query log',
+      run: () => withNotebooks((all) => all.fromLog(session)),
+    },
     { label: 'Export all tabs', apart: true, run: () => exportTabs(session) },
     { label: 'Import tabs', run: () => importTabs(session) },
     ...closed.map((tab, index) => ({
@@ -20,6 +27,13 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
       run: () => workspace.restore(tab),
     })),
   ];
+}
+
+type Notebooks = typeof Entrances;
+
+/** The code of notebooks is loaded when it is first used. */
+export function withNotebooks(act: (notebooks: Notebooks) => void): void {
+  void import('../notebook/entrances.js').then(act, showFailure);
 }
 
 export function exportTabs({ workspace }: Session): void {

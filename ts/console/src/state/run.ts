@@ -11,6 +11,8 @@ export interface StatementText {
   readonly start: number;
   /** Rows of its result before those that are shown. */
   readonly skip?: number;
+  /** At most so many rows; otherwise as many as the page keeps. */
+  readonly most?: number;
   /** What is sent in its stead, with the values of parameters. */
   readonly bound?: Bound;
 }
@@ -115,7 +117,7 @@ export class Runner {
     let frame = 0;
     const sent = statement.bound?.text ?? statement.text;
     const tail = await execute(sent, {
-      maxRows: MAX_ROWS,
+      maxRows: statement.most ?? MAX_ROWS,
       skip: statement.skip ?? 0,
       signal,
       onHead: (head) => {

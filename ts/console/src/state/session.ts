@@ -126,7 +126,7 @@ export class Session {
 
   /** Runs the selection or the statement under the cursor. */
   async run(): Promise<void> {
-    if (this.#isFollowing()) {
+    if (this.#isWithoutEditor()) {
       return;
     }
     const statement = this.editor?.statementToRun();
@@ -140,13 +140,17 @@ export class Session {
     }
   }
 
-  /** A tab that follows a table runs nothing else. */
-  #isFollowing(): boolean {
-    const isFollowing = this.workspace.activeFollow !== undefined;
-    if (isFollowing) {
-      announce('This tab follows a table. Open its query to run it.');
+  /** A tab that follows a table or shows a notebook has no statement under a cursor. */
+  #isWithoutEditor(): boolean {
+    const { isWithoutEditor, activeFollow } = this.workspace;
+    if (isWithoutEditor) {
+      announce(
+        activeFollow
+          ? 'This tab follows a table. Open its query to run it.'
+          : 'This tab is a notebook: its cells are run one by one.',
+      );
     }
-    return isFollowing;
+    return isWithoutEditor;
   }
 
   #mayCancel(): Promise<boolean> {
@@ -188,7 +192,7 @@ export class Session {
 
   /** Shows how the selection or the statement under the cursor would run. */
   explain(): void {
-    if (this.#isFollowing()) {
+    if (this.#isWithoutEditor()) {
       return;
     }
     const statement = this.editor?.statementToRun();
@@ -210,7 +214,7 @@ export class Session {
 
   /** Runs every statement of the tab in order and stops at the first failure. */
   async runAll(): Promise<void> {
-    if (this.#isFollowing()) {
+    if (this.#isWithoutEditor()) {
       return;
     }
     const tab = this.workspace.active();
@@ -287,7 +291,10 @@ export class Session {
   }
 
   edited(tab: string, text: string): void {
-    this.workspace.setDraft(tab, text);
+    // A notebook has editors of its own.
+    if (this.workspace.tabs.find(({ id }) => id === tab)?.notebook === undefined) {
+      this.workspace.setDraft(tab, text);
+    }
   }
 
   /** Takes over what is wrong in a tab, with what could be meant. */
@@ -350,13 +357,13 @@ export class Session {
       this.#setConnection('lost');
     }
     if (finished.state === 'done') {
-      void this.#follow(statement.text);
+      void this.followStatement(statement.text);
     }
     return finished;
   }
 
   /** Tables may be others after a statement that does more than read. */
-  async #follow(statement: string): Promise<void> {
+  async followStatement(statement: string): Promise<void> {
     const { onlyReads } = await import('../sql/effects.js');
     if (!onlyReads(statement)) {
       await this.schema.refresh();

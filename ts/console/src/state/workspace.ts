@@ -15,6 +15,12 @@ export interface FollowSpec {
   readonly view: 'grid' | 'chart';
 }
 
+/** What a tab is that shows a notebook; its draft is the notebook's text. */
+interface NotebookSpec {
+  /** Whether its statements may run by themselves; not before the user has run one of them. */
+  readonly approved: boolean;
+}
+
 export interface Tab {
   readonly id: string;
   title: string;
@@ -22,6 +28,7 @@ export interface Tab {
   /** Values of the draft's parameters, by name. */
   parameters?: Readonly<Record<string, string>>;
   follow?: FollowSpec;
+  notebook?: NotebookSpec;
 }
 
 export interface LogEntry {
@@ -103,7 +110,8 @@ export class Workspace {
   }
 
   get activeDraft(): string {
-    return this.tabs.find((tab) => tab.id === this.active())?.draft ?? '';
+    const tab = this.tabs.find(({ id }) => id === this.active());
+    return tab?.notebook ? '' : (tab?.draft ?? '');
   }
 
   /** Whether the user has written nothing here yet. */
@@ -147,6 +155,20 @@ export class Workspace {
     this.select(tab.id);
   }
 
+  /** Adds a tab with a notebook. */
+  addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
+    const kept = title.trim().slice(0, LONGEST_TITLE) || 'Notebook';
+    const tab = { ...this.#newTab(draft), title: kept, notebook: spec };
+    this.#setState('tabs', (tabs) => [...tabs, tab]);
+    this.select(tab.id);
+    return tab;
+  }
+
+  /** From now on the statements of a notebook may run by themselves. */
+  approveNotebook(id: string): void {
+    this.#change(id, (tab) => (tab.notebook = { approved: true }));
+  }
+
   setFollow(id: string, change: Partial<FollowSpec>): void {
     this.#change(id, (tab) => {
       if (tab.follow) {
@@ -158,6 +180,12 @@ export class Workspace {
   /** What the tab in front follows, if it does. */
   get activeFollow(): FollowSpec | undefined {
     return this.tabs.find(({ id }) => id === this.active())?.follow;
+  }
+
+  /** Whether the tab in front shows something else than an editor and a result. */
+  get isWithoutEditor(): boolean {
+    const tab = this.tabs.find(({ id }) => id === this.active());
+    return (tab?.follow ?? tab?.notebook) !== undefined;
   }
 
   /** Takes a tab away; an empty one takes its place when it was the last. */
@@ -221,13 +249,17 @@ export class Workspace {
 
   /** All open tabs as a text that `importTabs` reads. */
   exportTabs(): string {
-    const tabs = this.tabs.map(({ title, draft }) => ({ title, draft }));
+    const tabs = this.tabs.map(({ title, draft, notebook }) => ({
+      title,
+      draft,
+      ...(notebook ? { notebook: true } : {}),
+    }));
     return `${JSON.stringify({ format: TABS_FORMAT, tabs }, null, 2)}\n`;
   }
 
   /** Adds the tabs of an exported text; returns how many. Throws when it is not one. */
   importTabs(text: string): number {
-    const tabs = tabsOf(text).map(({ title, draft }) => ({ ...this.#newTab(draft), title }));
+    const tabs = tabsOf(text).map(({ draft, ...rest }) => ({ ...this.#newTab(draft), ...rest }));
     this.#setState('tabs', (before) => [...before, ...tabs]);
     this.select(tabs.at(-1)?.id ?? this.active());
     return tabs.length;
@@ -298,28 +330,30 @@ export class Workspace {
 }
 
 /** Of what a tab has, without the store's wrapping, which the browser's database refuses. */
-function copyOf({ parameters, follow, ...tab }: Tab): Tab {
+function copyOf({ parameters, follow, notebook, ...tab }: Tab): Tab {
   return {
     ...tab,
     ...(parameters ? { parameters: { ...parameters } } : {}),
     ...(follow ? { follow: { ...follow } } : {}),
+    ...(notebook ? { notebook: { ...notebook } } : {}),
   };
 }
 
 const TABS_FORMAT = 'tidemark-tabs';
 const LONGEST_TITLE = 80;
 
-function tabsOf(text: string): { title: string; draft: string }[] {
+function tabsOf(text: string): Pick<Tab, 'title' | 'draft' | 'notebook'>[] {
   const value = JSON.parse(text) as { format?: unknown; tabs?: unknown } | null;
   const tabs: unknown = value?.format === TABS_FORMAT ? value.tabs : undefined;
   if (!Array.isArray(tabs)) {
     throw new Error(`not a file of tabs: "format" is not "${TABS_FORMAT}"`);
   }
   return tabs.map((entry: unknown, index) => {
-    const { title, draft } = (entry ?? {}) as { title?: unknown; draft?: unknown };
+    const { title, draft, notebook } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof title !== 'string' || typeof draft !== 'string') {
       throw new Error(`tab ${index + 1} has no title or no draft`);
     }
-    return { title: title.slice(0, LONGEST_TITLE), draft };
+    const kept = { title: title.slice(0, LONGEST_TITLE), draft };
+    return notebook === true ? { ...kept, notebook: { approved: false } } : kept;
   });
 }

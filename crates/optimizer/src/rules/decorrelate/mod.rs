@@ -7,6 +7,7 @@
 //! `Subquery` on the right. `outer_ref_columns` holds what is read: an expression over the outer
 //! rows, under the name of the column that the sub-query's own plan refers to.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
@@ -19,7 +20,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::analyzer::AnalyzerRule;
 
 use domain::Domain;
-use subquery::narrowed;
+use subquery::{narrowed, subquery_of};
 
 use crate::conditions::all_of;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
@@ -39,7 +40,7 @@ pub(crate) struct Decorrelate;
 impl AnalyzerRule for Decorrelate {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let mut joins = Joins::default();
-        let plan = plan.transform_down(|node| joins.node(node)).data()?;
+        let plan = joins.plan(plan)?;
         if joins.made > 0 {
             size::check(&plan)?;
         }
@@ -130,9 +131,16 @@ struct Joins {
     made: usize,
     /// Nodes of the plans that were copied for domains.
     copied: usize,
+    /// Sub-queries that read nothing of the rows around them, and of which nothing is left to be
+    /// done: their values are computed before those rows are read.
+    settled: HashMap<*const LogicalPlan, Arc<LogicalPlan>>,
 }
 
 impl Joins {
+    fn plan(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        plan.transform_down(|node| self.node(node)).data()
+    }
+
     fn node(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         check_stop()?;
         if let LogicalPlan::Join(join) = &plan
@@ -142,7 +150,7 @@ impl Joins {
         }
         let mut found = false;
         plan.apply_expressions(|expr| {
-            found |= has_subquery(expr);
+            found |= self.is_open(expr);
             Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         if !found {
@@ -153,6 +161,24 @@ impl Joins {
             other => self.values(&other),
         }
         .map(Transformed::yes)
+    }
+
+    /// Whether an expression holds a sub-query with which something is to be done.
+    fn is_open(&self, expr: &Expr) -> bool {
+        let is_open = |node: &Expr| match subquery_of(node) {
+            Some(subquery) => !self.settled.contains_key(&Arc::as_ptr(&subquery.subquery)),
+            None => false,
+        };
+        expr.exists(|node| Ok(is_open(node))).unwrap_or(false)
+    }
+
+    /// A sub-query that reads nothing of the rows around it, as a value.
+    fn settle(&mut self, mut subquery: Subquery) -> Result<Expr> {
+        let plan = Arc::new(self.plan(Arc::unwrap_or_clone(subquery.subquery))?);
+        self.settled.insert(Arc::as_ptr(&plan), Arc::clone(&plan));
+        self.made += 1;
+        subquery.subquery = plan;
+        Ok(Expr::ScalarSubquery(subquery))
     }
 
     /// `left JOIN LATERAL (query)`.
@@ -289,10 +315,16 @@ impl Joins {
         outer: &LogicalPlan,
         input: &mut LogicalPlan,
     ) -> Result<Expr> {
+        if self.settled.contains_key(&Arc::as_ptr(&subquery.subquery)) {
+            return Ok(Expr::ScalarSubquery(subquery.clone()));
+        }
         let mut subquery = subquery.clone();
         if !single_row::is_certain(&subquery.subquery) {
             let checked = single_row::checked(subquery.subquery.as_ref().clone())?;
             subquery.subquery = Arc::new(checked);
+        }
+        if subquery.outer_ref_columns.is_empty() {
+            return self.settle(subquery);
         }
         let inner = self.inner(&subquery, outer)?;
         let value = inner.column(subquery.subquery.schema().field(0).name());

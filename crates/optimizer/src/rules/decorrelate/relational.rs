@@ -214,7 +214,8 @@ impl Domain {
         let mut keys = self.all_resolved(node.keys().to_vec(), &schema)?;
         keys.extend(self.columns(&input)?);
         let aggregates = self.all_resolved(node.aggregates().to_vec(), &schema)?;
-        let grouped = extension(SampleByNode::try_new(input, bucket, keys, aggregates.clone())?);
+        let grouped = SampleByNode::try_new(input, bucket, keys, aggregates.clone())?;
+        let grouped = extension(grouped.in_any_order(node.any_order()));
         if one_row { self.with_empty_groups(grouped, &aggregates) } else { Ok(grouped) }
     }
 }

@@ -324,11 +324,13 @@ impl Binder<'_> {
             }
             _ => input,
         };
-        let plan = if (symbols || ordered) && !aggregates.is_empty() {
+        let is_empty = key_exprs.is_empty() && aggregates.is_empty();
+        let plan = if (symbols || ordered) && !is_empty {
             let node = SampleByNode::try_new(input, None, key_exprs, aggregate_exprs)
-                .map_err(error::plan)?;
+                .map_err(error::plan)?
+                .in_any_order(!ordered);
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
-        } else if key_exprs.is_empty() && aggregate_exprs.is_empty() {
+        } else if is_empty {
             // The empty grouping set: a row, whatever the input has.
             relation::one_row().plan
         } else {

@@ -13,7 +13,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ident};
 use tidemark_functions::CastMode;
-use tidemark_storage::TableSchema;
+use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, Span, SqlType};
 
 use crate::binder::expressions::parameter::scalar_of;
@@ -188,11 +188,8 @@ impl<'t> ValueRows<'t> {
                 return Err(self.null_timestamp(members[0], position));
             }
             if *kind == b'n' && column.not_null {
-                let message = format!("column '{}' is NOT NULL: expected a value", column.name);
                 let start = self.starts[members[0] * self.width() + position];
-                return Err(
-                    EngineError::new(ErrorCode::InvalidValue, message).at(Span::new(start, start))
-                );
+                return Err(null_value(column).at(Span::new(start, start)));
             }
             let conversion = Conversion { rows: self, position, members, column };
             parts.push(conversion.convert(*kind)?);
@@ -207,8 +204,70 @@ impl<'t> ValueRows<'t> {
         Ok(array)
     }
 
+    /// All rows of values that came by columns, one for each cell of the only row, as a batch.
+    fn given_batch(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
+        let rows = given.first().map_or(0, |(_, cells)| cells.len());
+        let mut arrays = Vec::with_capacity(self.schema.columns.len());
+        for (index, column) in self.schema.columns.iter().enumerate() {
+            let array = match self.targets.iter().position(|target| *target == index) {
+                Some(position) => {
+                    let Some((from, cells)) = given.get(position) else {
+                        return Err(EngineError::internal("a parameter without a column"));
+                    };
+                    self.given_column(position, *from, cells)?
+                }
+                None => match self.defaults.cells(index, rows)? {
+                    Some(cells) => cells,
+                    None => nulls(column.sql_type, rows)?,
+                },
+            };
+            arrays.push(array);
+        }
+        RecordBatch::try_new(arrow_schema_of(&self.schema), arrays)
+            .map_err(|failure| EngineError::internal(failure.to_string()))
+    }
+
+    fn given_column(
+        &self,
+        position: usize,
+        from: SqlType,
+        cells: &ArrayRef,
+    ) -> EngineResult<ArrayRef> {
+        let target = self.targets[position];
+        let column = &self.schema.columns[target];
+        let designated = self.schema.timestamp == Some(target);
+        if cells.null_count() > 0 {
+            if designated {
+                return Err(self.null_timestamp(0, position));
+            }
+            if column.not_null {
+                let start = self.starts.get(position).copied().unwrap_or_default();
+                return Err(null_value(column).at(Span::new(start, start)));
+            }
+        }
+        let conversion = Conversion { rows: self, position, members: &[0], column };
+        let array = if matches!(from, SqlType::Varchar | SqlType::String) {
+            conversion.text_cells(Arc::clone(cells))?
+        } else {
+            conversion.bound_cells(cells, from)?
+        };
+        if designated {
+            self.check_timestamps(&array, position)?;
+        }
+        if array.null_count() > 0 && !column.sql_type.is_nullable() {
+            let empty = nulls(column.sql_type, array.len())?;
+            let given = arrow::compute::is_not_null(&array);
+            return given
+                .and_then(|given| arrow::compute::kernels::zip::zip(&given, &array, &empty))
+                .map_err(|failure| EngineError::internal(failure.to_string()));
+        }
+        Ok(array)
+    }
+
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
-        let start = self.starts[row * self.width() + position];
+        // Values that came by columns have one row of places.
+        let place = row * self.width() + position;
+        let start = self.starts.get(place).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
             .at(Span::new(start, start))
     }
@@ -221,6 +280,11 @@ impl<'t> ValueRows<'t> {
         }
         check_not_before_epoch(array)
     }
+}
+
+fn null_value(column: &ColumnSchema) -> EngineError {
+    let message = format!("column '{}' is NOT NULL: expected a value", column.name);
+    EngineError::new(ErrorCode::InvalidValue, message)
 }
 
 /// The rows of a VALUES list with parameters in it.
@@ -238,6 +302,18 @@ impl InsertTemplate {
         parameter_rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
     ) -> EngineResult<RecordBatch> {
         self.rows.with_parameters(parameter_rows)?.batch()
+    }
+
+    /// The rows that columns of parameters make: for each parameter the type in which its values
+    /// came, and these. The outcome is that of [`Self::rows`].
+    pub fn columns(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
+        self.rows.given_batch(given)
+    }
+
+    /// Name and type of the column that each parameter goes to, in their order.
+    #[must_use]
+    pub fn targets(&self) -> Vec<(String, SqlType)> {
+        (0..self.rows.width()).map(|position| self.rows.target(position)).collect()
     }
 
     /// Whether its rows depend on those that are there: then it runs once for each row.
@@ -328,7 +404,7 @@ struct Conversion<'a> {
     rows: &'a ValueRows<'a>,
     position: usize,
     members: &'a [usize],
-    column: &'a tidemark_storage::ColumnSchema,
+    column: &'a ColumnSchema,
 }
 
 impl Conversion<'_> {
@@ -383,7 +459,11 @@ impl Conversion<'_> {
         };
         let from = values().next().map_or(SqlType::Null, ParameterValue::sql_type);
         let array = ScalarValue::iter_to_array(values().map(scalar_of)).map_err(runtime_value)?;
-        match self.cast(Arc::clone(&array), from) {
+        self.bound_cells(&array, from)
+    }
+
+    fn bound_cells(&self, array: &ArrayRef, from: SqlType) -> EngineResult<ArrayRef> {
+        match self.cast(Arc::clone(array), from) {
             // Not converted by itself: as if it had come as text.
             Err(failure) if failure.code == ErrorCode::TypeMismatch => {
                 let text = tidemark_functions::cast(
@@ -392,7 +472,8 @@ impl Conversion<'_> {
                     SqlType::Varchar,
                     CastMode::Explicit,
                 );
-                self.text_cells(evaluate_over(&text.map_err(EngineError::from)?, array, from)?)
+                let text = text.map_err(EngineError::from)?;
+                self.text_cells(evaluate_over(&text, Arc::clone(array), from)?)
             }
             outcome => outcome,
         }

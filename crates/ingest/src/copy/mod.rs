@@ -1,0 +1,114 @@
+//! The data of `COPY … FROM STDIN` to columns of values as they came: texts, symbols, or what a
+//! binary value is. What they become in their columns is decided where an INSERT is: the same
+//! values in a list of VALUES give the same rows.
+//!
+//! Data come in any pieces. What belongs to a row that is not complete is kept, and looked at again
+//! when as much again has come.
+
+mod binary;
+mod cells;
+mod csv;
+mod escape;
+mod lines;
+mod place;
+mod rows;
+mod spec;
+
+use self::binary::BinaryForm;
+use self::cells::Cells;
+use self::lines::LineForm;
+pub use self::rows::{CopyBatch, CopyFailure, CopyResult};
+use self::rows::{MOST_ROW_BYTES, Progress, Rows, Sink, too_long};
+pub use self::spec::{CopyColumn, CopyFormat, CopyHeader, CopySpec, LineMarks};
+
+/// Reads the data of one COPY.
+#[derive(Debug)]
+pub struct CopyReader {
+    form: Form,
+    rows: Rows,
+    pending: Vec<u8>,
+    /// Bytes below which looking at what is pending again is of no use.
+    enough: usize,
+}
+
+#[derive(Debug)]
+enum Form {
+    Lines(LineForm),
+    Binary(BinaryForm),
+}
+
+impl CopyReader {
+    /// A reader for data of this form.
+    #[must_use]
+    pub fn new(spec: CopySpec) -> Self {
+        let is_binary = spec.format == CopyFormat::Binary;
+        let columns = spec.columns.iter().map(|column| Cells::new(column, is_binary)).collect();
+        let rows = Rows::new(columns);
+        let form = match spec.format {
+            CopyFormat::Binary => Form::Binary(BinaryForm::new(&spec.columns)),
+            format => Form::Lines(LineForm::new(format, spec.header, spec.columns)),
+        };
+        Self { form, rows, pending: Vec::new(), enough: 0 }
+    }
+
+    /// Rows read so far.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows.read
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) -> CopyResult {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() < self.enough.min(MOST_ROW_BYTES) {
+            return Ok(());
+        }
+        self.step(false, sink)
+    }
+
+    /// The data have ended.
+    pub fn finish(&mut self, sink: Sink<'_>) -> CopyResult {
+        self.step(true, sink)?;
+        self.rows.flush(sink)
+    }
+
+    fn step(&mut self, is_last: bool, sink: Sink<'_>) -> CopyResult {
+        let pending = std::mem::take(&mut self.pending);
+        let read = match &mut self.form {
+            Form::Lines(form) => form.read(&pending, is_last, &mut self.rows, sink),
+            Form::Binary(form) => form.read(&pending, is_last, &mut self.rows, sink),
+        };
+        let read = match read {
+            Ok(read) => read,
+            Err(failure) => {
+                // The rows before it may hold an earlier mistake.
+                self.rows.flush(sink)?;
+                return Err(failure);
+            }
+        };
+        self.pending = pending;
+        match read {
+            Progress::Over => self.pending.clear(),
+            Progress::To(at) => {
+                self.pending.drain(..at);
+                let left = self.pending.len();
+                self.enough = if at == 0 { left.saturating_mul(2) } else { 0 };
+                if left > MOST_ROW_BYTES {
+                    self.rows.flush(sink)?;
+                    return Err(CopyFailure { line: Some(self.line()), error: too_long() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&self) -> u64 {
+        match &self.form {
+            Form::Lines(form) => form.line(),
+            Form::Binary(form) => form.line(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use rand::{Rng, SeedableRng};
+use tidemark_types::{ErrorCode, SqlType};
+
+use super::*;
+use crate::parameters::BinaryKind;
+
+fn column(name: &str) -> CopyColumn {
+    CopyColumn {
+        name: name.into(),
+        sql_type: SqlType::Varchar,
+        oid: 1043,
+        force_not_null: false,
+        force_null: false,
+    }
+}
+
+fn text() -> CopySpec {
+    let marks = LineMarks { delimiter: b'\t', null: b"\\N".to_vec() };
+    let columns = vec![column("a"), column("b")];
+    CopySpec { format: CopyFormat::Text(marks), header: CopyHeader::None, columns }
+}
+
+fn csv() -> CopySpec {
+    let marks = LineMarks { delimiter: b',', null: Vec::new() };
+    CopySpec { format: CopyFormat::Csv { marks, quote: b'"', escape: b'"' }, ..text() }
+}
+
+type Row = Vec<Option<String>>;
+
+/// The rows with their lines, and what ended them.
+fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Option<(Option<u64>, String)>) {
+    let mut rows = Vec::new();
+    let mut sink = |batch: CopyBatch| {
+        for (row, line) in batch.lines.iter().enumerate() {
+            let cell = |(_, cells): &(SqlType, ArrayRef)| {
+                let cells = cells.as_string_view();
+                (!arrow_array::Array::is_null(cells, row)).then(|| cells.value(row).to_owned())
+            };
+            rows.push((*line, batch.columns.iter().map(cell).collect()));
+        }
+        Ok(())
+    };
+    let mut reader = CopyReader::new(spec.clone());
+    let fed = pieces.iter().try_for_each(|piece| reader.feed(piece, &mut sink));
+    let ended = fed.and_then(|()| reader.finish(&mut sink));
+    (rows, ended.err().map(|failure| (failure.line, failure.error.message)))
+}
+
+fn shown(rows: &[(u64, Row)]) -> Vec<String> {
+    let cell = |cell: &Option<String>| cell.clone().unwrap_or_else(|| "~".into());
+    let row = |(line, row): &(u64, Row)| {
+        format!("{line}:{}", row.iter().map(cell).collect::<Vec<_>>().join("|"))
+    };
+    rows.iter().map(row).collect()
+}
+
+#[test]
+fn lines_with_backslashes() {
+    for (data, expected) in [
+        ("a\tb\r\n\\N\t\n\\.\nnever\n", &["1:a|b", "2:~|"][..]),
+        ("\\t\\\\\\N\t\\x41\\101\\q\\\nx\nc\td", &["1:\t\\N|AAq\nx", "3:c|d"]),
+        ("\\xc3\\251\u{e9}\t\\\\\r\n", &["1:\u{e9}\u{e9}|\\"]),
+        ("a\t\\\r\n", &["1:a|\r"]),
+        ("a\tb\r", &["1:a|b"]),
+        ("a\tb\\", &["1:a|b\\"]),
+        ("\u{feff}a\tb\n", &["1:a|b"]),
+        ("\\x\t\\X4g\n", &["1:x|\u{4}g"]),
+        ("\\.\ta\n\\.", &["1:.|a"]),
+        ("", &[]),
+    ] {
+        let (rows, failure) = read(&text(), &[data.as_bytes()]);
+        assert_eq!((shown(&rows), failure), (expected.iter().map(|s| (*s).into()).collect(), None));
+    }
+}
+
+#[test]
+fn values_in_quotes() {
+    let mut spec = csv();
+    let data = "a,\"b \"\"c\"\"\r\nd\"\r\n,\"\"\n\"x\r\",c\"d\"e\"f\"\r\n\\.\nno\n";
+    let (rows, failure) = read(&spec, &[data.as_bytes()]);
+    assert_eq!(shown(&rows), ["1:a|b \"c\"\r\nd", "3:~|", "4:x\r|cdef"]);
+    assert_eq!(failure, None);
+    spec.columns[0].force_not_null = true;
+    spec.columns[1].force_null = true;
+    assert_eq!(shown(&read(&spec, &[b",\"\"\n"]).0), ["1:|~"]);
+    if let CopyFormat::Csv { escape, .. } = &mut spec.format {
+        *escape = b'\\';
+    }
+    assert_eq!(shown(&read(&spec, &[b"\"a\\\"\\\\\\b\",\"\"c"]).0), ["1:a\"\\\\b|c"]);
+}
+
+#[test]
+fn what_is_wrong_is_reported_with_its_line_after_the_rows_before_it() {
+    for (spec, data, line, message) in [
+        (text(), &b"a\tb\na\n"[..], 2, "missing data for column \"b\""),
+        (text(), b"a\tb\\\n\na\tb\tc", 3, "extra data after last expected column"),
+        (text(), b"a\tb\n\xff\tb\n", 2, "invalid byte sequence for encoding \"UTF8\""),
+        (text(), b"a\tb\n\\xff\tb\n", 2, "invalid byte sequence for encoding \"UTF8\""),
+        (text(), b"a\tb\na\t\0\n", 2, "invalid byte sequence for encoding \"UTF8\": 0x00"),
+        (text(), b"a\tb\na\t\\0\n", 2, "invalid byte sequence for encoding \"UTF8\": 0x00"),
+        (csv(), b"a,b\n\"a,b\n", 2, "unterminated CSV quoted field"),
+        (csv(), b"\"\n\n\",b\n\"a\"\n", 4, "missing data for column \"b\""),
+    ] {
+        let (rows, failure) = read(&spec, &[data]);
+        assert_eq!(failure, Some((Some(line), message.into())), "{data:?}");
+        assert_eq!(rows.len(), 1);
+    }
+    let mut spec = text();
+    spec.header = CopyHeader::Match;
+    assert_eq!(shown(&read(&spec, &[b"A\tb\n1\t2\n"]).0), ["2:1|2"]);
+    let (_, failure) = read(&spec, &[b"a\tx\n"]);
+    let message = "column 2 of the header is \"x\", expected \"b\"";
+    assert_eq!(failure, Some((Some(1), message.into())));
+}
+
+#[test]
+fn cuts_change_nothing() {
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
+    let parts: &[&[u8]] = &[
+        b"a", b"\\", b"\t", b"\n", b"\r", b",", b"\"", b"\xc3", b"\xa9", b"N", b".", b"x4", b"\0",
+    ];
+    for spec in [text(), csv()] {
+        for _ in 0..4_000 {
+            let count = random.random_range(0..24);
+            let data: Vec<u8> = (0..count)
+                .flat_map(|_| parts[random.random_range(0..parts.len())])
+                .copied()
+                .collect();
+            let whole = read(&spec, &[&data]);
+            let bytes: Vec<&[u8]> = data.chunks(1).collect();
+            assert_eq!(read(&spec, &bytes), whole, "{:?}", String::from_utf8_lossy(&data));
+            let (head, tail) = data.split_at(random.random_range(0..=data.len()));
+            assert_eq!(read(&spec, &[head, tail]), whole, "{:?}", String::from_utf8_lossy(&data));
+        }
+    }
+}
+
+#[test]
+fn a_long_value_is_not_looked_at_again_and_again() {
+    let data = [&b"\""[..], &b"\n".repeat(4 << 20), b"\",b\n"].concat();
+    let pieces: Vec<&[u8]> = data.chunks(8 << 10).collect();
+    let began = std::time::Instant::now();
+    let (rows, failure) = read(&csv(), &pieces);
+    assert_eq!((rows.len(), failure), (1, None));
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_row_without_an_end_is_refused() {
+    let piece = vec![b'x'; 1 << 20];
+    let mut reader = CopyReader::new(text());
+    let mut sink = |_| Ok(());
+    let failure = (0..66).find_map(|_| reader.feed(&piece, &mut sink).err()).unwrap();
+    assert_eq!((failure.line, failure.error.code), (Some(1), ErrorCode::ResourceLimit));
+}
+
+#[test]
+fn binary_values_are_of_the_kind_that_is_said() {
+    for (oid, bytes) in [
+        (16, &[1][..]),
+        (17, &[0, 1]),
+        (20, &[0; 8]),
+        (21, &[0; 2]),
+        (23, &[0; 4]),
+        (25, b"a"),
+        (26, &[0; 4]),
+        (700, &[0; 4]),
+        (701, &[0; 8]),
+        (1043, b"a"),
+        (1082, &[0; 4]),
+        (1114, &[0; 8]),
+        (1184, &[0; 8]),
+        (2950, &[0; 16]),
+    ] {
+        let column = CopyColumn { oid, ..column("a") };
+        let mut cells = Cells::new(&column, true);
+        cells.push(&crate::parameters::binary_value(bytes, oid, 0).unwrap()).unwrap();
+        let (sql_type, cells) = cells.finish(1).unwrap();
+        assert_eq!((cells.len(), cells.null_count()), (1, 0), "{oid}");
+        assert_eq!(cells.data_type(), &sql_type.arrow_type(), "{oid}");
+        assert_eq!(BinaryKind::of(oid) == BinaryKind::Text, sql_type == SqlType::Varchar);
+    }
+}

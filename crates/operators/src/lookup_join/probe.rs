@@ -1,0 +1,249 @@
+//! The rows that a batch of the other side makes with the held ones.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::{filter, prep_null_mask_filter, take};
+use datafusion::common::{JoinSide, Result, internal_datafusion_err};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
+
+use super::held::{HeldSide, Places};
+use super::index::{ABSENT, KnownTexts};
+use super::plan::{LookupJoin, LookupKind, OutputColumn};
+use crate::scan::rows::BATCH_ROWS;
+
+/// A worker's view of the held side.
+pub(super) struct Prober {
+    join: Arc<LookupJoin>,
+    held: Arc<HeldSide>,
+    schema: SchemaRef,
+    known: KnownTexts,
+    /// Whether rows come from the last to the first: the held rows of each do so, too.
+    backward: bool,
+}
+
+/// Rows of a batch and of the held side that belong together; `None` for held rows: none was found.
+struct Pairs {
+    /// Rows of the batch; `None`: each one, in its place.
+    rows: Option<UInt32Array>,
+    held: UInt32Array,
+}
+
+impl Prober {
+    pub(super) fn new(
+        join: Arc<LookupJoin>,
+        held: Arc<HeldSide>,
+        schema: SchemaRef,
+        backward: bool,
+    ) -> Self {
+        Self { join, held, schema, known: KnownTexts::default(), backward }
+    }
+
+    /// What a batch becomes: one batch, or several where its rows find many.
+    pub(super) fn join(&mut self, batch: RecordBatch) -> Result<Joined> {
+        let evaluate =
+            |key: &Arc<dyn PhysicalExpr>| key.evaluate(&batch)?.into_array(batch.num_rows());
+        let keys = self.join.keys.iter().map(|(probe, _)| evaluate(probe));
+        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let numbers = self.held.keys.find(&keys, &mut self.known)?;
+        Ok(Joined {
+            join: Arc::clone(&self.join),
+            held: Arc::clone(&self.held),
+            schema: Arc::clone(&self.schema),
+            batch,
+            numbers,
+            next: Some((0, 0)),
+            backward: self.backward,
+        })
+    }
+}
+
+/// The rows of one batch, joined.
+pub(super) struct Joined {
+    join: Arc<LookupJoin>,
+    held: Arc<HeldSide>,
+    schema: SchemaRef,
+    batch: RecordBatch,
+    /// Each row's key.
+    numbers: Vec<u32>,
+    /// The row that is next, and how many of its pairs are made.
+    next: Option<(usize, usize)>,
+    backward: bool,
+}
+
+impl Iterator for Joined {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next?;
+        let whole = match (self.join.kind, &self.held.places) {
+            (LookupKind::Semi, _) => self.having(|number| number != ABSENT),
+            (LookupKind::Anti, _) => self.having(|number| number == ABSENT),
+            (LookupKind::Mark, _) => self.marked(),
+            (LookupKind::Inner | LookupKind::Outer, Places::Single) => self.single(),
+            (LookupKind::Inner | LookupKind::Outer, Places::Lists { .. }) => {
+                let pairs = self.pairs()?;
+                return Some(self.rows_of(pairs));
+            }
+        };
+        self.next = None;
+        Some(whole)
+    }
+}
+
+impl Joined {
+    /// The rows whose key is wanted.
+    fn having(&self, wanted: impl Fn(u32) -> bool) -> Result<RecordBatch> {
+        let found =
+            BooleanBuffer::collect_bool(self.numbers.len(), |row| wanted(self.numbers[row]));
+        self.filtered(&BooleanArray::new(found, None), None)
+    }
+
+    /// All rows, and whether their key was found.
+    fn marked(&self) -> Result<RecordBatch> {
+        let found = |row: usize| self.numbers[row] != ABSENT;
+        let found = BooleanBuffer::collect_bool(self.numbers.len(), found);
+        self.output(
+            |column| Ok(Arc::clone(self.batch.column(column))),
+            |_| Err(internal_datafusion_err!("a mark shows no held column")),
+            &BooleanArray::new(found, None),
+            self.numbers.len(),
+        )
+    }
+
+    /// Each row finds one at most.
+    fn single(&mut self) -> Result<RecordBatch> {
+        let numbers = std::mem::take(&mut self.numbers);
+        if !numbers.contains(&ABSENT) {
+            return self.rows_of(Pairs { rows: None, held: UInt32Array::from(numbers) });
+        }
+        if self.join.kind == LookupKind::Outer {
+            let found = numbers.iter().map(|&number| number != ABSENT).collect::<NullBuffer>();
+            let held = UInt32Array::new(numbers.into(), Some(found));
+            return self.rows_of(Pairs { rows: None, held });
+        }
+        let found = |row: usize| numbers[row] != ABSENT;
+        let mask = BooleanArray::new(BooleanBuffer::collect_bool(numbers.len(), found), None);
+        let held = numbers.iter().copied().filter(|&number| number != ABSENT).collect();
+        let held = UInt32Array::new(held, None);
+        if self.join.filter.is_none() {
+            return self.filtered(&mask, Some(&held));
+        }
+        let rows = (0..numbers.len()).filter(|&row| found(row)).map(|row| row as u32).collect();
+        self.rows_of(Pairs { rows: Some(UInt32Array::new(rows, None)), held })
+    }
+
+    /// The next pairs, no more than a batch has rows.
+    fn pairs(&mut self) -> Option<Pairs> {
+        let Places::Lists { offsets, rows: places } = &self.held.places else { return None };
+        let outer = self.join.kind == LookupKind::Outer;
+        let (mut row, mut done) = self.next?;
+        let (mut rows, mut held) = (vec![], vec![]);
+        let mut found = vec![];
+        while row < self.numbers.len() && rows.len() < BATCH_ROWS {
+            let own = match self.numbers[row] {
+                ABSENT => &[],
+                number => {
+                    let number = number as usize;
+                    &places[offsets[number] as usize..offsets[number + 1] as usize]
+                }
+            };
+            if own.is_empty() && outer {
+                rows.push(row as u32);
+                held.push(0);
+                found.push(false);
+            }
+            let take = (own.len() - done).min(BATCH_ROWS - rows.len().min(BATCH_ROWS));
+            rows.resize(rows.len() + take, row as u32);
+            if self.backward {
+                held.extend(own.iter().rev().skip(done).take(take));
+            } else {
+                held.extend_from_slice(&own[done..done + take]);
+            }
+            found.resize(rows.len(), true);
+            if done + take < own.len() {
+                done += take;
+            } else {
+                (row, done) = (row + 1, 0);
+            }
+        }
+        self.next = (row < self.numbers.len()).then_some((row, done));
+        let found = found.contains(&false).then(|| NullBuffer::from(found));
+        let held = UInt32Array::new(held.into(), found);
+        Some(Pairs { rows: Some(UInt32Array::from(rows)), held })
+    }
+
+    /// The output of pairs, those for which the condition holds.
+    fn rows_of(&self, mut pairs: Pairs) -> Result<RecordBatch> {
+        if let Some(condition) = &self.join.filter {
+            let mask = self.holds(condition, &pairs)?;
+            let kept = |column: &UInt32Array| -> Result<UInt32Array> {
+                Ok(UInt32Array::from(filter(column, &mask)?.to_data()))
+            };
+            let rows = match &pairs.rows {
+                Some(rows) => kept(rows)?,
+                None => kept(&(0..pairs.held.len() as u32).collect())?,
+            };
+            pairs = Pairs { rows: Some(rows), held: kept(&pairs.held)? };
+        }
+        let probe = |column: usize| match &pairs.rows {
+            Some(rows) => Ok(take(self.batch.column(column), rows, None)?),
+            None => Ok(Arc::clone(self.batch.column(column))),
+        };
+        let held = |column: usize| Ok(take(self.held.rows.column(column), &pairs.held, None)?);
+        self.output(probe, held, &BooleanArray::from(Vec::<bool>::new()), pairs.held.len())
+    }
+
+    /// For which pairs a condition holds.
+    fn holds(&self, condition: &JoinFilter, pairs: &Pairs) -> Result<BooleanArray> {
+        let column = |index: &ColumnIndex| {
+            Ok(match (index.side, &pairs.rows) {
+                (JoinSide::Left, _) => take(self.held.rows.column(index.index), &pairs.held, None)?,
+                (_, Some(rows)) => take(self.batch.column(index.index), rows, None)?,
+                (_, None) => Arc::clone(self.batch.column(index.index)),
+            })
+        };
+        let columns = condition.column_indices().iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(pairs.held.len()));
+        let schema = Arc::clone(condition.schema());
+        let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        let found = condition.expression().evaluate(&batch)?.into_array(batch.num_rows())?;
+        let found = arrow_array::cast::as_boolean_array(&found);
+        Ok(if found.null_count() > 0 { prep_null_mask_filter(found) } else { found.clone() })
+    }
+
+    /// The rows of a mask, beside held ones if there are some.
+    fn filtered(&self, mask: &BooleanArray, held: Option<&UInt32Array>) -> Result<RecordBatch> {
+        let kept = mask.true_count();
+        let all = kept == mask.len();
+        let probe = |column: usize| {
+            let column = self.batch.column(column);
+            Ok(if all { Arc::clone(column) } else { filter(column, mask)? })
+        };
+        let of_held = |column: usize| match held {
+            Some(held) => Ok(take(self.held.rows.column(column), held, None)?),
+            None => Err(internal_datafusion_err!("a semi-join shows no held column")),
+        };
+        self.output(probe, of_held, mask, kept)
+    }
+
+    fn output(
+        &self,
+        probe: impl Fn(usize) -> Result<ArrayRef>,
+        held: impl Fn(usize) -> Result<ArrayRef>,
+        mark: &BooleanArray,
+        rows: usize,
+    ) -> Result<RecordBatch> {
+        let columns = self.join.output.iter().map(|column| match *column {
+            OutputColumn::Probe(column) => probe(column),
+            OutputColumn::Held(column) => held(column),
+            OutputColumn::Mark => Ok(Arc::new(mark.clone()) as ArrayRef),
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}

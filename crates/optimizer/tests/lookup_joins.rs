@@ -1,0 +1,212 @@
+//! Joins that look keys up beside `DataFusion`'s hash joins, over random rows of every kind of key.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringViewArray, TimestampMicrosecondArray,
+};
+use arrow_schema::{Field, Schema};
+use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::catalog::memory::MemorySourceConfig;
+use datafusion::common::{JoinSide, JoinType, NullEquality};
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
+use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use futures::StreamExt;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::random;
+use tidemark_operators::LookupJoin;
+
+const KINDS: usize = 7;
+
+/// A column of random keys, few different ones; `wide`: far apart.
+fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, dictionary: &ArrayRef) -> ArrayRef {
+    let different = [1, 3, 40][rng.random_range(0..3)];
+    let apart = if rng.random_bool(0.3) { 1 << 40 } else { 1 };
+    let nulls = [0.0, 0.2, 1.0][rng.random_range(0..3_usize).min(rng.random_range(0..3))];
+    let mut values = Vec::with_capacity(rows);
+    for _ in 0..rows {
+        let value: i64 = rng.random_range(0..different);
+        values.push((!rng.random_bool(nulls)).then_some(value - different / 2));
+    }
+    let values = values.into_iter();
+    match kind {
+        0 => {
+            let texts = dictionary.len() as i64;
+            let keys = values.map(|value| value.map(|value| (value.rem_euclid(texts)) as i32));
+            let keys = Int32Array::from_iter(keys);
+            let texts = Arc::clone(dictionary);
+            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap())
+        }
+        1 => {
+            let texts = values.map(|value| value.map(|value| format!("text {value}")));
+            Arc::new(StringViewArray::from_iter(texts))
+        }
+        2 => Arc::new(Int64Array::from_iter(values.map(|value| value.map(|value| value * apart)))),
+        3 => Arc::new(Int32Array::from_iter(values.map(|value| value.map(|value| value as i32)))),
+        4 => Arc::new(TimestampMicrosecondArray::from_iter(
+            values.map(|value| value.map(|value| value * apart)),
+        )),
+        5 => Arc::new(Float64Array::from_iter(
+            values.map(|value| value.map(|value| value as f64 / 4.0)),
+        )),
+        _ => Arc::new(BooleanArray::from_iter(values.map(|value| value.map(|value| value > 0)))),
+    }
+}
+
+/// Rows with these keys, and a number of their own.
+fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, most: usize) -> Vec<RecordBatch> {
+    let texts = (0..rng.random_range(1..30)).map(|text| Some(format!("text {}", text - 9)));
+    let dictionary: ArrayRef = Arc::new(StringViewArray::from_iter(texts));
+    let mut number = 0;
+    let mut fields = vec![];
+    let mut batches = vec![];
+    for _ in 0..rng.random_range(1..5) {
+        let rows = rng.random_range(0..=most);
+        let mut columns: Vec<ArrayRef> =
+            kinds.iter().map(|&kind| column(rng, kind, rows, &dictionary)).collect();
+        columns.push(Arc::new(Int64Array::from_iter_values(number..number + rows as i64)));
+        number += rows as i64;
+        if fields.is_empty() {
+            let types = columns.iter().map(|column| column.data_type().clone()).enumerate();
+            fields = types.map(|(at, own)| Field::new(format!("{name}{at}"), own, true)).collect();
+        }
+        let schema = Arc::new(Schema::new(fields.clone()));
+        batches.push(RecordBatch::try_new(schema, columns).unwrap());
+    }
+    batches
+}
+
+async fn rows_of(plan: Arc<dyn ExecutionPlan>) -> Vec<Vec<Vec<String>>> {
+    let mut partitions = vec![];
+    for partition in 0..plan.output_partitioning().partition_count() {
+        let mut rows = vec![];
+        let mut batches = plan.execute(partition, Arc::new(TaskContext::default())).unwrap();
+        while let Some(batch) = batches.next().await {
+            let batch = batch.unwrap();
+            for row in 0..batch.num_rows() {
+                let cell = |column: &ArrayRef| array_value_to_string(column, row).unwrap();
+                rows.push(batch.columns().iter().map(cell).collect());
+            }
+        }
+        partitions.push(rows);
+    }
+    partitions
+}
+
+fn in_memory(parts: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
+    let schema = parts[0][0].schema();
+    MemorySourceConfig::try_new_exec(parts, schema, None).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn look_ups_agree_with_hash_joins() {
+    let mut rng = random();
+    let kinds_of_join = [
+        JoinType::Inner,
+        JoinType::Right,
+        JoinType::RightSemi,
+        JoinType::RightAnti,
+        JoinType::RightMark,
+    ];
+    let mut found = 0;
+    for _ in 0..600 {
+        let keys = rng.random_range(1..=3);
+        let kinds: Vec<usize> = (0..keys).map(|_| rng.random_range(0..KINDS)).collect();
+        let held = in_memory(&[side(&mut rng, &kinds, "h", 40)]);
+        let parts = (0..rng.random_range(1..3)).map(|_| side(&mut rng, &kinds, "p", 60));
+        let probe = in_memory(&parts.collect::<Vec<_>>());
+        let on = (0..keys).map(|at| {
+            let key = |name: &str| {
+                Arc::new(Column::new(&format!("{name}{at}"), at)) as Arc<dyn PhysicalExpr>
+            };
+            (key("h"), key("p"))
+        });
+        let kind = kinds_of_join[rng.random_range(0..kinds_of_join.len())];
+        let nulls = if rng.random_bool(0.5) {
+            NullEquality::NullEqualsNull
+        } else {
+            NullEquality::NullEqualsNothing
+        };
+        let mut join = HashJoinExecBuilder::new(held, probe, on.collect(), kind)
+            .with_partition_mode(PartitionMode::CollectLeft)
+            .with_null_equality(nulls);
+        if kind == JoinType::Inner && rng.random_bool(0.4) {
+            join = join.with_filter(Some(numbers_ascend(keys)));
+        }
+        let both = matches!(kind, JoinType::Inner | JoinType::Right);
+        let projected = both && rng.random_bool(0.5);
+        if projected {
+            // The numbers alone.
+            join = join.with_projection(Some(vec![2 * keys + 1, keys]));
+        }
+        let join = join.build_exec().unwrap();
+        let own = LookupJoin::instead_of(&join).unwrap();
+        let shown = format!("{kind:?} {nulls:?} {kinds:?} {projected}");
+        let (expected, got) = (rows_of(join).await, rows_of(own).await);
+        for (mut expected, mut got) in expected.into_iter().zip(got) {
+            let number = |row: &Vec<String>| {
+                let at = if projected { 0 } else { row.len() - 1 };
+                row[at].parse::<i64>().unwrap()
+            };
+            if kind != JoinType::RightMark {
+                assert!(got.iter().map(number).is_sorted(), "the order of the probe side: {shown}");
+            }
+            expected.sort();
+            got.sort();
+            found += got.len();
+            assert_eq!(expected, got, "{shown}");
+        }
+    }
+    assert!(found > 10_000, "too few rows were joined: {found}");
+}
+
+/// A condition on the rows' numbers.
+fn numbers_ascend(keys: usize) -> JoinFilter {
+    let index = |side| ColumnIndex { index: keys, side };
+    let fields = ["h", "p"].map(|name| Field::new(name, arrow_schema::DataType::Int64, true));
+    let number = |name: &str, at| Arc::new(Column::new(name, at)) as Arc<dyn PhysicalExpr>;
+    let less = BinaryExpr::new(number("h", 0), Operator::Lt, number("p", 1));
+    JoinFilter::new(
+        Arc::new(less),
+        vec![index(JoinSide::Left), index(JoinSide::Right)],
+        Arc::new(Schema::new(fields.to_vec())),
+    )
+}
+
+/// One row of a join makes a million, in batches of usual size.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_key_makes_many_rows() {
+    let alike = |name: &str, rows: usize| {
+        let keys: ArrayRef = Arc::new(Int64Array::from(vec![7; rows]));
+        let schema = Schema::new(vec![Field::new(name, keys.data_type().clone(), true)]);
+        in_memory(&[vec![RecordBatch::try_new(Arc::new(schema), vec![keys]).unwrap()]])
+    };
+    let key = |name: &str| Arc::new(Column::new(name, 0)) as Arc<dyn PhysicalExpr>;
+    let join = HashJoinExecBuilder::new(
+        alike("h", 100_000),
+        alike("p", 30),
+        vec![(key("h"), key("p"))],
+        JoinType::Inner,
+    );
+    let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
+    let own = LookupJoin::instead_of(&join).unwrap();
+    let mut batches = own.execute(0, Arc::new(TaskContext::default())).unwrap();
+    let mut rows = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch.unwrap();
+        assert!(batch.num_rows() <= 64 * 1024);
+        rows += batch.num_rows();
+    }
+    assert_eq!(rows, 3_000_000);
+}

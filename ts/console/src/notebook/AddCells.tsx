@@ -1,0 +1,50 @@
+/** The buttons that add a cell at a place. */
+import { For, type JSX } from 'solid-js';
+import { announce, showFailure } from '../shell/announce.js';
+import { Icon, type IconName } from '../shell/icons.js';
+import { freeName, MOST_CELLS, newId, type Cell } from './model.js';
+import type { NotebookParts } from './parts.js';
+
+type Added = 'sql' | 'chart' | 'markdown';
+
+const KINDS: readonly (readonly [Added, string, IconName])[] = [
+  ['sql', 'SQL', 'sql'],
+  ['chart', 'Chart', 'chart'],
+  ['markdown', 'Text', 'text'],
+];
+
+export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
+  return (
+    <div class="add-cells" role="group" aria-label="Add a cell">
+      <For each={KINDS}>
+        {([kind, name, icon]) => (
+          <button class="button" onClick={() => addCell(props, kind, props.at)}>
+            <Icon name={icon} />
+            {name}
+          </button>
+        )}
+      </For>
+    </div>
+  );
+}
+
+export function addCell({ document: doc }: NotebookParts, kind: Added, at: number): void {
+  const notebook = doc.notebook();
+  if (notebook.cells.length >= MOST_CELLS) {
+    showFailure(`A notebook has at most ${MOST_CELLS} cells.`);
+    return;
+  }
+  const id = newId();
+  const cell: Cell =
+    kind === 'markdown'
+      ? { kind, id, text: '' }
+      : {
+          kind: 'sql',
+          id,
+          name: freeName(notebook),
+          text: '',
+          view: kind === 'chart' ? 'chart' : 'grid',
+        };
+  doc.change({ kind: 'add', at, cells: [cell] });
+  announce(`Cell ${at + 1} added`);
+}

@@ -1,0 +1,141 @@
+/** What a cell gave: rows as a grid or a chart, or why there are none. */
+import { createEffect, createMemo, lazy, Match, Show, Suspense, Switch, type JSX } from 'solid-js';
+import { Grid } from '../grid/Grid.js';
+import { gridStateOf } from '../grid/state.js';
+import { orderOf, type RowOrder } from '../model/order.js';
+import { asOf, type Result } from '../model/result.js';
+import { Icon } from '../shell/icons.js';
+import { outcome } from '../state/session.js';
+import { split } from './cell-menu.js';
+import type { CellRun } from './cell-run.js';
+import type { CellProps } from './CellView.js';
+import type { SqlCell } from './model.js';
+
+const Chart = lazy(() => import('../chart/Chart.js'));
+
+type ResultProps = CellProps<SqlCell> & { readonly run: CellRun };
+
+export function CellResult(props: ResultProps): JSX.Element {
+  const run = (): ReturnType<CellRun['runner']['run']> => props.run.runner.run();
+  const isRowless = (): boolean => run()?.state === 'done' && run()?.hasRows === false;
+  return (
+    <>
+      <Trouble {...props} />
+      <Late {...props} />
+      <Show
+        when={!isRowless() && props.run.runner.result()}
+        fallback={
+          <Show when={isRowless() && run()}>
+            {(done) => <p class="cell-outcome">{outcome(done())}</p>}
+          </Show>
+        }
+      >
+        {(result) => (
+          <div class="cell-result" style={{ 'max-height': usualHeight(props, result()) }}>
+            <Switch>
+              <Match when={props.cell.view === 'grid'}>
+                <CellGrid {...props} result={result()} />
+              </Match>
+              <Match when={props.cell.view === 'chart'}>
+                <CellChart {...props} result={result()} />
+              </Match>
+            </Switch>
+          </div>
+        )}
+      </Show>
+    </>
+  );
+}
+
+const HEAD_PX = 46;
+const ROW_PX = 26;
+const LEAST_ROWS = 2;
+
+/** Few rows of a list's grid need less room than there is. */
+function usualHeight({ cell, document: doc, maximised, run }: ResultProps, result: Result): string {
+  const isFree = doc.notebook().layout === 'grid' || maximised() !== undefined;
+  const { rows } = asOf(result, run.revision());
+  return isFree || cell.view === 'chart'
+    ? 'none'
+    : `${HEAD_PX + Math.max(LEAST_ROWS, rows.length) * ROW_PX}px`;
+}
+
+function CellGrid(props: ResultProps & { result: Result }): JSX.Element {
+  const state = createMemo(() => gridStateOf(props.run));
+  createEffect(() => state().adopt(props.result.columns));
+  const order = createMemo((): RowOrder => {
+    const { columns, rows } = asOf(props.result, props.run.revision());
+    return orderOf(columns, rows, state().sort(), state().filter());
+  });
+  return (
+    <Grid
+      name={`${props.cell.id}-`}
+      result={props.result}
+      revision={props.run.revision()}
+      state={state()}
+      order={order()}
+      zone={props.session.zone()}
+      onLeave={() => undefined}
+    />
+  );
+}
+
+function CellChart(props: ResultProps & { result: Result }): JSX.Element {
+  return (
+    <Suspense fallback={<div class="chart" />}>
+      <Chart
+        result={props.result}
+        revision={props.run.revision()}
+        zone={props.session.zone()}
+        {...(props.cell.chart === undefined ? {} : { kind: props.cell.chart })}
+        onKind={(chart) =>
+          props.document.change({ kind: 'change', id: props.cell.id, patch: { chart } })
+        }
+        onRange={(range) => props.refresher.zoom(range)}
+        onPick={(row) => {
+          const patch = { view: 'grid' } as const;
+          props.document.change({ kind: 'change', id: props.cell.id, patch });
+          gridStateOf(props.run).seek(row);
+        }}
+      />
+    </Suspense>
+  );
+}
+
+/** Why the cell did not run, or failed. */
+function Trouble(props: ResultProps): JSX.Element {
+  const trouble = createMemo(() => props.run.trouble());
+  const failure = (): string | undefined => props.run.runner.run()?.failure?.message;
+  return (
+    <Show when={trouble()?.message ?? failure()}>
+      {(message) => (
+        <p class="cell-trouble" role="alert">
+          <Icon name="alert" />
+          <bdi>{message()}</bdi>
+          <Show when={(trouble()?.statements ?? 0) > 1}>
+            <button class="button small" onClick={() => split(props)}>
+              Split into cells
+            </button>
+          </Show>
+        </p>
+      )}
+    </Show>
+  );
+}
+
+/** Why the rows are not of now. */
+function Late(props: ResultProps): JSX.Element {
+  const at = (): string => props.run.at()?.toTimeString().slice(0, 8) ?? '–';
+  return (
+    <Show when={props.run.late()}>
+      {(reason) => (
+        <p class="cell-late">
+          <Icon name="clock" />
+          <span>
+            <bdi>{reason()}</bdi> The rows are those of {at()}.
+          </span>
+        </p>
+      )}
+    </Show>
+  );
+}

@@ -1,0 +1,238 @@
+/** One cell: its head with what can be done with it, its text, its result. */
+import { createSignal, Match, onCleanup, onMount, Show, Switch, type JSX } from 'solid-js';
+import { Icon } from '../shell/icons.js';
+import { openMenuBelow } from '../shell/Menu.js';
+import { rowsText, runTitle } from '../state/session.js';
+import { cellMenu } from './cell-menu.js';
+import type { CellRun } from './cell-run.js';
+import { CellResult } from './CellResult.js';
+import { nameTrouble, type Cell, type SqlCell } from './model.js';
+import { MarkdownBody } from './MarkdownBody.js';
+import type { NotebookParts } from './parts.js';
+import { Resizer } from './Resizer.js';
+import { shownSize } from './sizes.js';
+import { SqlBody } from './SqlBody.js';
+
+export interface CellProps<Of extends Cell = Cell> extends NotebookParts {
+  readonly cell: Of;
+}
+
+const CELL_TYPE = 'application/x-tidemark-cell';
+
+export function CellView(props: CellProps): JSX.Element {
+  let host!: HTMLElement;
+  const [over, setOver] = createSignal(false);
+  const isGrid = (): boolean => props.document.notebook().layout === 'grid';
+  const size = (): { width: number; height: number } => shownSize(props.cell);
+  onMount(() => {
+    const { id } = props.cell;
+    onCleanup(props.refresher.watch(id, host));
+  });
+  const drop = (event: DragEvent): void => {
+    setOver(false);
+    const dragged = event.dataTransfer?.getData(CELL_TYPE);
+    if (dragged) {
+      event.preventDefault();
+      const { cells } = props.document.notebook();
+      const to = cells.findIndex(({ id }) => id === props.cell.id);
+      props.document.change({ kind: 'move', id: dragged, to });
+    }
+  };
+  return (
+    <article
+      ref={host}
+      class="cell"
+      classList={{ 'drop-here': over(), maximised: props.maximised() === props.cell.id }}
+      data-cell={props.cell.id}
+      data-kind={props.cell.kind}
+      aria-label={props.cell.kind === 'sql' ? `Cell ${props.cell.name}` : 'Text'}
+      style={{
+        'grid-column': isGrid() ? `span ${size().width}` : undefined,
+        'grid-row': isGrid() ? `span ${size().height}` : undefined,
+      }}
+      onDragOver={(event) => {
+        if (event.dataTransfer?.types.includes(CELL_TYPE)) {
+          event.preventDefault();
+          setOver(true);
+        }
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={drop}
+    >
+      <Switch>
+        <Match when={props.cell.kind === 'sql' && props.cell}>
+          {(cell) => <SqlCellView {...props} cell={cell()} />}
+        </Match>
+        <Match when={props.cell.kind === 'markdown' && props.cell}>
+          {(cell) => (
+            <MarkdownBody {...props} cell={cell()}>
+              <DragHandle {...props} />
+              <CellTools {...props} />
+            </MarkdownBody>
+          )}
+        </Match>
+      </Switch>
+      <Show when={isGrid() && props.maximised() === undefined}>
+        <Resizer {...props} host={() => host} />
+      </Show>
+    </article>
+  );
+}
+
+function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
+  const run = (): CellRun => props.document.run(props.cell.id);
+  return (
+    <>
+      <header class="cell-head">
+        <DragHandle {...props} />
+        <RunButton {...props} run={run()} />
+        <CellName {...props} />
+        <Summary run={run()} text={props.cell.text} />
+        <span class="spring" />
+        <span class="segmented" role="group" aria-label={`${props.cell.name} shown as`}>
+          {(['grid', 'chart'] as const).map((view) => (
+            <button
+              aria-pressed={props.cell.view === view ? 'true' : 'false'}
+              onClick={() => {
+                props.document.change({ kind: 'change', id: props.cell.id, patch: { view } });
+                props.refresher.shownAs(props.cell.id);
+              }}
+            >
+              {view === 'grid' ? 'Grid' : 'Chart'}
+            </button>
+          ))}
+        </span>
+        <CellTools {...props} />
+      </header>
+      <Show when={props.cell.folded !== true}>
+        <SqlBody {...props} />
+      </Show>
+      <CellResult {...props} run={run()} />
+    </>
+  );
+}
+
+function DragHandle(props: CellProps): JSX.Element {
+  return (
+    <button
+      class="icon-button tight cell-drag"
+      aria-label="Move the cell"
+      title="Drag, or Alt with Up and Down, moves the cell"
+      draggable={true}
+      onDragStart={(event) => event.dataTransfer?.setData(CELL_TYPE, props.cell.id)}
+    >
+      <Icon name="drag" />
+    </button>
+  );
+}
+
+function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
+  const isRunning = (): boolean => props.run.runner.run()?.state === 'running';
+  return (
+    <button
+      class="icon-button tight cell-play"
+      aria-label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
+      title={isRunning() ? 'Stop (Alt+K stops all)' : 'Run the cell (Ctrl+Enter)'}
+      onClick={() =>
+        isRunning() ? props.run.runner.cancel() : void props.document.runCell(props.cell.id)
+      }
+    >
+      <Icon name={isRunning() ? 'stop' : 'play'} />
+    </button>
+  );
+}
+
+/** Grid cells are called by their name, so it can be changed at its place. */
+function CellName(props: CellProps<SqlCell>): JSX.Element {
+  const [trouble, setTrouble] = createSignal<string>();
+  const rename = (input: HTMLInputElement): void => {
+    const name = input.value.trim();
+    const found = nameTrouble(props.document.notebook(), props.cell.id, name);
+    setTrouble(found);
+    if (found === undefined && name !== props.cell.name) {
+      props.document.change({ kind: 'change', id: props.cell.id, patch: { name } });
+    } else if (found !== undefined) {
+      input.value = props.cell.name;
+    }
+  };
+  return (
+    <>
+      <input
+        class="cell-name"
+        aria-label="Name of the cell"
+        title="Later cells read its rows by this name"
+        spellcheck={false}
+        size={Math.max(6, props.cell.name.length)}
+        value={props.cell.name}
+        onChange={(event) => rename(event.currentTarget)}
+        onInput={() => setTrouble(undefined)}
+      />
+      <Show when={trouble()}>
+        <span class="cell-warning" role="alert">
+          {trouble()}
+        </span>
+      </Show>
+    </>
+  );
+}
+
+function Summary(props: { run: CellRun; text: string }): JSX.Element {
+  const facts = (): string => {
+    const run = props.run.runner.run();
+    void props.run.revision();
+    const result = props.run.runner.result();
+    const isRefreshed = run?.state === 'done' && result && run.hasRows;
+    if (!run || props.run.trouble()) {
+      return '';
+    }
+    if (run.state === 'failed') {
+      return 'Failed';
+    }
+    const left = result?.isCut === true || (result?.total ?? 0) > (result?.rows.length ?? 0);
+    if (isRefreshed && !left) {
+      return rowsText(result.rows.length);
+    }
+    if (isRefreshed && result.isCut) {
+      return `The first ${rowsText(result.rows.length)}`;
+    }
+    return isRefreshed
+      ? `${result.rows.length.toLocaleString('en')} of ${rowsText(result.total ?? 0)}`
+      : runTitle(run);
+  };
+  return (
+    <span class="cell-summary" data-state={props.run.runner.run()?.state}>
+      <Show when={props.run.runner.run()?.state === 'running'}>
+        <Icon name="running" class="spin accent" />
+      </Show>
+      <span>{facts()}</span>
+      <Show when={props.run.runner.run() && props.run.text() !== props.text}>
+        <span class="hint">edited since</span>
+      </Show>
+    </span>
+  );
+}
+
+function CellTools(props: CellProps): JSX.Element {
+  const isMaximised = (): boolean => props.maximised() === props.cell.id;
+  return (
+    <span class="cell-tools">
+      <button
+        class="icon-button tight"
+        aria-label={isMaximised() ? 'Show all cells' : 'Fill the notebook'}
+        title={isMaximised() ? 'Show all cells (Escape)' : 'Fill the notebook'}
+        aria-pressed={isMaximised() ? 'true' : 'false'}
+        onClick={() => props.maximise(isMaximised() ? undefined : props.cell.id)}
+      >
+        <Icon name="expand" />
+      </button>
+      <button
+        class="icon-button tight"
+        aria-label="More of the cell"
+        aria-haspopup="menu"
+        onClick={(event) => openMenuBelow('Cell', event.currentTarget, cellMenu(props))}
+      >
+        <Icon name="more" />
+      </button>
+    </span>
+  );
+}

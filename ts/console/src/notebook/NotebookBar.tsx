@@ -1,0 +1,169 @@
+/** What is done with all of a notebook: run, undo, time range, refresh, layout. */
+import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import { Icon } from '../shell/icons.js';
+import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
+import { ZoneSwitch } from '../shell/ZoneSwitch.js';
+import { exportFile } from './entrances.js';
+import { LAYOUTS, REFRESH_SECONDS, type Refresh } from './model.js';
+import type { NotebookParts } from './parts.js';
+import { RangeChoice } from './RangeChoice.js';
+import { openVariables } from './VariableBar.js';
+
+export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
+  const { document: doc } = props;
+  return (
+    <div class="toolbar notebook-bar" role="toolbar" aria-label="Notebook" data-region="notebook">
+      <button
+        class="button primary"
+        title="Ctrl+Shift+Enter"
+        onClick={() => (doc.isRunning() ? doc.stop() : void doc.runFrom())}
+      >
+        <Icon name={doc.isRunning() ? 'stop' : 'play'} />
+        {doc.isRunning() ? 'Stop' : 'Run all'}
+      </button>
+      <button
+        class="icon-button"
+        aria-label="Undo"
+        title="Undo (Ctrl+Z)"
+        disabled={!doc.canUndo()}
+        onClick={() => doc.undo()}
+      >
+        <Icon name="undo" />
+      </button>
+      <button
+        class="icon-button"
+        aria-label="Redo"
+        title="Redo (Ctrl+Shift+Z)"
+        disabled={!doc.canRedo()}
+        onClick={() => doc.redo()}
+      >
+        <Icon name="redo" />
+      </button>
+      <RangeChoice {...props} />
+      <RefreshChoice {...props} />
+      <RefreshSays {...props} />
+      <span class="spring" />
+      <span class="notebook-looks">
+        <span class="segmented" role="group" aria-label="Layout">
+          <For each={LAYOUTS}>
+            {(layout) => (
+              <button
+                aria-pressed={doc.notebook().layout === layout ? 'true' : 'false'}
+                onClick={() => doc.change({ kind: 'settings', patch: { layout } })}
+              >
+                {layout === 'list' ? 'List' : 'Grid'}
+              </button>
+            )}
+          </For>
+        </span>
+        <span class="beyond-phone">
+          <ZoneSwitch session={props.session} />
+        </span>
+        <FullScreen host={props.host} />
+        <button
+          class="icon-button"
+          aria-label="More of the notebook"
+          aria-haspopup="menu"
+          onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
+        >
+          <Icon name="more" />
+        </button>
+      </span>
+    </div>
+  );
+}
+
+function menuOf(props: NotebookParts): MenuItem[] {
+  return [
+    { label: 'Variables', run: () => openVariables() },
+    { label: 'Refresh now', run: () => props.refresher.now() },
+    { label: 'Export as a file', apart: true, run: () => exportFile(props.tab) },
+  ];
+}
+
+function RefreshChoice(props: NotebookParts): JSX.Element {
+  const { document: doc } = props;
+  const choose = (value: string): void => {
+    const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
+    doc.change({ kind: 'settings', patch: { refresh } });
+    // Who chooses it wants it.
+    props.session.workspace.approveNotebook(props.tab.id);
+  };
+  const choices: readonly (readonly [Refresh, string])[] = [
+    ['off', 'No refresh'],
+    ['changes', 'When tables change'],
+    ...REFRESH_SECONDS.map((seconds) => [seconds, `Every ${seconds} s`] as const),
+  ];
+  return (
+    <select
+      class="select"
+      aria-label="Refresh"
+      onChange={(event) => choose(event.currentTarget.value)}
+    >
+      <For each={choices}>
+        {([value, name]) => (
+          <option value={value} selected={doc.notebook().refresh === value}>
+            {name}
+          </option>
+        )}
+      </For>
+    </select>
+  );
+}
+
+/** Whether the cells are up to date, and what happens where they are not. */
+function RefreshSays(props: NotebookParts): JSX.Element {
+  const state = (): ReturnType<NotebookParts['refresher']['state']> => props.refresher.state();
+  const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
+  const text = (): string => {
+    const now = state();
+    switch (now.kind) {
+      case 'off':
+        return '';
+      case 'live':
+        return now.at ? `Live, ${clock(now.at)}` : 'Live';
+      case 'lost':
+        return `The server does not answer. Next try at ${clock(now.retryAt)}.`;
+    }
+  };
+  return (
+    <Show when={state().kind !== 'off'}>
+      <span class="refresh-state" data-state={state().kind}>
+        <Icon
+          name={state().kind === 'live' ? 'check' : 'alert'}
+          class={state().kind === 'live' ? 'ok' : 'warn'}
+        />
+        {text()}
+      </span>
+    </Show>
+  );
+}
+
+/** The whole page goes there: menus and dialogs are beside the notebook. */
+function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
+  const [isFull, setFull] = createSignal(false);
+  const listen = (): void => {
+    setFull(document.fullscreenElement !== null);
+    props.host().classList.toggle('full', isFull());
+  };
+  onMount(() => document.addEventListener('fullscreenchange', listen));
+  onCleanup(() => {
+    document.removeEventListener('fullscreenchange', listen);
+    if (isFull()) {
+      void document.exitFullscreen();
+    }
+  });
+  return (
+    <button
+      class="icon-button"
+      aria-label={isFull() ? 'Leave full screen' : 'Full screen'}
+      title={isFull() ? 'Leave full screen (Escape)' : 'Full screen'}
+      aria-pressed={isFull() ? 'true' : 'false'}
+      onClick={() =>
+        void (isFull() ? document.exitFullscreen() : document.documentElement.requestFullscreen())
+      }
+    >
+      <Icon name="expand" />
+    </button>
+  );
+}

@@ -1,0 +1,194 @@
+/** A tab with a notebook: its tools, its variables, its cells below each other or in a grid. */
+import '../styles/notebook.css';
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  on,
+  onCleanup,
+  onMount,
+  Show,
+  type JSX,
+} from 'solid-js';
+import { Icon } from '../shell/icons.js';
+import type { Session } from '../state/session.js';
+import type { Tab } from '../state/workspace.js';
+import { AddCells } from './AddCells.js';
+import { CellView } from './CellView.js';
+import { documentOf } from './document.js';
+import { exportFile, sentence } from './entrances.js';
+import { NotebookBar } from './NotebookBar.js';
+import { move, type NotebookParts } from './parts.js';
+import { Refresher } from './refresher.js';
+import { VariableBar } from './VariableBar.js';
+
+export default function NotebookView(props: { session: Session; tab: Tab }): JSX.Element {
+  let host!: HTMLElement;
+  const { session, tab } = props;
+  const document_ = documentOf(session, tab.id, tab.draft);
+  const [maximised, maximise] = createSignal<string>();
+  const refresher = new Refresher(session, document_, () => tab.notebook?.approved === true);
+  const parts: NotebookParts = {
+    session,
+    tab,
+    document: document_,
+    refresher,
+    maximised: () => (document_.cell(maximised() ?? '') ? maximised() : undefined),
+    maximise,
+  };
+  // Another window may have saved the same tab.
+  createEffect(
+    on(
+      () => tab.draft,
+      (draft) => document_.adopt(draft),
+    ),
+  );
+  onMount(() => {
+    const onKeyDown = (event: KeyboardEvent): void => onKey(event, parts, host);
+    document.addEventListener('keydown', onKeyDown, true);
+    onCleanup(() => document.removeEventListener('keydown', onKeyDown, true));
+  });
+  onCleanup(() => {
+    if (!session.workspace.tabs.some(({ id }) => id === tab.id)) {
+      document_.stop();
+    }
+  });
+  return (
+    <section
+      ref={host}
+      class="notebook"
+      classList={{ gridded: document_.notebook().layout === 'grid' }}
+      aria-label={`Notebook ${tab.title}`}
+    >
+      <Show when={document_.problem()} fallback={<Opened {...parts} host={() => host} />}>
+        {(problem) => <Unreadable tab={tab} message={problem().message} />}
+      </Show>
+    </section>
+  );
+}
+
+function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
+  const ids = createMemo(() => props.document.notebook().cells.map(({ id }) => id), undefined, {
+    equals: (left, right) => left.join() === right.join(),
+  });
+  const shown = createMemo(() => {
+    const one = props.maximised();
+    return one === undefined ? ids() : [one];
+  });
+  return (
+    <>
+      <NotebookBar {...props} />
+      <Show when={props.maximised() === undefined}>
+        <VariableBar {...props} />
+      </Show>
+      <Untouched {...props} />
+      <div class="cells" classList={{ maximised: props.maximised() !== undefined }}>
+        <For each={shown()}>
+          {(id) => (
+            <Show when={props.document.cell(id)}>
+              {(cell) => <CellView {...props} cell={cell()} />}
+            </Show>
+          )}
+        </For>
+        <Show when={props.maximised() === undefined}>
+          <AddCells {...props} at={ids().length} />
+        </Show>
+      </div>
+    </>
+  );
+}
+
+/** A notebook that another user may have written does nothing by itself. */
+function Untouched(props: NotebookParts): JSX.Element {
+  return (
+    <Show when={props.tab.notebook?.approved === false}>
+      <p class="notebook-note">
+        <Icon name="alert" />
+        <span>
+          This notebook came from a file. Nothing of it has run, and it asks for nothing by itself
+          until you run it.
+        </span>
+      </p>
+    </Show>
+  );
+}
+
+/** The text of what is no notebook that this page reads. */
+function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
+  return (
+    <>
+      <div class="notebook-note" role="alert">
+        <Icon name="alert" />
+        <span>
+          <b>This is shown as a text, and nothing of it was changed.</b>{' '}
+          <bdi>{sentence(props.message)}</bdi>
+        </span>
+        <span class="spring" />
+        <button class="button small" onClick={() => exportFile(props.tab)}>
+          <Icon name="export" />
+          Export
+        </button>
+      </div>
+      <pre class="notebook-text" tabindex="0" role="region" aria-label="Text of the notebook">
+        {props.tab.draft}
+      </pre>
+    </>
+  );
+}
+
+/** Keys of the notebook, before those of the page see them. */
+function onKey(event: KeyboardEvent, parts: NotebookParts, host: HTMLElement): void {
+  const inside = event.target instanceof Node && host.contains(event.target);
+  const isFree = inside || event.target === document.body;
+  if (!isFree || document.querySelector('dialog[open]') !== null || host.hidden) {
+    return;
+  }
+  const run = keyCommand(event, parts);
+  if (run) {
+    event.preventDefault();
+    event.stopPropagation();
+    run();
+  }
+}
+
+function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | undefined {
+  const modified = event.ctrlKey || event.metaKey;
+  const { document: doc } = parts;
+  const id = cellOf(event.target);
+  if (modified && event.code === 'Enter' && event.shiftKey) {
+    return () => void doc.runFrom();
+  }
+  if (modified && event.code === 'Enter' && id !== undefined) {
+    // A text takes it as its end.
+    return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
+  }
+  if (event.altKey && event.code === 'KeyK') {
+    return () => doc.stop();
+  }
+  if (event.key === 'Escape' && parts.maximised() !== undefined && !inText(event)) {
+    return () => parts.maximise(undefined);
+  }
+  if (modified && event.code === 'KeyZ' && !inText(event)) {
+    return event.shiftKey ? () => doc.redo() : () => doc.undo();
+  }
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (event.altKey && step !== undefined && id !== undefined && !inText(event)) {
+    return () => move(parts, id, step);
+  }
+  return undefined;
+}
+
+function cellOf(target: EventTarget | null): string | undefined {
+  const element = target instanceof Element ? target.closest<HTMLElement>('[data-cell]') : null;
+  return element?.dataset['cell'];
+}
+
+/** Whether keys go into a text: an editor hides behind its shadow root. */
+function inText({ target }: KeyboardEvent): boolean {
+  return (
+    target instanceof HTMLInputElement ||
+    target instanceof HTMLTextAreaElement ||
+    (target instanceof Element && target.shadowRoot !== null)
+  );
+}

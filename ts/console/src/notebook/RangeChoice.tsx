@@ -1,0 +1,89 @@
+/** The time range that the cells share: usual ones, or two times of one's own. */
+import { createSignal, For, Show, type JSX } from 'solid-js';
+import type { NotebookParts } from './parts.js';
+import { timeOf, USUAL_RANGES } from './times.js';
+
+const NONE = 'none';
+const OWN = 'own';
+
+export function RangeChoice(props: NotebookParts): JSX.Element {
+  const [writing, setWriting] = createSignal(false);
+  const range = (): { from: string; to: string } | undefined => props.document.notebook().range;
+  const usual = (): string | undefined =>
+    USUAL_RANGES.find(([, from, to]) => range()?.from === from && range()?.to === to)?.[0];
+  const isOwn = (): boolean => writing() || (range() !== undefined && usual() === undefined);
+  const choose = (value: string): void => {
+    setWriting(value === OWN);
+    const found = USUAL_RANGES.find(([name]) => name === value);
+    if (found) {
+      props.refresher.choose({ from: found[1], to: found[2] });
+    } else if (value === NONE) {
+      props.refresher.choose(undefined);
+    }
+  };
+  return (
+    <>
+      <select
+        class="select"
+        aria-label="Time range"
+        title="Cells read it as @from and @to; charts that name neither are cut to it"
+        onChange={(event) => choose(event.currentTarget.value)}
+      >
+        <option value={NONE} selected={range() === undefined && !writing()}>
+          All times
+        </option>
+        <For each={USUAL_RANGES}>
+          {([name]) => (
+            <option value={name} selected={!isOwn() && usual() === name}>
+              {name}
+            </option>
+          )}
+        </For>
+        <option value={OWN} selected={isOwn()}>
+          From … to
+        </option>
+      </select>
+      <Show when={isOwn()}>
+        <Ends {...props} />
+      </Show>
+      <Show when={props.refresher.isZoomed()}>
+        <button class="button small" onClick={() => props.refresher.zoom(undefined)}>
+          Reset zoom
+        </button>
+      </Show>
+    </>
+  );
+}
+
+function Ends(props: NotebookParts): JSX.Element {
+  let from!: HTMLInputElement;
+  let to!: HTMLInputElement;
+  const [trouble, setTrouble] = createSignal('');
+  const range = (): { from: string; to: string } =>
+    props.document.notebook().range ?? { from: 'now-1h', to: 'now' };
+  const take = (): void => {
+    const now = Date.now();
+    const [first, last] = [timeOf(from.value, now), timeOf(to.value, now)];
+    if (first === undefined || last === undefined) {
+      const wrong = first === undefined ? from.value : to.value;
+      setTrouble(`«${wrong}» is no time, such as now-1h, today or 2026-01-31 10:30.`);
+    } else if (first >= last) {
+      setTrouble('The range ends before it begins.');
+    } else {
+      setTrouble('');
+      props.refresher.choose({ from: from.value.trim(), to: to.value.trim() });
+    }
+  };
+  return (
+    <span class="range-ends" role="group" aria-label="Times of the range, UTC">
+      <input ref={from} class="input data" aria-label="From" value={range().from} onChange={take} />
+      <span aria-hidden="true">to</span>
+      <input ref={to} class="input data" aria-label="To" value={range().to} onChange={take} />
+      <Show when={trouble()}>
+        <span class="cell-warning" role="alert">
+          {trouble()}
+        </span>
+      </Show>
+    </span>
+  );
+}

@@ -1,0 +1,82 @@
+/** The statement of a cell in an editor, which is made when the cell comes into view. */
+import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import type { SqlEditor } from '../editor/editor.js';
+import { editorEvents } from '../state/editor-events.js';
+import type { CellProps } from './CellView.js';
+import type { SqlCell } from './model.js';
+
+const LINE_PX = 20;
+const MOST_LINES = 16;
+const AROUND_PX = 18;
+/** An editor is made when its cell is so near to the visible part. */
+const NEAR = '400px';
+
+export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
+  let host!: HTMLDivElement;
+  let editor: SqlEditor | undefined;
+  const [ready, setReady] = createSignal(false);
+  const { cell, session, document: doc } = props;
+  const lines = (): number => Math.min(MOST_LINES, Math.max(2, props.cell.text.split('\n').length));
+
+  const begin = async (): Promise<void> => {
+    const { SqlEditor } = await import('../editor/editor.js');
+    if (!host.isConnected || editor) {
+      return;
+    }
+    editor = new SqlEditor(host, {
+      ...editorEvents(session),
+      changed: (_tab, text) => doc.type(cell.id, text),
+      run: () => void doc.runCell(cell.id),
+      runAll: () => void doc.runFrom(),
+      // Names of other cells and variables are known here only: the run tells what is wrong.
+      validate: () => Promise.resolve(undefined),
+      problem: () => undefined,
+      statement: () => undefined,
+    });
+    editor.show(cell.id, props.cell.text);
+    setReady(true);
+  };
+  onMount(() => {
+    const observer = new IntersectionObserver(
+      ([entry]) => {
+        if (entry?.isIntersecting === true) {
+          observer.disconnect();
+          void begin();
+        }
+      },
+      { rootMargin: NEAR },
+    );
+    observer.observe(host);
+    onCleanup(() => {
+      observer.disconnect();
+      editor?.destroy();
+      editor = undefined;
+    });
+  });
+  // A text that came from elsewhere: undone, or of another window.
+  createEffect(
+    on(
+      () => props.cell.text,
+      (text) => editor?.rewrite(cell.id, text),
+      { defer: true },
+    ),
+  );
+  createEffect(() => {
+    const run = doc.run(cell.id).runner.run();
+    if (run && ready()) {
+      editor?.clearProblem(cell.id);
+      const offset = run.failure?.offset;
+      if (offset !== undefined) {
+        editor?.showProblem(cell.id, offset, run.failure?.message ?? '');
+      }
+    }
+  });
+  return (
+    <div class="cell-sql" style={{ height: `${lines() * LINE_PX + AROUND_PX}px` }}>
+      <div class="editor-host" classList={{ ready: ready() }} ref={host} />
+      <Show when={!ready()}>
+        <pre class="cell-sql-text">{props.cell.text}</pre>
+      </Show>
+    </div>
+  );
+}

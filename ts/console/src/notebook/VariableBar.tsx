@@ -1,0 +1,259 @@
+/** The variables of a notebook: their values in a line, what they are in a dialog. */
+import { createResource, createSignal, createUniqueId, For, Index, Show, type JSX } from 'solid-js';
+import { query } from '../api/client.js';
+import { FormDialog } from '../dialogs/FormDialog.js';
+import { copyText } from '../model/format.js';
+import { Icon } from '../shell/icons.js';
+import {
+  isName,
+  MOST_VARIABLES,
+  VARIABLE_KINDS,
+  type Variable,
+  type VariableKind,
+} from './model.js';
+import type { NotebookParts } from './parts.js';
+import { valueOf, valueTrouble } from './statement.js';
+
+const [editing, setEditing] = createSignal(false);
+
+/** Opens the dialog of the notebook in front. */
+export function openVariables(): void {
+  setEditing(true);
+}
+
+export function VariableBar(props: NotebookParts): JSX.Element {
+  const variables = (): readonly Variable[] => props.document.notebook().variables;
+  const set = (variable: Variable, value: string): void => {
+    const next = variables().map((one) => (one.name === variable.name ? { ...one, value } : one));
+    props.document.change({ kind: 'settings', patch: { variables: next } });
+  };
+  const names = (): readonly string[] => variables().map(({ name }) => name);
+  return (
+    <>
+      <Show when={names().length > 0}>
+        <div class="parameters" role="group" aria-label="Variables" data-region="variables">
+          <Index each={variables()}>
+            {(variable) => <Value variable={variable()} set={(value) => set(variable(), value)} />}
+          </Index>
+          <button class="button small ghost" onClick={openVariables}>
+            Edit variables
+          </button>
+        </div>
+      </Show>
+      <Show when={editing()}>
+        <Editor {...props} onClose={() => setEditing(false)} />
+      </Show>
+    </>
+  );
+}
+
+/** Choices of a list that are offered; any other value can be written. */
+const OFFERED = 1000;
+
+function Value(props: { variable: Variable; set: (value: string) => void }): JSX.Element {
+  const list = createUniqueId();
+  const [wanted, setWanted] = createSignal<string>();
+  const [choices] = createResource(wanted, choicesOf);
+  const trouble = (): string =>
+    valueOf(props.variable, Date.now()) === undefined ? valueTrouble(props.variable) : '';
+  return (
+    <label>
+      <code>@{props.variable.name}</code>
+      <input
+        class="input data"
+        list={props.variable.kind === 'list' ? list : undefined}
+        value={props.variable.value}
+        aria-invalid={trouble() === '' ? undefined : 'true'}
+        onFocus={() => props.variable.kind === 'list' && setWanted(props.variable.query)}
+        onChange={(event) => props.set(event.currentTarget.value)}
+      />
+      <Show when={props.variable.kind === 'list'}>
+        <datalist id={list}>
+          <For each={choices()?.values}>{(value) => <option value={value} />}</For>
+        </datalist>
+        <Show when={choices()?.note}>
+          <span class="hint">{choices()?.note}</span>
+        </Show>
+      </Show>
+      <Show when={trouble()}>
+        <span class="cell-warning" role="alert">
+          {trouble()}
+        </span>
+      </Show>
+    </label>
+  );
+}
+
+interface Choices {
+  readonly values: readonly string[];
+  readonly note: string;
+}
+
+/** The first values of a list's query; a long list is not read to its end. */
+async function choicesOf(text: string): Promise<Choices> {
+  try {
+    const statement = `SELECT * FROM (${text}\n) LIMIT ${OFFERED + 1}`;
+    const { rows } = await query(statement, { maxRows: OFFERED + 1 });
+    const values = [...new Set(rows.map(([value]) => copyText(value ?? null)))];
+    const isCut = rows.length > OFFERED;
+    return {
+      values: values.slice(0, OFFERED),
+      note: isCut ? 'The first 1,000 values are offered; any other can be written.' : '',
+    };
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    return { values: [], note: `No values to choose from: ${message}` };
+  }
+}
+
+function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
+  const [rows, setRows] = createSignal<readonly Variable[]>(
+    props.document.notebook().variables.length > 0
+      ? props.document.notebook().variables
+      : [NEW_VARIABLE],
+  );
+  const set = (at: number, patch: Partial<Variable>): void => {
+    setRows(rows().map((row, index) => (index === at ? { ...row, ...patch } : row)));
+  };
+  const submit = (): Promise<string> => {
+    const trouble = troubleOf(rows());
+    if (trouble === '') {
+      const variables = rows().map(withoutQuery);
+      props.document.change({ kind: 'settings', patch: { variables } });
+    }
+    return Promise.resolve(trouble);
+  };
+  return (
+    <FormDialog
+      title="Variables of"
+      name={props.tab.title}
+      keep="Leave them"
+      act="Apply"
+      isComplete={true}
+      submit={submit}
+      onClose={props.onClose}
+    >
+      <div class="variable-rows">
+        <Index each={rows()}>
+          {(row, at) => (
+            <VariableRow
+              variable={row()}
+              set={(patch) => set(at, patch)}
+              remove={() => setRows(rows().filter((_row, index) => index !== at))}
+            />
+          )}
+        </Index>
+        <button
+          class="button small"
+          type="button"
+          disabled={rows().length >= MOST_VARIABLES}
+          onClick={() => setRows([...rows(), NEW_VARIABLE])}
+        >
+          <Icon name="plus" />
+          Add a variable
+        </button>
+        <p class="hint">
+          Statements use the values as @name. They are sent as values, never as a part of the
+          statement.
+        </p>
+      </div>
+    </FormDialog>
+  );
+}
+
+const NEW_VARIABLE: Variable = { name: '', kind: 'text', value: '' };
+
+function withoutQuery({ query: text, ...variable }: Variable): Variable {
+  return variable.kind === 'list' ? { ...variable, query: text ?? '' } : variable;
+}
+
+function troubleOf(variables: readonly Variable[]): string {
+  const seen = new Set(['from', 'to']);
+  for (const variable of variables) {
+    const name = variable.name.toLowerCase();
+    if (!isName(variable.name)) {
+      return `«${variable.name}» can be no name: letters, digits and _, no digit in front.`;
+    }
+    if (seen.has(name)) {
+      return name === 'from' || name === 'to'
+        ? `@${name} is an end of the time range. Choose another name.`
+        : `@${name} is there twice.`;
+    }
+    seen.add(name);
+    if (variable.kind === 'list' && (variable.query ?? '').trim() === '') {
+      return `@${variable.name} needs a query whose first column has the values.`;
+    }
+    if (valueOf(variable, Date.now()) === undefined) {
+      return `@${variable.name}: ${valueTrouble(variable)}`;
+    }
+  }
+  return '';
+}
+
+const KIND_NAMES: Readonly<Record<VariableKind, string>> = {
+  text: 'Text',
+  number: 'Number',
+  list: 'List of a query',
+  time: 'Time',
+};
+
+function VariableRow(props: {
+  variable: Variable;
+  set: (patch: Partial<Variable>) => void;
+  remove: () => void;
+}): JSX.Element {
+  return (
+    <fieldset class="variable-row">
+      <legend class="visually-hidden">Variable {props.variable.name}</legend>
+      <label>
+        Name
+        <input
+          class="input data"
+          value={props.variable.name}
+          onInput={(event) => props.set({ name: event.currentTarget.value.trim() })}
+        />
+      </label>
+      <label>
+        Kind
+        <select
+          class="select"
+          onChange={(event) => props.set({ kind: event.currentTarget.value as VariableKind })}
+        >
+          <For each={VARIABLE_KINDS}>
+            {(kind) => (
+              <option value={kind} selected={kind === props.variable.kind}>
+                {KIND_NAMES[kind]}
+              </option>
+            )}
+          </For>
+        </select>
+      </label>
+      <label>
+        Value
+        <input
+          class="input data"
+          value={props.variable.value}
+          onInput={(event) => props.set({ value: event.currentTarget.value })}
+        />
+      </label>
+      <button
+        class="icon-button"
+        type="button"
+        aria-label={`Remove ${props.variable.name}`}
+        onClick={() => props.remove()}
+      >
+        <Icon name="close" />
+      </button>
+      <Show when={props.variable.kind === 'list'}>
+        <label class="wide">
+          Query of the values
+          <input
+            class="input data"
+            value={props.variable.query ?? ''}
+            onInput={(event) => props.set({ query: event.currentTarget.value })}
+          />
+        </label>
+      </Show>
+    </fieldset>
+  );
+}

@@ -1,0 +1,94 @@
+/** What can be done with a cell beside running it. */
+import { showFailure, showToast } from '../shell/announce.js';
+import type { MenuItem } from '../shell/Menu.js';
+import { scan } from '../sql/scanner.js';
+import { statementsOf } from '../sql/statements.js';
+import { addCell } from './AddCells.js';
+import type { CellProps } from './CellView.js';
+import { freeName, MOST_CELLS, newId, type Cell, type Command, type SqlCell } from './model.js';
+import { move } from './parts.js';
+
+export function cellMenu(props: CellProps): MenuItem[] {
+  const { cell, document: doc } = props;
+  const at = doc.notebook().cells.findIndex(({ id }) => id === cell.id);
+  return [
+    ...(cell.kind === 'sql' ? sqlItems(props, cell) : []),
+    { label: 'Move up', keys: 'Alt+↑', apart: true, run: () => move(props, cell.id, -1) },
+    { label: 'Move down', keys: 'Alt+↓', run: () => move(props, cell.id, 1) },
+    { label: 'SQL cell below', apart: true, run: () => addCell(props, 'sql', at + 1) },
+    { label: 'Chart cell below', run: () => addCell(props, 'chart', at + 1) },
+    { label: 'Text cell below', run: () => addCell(props, 'markdown', at + 1) },
+    { label: 'Duplicate', run: () => duplicate(props, at) },
+    { label: 'Delete', apart: true, run: () => remove(props) },
+  ];
+}
+
+function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuItem[] {
+  const isFolded = cell.folded === true;
+  return [
+    { label: 'Run', keys: 'Ctrl+Enter', run: () => void doc.runCell(cell.id) },
+    { label: 'Run from here', run: () => void doc.runFrom(cell.id) },
+    {
+      label: cell.view === 'grid' ? 'Show as a chart' : 'Show as a grid',
+      apart: true,
+      run: () => {
+        const view = cell.view === 'grid' ? 'chart' : 'grid';
+        doc.change({ kind: 'change', id: cell.id, patch: { view } });
+        refresher.shownAs(cell.id);
+      },
+    },
+    {
+      label: 'Show the statement',
+      checked: !isFolded,
+      run: () =>
+        doc.change({
+          kind: 'change',
+          id: cell.id,
+          patch: { folded: isFolded ? undefined : true },
+        }),
+    },
+  ];
+}
+
+function remove({ cell, document: doc }: CellProps): void {
+  doc.change({ kind: 'remove', ids: [cell.id] });
+  showToast({
+    text: cell.kind === 'sql' ? `${cell.name} deleted` : 'Text deleted',
+    action: { label: 'Undo', run: () => doc.undo() },
+  });
+}
+
+function duplicate({ cell, document: doc }: CellProps, at: number): void {
+  const notebook = doc.notebook();
+  if (notebook.cells.length >= MOST_CELLS) {
+    showFailure(`A notebook has at most ${MOST_CELLS} cells.`);
+    return;
+  }
+  const copy: Cell =
+    cell.kind === 'sql'
+      ? { ...cell, id: newId(), name: freeName(notebook, cell.name) }
+      : { ...cell, id: newId() };
+  doc.change({ kind: 'add', at: at + 1, cells: [copy] });
+}
+
+/** Each statement of a cell in a cell of its own; the first stays. */
+export function split({ cell, document: doc }: CellProps<SqlCell>): void {
+  const { text } = cell;
+  const [first, ...rest] = statementsOf(scan(text)).map(({ start, end }) => text.slice(start, end));
+  const at = doc.notebook().cells.findIndex(({ id }) => id === cell.id);
+  let { cells } = doc.notebook();
+  const added = rest.map((statement): Cell => {
+    const made = { ...cell, id: newId(), name: freeName({ cells }), text: statement };
+    cells = [...cells, made];
+    return made;
+  });
+  if (cells.length > MOST_CELLS) {
+    showFailure(`A notebook has at most ${MOST_CELLS} cells.`);
+    return;
+  }
+  const commands: Command[] = [
+    { kind: 'change', id: cell.id, patch: { text: first ?? '' } },
+    { kind: 'add', at: at + 1, cells: added },
+  ];
+  doc.change({ kind: 'all', commands });
+}

@@ -1,0 +1,148 @@
+/** What a cell ran: its rows, what is wrong with it, and whether its rows are of now. */
+import { batch, createSignal, type Accessor } from 'solid-js';
+import { aborted, query, SqlError, Unreachable } from '../api/client.js';
+import { Runner, type Run } from '../state/run.js';
+import type { CellStatement, CellTrouble } from './statement.js';
+
+/** Rows that a cell keeps; a notebook has many cells. */
+const CELL_ROWS = 10_000;
+
+type Refreshed = 'done' | 'lost' | 'refused' | 'stopped';
+
+export class CellRun {
+  readonly runner = new Runner();
+  /** Grows whenever the shown result has changed. */
+  readonly revision: Accessor<number>;
+  /** Why the cell could not be run at all. */
+  readonly trouble: Accessor<CellTrouble | undefined>;
+  /** Why the rows are not of now. */
+  readonly late: Accessor<string | undefined>;
+  /** When the shown rows were asked for. */
+  readonly at: Accessor<Date | undefined>;
+  /** The cell's text as it ran. */
+  readonly text: Accessor<string | undefined>;
+  /** Tables that the statement reads which ran last. */
+  readonly tables: Accessor<readonly string[] | undefined>;
+  readonly #bump: () => void;
+  readonly #setTrouble: (trouble: CellTrouble | undefined) => void;
+  readonly #setLate: (reason: string | undefined) => void;
+  readonly #setAt: (at: Date) => void;
+  readonly #setText: (text: string) => void;
+  readonly #setTables: (tables: readonly string[]) => void;
+
+  constructor() {
+    const [refreshes, setRefreshes] = createSignal(0);
+    const [trouble, setTrouble] = createSignal<CellTrouble>();
+    const [late, setLate] = createSignal<string>();
+    const [at, setAt] = createSignal<Date>();
+    const [text, setText] = createSignal<string>();
+    const [tables, setTables] = createSignal<readonly string[]>();
+    this.tables = tables;
+    this.#setTables = setTables;
+    this.revision = () => this.runner.revision() + refreshes();
+    this.trouble = trouble;
+    this.late = late;
+    this.at = at;
+    this.text = text;
+    this.#bump = () => setRefreshes((count) => count + 1);
+    this.#setTrouble = setTrouble;
+    this.#setLate = setLate;
+    this.#setAt = setAt;
+    this.#setText = setText;
+  }
+
+  /** Takes over a text that ran before the page was loaded: it may be asked for by itself. */
+  resume(text: string): void {
+    this.#setText(text);
+  }
+
+  /** Says that the rows have been asked for since then, and have not come. */
+  wait(since: Date): void {
+    this.#setLate(`The server has not answered since ${since.toTimeString().slice(0, 8)}.`);
+  }
+
+  /** Says why the cell cannot run; what it ran before stays. */
+  refuse(trouble: CellTrouble): void {
+    this.#setTrouble(trouble);
+  }
+
+  /** Runs to the end; never rejects. */
+  async run(statement: CellStatement, written: string): Promise<Run> {
+    const { text, start, bound } = statement;
+    batch(() => {
+      this.#setTrouble(undefined);
+      this.#setLate(undefined);
+      this.#setText(written);
+      this.#setTables(statement.tables);
+    });
+    const at = new Date();
+    const run = await this.runner.start({ text, start, bound, most: CELL_ROWS });
+    if (run.state === 'done') {
+      this.#setAt(at);
+    }
+    return run;
+  }
+
+  /**
+   * Asks for the rows anew and puts them in the place of those shown. Of several texts that ask
+   * for the same, a later one is tried where the server refuses the one before.
+   */
+  async refresh(
+    statement: CellStatement,
+    texts: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Refreshed> {
+    const at = new Date();
+    const shown = this.runner.result();
+    if (!shown) {
+      return refreshedBy(await this.run(statement, this.text() ?? statement.text));
+    }
+    let refusal = '';
+    for (const text of texts) {
+      try {
+        const { head, rows } = await query(text, { maxRows: CELL_ROWS, signal });
+        if (signal.aborted || this.runner.result() !== shown) {
+          return 'stopped';
+        }
+        if (JSON.stringify(shown.columns) !== JSON.stringify(head.columns)) {
+          return refreshedBy(await this.run(statement, this.text() ?? statement.text));
+        }
+        batch(() => {
+          shown.slide(rows, 0);
+          shown.total = rows.length;
+          shown.isCut = rows.length === CELL_ROWS;
+          this.#setTrouble(undefined);
+          this.#setLate(undefined);
+          this.#setAt(at);
+          this.#bump();
+        });
+        return 'done';
+      } catch (cause) {
+        if (aborted(cause)) {
+          return 'stopped';
+        }
+        refusal = cause instanceof Error ? cause.message : String(cause);
+        if (cause instanceof Unreachable) {
+          this.#setLate('The server does not answer.');
+          return 'lost';
+        }
+        if (!(cause instanceof SqlError)) {
+          break;
+        }
+      }
+    }
+    this.#setLate(refusal);
+    return 'refused';
+  }
+}
+
+function refreshedBy({ state, failure }: Run): Refreshed {
+  switch (state) {
+    case 'done':
+      return 'done';
+    case 'failed':
+      return failure?.reachable === false ? 'lost' : 'refused';
+    default:
+      return 'stopped';
+  }
+}

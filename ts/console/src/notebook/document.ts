@@ -1,0 +1,214 @@
+/** A notebook that is open in a tab: its text, its changes and how they are undone, its runs. */
+import { createSignal, type Accessor } from 'solid-js';
+import { announce } from '../shell/announce.js';
+import { runTitle, type Session } from '../state/session.js';
+import type { Runner } from '../state/run.js';
+import { CellRun } from './cell-run.js';
+import { NotebookError, read, write } from './file.js';
+import {
+  apply,
+  EMPTY,
+  inverse,
+  sqlCells,
+  type Cell,
+  type Command,
+  type Notebook,
+  type SqlCell,
+} from './model.js';
+import { compose } from './statement.js';
+
+const MOST_STEPS = 200;
+
+export class NotebookDocument {
+  readonly notebook: Accessor<Notebook>;
+  /** Why the tab's text is no notebook; it stays as it is then. */
+  readonly problem: Accessor<NotebookError | undefined>;
+  readonly canUndo: Accessor<boolean>;
+  readonly canRedo: Accessor<boolean>;
+  /** Cells that run one after the other now. */
+  readonly isRunning: Accessor<boolean>;
+  readonly #setNotebook: (notebook: Notebook) => void;
+  readonly #setProblem: (problem: NotebookError | undefined) => void;
+  readonly #setSteps: (steps: { undo: number; redo: number }) => void;
+  readonly #setRunning: (isRunning: boolean) => void;
+  readonly #session: Session;
+  readonly #tab: string;
+  /** Called with each cell that the user ran to its end. */
+  ran: ((cell: SqlCell) => void) | undefined;
+  readonly #runs = new Map<string, CellRun>();
+  #undo: Command[] = [];
+  #redo: Command[] = [];
+  #written = '';
+  /** Counts what was begun, so that what was stopped knows it. */
+  #turn = 0;
+
+  constructor(session: Session, tab: string, text: string) {
+    const [notebook, setNotebook] = createSignal(EMPTY);
+    const [problem, setProblem] = createSignal<NotebookError>();
+    const [steps, setSteps] = createSignal({ undo: 0, redo: 0 });
+    const [isRunning, setRunning] = createSignal(false);
+    this.notebook = notebook;
+    this.problem = problem;
+    this.canUndo = () => steps().undo > 0;
+    this.canRedo = () => steps().redo > 0;
+    this.isRunning = isRunning;
+    this.#setNotebook = (next) => setNotebook(() => next);
+    this.#setProblem = (next) => setProblem(() => next);
+    this.#setSteps = setSteps;
+    this.#setRunning = setRunning;
+    this.#session = session;
+    this.#tab = tab;
+    this.adopt(text);
+    if (session.workspace.tabs.find(({ id }) => id === tab)?.notebook?.approved === true) {
+      sqlCells(this.notebook()).forEach((cell) => this.run(cell.id).resume(cell.text));
+    }
+  }
+
+  /** The notebook with each cell as it ran last: what is asked for again while another is typed. */
+  asRun(): Notebook {
+    const notebook = this.notebook();
+    const cells = notebook.cells.flatMap((cell): readonly Cell[] => {
+      const text = cell.kind === 'sql' ? this.run(cell.id).text() : undefined;
+      return cell.kind === 'sql' && text !== undefined ? [{ ...cell, text }] : [];
+    });
+    return { ...notebook, cells };
+  }
+
+  /** Takes over the tab's text where it is another one than this has written. */
+  adopt(text: string): void {
+    if (text === this.#written) {
+      return;
+    }
+    this.#written = text;
+    try {
+      const next = read(text);
+      this.#setProblem(undefined);
+      this.#setNotebook({ ...next, cells: sameIds(this.notebook().cells, next.cells) });
+    } catch (cause) {
+      const isKnown = cause instanceof NotebookError;
+      this.#setProblem(isKnown ? cause : new NotebookError(String(cause), 1));
+    }
+  }
+
+  cell(id: string): Cell | undefined {
+    return this.notebook().cells.find((cell) => cell.id === id);
+  }
+
+  run(id: string): CellRun {
+    let run = this.#runs.get(id);
+    if (!run) {
+      this.#runs.set(id, (run = new CellRun()));
+    }
+    return run;
+  }
+
+  /** Makes a change that can be undone. */
+  change(command: Command): void {
+    this.#undo = [...this.#undo, inverse(this.notebook(), command)].slice(-MOST_STEPS);
+    this.#redo = [];
+    this.#set(apply(this.notebook(), command));
+  }
+
+  /** Takes over a text as it is typed: its editor knows by itself how to undo it. */
+  type(id: string, text: string): void {
+    if (this.cell(id)?.text !== text) {
+      this.#set(apply(this.notebook(), { kind: 'change', id, patch: { text } }));
+    }
+  }
+
+  undo(): void {
+    this.#step(this.#undo, this.#redo);
+  }
+
+  redo(): void {
+    this.#step(this.#redo, this.#undo);
+  }
+
+  /** Applies the last command of one list; its inverse goes to the other one. */
+  #step(from: Command[], to: Command[]): void {
+    const command = from.pop();
+    if (command) {
+      to.push(inverse(this.notebook(), command));
+      this.#set(apply(this.notebook(), command));
+    }
+  }
+
+  #set(notebook: Notebook): void {
+    this.#setNotebook(notebook);
+    this.#setSteps({ undo: this.#undo.length, redo: this.#redo.length });
+    this.#written = write(notebook);
+    this.#session.workspace.setDraft(this.#tab, this.#written);
+  }
+
+  async runCell(id: string): Promise<void> {
+    await this.#inOrder([id]);
+  }
+
+  /** Runs the cells from one on, or all, and stops at the first that fails. */
+  async runFrom(id?: string): Promise<void> {
+    const all = sqlCells(this.notebook())
+      .filter(({ text }) => text.trim() !== '')
+      .map((cell) => cell.id);
+    await this.#inOrder(id === undefined ? all : all.slice(Math.max(0, all.indexOf(id))));
+  }
+
+  stop(): void {
+    this.#turn += 1;
+    this.#setRunning(false);
+    this.#runs.forEach(({ runner }) => runner.cancel());
+  }
+
+  async #inOrder(ids: readonly string[]): Promise<void> {
+    const turn = (this.#turn += 1);
+    this.#session.workspace.approveNotebook(this.#tab);
+    this.#setRunning(true);
+    for (const id of ids) {
+      const cell = this.cell(id);
+      const isDone = cell?.kind === 'sql' && (await this.#one(cell));
+      if (!isDone || this.#turn !== turn) {
+        break;
+      }
+    }
+    if (this.#turn === turn) {
+      this.#setRunning(false);
+    }
+  }
+
+  /** Whether the cell ran to its end. */
+  async #one(cell: SqlCell): Promise<boolean> {
+    const run = this.run(cell.id);
+    const { statement, trouble } = compose(this.notebook(), cell.id, Date.now());
+    if (trouble) {
+      run.refuse(trouble);
+      announce(`${cell.name}: ${trouble.message}`);
+      return false;
+    }
+    const finished = await run.run(statement, cell.text);
+    announce(`${cell.name}: ${runTitle(finished)}`);
+    if (finished.state === 'done') {
+      this.ran?.(cell);
+      void this.#session.followStatement(statement.text);
+    }
+    return finished.state === 'done';
+  }
+}
+
+/** Cells that are read anew keep what they ran: by their name, or by their text. */
+function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell[] {
+  const key = (cell: Cell): string =>
+    cell.kind === 'sql' ? `sql ${cell.name}` : `markdown ${cell.text}`;
+  const ids = new Map(before.map((cell) => [key(cell), cell.id]));
+  return after.map((cell) => ({ ...cell, id: ids.get(key(cell)) ?? cell.id }));
+}
+
+const documents = new WeakMap<Runner, NotebookDocument>();
+
+/** The document of a tab stays while another tab is in front. */
+export function documentOf(session: Session, tab: string, text: string): NotebookDocument {
+  const key = session.workspace.runner(tab);
+  let found = documents.get(key);
+  if (!found) {
+    documents.set(key, (found = new NotebookDocument(session, tab, text)));
+  }
+  return found;
+}

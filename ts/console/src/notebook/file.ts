@@ -1,0 +1,361 @@
+/**
+ * A notebook as a text: Markdown with fenced SQL, made to be read in a diff.
+ *
+ *     ---
+ *     tidemark-notebook: 1
+ *     range: now-1h .. now
+ *     @symbol: text "BTC-USD"
+ *     ---
+ *
+ *     <!-- cell -->
+ *     # Trading today
+ *
+ *     ```sql cell=prices view=chart
+ *     SELECT * FROM trades WHERE symbol = @symbol
+ *     ```
+ *
+ * Read strictly: what is not understood is refused with its line, and nothing is lost of it, since
+ * the text stays. Pure.
+ */
+import {
+  COLUMNS,
+  EMPTY,
+  isName,
+  LAYOUTS,
+  LONGEST_TEXT,
+  MOST_CELLS,
+  MOST_ROWS,
+  MOST_VARIABLES,
+  newId,
+  REFRESH_SECONDS,
+  sqlCells,
+  VARIABLE_KINDS,
+  type Cell,
+  type CellSize,
+  type CellView,
+  type Notebook,
+  type NotebookSettings,
+  type Variable,
+  type VariableKind,
+} from './model.js';
+import { timeOf } from './times.js';
+
+const VERSION = 1;
+const KEY = 'tidemark-notebook';
+export const LARGEST_FILE = 4 * 1024 * 1024;
+
+/** Why a text is no notebook that can be opened. */
+export class NotebookError extends Error {
+  /** Counted from 1. */
+  readonly line: number;
+
+  constructor(message: string, line: number) {
+    super(`line ${line}: ${message}`);
+    this.name = 'NotebookError';
+    this.line = line;
+  }
+}
+
+/** Begins a cell, whatever precedes it; a text's line of that form gets a `\` in front. */
+const MARKER = /^(?:<!-- cell\b|`{3,}sql cell=)/;
+const ESCAPED = /^\\+(?:<!-- cell\b|`{3,}sql cell=)/;
+const SQL_MARKER = /^(`{3,})sql (cell=.*)$/;
+const MARKDOWN_MARKER = /^<!-- cell((?: [a-z]+=[^\s>]+)*) -->$/;
+
+export function write(notebook: Notebook): string {
+  const head = ['---', `${KEY}: ${VERSION}`, ...settingLines(notebook), '---'];
+  return `${[head.join('\n'), ...notebook.cells.map(cellText)].join('\n\n')}\n`;
+}
+
+function settingLines({ layout, refresh, range, variables }: NotebookSettings): string[] {
+  return [
+    ...(layout === 'list' ? [] : [`layout: ${layout}`]),
+    ...(refresh === 'off' ? [] : [`refresh: ${refresh === 'changes' ? refresh : `${refresh}s`}`]),
+    ...(range ? [`range: ${range.from} .. ${range.to}`] : []),
+    ...variables.map(
+      ({ name, kind, value, query }) =>
+        `@${name}: ${kind} ${JSON.stringify(value)}` +
+        (query === undefined ? '' : ` from ${JSON.stringify(query)}`),
+    ),
+  ];
+}
+
+function cellText(cell: Cell): string {
+  const size = cell.size ? ` width=${cell.size.width} height=${cell.size.height}` : '';
+  if (cell.kind === 'markdown') {
+    const text = trimmed(cell.text)
+      .split('\n')
+      .map((line) => (MARKER.test(line) || ESCAPED.test(line) ? `\\${line}` : line));
+    return [`<!-- cell${size} -->`, ...text].join('\n').trimEnd();
+  }
+  const text = trimmed(cell.text);
+  const fence = '`'.repeat(longestFence(text) + 1);
+  const attributes = [
+    `cell=${cell.name}`,
+    ...(cell.view === 'grid' ? [] : [`view=${cell.view}`]),
+    ...(cell.chart === undefined ? [] : [`chart=${cell.chart}`]),
+    ...(cell.folded === true ? ['folded=true'] : []),
+  ];
+  return `${fence}sql ${attributes.join(' ')}${size}\n${text === '' ? '' : `${text}\n`}${fence}`;
+}
+
+/** Without blank lines at its ends: those between cells are no part of them. */
+function trimmed(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(/^(?:[ \t]*\n)+/, '')
+    .trimEnd();
+}
+
+function longestFence(text: string): number {
+  const runs = text.match(/^`+/gm) ?? [];
+  return Math.max(2, ...runs.map(({ length }) => length));
+}
+
+/** Reads a text; throws `NotebookError`. */
+export function read(text: string): Notebook {
+  if (text.length > LARGEST_FILE) {
+    throw new NotebookError('the file is larger than 4 MiB, the most that is read', 1);
+  }
+  const lines = text
+    .replace(/^\uFEFF/, '')
+    .replaceAll('\r\n', '\n')
+    .split('\n');
+  const end = lines.indexOf('---', 1);
+  if (lines[0] !== '---' || end < 0) {
+    throw new NotebookError('a notebook begins with settings between two lines ---', 1);
+  }
+  checkVersion(lines[1] ?? '');
+  const settings = readSettings(lines, end);
+  const notebook = { ...EMPTY, ...settings, cells: readCells(lines, end + 1) };
+  checkNames(notebook.cells);
+  return notebook;
+}
+
+function checkVersion(line: string): void {
+  const [, version] = /^tidemark-notebook: (\d{1,9})$/.exec(line) ?? [];
+  if (version === undefined) {
+    throw new NotebookError(`expected «${KEY}: ${VERSION}»`, 2);
+  }
+  if (Number(version) !== VERSION) {
+    const why =
+      `this notebook is of version ${version} of the format, and this console reads version` +
+      ` ${VERSION}. A newer console can open it.`;
+    throw new NotebookError(why, 2);
+  }
+}
+
+type Settings = { -readonly [Key in keyof NotebookSettings]?: NotebookSettings[Key] };
+
+function readSettings(lines: readonly string[], end: number): Settings {
+  const settings: Settings = {};
+  const variables: Variable[] = [];
+  for (let index = 2; index < end; index += 1) {
+    const line = lines[index] ?? '';
+    const fail = (message: string): never => {
+      throw new NotebookError(message, index + 1);
+    };
+    if (line.startsWith('@')) {
+      const variable = readVariable(line, fail);
+      if (variables.some(({ name }) => same(name, variable.name))) {
+        fail(`the variable @${variable.name} is there twice`);
+      }
+      variables.push(variable);
+    } else {
+      readSetting(line, settings, fail);
+    }
+    if (variables.length > MOST_VARIABLES) {
+      fail(`there are more than ${MOST_VARIABLES} variables`);
+    }
+  }
+  return { ...settings, variables };
+}
+
+type Fail = (message: string) => never;
+
+function readSetting(line: string, settings: Settings, fail: Fail): void {
+  const [, key = '', value = ''] = /^([a-z]+): (.+)$/.exec(line) ?? [];
+  if (key !== '' && key in settings) {
+    fail(`the setting ${key} is there twice`);
+  }
+  switch (key) {
+    case 'layout':
+      settings.layout =
+        LAYOUTS.find((one) => one === value) ?? fail(`no layout is called ${value}`);
+      return;
+    case 'refresh': {
+      const seconds = REFRESH_SECONDS.find((one) => `${one}s` === value);
+      const known = value === 'changes' ? value : seconds;
+      settings.refresh = known ?? fail(`refresh is changes, 1s, 5s, 10s, 30s or 60s, not ${value}`);
+      return;
+    }
+    case 'range': {
+      const [from, to, ...rest] = value.split(' .. ');
+      if (from === undefined || to === undefined || rest.length > 0) {
+        return fail('a range is two times with « .. » between them');
+      }
+      for (const time of [from, to]) {
+        if (timeOf(time, 0) === undefined) {
+          fail(`${time} is no time, such as now-1h, today or 2026-01-31 10:30`);
+        }
+      }
+      settings.range = { from, to };
+      return;
+    }
+    default:
+      fail(
+        key === '' ? 'expected a setting, such as «layout: grid»' : `no setting is called ${key}`,
+      );
+  }
+}
+
+const VARIABLE = /^@(\w+): ([a-z]+) ("(?:[^"\\]|\\.)*")(?: from ("(?:[^"\\]|\\.)*"))?$/;
+
+function readVariable(line: string, fail: Fail): Variable {
+  const [, name = '', kind = '', value = '', query] = VARIABLE.exec(line) ?? [];
+  if (!isName(name)) {
+    return fail('expected a variable, such as «@symbol: text "BTC-USD"»');
+  }
+  const known: VariableKind =
+    VARIABLE_KINDS.find((one) => one === kind) ?? fail(`no kind of variable is called ${kind}`);
+  if ((known === 'list') !== (query !== undefined)) {
+    fail('a list, and nothing else, has «from» and a query');
+  }
+  return {
+    name,
+    kind: known,
+    value: unquoted(value, fail),
+    ...(query === undefined ? {} : { query: unquoted(query, fail) }),
+  };
+}
+
+function unquoted(text: string, fail: Fail): string {
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return fail(`${text} is no text in quotes as JSON has them`);
+  }
+}
+
+function readCells(lines: readonly string[], from: number): Cell[] {
+  const cells: Cell[] = [];
+  let index = from;
+  while (index < lines.length) {
+    if ((lines[index] ?? '').trim() === '') {
+      index += 1;
+      continue;
+    }
+    const { cell, next } = readCell(lines, index);
+    cells.push(cell);
+    index = next;
+    if (cells.length > MOST_CELLS) {
+      throw new NotebookError(`there are more than ${MOST_CELLS} cells`, index);
+    }
+    if (cell.text.length > LONGEST_TEXT) {
+      throw new NotebookError('the cell has more than 256 Ki characters', index);
+    }
+  }
+  return cells;
+}
+
+function readCell(lines: readonly string[], start: number): { cell: Cell; next: number } {
+  const line = lines[start] ?? '';
+  const fail: Fail = (message) => {
+    throw new NotebookError(message, start + 1);
+  };
+  const [, fence, sql] = SQL_MARKER.exec(line) ?? [];
+  if (fence !== undefined && sql !== undefined) {
+    const end = lines.findIndex((one, at) => at > start && one === fence);
+    if (end < 0) {
+      fail(`nothing ends the cell that begins here: expected a line ${fence}`);
+    }
+    return {
+      cell: sqlCell(sql, trimmed(lines.slice(start + 1, end).join('\n')), fail),
+      next: end + 1,
+    };
+  }
+  const [marked, attributes = ''] = MARKDOWN_MARKER.exec(line) ?? [];
+  if (marked === undefined) {
+    fail('expected a cell: «<!-- cell -->», or «```sql cell=name»');
+  }
+  const after = lines.findIndex((one, at) => at > start && MARKER.test(one));
+  const end = after < 0 ? lines.length : after;
+  const text = lines.slice(start + 1, end).map((one) => (ESCAPED.test(one) ? one.slice(1) : one));
+  const size = sizeOf(pairsOf(attributes, ['width', 'height'], fail), fail);
+  const cell: Cell = { kind: 'markdown', id: newId(), text: trimmed(text.join('\n')), ...size };
+  return { cell, next: end };
+}
+
+function sqlCell(attributes: string, text: string, fail: Fail): Cell {
+  const known = ['cell', 'view', 'chart', 'folded', 'width', 'height'];
+  const pairs = pairsOf(attributes, known, fail);
+  const name = pairs.get('cell') ?? '';
+  const view: CellView =
+    (['grid', 'chart'] as const).find((one) => one === (pairs.get('view') ?? 'grid')) ??
+    fail('view is grid or chart');
+  const chart = pairs.get('chart');
+  const folded = pairs.get('folded') ?? 'false';
+  if (!isName(name)) {
+    fail(`${name} can be no name of a cell: letters, digits and _, no digit in front`);
+  }
+  if (chart !== undefined && !/^[a-z]{1,20}$/.test(chart)) {
+    fail('chart is one word');
+  }
+  if (folded !== 'true' && folded !== 'false') {
+    fail('folded is true or false');
+  }
+  return {
+    kind: 'sql',
+    id: newId(),
+    name,
+    text,
+    view,
+    ...(chart === undefined ? {} : { chart }),
+    ...(folded === 'true' ? { folded: true } : {}),
+    ...sizeOf(pairs, fail),
+  };
+}
+
+function pairsOf(text: string, known: readonly string[], fail: Fail): Map<string, string> {
+  const pairs = new Map<string, string>();
+  for (const pair of text.split(' ').filter((one) => one !== '')) {
+    const [key = '', value, ...rest] = pair.split('=');
+    if (value === undefined || rest.length > 0 || !known.includes(key)) {
+      fail(`the cell has no attribute ${pair}`);
+    } else if (pairs.has(key)) {
+      fail(`the attribute ${key} is there twice`);
+    }
+    pairs.set(key, value);
+  }
+  return pairs;
+}
+
+function sizeOf(pairs: ReadonlyMap<string, string>, fail: Fail): { size?: CellSize } {
+  const [width, height] = [pairs.get('width'), pairs.get('height')];
+  if (width === undefined && height === undefined) {
+    return {};
+  }
+  const whole = (text: string | undefined, most: number): number | undefined =>
+    text !== undefined && /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= most
+      ? Number(text)
+      : undefined;
+  const size = { width: whole(width, COLUMNS), height: whole(height, MOST_ROWS) };
+  if (size.width === undefined || size.height === undefined) {
+    return fail(`a size is a width of 1 to ${COLUMNS} and a height of 1 to ${MOST_ROWS}`);
+  }
+  return { size: { width: size.width, height: size.height } };
+}
+
+function checkNames(cells: readonly Cell[]): void {
+  const seen: string[] = [];
+  for (const { name } of sqlCells({ cells })) {
+    if (seen.some((one) => same(one, name))) {
+      throw new NotebookError(`two cells are called ${name}`, 1);
+    }
+    seen.push(name);
+  }
+}
+
+function same(left: string, right: string): boolean {
+  return left.toLowerCase() === right.toLowerCase();
+}

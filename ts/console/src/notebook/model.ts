@@ -1,0 +1,215 @@
+/**
+ * A notebook as data: its cells, its variables, how it is laid out, and the changes that can be
+ * made to it. Each change has its inverse, which is how undo works. Pure.
+ */
+
+export interface SqlCell {
+  readonly kind: 'sql';
+  readonly id: string;
+  /** What later cells call its rows by. */
+  readonly name: string;
+  readonly text: string;
+  readonly view: CellView;
+  /** The kind of chart that was chosen; by itself it follows from the result. */
+  readonly chart?: string;
+  /** Whether the statement is hidden and only the result shown. */
+  readonly folded?: boolean;
+  readonly size?: CellSize;
+}
+
+export interface MarkdownCell {
+  readonly kind: 'markdown';
+  readonly id: string;
+  readonly text: string;
+  readonly size?: CellSize;
+}
+
+export type Cell = SqlCell | MarkdownCell;
+export type CellView = 'grid' | 'chart';
+
+/** Of a cell in the grid layout: columns of twelve, and rows of `ROW_PX` pixels. */
+export interface CellSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+export const COLUMNS = 12;
+export const MOST_ROWS = 40;
+export const MOST_CELLS = 200;
+export const MOST_VARIABLES = 50;
+export const LONGEST_TEXT = 256 * 1024;
+
+export const VARIABLE_KINDS = ['text', 'number', 'list', 'time'] as const;
+export type VariableKind = (typeof VARIABLE_KINDS)[number];
+
+export interface Variable {
+  /** Without the sign. */
+  readonly name: string;
+  readonly kind: VariableKind;
+  readonly value: string;
+  /** Of a list: the query whose first column has the values to choose from. */
+  readonly query?: string;
+}
+
+/** The time range that all cells share, as it is written: `now-1h`, `2026-01-01`. */
+export interface TimeRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+export const LAYOUTS = ['list', 'grid'] as const;
+type LayoutKind = (typeof LAYOUTS)[number];
+
+/** `off`, `changes`, or seconds between two refreshes. */
+export type Refresh = 'off' | 'changes' | number;
+export const REFRESH_SECONDS = [1, 5, 10, 30, 60] as const;
+
+export interface NotebookSettings {
+  readonly layout: LayoutKind;
+  readonly refresh: Refresh;
+  readonly range: TimeRange | undefined;
+  readonly variables: readonly Variable[];
+}
+
+export interface Notebook extends NotebookSettings {
+  readonly cells: readonly Cell[];
+}
+
+export const EMPTY: Notebook = {
+  layout: 'list',
+  refresh: 'off',
+  range: undefined,
+  variables: [],
+  cells: [],
+};
+
+/** What may be changed of a cell; an absent key leaves it, `undefined` takes it away. */
+interface CellPatch {
+  readonly name?: string;
+  readonly text?: string;
+  readonly view?: CellView;
+  readonly chart?: string | undefined;
+  readonly folded?: boolean | undefined;
+  readonly size?: CellSize | undefined;
+}
+
+export type Command =
+  | { readonly kind: 'add'; readonly at: number; readonly cells: readonly Cell[] }
+  | { readonly kind: 'remove'; readonly ids: readonly string[] }
+  | { readonly kind: 'move'; readonly id: string; readonly to: number }
+  | { readonly kind: 'change'; readonly id: string; readonly patch: CellPatch }
+  | { readonly kind: 'settings'; readonly patch: Partial<NotebookSettings> }
+  | { readonly kind: 'all'; readonly commands: readonly Command[] };
+
+export function apply(notebook: Notebook, command: Command): Notebook {
+  const { cells } = notebook;
+  switch (command.kind) {
+    case 'add':
+      return { ...notebook, cells: cells.toSpliced(command.at, 0, ...command.cells) };
+    case 'remove':
+      return { ...notebook, cells: cells.filter(({ id }) => !command.ids.includes(id)) };
+    case 'move':
+      return { ...notebook, cells: moved(cells, command.id, command.to) };
+    case 'change':
+      return { ...notebook, cells: cells.map((cell) => changed(cell, command)) };
+    case 'settings':
+      return { ...notebook, ...command.patch };
+    case 'all':
+      return command.commands.reduce(apply, notebook);
+  }
+}
+
+/** The command that takes another one back, made before that one is applied. */
+export function inverse(notebook: Notebook, command: Command): Command {
+  const { cells } = notebook;
+  switch (command.kind) {
+    case 'add':
+      return { kind: 'remove', ids: command.cells.map(({ id }) => id) };
+    case 'remove': {
+      const commands = cells.flatMap((cell, at): Command[] =>
+        command.ids.includes(cell.id) ? [{ kind: 'add', at, cells: [cell] }] : [],
+      );
+      return { kind: 'all', commands };
+    }
+    case 'move':
+      return { ...command, to: cells.findIndex(({ id }) => id === command.id) };
+    case 'change': {
+      const cell = cells.find(({ id }) => id === command.id);
+      const keys = Object.keys(command.patch) as (keyof CellPatch)[];
+      const before = (cell ?? {}) as CellPatch;
+      return { ...command, patch: Object.fromEntries(keys.map((key) => [key, before[key]])) };
+    }
+    case 'settings': {
+      const keys = Object.keys(command.patch) as (keyof NotebookSettings)[];
+      return { ...command, patch: Object.fromEntries(keys.map((key) => [key, notebook[key]])) };
+    }
+    case 'all':
+      return inverseOfAll(notebook, command.commands);
+  }
+}
+
+function inverseOfAll(notebook: Notebook, commands: readonly Command[]): Command {
+  const inverses: Command[] = [];
+  let state = notebook;
+  for (const command of commands) {
+    inverses.unshift(inverse(state, command));
+    state = apply(state, command);
+  }
+  return { kind: 'all', commands: inverses };
+}
+
+function moved(cells: readonly Cell[], id: string, to: number): readonly Cell[] {
+  const cell = cells.find((candidate) => candidate.id === id);
+  const others = cells.filter((candidate) => candidate !== cell);
+  return cell ? others.toSpliced(to, 0, cell) : cells;
+}
+
+function changed(cell: Cell, { id, patch }: { id: string; patch: CellPatch }): Cell {
+  if (cell.id !== id) {
+    return cell;
+  }
+  const merged = Object.entries({ ...cell, ...patch }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(merged) as unknown as Cell;
+}
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+export function isName(text: string): boolean {
+  return NAME.test(text);
+}
+
+export function sqlCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[] {
+  return cells.filter((cell) => cell.kind === 'sql');
+}
+
+/** A name that no cell has: `cell_1`, `cell_2`, …, or the wanted one with a number. */
+export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): string {
+  const taken = new Set(sqlCells({ cells }).map(({ name }) => name.toLowerCase()));
+  if (wanted !== 'cell' && !taken.has(wanted.toLowerCase())) {
+    return wanted;
+  }
+  let number = 1;
+  while (taken.has(`${wanted}_${number}`.toLowerCase())) {
+    number += 1;
+  }
+  return `${wanted}_${number}`;
+}
+
+/** Why a cell cannot have a name; nothing when it can. */
+export function nameTrouble(notebook: Notebook, id: string, name: string): string | undefined {
+  if (!isName(name)) {
+    return 'A name has letters, digits and _, at most 63, and begins with no digit.';
+  }
+  const other = sqlCells(notebook).find(
+    (cell) => cell.id !== id && cell.name.toLowerCase() === name.toLowerCase(),
+  );
+  return other ? `Another cell is called ${other.name}.` : undefined;
+}
+
+let lastId = 0;
+
+/** Tells cells of a page apart; not part of the file. */
+export function newId(): string {
+  lastId += 1;
+  return `c${lastId}`;
+}

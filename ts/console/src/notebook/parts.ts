@@ -1,0 +1,29 @@
+/** What the parts of a notebook share. */
+import { announce } from '../shell/announce.js';
+import type { Session } from '../state/session.js';
+import type { Tab } from '../state/workspace.js';
+import type { NotebookDocument } from './document.js';
+import type { Refresher } from './refresher.js';
+
+export interface NotebookParts {
+  readonly session: Session;
+  readonly tab: Tab;
+  readonly document: NotebookDocument;
+  readonly refresher: Refresher;
+  /** The cell that fills the notebook, if one does. */
+  readonly maximised: () => string | undefined;
+  readonly maximise: (id: string | undefined) => void;
+}
+
+/** Moves a cell by so many places; the focus stays on it. */
+export function move({ document: doc }: NotebookParts, id: string, step: number): void {
+  const { cells } = doc.notebook();
+  const at = cells.findIndex((cell) => cell.id === id);
+  const to = at + step;
+  if (to < 0 || to >= cells.length) {
+    return;
+  }
+  doc.change({ kind: 'move', id, to });
+  announce(`Cell ${to + 1} of ${cells.length}`);
+  document.querySelector<HTMLElement>(`[data-cell="${id}"] .cell-drag`)?.focus();
+}

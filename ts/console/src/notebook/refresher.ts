@@ -1,0 +1,360 @@
+/**
+ * Keeps the cells in view up to date: by an interval, or when their tables change. A page that is
+ * hidden asks nothing; while the server is away one cell asks for all; what only reads is run
+ * alone, and a cell that is still being asked for is not asked for again.
+ */
+import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
+import { PARTS, type Range } from '../chart/decimate.js';
+import { waitAfter } from '../follow/source.js';
+import { spot } from '../shell/pages.js';
+import { onlyReads } from '../sql/effects.js';
+import { rangeQueries } from '../sql/ranges.js';
+import type { Session } from '../state/session.js';
+import type { NotebookDocument } from './document.js';
+import { sqlCells, type SqlCell, type TimeRange } from './model.js';
+import { compose, type CellStatement } from './statement.js';
+import { watchTables } from './table-watch.js';
+import { timeOf } from './times.js';
+
+/** Typing a value asks once. */
+const SETTLED_MS = 250;
+/** A table that changes all the time has its cells asked for so often. */
+const LEAST_APART_MS = 1000;
+/** An answer that takes longer is reported. */
+const SLOW_MS = 10_000;
+
+type RefreshState =
+  | { readonly kind: 'off' }
+  | { readonly kind: 'live'; readonly at: Date | undefined }
+  | { readonly kind: 'lost'; readonly retryAt: Date };
+
+export class Refresher {
+  readonly state: Accessor<RefreshState>;
+  /** Whether the range is a part that was chosen in a chart. */
+  readonly isZoomed: Accessor<boolean>;
+  readonly #document: NotebookDocument;
+  readonly #visible = new Set<string>();
+  readonly #elements = new Map<Element, string>();
+  readonly #observer: IntersectionObserver;
+  readonly #asking = new Map<string, { readonly abort: AbortController; readonly since: Date }>();
+  /** Cells that are to be asked for when they are seen again. */
+  readonly #due = new Set<string>();
+  readonly #reads = new Map<string, boolean>();
+  readonly #setState: (state: RefreshState) => void;
+  readonly #setBefore: (range: { readonly range: TimeRange | undefined } | undefined) => void;
+  readonly #before: Accessor<{ readonly range: TimeRange | undefined } | undefined>;
+  #failures = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #isActive = false;
+
+  constructor(_session: Session, document_: NotebookDocument, isApproved: () => boolean) {
+    const [state, setState] = createSignal<RefreshState>({ kind: 'off' });
+    const [before, setBefore] = createSignal<{ readonly range: TimeRange | undefined }>();
+    this.state = state;
+    this.#before = before;
+    this.isZoomed = () => before() !== undefined;
+    this.#setState = (next) => setState(() => next);
+    this.#setBefore = (next) => setBefore(() => next);
+    this.#document = document_;
+    this.#observer = new IntersectionObserver((entries) => this.#seen(entries), {
+      rootMargin: '100px',
+    });
+    // Rows that a run gave may be cut to the range.
+    document_.ran = (cell) => this.#cut(cell);
+    onCleanup(() => {
+      document_.ran = undefined;
+      this.#observer.disconnect();
+      this.#stop();
+    });
+    this.#follow(isApproved);
+  }
+
+  /** Tells whether a cell is in view; returns how that ends. */
+  watch(id: string, element: Element): () => void {
+    this.#elements.set(element, id);
+    this.#observer.observe(element);
+    return () => {
+      this.#observer.unobserve(element);
+      this.#elements.delete(element);
+      this.#visible.delete(id);
+    };
+  }
+
+  /** Makes a part of a chart's time the range of all cells; nothing brings the one before back. */
+  zoom(range: Range | undefined): void {
+    const before = this.#before();
+    if (range === undefined) {
+      if (before) {
+        this.#setBefore(undefined);
+        this.setRange(before.range);
+      }
+      return;
+    }
+    if (!before) {
+      this.#setBefore({ range: this.#document.notebook().range });
+    }
+    const text = (at: number): string => new Date(at).toISOString().replace('T', ' ').slice(0, 23);
+    this.setRange({ from: text(Math.floor(range.from)), to: text(Math.ceil(range.to)) });
+  }
+
+  /** Takes over a range that was chosen by itself. */
+  choose(range: TimeRange | undefined): void {
+    this.#setBefore(undefined);
+    this.setRange(range);
+  }
+
+  setRange(range: TimeRange | undefined): void {
+    this.#document.change({ kind: 'settings', patch: { range } });
+  }
+
+  /** Asks for all cells in view now. */
+  now(): void {
+    this.#failures = 0;
+    this.#all();
+  }
+
+  #follow(isApproved: () => boolean): void {
+    const { notebook } = this.#document;
+    const [isHidden, setHidden] = createSignal(document.hidden);
+    const listen = (): void => void setHidden(document.hidden);
+    document.addEventListener('visibilitychange', listen);
+    onCleanup(() => document.removeEventListener('visibilitychange', listen));
+    const isActive = createMemo(() => isApproved() && !isHidden() && spot().page === 'sql');
+    const refresh = createMemo(() => notebook().refresh);
+    const tables = createMemo(() => (refresh() === 'changes' ? this.#tables() : []), undefined, {
+      equals: (left, right) => left.join('\n') === right.join('\n'),
+    });
+    createEffect(() => {
+      this.#isActive = isActive();
+    });
+    createEffect(() => {
+      const every = refresh();
+      if (!isActive() || every === 'off') {
+        this.#setState({ kind: 'off' });
+        this.#stop();
+        return;
+      }
+      this.#setState({ kind: 'live', at: undefined });
+      this.#all();
+      if (every === 'changes') {
+        this.#watch(tables());
+      } else {
+        const timer = setInterval(() => this.#all(), every * 1000);
+        onCleanup(() => clearInterval(timer));
+      }
+    });
+    // Other values give other rows, in cells that have some.
+    const values = createMemo(() => JSON.stringify([notebook().range, notebook().variables]));
+    createEffect(
+      on(
+        values,
+        () => {
+          const timer = setTimeout(() => this.#isActive && this.#all('values'), SETTLED_MS);
+          onCleanup(() => clearTimeout(timer));
+        },
+        { defer: true },
+      ),
+    );
+  }
+
+  #tables(): readonly string[] {
+    const all = sqlCells(this.#document.notebook()).flatMap(
+      ({ id }) => this.#document.run(id).tables() ?? [],
+    );
+    return [...new Set(all)].sort();
+  }
+
+  #watch(tables: readonly string[]): void {
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const changed = new Set<string>();
+    const flush = (): void => {
+      timer = undefined;
+      const dirty = [...changed];
+      changed.clear();
+      for (const cell of sqlCells(this.#document.notebook())) {
+        if (
+          this.#document
+            .run(cell.id)
+            .tables()
+            ?.some((table) => dirty.includes(table)) === true
+        ) {
+          this.#want(cell);
+        }
+      }
+    };
+    void watchTables(
+      tables,
+      (table) => {
+        changed.add(table);
+        timer ??= setTimeout(flush, LEAST_APART_MS);
+      },
+      abort.signal,
+    );
+    onCleanup(() => {
+      abort.abort();
+      clearTimeout(timer);
+    });
+  }
+
+  #seen(entries: readonly IntersectionObserverEntry[]): void {
+    for (const { target, isIntersecting } of entries) {
+      const id = this.#elements.get(target);
+      if (id !== undefined && isIntersecting) {
+        this.#visible.add(id);
+        const cell = this.#document.cell(id);
+        if (this.#due.has(id) && this.#isActive && cell?.kind === 'sql') {
+          this.#want(cell);
+        }
+      } else if (id !== undefined) {
+        this.#visible.delete(id);
+      }
+    }
+  }
+
+  #all(reason?: 'values'): void {
+    for (const cell of sqlCells(this.#document.notebook())) {
+      this.#want(cell, reason);
+    }
+  }
+
+  /** Asks for a cell that is in view; another one is asked for when it is seen. */
+  #want(cell: SqlCell, reason?: 'values'): void {
+    const { id } = cell;
+    const run = this.#document.run(id);
+    const state = run.runner.run()?.state;
+    // What never ran is not begun, and what the user has stopped is not begun again.
+    if (run.text() === undefined || state === 'running' || state === 'cancelled') {
+      return;
+    }
+    if (!this.#visible.has(id)) {
+      this.#due.add(id);
+      return;
+    }
+    if (reason === 'values') {
+      this.#asking.get(id)?.abort.abort();
+      this.#asking.delete(id);
+    }
+    const asked = this.#asking.get(id);
+    if (asked && Date.now() - asked.since.getTime() > SLOW_MS) {
+      run.wait(asked.since);
+    }
+    const isLost = this.#retry !== undefined;
+    if (this.#asking.has(id) || isLost) {
+      this.#due.add(id);
+      return;
+    }
+    this.#due.delete(id);
+    void this.#ask(cell);
+  }
+
+  async #ask(cell: SqlCell): Promise<void> {
+    const run = this.#document.run(cell.id);
+    const { statement, trouble } = compose(this.#document.asRun(), cell.id, Date.now());
+    if (trouble) {
+      if (run.runner.result()) {
+        run.refuse(trouble);
+      }
+      return;
+    }
+    if (!this.#onlyReads(statement.text)) {
+      return;
+    }
+    const isFirst = run.runner.result() === undefined;
+    const abort = new AbortController();
+    this.#asking.set(cell.id, { abort, since: new Date() });
+    const texts = this.#texts(cell, statement);
+    const outcome = await run.refresh(statement, texts, abort.signal);
+    if (this.#asking.get(cell.id)?.abort === abort) {
+      this.#asking.delete(cell.id);
+    }
+    if (outcome === 'lost') {
+      this.#lost();
+    } else if (outcome !== 'stopped') {
+      this.#answered();
+    }
+    if (outcome === 'done' && isFirst) {
+      this.#cut(cell);
+    }
+  }
+
+  /** Asks for the part of a chart's rows that the range has. */
+  #cut(cell: SqlCell): void {
+    const { statement } = compose(this.#document.asRun(), cell.id, Date.now());
+    if (statement && this.#texts(cell, statement)[0] !== statement.bound.text) {
+      this.#want(cell, 'values');
+    }
+  }
+
+  /** Takes over how a cell is shown: a chart has the rows of the range. */
+  shownAs(id: string): void {
+    const cell = this.#document.cell(id);
+    if (cell?.kind === 'sql') {
+      this.#cut(cell);
+    }
+  }
+
+  /** A chart whose statement does not name the range is cut to it. */
+  #texts(cell: SqlCell, { bound, variables }: CellStatement): readonly string[] {
+    const { range } = this.#document.notebook();
+    const result = this.#document.run(cell.id).runner.result();
+    const column = result?.columns[result.timestamp]?.name;
+    const isOwn = variables.has('from') || variables.has('to');
+    if (!range || isOwn || cell.view !== 'chart' || column === undefined) {
+      return [bound.text];
+    }
+    const now = Date.now();
+    const [from, to] = [timeOf(range.from, now), timeOf(range.to, now)];
+    return from === undefined || to === undefined
+      ? [bound.text]
+      : rangeQueries(bound.text, { column, from, to }, PARTS / 2);
+  }
+
+  #onlyReads(text: string): boolean {
+    let reads = this.#reads.get(text);
+    if (reads === undefined) {
+      this.#reads.set(text, (reads = onlyReads(text)));
+    }
+    return reads;
+  }
+
+  /** One cell asks again after a while; the others wait for its answer. */
+  #lost(): void {
+    if (this.#retry !== undefined || !this.#isActive) {
+      return;
+    }
+    this.#failures += 1;
+    const wait = waitAfter(this.#failures);
+    this.#setState({ kind: 'lost', retryAt: new Date(Date.now() + wait) });
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      const [first] = [...this.#visible].flatMap((id) => {
+        const cell = this.#document.cell(id);
+        return cell?.kind === 'sql' && this.#document.run(id).text() !== undefined ? [cell] : [];
+      });
+      if (first && !this.#asking.has(first.id)) {
+        void this.#ask(first);
+      }
+    }, wait);
+  }
+
+  #answered(): void {
+    if (this.#failures > 0) {
+      this.#failures = 0;
+      clearTimeout(this.#retry);
+      this.#retry = undefined;
+      this.#all();
+    }
+    if (this.#isActive && this.#document.notebook().refresh !== 'off') {
+      this.#setState({ kind: 'live', at: new Date() });
+    }
+  }
+
+  #stop(): void {
+    this.#asking.forEach(({ abort }) => abort.abort());
+    this.#asking.clear();
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#failures = 0;
+  }
+}

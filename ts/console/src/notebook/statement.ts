@@ -1,0 +1,339 @@
+/**
+ * From a cell to the statement that is sent: earlier cells that it names become common tables,
+ * variables become declarations in front of the query. The parser says where a table is named,
+ * where a variable is and where a query begins; the cell's own text is sent as it is written,
+ * so that errors point at their place in it. Pure.
+ */
+import { parse, type NodeId, type Tree } from '../../../sql/index.js';
+import { scan as lex, type Tokens } from '../../../sql/lexer/lexer.js';
+import type { Bound } from '../sql/parameters.js';
+import { scan } from '../sql/scanner.js';
+import { statementsOf } from '../sql/statements.js';
+import { sqlCells, type Notebook, type SqlCell, type Variable } from './model.js';
+import { instant } from './times.js';
+
+export interface CellStatement {
+  /** Of the cell, without comments and semicolons around its statement. */
+  readonly text: string;
+  /** Where the statement begins in the cell's text. */
+  readonly start: number;
+  readonly bound: Bound;
+  /** Tables that it reads, those of the cells it names included. */
+  readonly tables: readonly string[];
+  /** Cells that it names, directly or not, in the notebook's order. */
+  readonly cells: readonly string[];
+  /** Variables that it uses, in small letters. */
+  readonly variables: ReadonlySet<string>;
+}
+
+/** Why a cell cannot run as it is; `offset` counts in its text. */
+export interface CellTrouble {
+  readonly message: string;
+  readonly offset: number;
+  /** How many statements it has, where it has more than one. */
+  readonly statements?: number;
+}
+
+type Composed =
+  | { readonly statement: CellStatement; readonly trouble?: undefined }
+  | { readonly trouble: CellTrouble; readonly statement?: undefined };
+
+/** The statement of a cell, with variables' values as of `now`. */
+export function compose(notebook: Notebook, id: string, now: number): Composed {
+  const earlier = new Map<string, SqlCell>();
+  for (const cell of sqlCells(notebook)) {
+    if (cell.id === id) {
+      return new Composer(notebook, earlier, now).compose(cell);
+    }
+    earlier.set(cell.name.toLowerCase(), cell);
+  }
+  return { trouble: { message: 'The cell is gone.', offset: 0 } };
+}
+
+/** What one statement names. */
+interface Parsed {
+  readonly text: string;
+  readonly start: number;
+  readonly tree: Tree | undefined;
+  /** Names of tables, as they are written. */
+  readonly tables: readonly string[];
+  readonly variables: ReadonlySet<string>;
+}
+
+class Composer {
+  readonly #notebook: Notebook;
+  readonly #earlier: ReadonlyMap<string, SqlCell>;
+  readonly #now: number;
+
+  constructor(notebook: Notebook, earlier: ReadonlyMap<string, SqlCell>, now: number) {
+    this.#notebook = notebook;
+    this.#earlier = earlier;
+    this.#now = now;
+  }
+
+  compose(cell: SqlCell): Composed {
+    const own = parsed(cell.text);
+    if ('message' in own) {
+      return { trouble: own };
+    }
+    const included = new Map<string, Parsed>();
+    const trouble = this.#include(own, [...this.#earlier.keys()], included);
+    if (trouble) {
+      return { trouble: { message: trouble, offset: own.start } };
+    }
+    const names = [...this.#earlier.keys()].filter((name) => included.has(name));
+    const all = [own, ...included.values()];
+    const variables = new Set(all.flatMap((one) => [...one.variables]));
+    const declared = this.#declarations(variables);
+    if (typeof declared === 'string') {
+      return { trouble: { message: declared, offset: own.start } };
+    }
+    const common = names.map((name) => {
+      const written = this.#earlier.get(name)?.name ?? name;
+      return `"${written}" AS (${included.get(name)?.text ?? ''}\n)`;
+    });
+    const { text, start, tree } = own;
+    const inserted = tree ? insertions(text, tree, declared, common) : [];
+    if (inserted.length === 0 && (declared.length > 0 || common.length > 0)) {
+      const message = 'Cells and variables can be named in queries only, not in this statement.';
+      return { trouble: { message, offset: start } };
+    }
+    const tables = [...new Set(all.flatMap((one) => one.tables))].filter(
+      (name) => !included.has(name.toLowerCase()),
+    );
+    const bound = boundOf(text, inserted);
+    return { statement: { text, start, bound, tables, cells: names, variables } };
+  }
+
+  /** Reads the cells that a statement names, and those that they name; or says what is wrong. */
+  #include(
+    one: Parsed,
+    inReach: readonly string[],
+    included: Map<string, Parsed>,
+  ): string | undefined {
+    for (const table of one.tables) {
+      const name = table.toLowerCase();
+      const cell = inReach.includes(name) ? this.#earlier.get(name) : undefined;
+      if (!cell || included.has(name)) {
+        continue;
+      }
+      const read = parsed(cell.text);
+      if ('message' in read) {
+        return `The cell ${cell.name} cannot be read: ${read.message}`;
+      }
+      if (!read.tree || read.tree.nodes[read.tree.root]?.kind !== 'Query') {
+        return `The cell ${cell.name} is no query, so it has no rows to read.`;
+      }
+      included.set(name, read);
+      const trouble = this.#include(read, inReach.slice(0, inReach.indexOf(name)), included);
+      if (trouble !== undefined) {
+        return trouble;
+      }
+    }
+    return undefined;
+  }
+
+  /** `@name := value` of each variable that is used; or what is wrong with one. */
+  #declarations(used: ReadonlySet<string>): string[] | string {
+    const declared: string[] = [];
+    const variables = variablesOf(this.#notebook);
+    const missing = [...used].find(
+      (name) => !variables.some((variable) => variable.name.toLowerCase() === name),
+    );
+    if (missing !== undefined) {
+      return missing === 'from' || missing === 'to'
+        ? `@${missing} is an end of the time range. Choose one above the cells.`
+        : `The notebook has no variable @${missing}.`;
+    }
+    for (const variable of variables) {
+      if (!used.has(variable.name.toLowerCase())) {
+        continue;
+      }
+      const value = valueOf(variable, this.#now);
+      if (value === undefined) {
+        return `@${variable.name}: ${valueTrouble(variable)}`;
+      }
+      declared.push(`@${variable.name} := ${value}`);
+    }
+    return declared;
+  }
+}
+
+/** The variables of a notebook with the two of its time range, `@from` and `@to`. */
+function variablesOf({ variables, range }: Notebook): readonly Variable[] {
+  const ends: readonly Variable[] = range
+    ? [
+        { name: 'from', kind: 'time', value: range.from },
+        { name: 'to', kind: 'time', value: range.to },
+      ]
+    : [];
+  return [...ends, ...variables];
+}
+
+const NUMBER = /^[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[+-]?\d{1,3})?$/i;
+
+/** A variable's value as a literal of its kind; nothing where it is none. */
+export function valueOf({ kind, value }: Variable, now: number): string | undefined {
+  switch (kind) {
+    case 'text':
+    case 'list':
+      return `'${value.replaceAll("'", "''")}'`;
+    case 'number':
+      return NUMBER.test(value.trim()) ? value.trim() : undefined;
+    case 'time': {
+      const at = instant(value, now);
+      return at === undefined ? undefined : `'${at}'::timestamp`;
+    }
+  }
+}
+
+/** What is wrong with a value that is none of its kind. */
+export function valueTrouble({ kind, value }: Variable): string {
+  const shown = value.trim() === '' ? 'Nothing' : `«${value.slice(0, 40)}»`;
+  return kind === 'number'
+    ? `${shown} is no number.`
+    : `${shown} is no time, such as now-1h, today or 2026-01-31 10:30.`;
+}
+
+function parsed(written: string): Parsed | CellTrouble {
+  const statements = statementsOf(scan(written));
+  const [only] = statements;
+  if (!only) {
+    return { message: 'The cell is empty.', offset: 0 };
+  }
+  if (statements.length > 1) {
+    const message = `The cell has ${statements.length} statements, and only one has room.`;
+    return { message, offset: statements[1]?.start ?? 0, statements: statements.length };
+  }
+  const { start, end } = only;
+  const text = written.slice(start, end);
+  try {
+    return { text, start, ...namesOf(parse(text)) };
+  } catch {
+    // The server says what is wrong with it, at its place.
+    return { text, start, tree: undefined, tables: [], variables: new Set() };
+  }
+}
+
+function namesOf(tree: Tree): Pick<Parsed, 'tree' | 'tables' | 'variables'> {
+  const tables = new Map<string, string>();
+  const variables = new Set<string>();
+  const declared = new Set<string>();
+  const common = new Set<string>();
+  for (const node of tree.nodes) {
+    if (node.kind === 'Table') {
+      tables.set(node.name.text.toLowerCase(), node.name.text);
+      if (node.name.text.startsWith('@')) {
+        variables.add(node.name.text.slice(1).toLowerCase());
+      }
+    } else if (node.kind === 'Variable') {
+      variables.add(node.name.text.replace(/^@/, '').toLowerCase());
+    } else if (node.kind === 'Query') {
+      node.with.forEach(({ name }) => common.add(name.text.toLowerCase()));
+      node.declarations.forEach(({ name }) => declared.add(name.text.toLowerCase()));
+    }
+  }
+  common.forEach((name) => tables.delete(name));
+  declared.forEach((name) => variables.delete(name));
+  return { tree, tables: [...tables.values()], variables };
+}
+
+interface Insertion {
+  readonly at: number;
+  readonly text: string;
+}
+
+/** What goes in front of each outermost query, in parts where it has such parts itself. */
+function insertions(
+  text: string,
+  tree: Tree,
+  declared: readonly string[],
+  common: readonly string[],
+): Insertion[] {
+  if (declared.length === 0 && common.length === 0) {
+    return [];
+  }
+  const tokens = lex(text);
+  return outermostQueries(tree).flatMap((id) => {
+    const node = tree.nodes[id];
+    const start = tree.spans[id]?.start ?? 0;
+    if (node?.kind !== 'Query') {
+      return [];
+    }
+    const into: Insertion[] = [];
+    const [firstDeclared] = node.declarations;
+    const [firstCommon] = node.with;
+    if (declared.length > 0) {
+      const list = declared.join(', ');
+      const at = firstDeclared ? tokenAfter(tokens, start) : start;
+      into.push({ at, text: firstDeclared ? `${list}, ` : `DECLARE ${list} ` });
+    }
+    if (common.length > 0) {
+      const list = common.join(', ');
+      const lastDeclared = node.declarations.at(-1);
+      const at = firstCommon
+        ? firstCommon.name.span.start
+        : lastDeclared
+          ? afterValue(tokens, tree.spans[lastDeclared.value]?.end ?? start)
+          : start;
+      into.push({ at, text: firstCommon ? `${list}, ` : `WITH ${list} ` });
+    }
+    return into;
+  });
+}
+
+/** The queries that are inside no other one. */
+function outermostQueries(tree: Tree): NodeId[] {
+  const found: NodeId[] = [];
+  let before = Infinity;
+  // Parents come after their children: from the end on, each query covers those before it.
+  for (let id = tree.nodes.length - 1; id >= 0; id -= 1) {
+    const span = tree.spans[id];
+    if (tree.nodes[id]?.kind === 'Query' && span && span.end <= before) {
+      found.unshift(id);
+      before = span.start;
+    }
+  }
+  return found;
+}
+
+/** Where the token after the one at a place begins. */
+function tokenAfter({ starts }: Tokens, at: number): number {
+  return starts[starts.findIndex((start) => start >= at) + 1] ?? at;
+}
+
+/** Where the query goes on behind the value of its last declaration. */
+function afterValue({ starts, values }: Tokens, end: number): number {
+  let index = starts.findIndex((start) => start >= end);
+  while (values[index] === ')') {
+    index += 1;
+  }
+  return starts[index] ?? end;
+}
+
+function boundOf(text: string, inserted: readonly Insertion[]): Bound {
+  let bound = '';
+  let from = 0;
+  const pieces: { readonly start: number; readonly end: number; readonly at: number }[] = [];
+  for (const { at, text: piece } of inserted) {
+    bound += text.slice(from, at);
+    pieces.push({ start: bound.length, end: bound.length + piece.length, at });
+    bound += piece;
+    from = at;
+  }
+  bound += text.slice(from);
+  const original = (offset: number): number => {
+    let shift = 0;
+    for (const { start, end, at } of pieces) {
+      if (offset < start) {
+        break;
+      }
+      if (offset < end) {
+        return at;
+      }
+      shift += end - start;
+    }
+    return offset - shift;
+  };
+  return { text: bound, original };
+}

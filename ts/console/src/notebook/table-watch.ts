@@ -1,0 +1,128 @@
+/**
+ * Which of some tables change. The feeds of the first few tell it by themselves; of the others the
+ * server is asked once a second, in one statement for all, for the transactions that they show.
+ */
+import { changes, query, SqlError } from '../api/client.js';
+import type { ServerEvent } from '../api/events.js';
+import { pause, waitAfter } from '../follow/source.js';
+import { literal } from '../schema/model.js';
+
+/** Browsers open six connections to a server, and statements need some. */
+const MOST_FEEDS = 3;
+const ASK_MS = 1000;
+/** What has no transactions, such as a view, counts as changed so often. */
+const UNKNOWN_MS = 5000;
+const GONE = 410;
+
+/** What is asked of the server. */
+export interface WatchServer {
+  readonly changes: (
+    table: string,
+    from: string,
+    signal: AbortSignal,
+  ) => AsyncIterable<ServerEvent>;
+  /** The transaction that each table shows, of those that have one. */
+  readonly transactions: (
+    tables: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<ReadonlyMap<string, string>>;
+}
+
+const SERVER: WatchServer = {
+  changes: (table, from, signal) => changes(table, from, signal),
+  transactions: async (tables, signal) => {
+    const names = tables.map(literal).join(', ');
+    const { rows } = await query(
+      `SELECT table_name, table_txn FROM tables() WHERE table_name IN (${names})`,
+      { signal },
+    );
+    return new Map(rows.map(([name, txn]) => [String(name), String(txn)]));
+  },
+};
+
+/** Calls `changed` with each table that may have other rows, until it is not wanted any more. */
+export async function watchTables(
+  tables: readonly string[],
+  changed: (table: string) => void,
+  signal: AbortSignal,
+  server: WatchServer = SERVER,
+): Promise<void> {
+  const asked = new Set(tables.slice(MOST_FEEDS));
+  const feeds = tables.slice(0, MOST_FEEDS).map(async (table) => {
+    await followFeed(table, changed, signal, server);
+    // The server has no feed of it: it is asked with the others from now on.
+    asked.add(table);
+  });
+  await Promise.all([...feeds, ask(asked, changed, signal, server)]);
+}
+
+/** Until it is not wanted any more, or the server refuses the feed. */
+async function followFeed(
+  table: string,
+  changed: (table: string) => void,
+  signal: AbortSignal,
+  server: WatchServer,
+): Promise<void> {
+  let position = 'now';
+  let failures = 0;
+  const isOver = (): boolean => signal.aborted;
+  while (!isOver()) {
+    try {
+      for await (const event of server.changes(table, position, signal)) {
+        position = event.id ?? position;
+        if (failures > 0 && position === 'now') {
+          // What happened since the feed before it ended is not known.
+          changed(table);
+        }
+        failures = 0;
+        if (event.name !== 'comment' && event.name !== 'schema') {
+          changed(table);
+        }
+      }
+    } catch (cause) {
+      const isRefused = cause instanceof SqlError && cause.status !== GONE;
+      if (isRefused || isOver()) {
+        return;
+      }
+      if (cause instanceof SqlError) {
+        position = 'now';
+      }
+    }
+    failures += 1;
+    await pause(waitAfter(failures), signal);
+  }
+}
+
+async function ask(
+  tables: ReadonlySet<string>,
+  changed: (table: string) => void,
+  signal: AbortSignal,
+  server: WatchServer,
+): Promise<void> {
+  let before = new Map<string, string>();
+  let unknownAt = Date.now();
+  let failures = 0;
+  const isOver = (): boolean => signal.aborted;
+  while (!isOver()) {
+    await pause(failures > 0 ? waitAfter(failures) : ASK_MS, signal);
+    if (tables.size === 0 || isOver()) {
+      continue;
+    }
+    try {
+      const now = await server.transactions([...tables], signal);
+      const isUnknownDue = Date.now() - unknownAt >= UNKNOWN_MS;
+      for (const table of tables) {
+        const txn = now.get(table);
+        const last = before.get(table);
+        if (txn === undefined ? isUnknownDue : last !== undefined && last !== txn) {
+          changed(table);
+        }
+      }
+      unknownAt = isUnknownDue ? Date.now() : unknownAt;
+      before = new Map(now);
+      failures = 0;
+    } catch {
+      failures += 1;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+/** Times as people write them: `now`, `now-1h`, `today`, `2026-01-01`, `2026-01-01 10:30`. Pure. */
+
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
+const RELATIVE = /^(now|today)\s*(?:([+-])\s*(\d{1,6})\s*([smhdwMy]))?$/;
+const ABSOLUTE = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?\s*(?:Z|UTC)?$/;
+const DAY = 86_400_000;
+
+/** Milliseconds since 1970 UTC; nothing where the text is no time. */
+export function timeOf(text: string, now: number): number | undefined {
+  const written = text.trim();
+  const [, base, sign, count, unit = ''] = RELATIVE.exec(written) ?? [];
+  if (base !== undefined) {
+    const start = base === 'now' ? now : Math.floor(now / DAY) * DAY;
+    return count === undefined ? start : shifted(start, Number(`${sign}${count}`), unit);
+  }
+  const [, day, time = '00:00'] = ABSOLUTE.exec(written) ?? [];
+  if (day === undefined) {
+    return undefined;
+  }
+  const at = Date.parse(`${day}T${seconds(time)}Z`);
+  // Browsers read the 31st of a month with 30 days as the 1st of the next one.
+  const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
+  return isReal ? at : undefined;
+}
+
+/** A time for the server: with all its digits where it is written with them. */
+export function instant(text: string, now: number): string | undefined {
+  const at = timeOf(text, now);
+  if (at === undefined) {
+    return undefined;
+  }
+  const [, day, time = '00:00'] = ABSOLUTE.exec(text.trim()) ?? [];
+  return day === undefined ? new Date(at).toISOString() : `${day}T${seconds(time)}Z`;
+}
+
+function seconds(time: string): string {
+  return time.length === 5 ? `${time}:00` : time;
+}
+
+function shifted(start: number, count: number, unit: string): number {
+  const size = UNITS[unit];
+  if (size !== undefined) {
+    return start + count * size;
+  }
+  const date = new Date(start);
+  const day = date.getUTCDate();
+  date.setUTCDate(1);
+  date.setUTCMonth(date.getUTCMonth() + (unit === 'y' ? 12 * count : count));
+  const last = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
+  date.setUTCDate(Math.min(day, last));
+  return date.getTime();
+}
+
+/** Ranges that are offered, the shortest first. */
+export const USUAL_RANGES: readonly (readonly [string, string, string])[] = [
+  ['Last 5 minutes', 'now-5m', 'now'],
+  ['Last hour', 'now-1h', 'now'],
+  ['Last 6 hours', 'now-6h', 'now'],
+  ['Last 24 hours', 'now-24h', 'now'],
+  ['Last 7 days', 'now-7d', 'now'],
+  ['Today', 'today', 'now'],
+];

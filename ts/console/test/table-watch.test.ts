@@ -1,0 +1,115 @@
+import test from 'ava';
+import { SqlError, Unreachable } from '../src/api/client.js';
+import type { ServerEvent } from '../src/api/events.js';
+import { watchTables, type WatchServer } from '../src/notebook/table-watch.js';
+
+const ROWS: ServerEvent = { name: 'rows', id: '7', data: '{}' };
+const SCHEMA: ServerEvent = { name: 'schema', id: undefined, data: '{}' };
+const COMMENT: ServerEvent = { name: 'comment', id: undefined, data: '' };
+
+interface Heard {
+  readonly changed: string[];
+  readonly feeds: (readonly [string, string])[];
+  readonly asked: (readonly string[])[];
+}
+
+/** Watches until `isEnough`, against feeds that give the events of a script. */
+async function watch(
+  tables: readonly string[],
+  feed: (table: string, turn: number) => readonly (ServerEvent | Error)[],
+  transactions: (turn: number) => ReadonlyMap<string, string>,
+  isEnough: (heard: Heard) => boolean,
+): Promise<Heard> {
+  const heard: Heard = { changed: [], feeds: [], asked: [] };
+  const abort = new AbortController();
+  const look = (): void => {
+    if (isEnough(heard)) {
+      abort.abort();
+    }
+  };
+  const never = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      if (signal.aborted) {
+        resolve();
+      }
+      signal.addEventListener('abort', () => resolve());
+    });
+  const server: WatchServer = {
+    changes: async function* (table, from, signal) {
+      const turn = heard.feeds.filter(([one]) => one === table).length;
+      heard.feeds.push([table, from]);
+      look();
+      for (const event of feed(table, turn)) {
+        if (event instanceof Error) {
+          throw event;
+        }
+        yield event;
+      }
+      await never(signal);
+    },
+    transactions: (asked) => {
+      heard.asked.push(asked);
+      look();
+      return Promise.resolve(transactions(heard.asked.length));
+    },
+  };
+  const changed = (table: string): void => {
+    heard.changed.push(table);
+    look();
+  };
+  await watchTables(tables, changed, abort.signal, server);
+  return heard;
+}
+
+test('three tables have feeds; the transactions of the others are asked for at once', async (t) => {
+  const heard = await watch(
+    ['a', 'b', 'c', 'd', 'e'],
+    (table) => [COMMENT, SCHEMA, ...(table === 'b' ? [ROWS] : [])],
+    (turn) =>
+      new Map([
+        ['d', String(turn > 1)],
+        ['e', '1'],
+      ]),
+    ({ changed }) => changed.length >= 2,
+  );
+  t.deepEqual(heard.feeds, [
+    ['a', 'now'],
+    ['b', 'now'],
+    ['c', 'now'],
+  ]);
+  t.deepEqual(heard.changed, ['b', 'd']);
+  t.deepEqual(heard.asked[0], ['d', 'e']);
+});
+
+test('a feed that ends goes on from where it was, or counts as changed', async (t) => {
+  const goesOn = await watch(
+    ['a'],
+    (_table, turn) => (turn === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),
+    () => new Map(),
+    ({ feeds }) => feeds.length === 2,
+  );
+  t.deepEqual(goesOn.feeds, [
+    ['a', 'now'],
+    ['a', '7'],
+  ]);
+  const anew = await watch(
+    ['a'],
+    (_table, turn) => (turn === 0 ? [ROWS, new SqlError('too old', undefined, 410)] : [COMMENT]),
+    () => new Map(),
+    ({ changed }) => changed.length === 2,
+  );
+  t.deepEqual(anew.feeds.at(-1), ['a', 'now']);
+  t.deepEqual(anew.changed, ['a', 'a']);
+});
+
+test('a table without a feed is asked for, a view counts as changed', async (t) => {
+  const heard = await watch(
+    ['v'],
+    () => [new SqlError('no room', undefined, 503)],
+    () => new Map(),
+    ({ changed }) => changed.length === 1,
+  );
+  t.is(heard.feeds.length, 1);
+  t.true(heard.asked.length >= 4, 'not each time');
+  t.deepEqual(heard.asked[0], ['v']);
+});

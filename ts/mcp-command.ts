@@ -1,0 +1,92 @@
+/** The options of `tidemark mcp`. Secrets come by the environment or from files. */
+import { readFileSync } from 'node:fs';
+
+import { reasonOf, StartError } from './start-error.js';
+
+const EXIT_USAGE = 64;
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+export interface AgentArguments {
+  readonly url: string | undefined;
+  readonly user: string | undefined;
+  readonly passwordFile: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly allowWrites: boolean;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Carries messages between standard input and output and a server until the client is gone. */
+export async function runMcp(given: AgentArguments, environment: Environment): Promise<void> {
+  const url = readUrl(given.url ?? environment['TIDEMARK_URL'] ?? 'http://127.0.0.1:9000');
+  const authorization = readAuthorization(given, environment);
+  if (url.protocol === 'http:' && authorization !== '' && !LOOPBACK.test(url.hostname)) {
+    process.stderr.write('tidemark mcp: the login goes over the network unencrypted, use https\n');
+  }
+  const { serveStdio } = await import('./mcp/stdio.js');
+  await serveStdio({
+    url: url.href.replace(/\/+$/, ''),
+    authorization,
+    mayWrite: given.allowWrites,
+  });
+}
+
+function readUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw usage(`--url: expected an address such as http://127.0.0.1:9000, found '${text}'`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usage('--url: no user and password in the address, others can read it there');
+  }
+  url.search = '';
+  url.hash = '';
+  return url;
+}
+
+function readAuthorization(given: AgentArguments, environment: Environment): string {
+  const token = secret(given.tokenFile, environment['TIDEMARK_TOKEN'], '--token-file');
+  const password = secret(given.passwordFile, environment['TIDEMARK_PASSWORD'], '--password-file');
+  const user = given.user ?? environment['TIDEMARK_USER'];
+  if (token !== null) {
+    if (given.user !== undefined || given.passwordFile !== undefined) {
+      throw usage('either a user with a password, or a token');
+    }
+    return `Bearer ${token}`;
+  }
+  if (user === undefined) {
+    if (password !== null) {
+      throw usage('a password without a user: --user');
+    }
+    return '';
+  }
+  if (password === null) {
+    throw usage('--user needs a password: TIDEMARK_PASSWORD or --password-file');
+  }
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}
+
+/** The file wins; its last line break is not part of it. */
+function secret(
+  file: string | undefined,
+  variable: string | undefined,
+  option: string,
+): string | null {
+  if (file === undefined) {
+    return variable === undefined || variable === '' ? null : variable;
+  }
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new StartError(`${option}: cannot read '${file}': ${reasonOf(error)}`, EXIT_USAGE);
+  }
+  if (text === '' || /[\r\n]/.test(text)) {
+    throw usage(`${option}: '${file}' must hold one line`);
+  }
+  return text;
+}
+
+function usage(message: string): StartError {
+  return new StartError(`${message}, see tidemark help`, EXIT_USAGE);
+}

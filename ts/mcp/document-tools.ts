@@ -1,0 +1,146 @@
+/** Tools that search and read the documents of this version, and the same as resources. */
+import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { ReadResourceResult } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+
+import { type Documents, type Page, sectionsOf } from './documents.js';
+import { ToolError } from './failure.js';
+import type { Setting } from './setting.js';
+import { addTool } from './tool.js';
+
+const SCHEME = 'tidemark://docs/';
+const MARKDOWN = 'text/markdown';
+const DEFAULT_RESULTS = 5;
+const MOST_RESULTS = 20;
+/** UTF-16 units. */
+const LONGEST_QUESTION = 1_000;
+
+export function addDocumentTools(server: McpServer, setting: Setting): void {
+  addSearch(server, setting);
+  addRead(server, setting);
+  addResources(server, setting);
+}
+
+export function uriOf(page: string): string {
+  return SCHEME + page;
+}
+
+function addSearch(server: McpServer, { documents }: Setting): void {
+  const tool = {
+    title: 'Search the documents',
+    description:
+      'Finds passages in the documents of this version of Tidemark: SQL, functions, limits, ' +
+      'configuration, protocols, clients. Words of the subject find most: `sample by fill`.',
+    input: {
+      query: z.string().min(1).max(LONGEST_QUESTION).describe('Words to look for.'),
+      limit: z.number().int().min(1).max(MOST_RESULTS).default(DEFAULT_RESULTS),
+    },
+    output: {
+      results: z.array(
+        z.object({
+          page: z.string().describe('The page, for read_doc.'),
+          title: z.string(),
+          section: z.string().describe('The heading, for read_doc; the headings above it first.'),
+          text: z.string(),
+          uri: z.string().describe('The page as a resource.'),
+        }),
+      ),
+    },
+  };
+  addTool(server, 'search_docs', tool, (input) => ({
+    results: documents.search(input.query, input.limit).map(({ page, headings, text }) => ({
+      page: page.name,
+      title: page.title,
+      section: headings.slice(1).join(' > '),
+      text,
+      uri: uriOf(page.name),
+    })),
+  }));
+}
+
+function addRead(server: McpServer, { documents, limits }: Setting): void {
+  const tool = {
+    title: 'Read a document',
+    description:
+      'Gives a page of the documents, or one section of it. Long pages come in pieces: go on ' +
+      'with next_offset. time-series.md is the best introduction to what this dialect adds to SQL.',
+    input: {
+      page: z.string().min(1).max(LONGEST_QUESTION).describe('Such as `time-series.md`.'),
+      section: z
+        .string()
+        .max(LONGEST_QUESTION)
+        .optional()
+        .describe('A heading, in any letter case; absent: the whole page.'),
+      offset: z.number().int().min(0).default(0).describe('Characters to leave out.'),
+    },
+    output: {
+      page: z.string(),
+      title: z.string(),
+      text: z.string(),
+      next_offset: z.number().int().optional(),
+    },
+  };
+  addTool(server, 'read_doc', tool, (input) => {
+    const page = pageOf(documents, input.page);
+    const text = input.section === undefined ? page.text : sectionText(page, input.section);
+    // Three bytes are the most that a UTF-16 unit takes.
+    const end = input.offset + Math.max(1, Math.floor(limits.bytes / 3));
+    return {
+      page: page.name,
+      title: page.title,
+      text: text.slice(input.offset, end),
+      ...(end < text.length ? { next_offset: end } : {}),
+    };
+  });
+}
+
+function pageOf(documents: Documents, name: string): Page {
+  const page = documents.page(name) ?? documents.page(`${name}.md`);
+  if (page === null) {
+    throw new ToolError(
+      `there is no page '${name}': there are ${documents.names.join(', ') || 'none'}`,
+    );
+  }
+  return page;
+}
+
+/** With what is below it; `section` as search_docs writes it, or the heading alone. */
+function sectionText(page: Page, section: string): string {
+  const heading = section.split(' > ').at(-1)?.trim().toLowerCase();
+  const sections = sectionsOf(page);
+  const at = sections.findIndex((one) => one.heading.toLowerCase() === heading);
+  const found = sections[at];
+  if (found === undefined) {
+    const headings = sections.map((one) => one.heading).filter((one) => one !== '');
+    throw new ToolError(
+      `${page.name} has no section '${section}': it has ${headings.join(', ') || 'none'}`,
+    );
+  }
+  const next = sections.findIndex((one, index) => index > at && one.level <= found.level);
+  const all = sections.slice(at, next < 0 ? undefined : next);
+  return all.map(({ text }) => text).join('\n\n');
+}
+
+function addResources(server: McpServer, { documents }: Setting): void {
+  const template = new ResourceTemplate(`${SCHEME}{+page}`, {
+    list: () => ({
+      resources: documents.pages.map(({ name, title, summary }) => ({
+        uri: uriOf(name),
+        name,
+        title,
+        description: summary,
+        mimeType: MARKDOWN,
+      })),
+    }),
+    complete: { page: (start) => documents.names.filter((name) => name.startsWith(start)) },
+  });
+  const about = {
+    title: 'Documents',
+    description: 'The documents of this version of Tidemark.',
+    mimeType: MARKDOWN,
+  };
+  server.registerResource('docs', template, about, (uri, { page }): ReadResourceResult => {
+    const { text } = pageOf(documents, String(page));
+    return { contents: [{ uri: uri.href, mimeType: MARKDOWN, text }] };
+  });
+}

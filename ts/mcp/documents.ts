@@ -1,0 +1,181 @@
+/**
+ * The documents of this package: their pages by name, their sections, and a search in them. They
+ * are read when they are first asked for.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { PassageIndex } from './passage-index.js';
+
+/** Folders with pages for users; decisions and images are none. */
+const FOLDERS = ['', 'connect/'];
+/** UTF-16 units of a passage. */
+const PASSAGE_UNITS = 1_200;
+const HEADING = /^(#{1,6}) (.+)$/;
+const FENCE = '```';
+
+export interface Page {
+  /** Its path below the folder, `connect/python.md`. */
+  readonly name: string;
+  readonly title: string;
+  /** What it is about, one sentence. */
+  readonly summary: string;
+  readonly text: string;
+}
+
+interface Passage {
+  readonly page: Page;
+  /** The headings above it, the title first. */
+  readonly headings: readonly string[];
+  readonly text: string;
+}
+
+interface Section {
+  readonly heading: string;
+  /** That of its heading, from 1; 0 before the first. */
+  readonly level: number;
+  readonly text: string;
+}
+
+export class Documents {
+  /** Paths of all pages. */
+  readonly names: readonly string[];
+  readonly #folder: string;
+  #pages: ReadonlyMap<string, Page> | null = null;
+  #index: PassageIndex<Passage> | null = null;
+
+  /** Pages lie in `folder`; where there is no such folder there are none. */
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.names = FOLDERS.flatMap((below) => markdownFiles(folder, below));
+  }
+
+  get pages(): readonly Page[] {
+    return [...this.#read().values()];
+  }
+
+  page(name: string): Page | null {
+    return this.#read().get(name) ?? null;
+  }
+
+  /** Passages about the words of `question`, the best first. */
+  search(question: string, most: number): readonly Passage[] {
+    this.#index ??= new PassageIndex(
+      this.pages.flatMap(passagesOf).map((passage) => ({
+        item: passage,
+        title: [passage.page.name, ...passage.headings].join(' '),
+        text: passage.text,
+      })),
+    );
+    return this.#index.search(question, most);
+  }
+
+  #read(): ReadonlyMap<string, Page> {
+    this.#pages ??= new Map(this.names.map((name) => [name, readPage(this.#folder, name)]));
+    return this.#pages;
+  }
+}
+
+function markdownFiles(folder: string, below: string): string[] {
+  try {
+    return readdirSync(join(folder, below))
+      .filter((name) => name.endsWith('.md'))
+      .sort()
+      .map((name) => below + name);
+  } catch {
+    return [];
+  }
+}
+
+function readPage(folder: string, name: string): Page {
+  const text = readFileSync(join(folder, name), 'utf8');
+  const [, title = name] = /^# (.+)$/m.exec(text) ?? [];
+  return { name, title, summary: summaryOf(text) || title, text };
+}
+
+/** What is written by a program says so, and not what it is about. */
+const MADE = /^(?:Generated|Made) (?:by|from) /;
+/** UTF-16 units: shorter ones say too little. */
+const SHORTEST_SUMMARY = 30;
+
+/** The first sentence below the title, without marks; two where one says little. */
+function summaryOf(text: string): string {
+  const [paragraph = ''] = text
+    .replaceAll(/^```[^]*?^```$/gm, '')
+    .split(/\n{2,}/)
+    .map((part) => part.trim())
+    .filter((part) => /^[\p{L}`[*]/u.test(part) && !MADE.test(part));
+  const plain = paragraph
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')
+    .replaceAll(/[*`]/g, '');
+  const sentences = plain.match(/.+?(?:[.:](?= |$)|$)/g) ?? [];
+  const [first = '', second = ''] = sentences;
+  const summary = first.length < SHORTEST_SUMMARY ? first + second : first;
+  return summary.trim().replace(/:$/, '.');
+}
+
+/** The sections of a page, each from its heading to the next one of any level. */
+export function sectionsOf(page: Page): Section[] {
+  const sections: { heading: string; level: number; lines: string[] }[] = [
+    { heading: '', level: 0, lines: [] },
+  ];
+  for (const { line, heading } of linesOf(page.text)) {
+    if (heading !== null) {
+      sections.push({ heading: heading.text, level: heading.level, lines: [] });
+    }
+    sections.at(-1)?.lines.push(line);
+  }
+  return sections.map(({ lines, ...section }) => ({ ...section, text: lines.join('\n').trim() }));
+}
+
+interface Line {
+  readonly line: string;
+  readonly heading: { readonly level: number; readonly text: string } | null;
+}
+
+/** A line with a hash in a block of code is no heading. */
+function linesOf(text: string): Line[] {
+  let isCode = false;
+  return text.split('\n').map((line) => {
+    isCode = line.startsWith(FENCE) ? !isCode : isCode;
+    const [, marks, heading] = isCode ? [] : (HEADING.exec(line) ?? []);
+    return {
+      line,
+      heading:
+        marks === undefined || heading === undefined
+          ? null
+          : { level: marks.length, text: heading },
+    };
+  });
+}
+
+/** Sections, long ones in several pieces. */
+function passagesOf(page: Page): Passage[] {
+  const passages: Passage[] = [];
+  let headings: string[] = [];
+  let lines: string[] = [];
+  let units = 0;
+  const close = (): void => {
+    const text = lines.join('\n').trim();
+    if (text !== '') {
+      passages.push({ page, headings, text });
+    }
+    lines = [];
+    units = 0;
+  };
+  for (const { line, heading } of linesOf(page.text)) {
+    if (heading !== null) {
+      close();
+      headings = [...headings.slice(0, heading.level - 1), heading.text];
+    } else {
+      if (units > 0 && units + line.length > PASSAGE_UNITS) {
+        close();
+      }
+      lines.push(line);
+      units += line.length + 1;
+    }
+  }
+  close();
+  return passages;
+}

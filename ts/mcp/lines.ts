@@ -1,0 +1,57 @@
+/** Cuts a stream of bytes into lines. What is too long is passed over, but for its two ends. */
+
+const NEW_LINE = 0x0a;
+/** Bytes of a line that is too long which are kept from its beginning, and from its end. */
+const KEPT_BYTES = 1_024;
+
+interface LineHandler {
+  readonly line: (text: string) => void;
+  readonly tooLong: (beginning: string, end: string) => void;
+}
+
+export class Lines {
+  readonly #longest: number;
+  readonly #handler: LineHandler;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(longest: number, handler: LineHandler) {
+    this.#longest = longest;
+    this.#handler = handler;
+  }
+
+  take(chunk: Buffer): void {
+    let from = 0;
+    for (let at = chunk.indexOf(NEW_LINE); at >= 0; at = chunk.indexOf(NEW_LINE, from)) {
+      this.#keep(chunk.subarray(from, at));
+      this.#end();
+      from = at + 1;
+    }
+    this.#keep(chunk.subarray(from));
+  }
+
+  #keep(piece: Buffer): void {
+    this.#bytes += piece.length;
+    this.#pieces.push(piece);
+    if (this.#bytes > this.#longest) {
+      const all = Buffer.concat(this.#pieces);
+      // The middle is gone: what is kept is only looked at for the number of its message.
+      this.#pieces = [
+        Buffer.from(all.subarray(0, KEPT_BYTES)),
+        Buffer.from(all.subarray(-KEPT_BYTES)),
+      ];
+    }
+  }
+
+  #end(): void {
+    const text = Buffer.concat(this.#pieces).toString('utf8');
+    const isTooLong = this.#bytes > this.#longest;
+    this.#pieces = [];
+    this.#bytes = 0;
+    if (isTooLong) {
+      this.#handler.tooLong(text.slice(0, KEPT_BYTES), text.slice(-KEPT_BYTES));
+    } else if (text.trim() !== '') {
+      this.#handler.line(text);
+    }
+  }
+}

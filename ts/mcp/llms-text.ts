@@ -1,0 +1,41 @@
+/** `llms.txt`: the documents, a line each, for language models. */
+import type { Page } from './documents.js';
+
+/** For people who change Tidemark, or want to know how it is made. */
+const BACKGROUND = new Set([
+  'architecture.md',
+  'benchmarks.md',
+  'contributing.md',
+  'life-of-a-query.md',
+  'life-of-a-row.md',
+  'reliability.md',
+  'sql-correctness.md',
+]);
+
+const HEAD = `# Tidemark
+
+> A time-series SQL database that speaks QuestDB's HTTP interface and dialect, and the PostgreSQL
+> wire protocol. Agents query it through the Model Context Protocol: docs/mcp.md.
+`;
+
+/** Links are relative to the file. */
+export function llmsText(pages: readonly Page[]): string {
+  const clients = pages.filter(({ name }) => name.startsWith('connect/'));
+  const background = pages.filter(({ name }) => BACKGROUND.has(name));
+  const others = new Set([...clients, ...background]);
+  const parts = [
+    HEAD,
+    section(
+      'Documents',
+      pages.filter((page) => !others.has(page)),
+    ),
+    section('Clients', clients),
+    section('Optional', background),
+  ];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function section(heading: string, pages: readonly Page[]): string {
+  const lines = pages.map(({ name, title, summary }) => `- [${title}](docs/${name}): ${summary}\n`);
+  return lines.length === 0 ? '' : `## ${heading}\n\n${lines.join('')}`;
+}

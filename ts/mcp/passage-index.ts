@@ -1,0 +1,82 @@
+/** Ranks passages of text by the words they share with a question: BM25, titles counted more. */
+
+/** How soon more of the same word stops to matter, and how much long passages lose. */
+const SATURATION = 1.2;
+const LENGTH_WEIGHT = 0.75;
+/** A word of the title counts as so many of the text. */
+const TITLE_WEIGHT = 4;
+/** A question is looked at so far. */
+const MOST_WORDS = 64;
+
+interface Entry<T> {
+  readonly item: T;
+  readonly title: string;
+  readonly text: string;
+}
+
+interface Posting {
+  readonly entry: number;
+  readonly count: number;
+}
+
+export class PassageIndex<T> {
+  readonly #items: readonly T[];
+  readonly #lengths: readonly number[];
+  readonly #averageLength: number;
+  readonly #postings = new Map<string, Posting[]>();
+
+  constructor(entries: readonly Entry<T>[]) {
+    this.#items = entries.map(({ item }) => item);
+    this.#lengths = entries.map((entry, at) => this.#add(entry, at));
+    const all = this.#lengths.reduce((sum, length) => sum + length, 0);
+    this.#averageLength = all / Math.max(entries.length, 1);
+  }
+
+  /** The best first; none that shares no word. */
+  search(question: string, most: number): T[] {
+    const scores = new Map<number, number>();
+    for (const word of new Set(wordsOf(question).slice(0, MOST_WORDS))) {
+      const postings = this.#postings.get(word) ?? [];
+      const rarity = Math.log(
+        1 + (this.#items.length - postings.length + 0.5) / (postings.length + 0.5),
+      );
+      for (const { entry, count } of postings) {
+        const length = (this.#lengths[entry] ?? 0) / this.#averageLength;
+        const damping = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length);
+        const score = (rarity * count * (SATURATION + 1)) / (count + damping);
+        scores.set(entry, (scores.get(entry) ?? 0) + score);
+      }
+    }
+    return [...scores]
+      .sort(([first, a], [second, b]) => b - a || first - second)
+      .slice(0, most)
+      .flatMap(([entry]) => this.#items[entry] ?? []);
+  }
+
+  /** How many words it has. */
+  #add({ title, text }: Entry<T>, entry: number): number {
+    const counts = new Map<string, number>();
+    const words = wordsOf(text);
+    for (const word of words) {
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+    for (const word of wordsOf(title)) {
+      counts.set(word, (counts.get(word) ?? 0) + TITLE_WEIGHT);
+    }
+    for (const [word, count] of counts) {
+      const postings = this.#postings.get(word);
+      if (postings === undefined) {
+        this.#postings.set(word, [{ entry, count }]);
+      } else {
+        postings.push({ entry, count });
+      }
+    }
+    return words.length;
+  }
+}
+
+/** In lower case; a plural counts as its singular. */
+function wordsOf(text: string): string[] {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+  return words.map((word) => (word.length > 3 ? word.replace(/(?<=[^s])s$/, '') : word));
+}

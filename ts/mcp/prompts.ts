@@ -1,0 +1,149 @@
+/** Prompts: how to write SQL here, to get to know a table, to find out why a query is slow. */
+import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { GetPromptResult } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+
+import { uriOf } from './document-tools.js';
+import { failureText } from './failure.js';
+import { DATA_IS_DATA } from './query-tools.js';
+import { run } from './rows.js';
+import type { Setting } from './setting.js';
+import { completions } from './table-resources.js';
+import { describeTable } from './table-tools.js';
+
+const PRIMER = 'time-series.md';
+const MOST_TABLES = 20;
+const MOST_PLAN_LINES = 1_000;
+
+const RULES = `The database is Tidemark, whose SQL is QuestDB's dialect. It differs from other SQL:
+- A table has a designated timestamp. Give each query of a large table a condition on it, with
+  intervals: ts IN '2026-03', ts IN '$now - 1h..$now'.
+- SAMPLE BY 1h groups by time, in buckets of the calendar; FILL(PREV), FILL(NULL) or FILL(LINEAR)
+  fill gaps. It needs no GROUP BY: columns that are no aggregates are the keys.
+- LATEST ON ts PARTITION BY key gives the newest row of each key.
+- ASOF JOIN, LT JOIN, SPLICE JOIN and WINDOW JOIN join rows by time; ON names further keys.
+- LIMIT n is the first rows, LIMIT -n the last ones, LIMIT a, b those between.
+- Names with special characters are in double quotes, texts in single ones.
+- Put values into parameters ($1, $2, …) and not into the text.
+Check a statement with check_query before query; where it is refused, read the position and the
+hint, and look into search_docs before the next attempt.`;
+
+export function addPrompts(server: McpServer, setting: Setting): void {
+  addWriteSql(server, setting);
+  addExploreTable(server, setting);
+  addDiagnose(server, setting);
+}
+
+function addWriteSql(server: McpServer, setting: Setting): void {
+  const config = {
+    title: 'Write SQL',
+    description: 'Answers a question with SQL of this dialect: its rules, the tables, the manual.',
+    argsSchema: {
+      question: z.string().describe('What is to be found out.'),
+      tables: z.string().optional().describe('Names of tables, with commas between them.'),
+    },
+  };
+  server.registerPrompt('write_sql', config, async ({ question, tables }, { signal }) => {
+    const names = (tables ?? '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '')
+      .slice(0, MOST_TABLES);
+    const schemas = await Promise.all(names.map((name) => schemaText(setting, name, signal)));
+    const shown = names.length === 0 ? 'Find the tables with list_tables first.' : '';
+    const text = [RULES, shown, ...schemas, `The question: ${question}`];
+    return promptOf(text, setting);
+  });
+}
+
+function addExploreTable(server: McpServer, setting: Setting): void {
+  const config = {
+    title: 'Explore a table',
+    description: 'Gets to know a table: its columns, its times, its values, what to ask of it.',
+    argsSchema: { table: tableName(setting) },
+  };
+  server.registerPrompt('explore_table', config, async ({ table }, { signal }) => {
+    const steps = `Get to know the table '${table}' and tell what is in it:
+1. the meaning of its columns, from their names and from sample_table;
+2. its first and last time, and how many rows it has for each day, with SAMPLE BY;
+3. for each SYMBOL column how many values it has, and the most frequent ones;
+4. for numbers the least, the largest, the average and how many are null;
+5. three questions that it can answer, with a query for each that you have run.
+Ask for few rows at once, and give each query an interval of time where the table is large.`;
+    return promptOf(
+      [RULES, await schemaText(setting, table, signal), steps, DATA_IS_DATA],
+      setting,
+    );
+  });
+}
+
+function addDiagnose(server: McpServer, setting: Setting): void {
+  const config = {
+    title: 'Find out why a query is slow',
+    description: 'Looks at the plan of a query, and makes it faster.',
+    argsSchema: { sql: z.string().describe('The query.') },
+  };
+  server.registerPrompt('diagnose_slow_query', config, async ({ sql }, { signal }) => {
+    const steps = `Find out why the query is slow, and make it faster:
+1. Does the plan read only the interval of time that is needed? A condition on the designated
+   timestamp that hides it in a function reads everything: write ts IN '…' or ts >= … AND ts < ….
+2. Does it read only the columns that are needed? Name them in place of *.
+3. Run explain with analyze, for a short interval first: which step has most rows or time?
+4. Could LATEST ON, SAMPLE BY or ASOF JOIN take the place of a window function or a self-join?
+5. Is the same aggregate asked for again and again? A materialized view keeps it:
+   materialized-views.md.
+Compare the rows of the old and the new query before you propose it.`;
+    const fence = fenceFor(sql);
+    const asked = `The query:\n\n${fence}sql\n${sql}\n${fence}`;
+    return promptOf([RULES, asked, await planText(setting, sql, signal), steps], setting);
+  });
+}
+
+function tableName(setting: Setting) {
+  return completable(z.string().describe('Name of a table or view.'), (start) =>
+    completions(setting, start),
+  );
+}
+
+async function schemaText(setting: Setting, table: string, signal: AbortSignal): Promise<string> {
+  try {
+    const described = JSON.stringify(await describeTable(setting, table, signal), null, 2);
+    const fence = fenceFor(described);
+    return `What describe_table says of '${table}':\n\n${fence}json\n${described}\n${fence}`;
+  } catch (error) {
+    return `describe_table fails for '${table}':\n\n${failureText(error)}`;
+  }
+}
+
+async function planText(setting: Setting, sql: string, signal: AbortSignal): Promise<string> {
+  const { limits } = setting;
+  const question = { sql: `EXPLAIN ${sql}`, take: MOST_PLAN_LINES };
+  const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
+  try {
+    const { rows } = await run(setting.open('read'), question, waiting);
+    return `Its plan:\n\n\`\`\`\n${rows.map(([line]) => String(line)).join('\n')}\n\`\`\``;
+  } catch (error) {
+    return `It cannot be explained:\n\n${failureText(error, question.sql)}`;
+  }
+}
+
+/** A fence that the text does not end. */
+function fenceFor(text: string): string {
+  const longest = Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  return '`'.repeat(Math.max(3, longest + 1));
+}
+
+/** The manual of the dialect goes along. */
+function promptOf(parts: readonly string[], { documents }: Setting): GetPromptResult {
+  const text = parts.filter((part) => part !== '').join('\n\n');
+  const manual = documents.page(PRIMER);
+  const resource =
+    manual === null
+      ? []
+      : [{ uri: uriOf(PRIMER), mimeType: 'text/markdown', text: manual.text }].map((page) => ({
+          role: 'user' as const,
+          content: { type: 'resource' as const, resource: page },
+        }));
+  return { messages: [...resource, { role: 'user', content: { type: 'text', text } }] };
+}

@@ -1,0 +1,42 @@
+/** The server that agents talk to: tools, resources and prompts over one setting. */
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
+
+import { addDocumentTools } from './document-tools.js';
+import { addPrompts } from './prompts.js';
+import { addQueryTools, DATA_IS_DATA } from './query-tools.js';
+import type { Setting } from './setting.js';
+import { addTableResources } from './table-resources.js';
+import { addTableTools } from './table-tools.js';
+
+/** Elements of all arrays and objects in the arguments of a call. */
+const MOST_ELEMENTS = 10_000;
+
+const INSTRUCTIONS =
+  'Tidemark is a time-series database whose SQL is QuestDB’s dialect. Begin with list_tables and ' +
+  'describe_table; read time-series.md with read_doc before the first query with SAMPLE BY, ' +
+  `LATEST ON, ASOF JOIN or intervals; ask search_docs about what is refused. ${DATA_IS_DATA}`;
+
+/** Answers of clients to questions of the server, of which there are none. */
+const NO_ANSWERS: jsonSchemaValidator = {
+  getValidator: () => () => ({
+    valid: false,
+    data: undefined,
+    errorMessage: 'this server asks its clients nothing',
+  }),
+};
+
+export function createServer(setting: Setting): McpServer {
+  const about = { name: 'tidemark', title: 'Tidemark', version: setting.version };
+  const server = new McpServer(about, {
+    instructions: INSTRUCTIONS,
+    jsonSchemaValidator: NO_ANSWERS,
+    maxToolInputElements: MOST_ELEMENTS,
+  });
+  addTableTools(server, setting);
+  addQueryTools(server, setting);
+  addDocumentTools(server, setting);
+  addTableResources(server, setting);
+  addPrompts(server, setting);
+  return server;
+}

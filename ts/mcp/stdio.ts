@@ -1,0 +1,204 @@
+/**
+ * `tidemark mcp`: carries the messages of an agent's client, a line of standard input each, to POST
+ * /mcp of a running server, and the answers back. It knows no tools: they, the login and the rights
+ * are the server's.
+ */
+import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  JSONRPCMessageSchema,
+  type JSONRPCRequest,
+} from '@modelcontextprotocol/sdk/types.js';
+
+import { Lines } from './lines.js';
+
+/** One line of the client: as much as a statement may have; the server takes less. */
+const LONGEST_LINE_BYTES = 17 * 1024 * 1024;
+/** Of JSON-RPC: the server's own failures. */
+const SERVER_ERROR = -32_000;
+const UNAUTHORISED = 401;
+const ACCEPTED = 202;
+
+export interface StdioOptions {
+  /** Of the server: `http://127.0.0.1:9000`, with the path its interface is below. */
+  readonly url: string;
+  /** Empty: no login. */
+  readonly authorization: string;
+  readonly mayWrite: boolean;
+}
+
+/** The number of a request, first or last in its line as programs write it. */
+const FIRST_ID = /^\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/;
+const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
+
+/** Resolves when the client has closed its side. */
+export async function serveStdio(options: StdioOptions): Promise<void> {
+  const { stdin, stdout } = process;
+  const bridge = new Bridge(options, (message) => stdout.write(serializeMessage(message)));
+  const lines = new Lines(LONGEST_LINE_BYTES, {
+    line: (text) => {
+      const message = messageOf(text);
+      if (message === null) {
+        complain('a line of standard input is no message of JSON-RPC');
+      } else {
+        void bridge.take(message);
+      }
+    },
+    tooLong: (beginning, end) => {
+      const [, id] = FIRST_ID.exec(beginning) ?? LAST_ID.exec(end) ?? [];
+      const reason = `the message is too long [limit=${LONGEST_LINE_BYTES} bytes]`;
+      complain(reason);
+      if (id !== undefined) {
+        const request = { jsonrpc: '2.0', id: JSON.parse(id) as string | number } as const;
+        stdout.write(serializeMessage(refusal({ ...request, method: 'tools/call' }, reason)));
+      }
+    },
+  });
+  const gone = new Promise<void>((resolve) => {
+    stdin.once('close', resolve).once('end', resolve);
+    // The client reads no more.
+    stdout.once('error', () => {
+      resolve();
+    });
+  });
+  stdin.on('data', (chunk: Buffer) => {
+    lines.take(chunk);
+  });
+  await gone;
+  bridge.close();
+}
+
+function complain(reason: string): void {
+  process.stderr.write(`tidemark mcp: ${reason}\n`);
+}
+
+type Send = (message: JSONRPCMessage) => unknown;
+
+class Bridge {
+  readonly #options: StdioOptions;
+  readonly #address: string;
+  readonly #send: Send;
+  /** Those without an answer, by their number. */
+  readonly #waiting = new Map<string | number, AbortController>();
+  #protocolVersion: string | null = null;
+
+  constructor(options: StdioOptions, send: Send) {
+    this.#options = options;
+    this.#address = `${options.url.replace(/\/+$/, '')}/mcp`;
+    this.#send = send;
+  }
+
+  async take(message: JSONRPCMessage): Promise<void> {
+    if (isJSONRPCRequest(message)) {
+      await this.#carry(message);
+    } else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') {
+      // The server cancels what its client does not wait for.
+      this.#waiting.get(message.params?.['requestId'] as string | number)?.abort();
+    }
+    // No other notification changes anything at the server.
+  }
+
+  /** Ends what is on its way. */
+  close(): void {
+    for (const one of this.#waiting.values()) {
+      one.abort();
+    }
+  }
+
+  async #carry(request: JSONRPCRequest): Promise<void> {
+    const stop = new AbortController();
+    this.#waiting.set(request.id, stop);
+    try {
+      const reply = await this.#ask(request, stop.signal);
+      if (reply !== null && !stop.signal.aborted) {
+        this.#note(request, reply);
+        this.#send(reply);
+      }
+    } catch (error) {
+      if (!stop.signal.aborted) {
+        this.#send(refusal(request, this.#unreachable(error)));
+      }
+    } finally {
+      this.#waiting.delete(request.id);
+    }
+  }
+
+  async #ask(request: JSONRPCRequest, signal: AbortSignal): Promise<JSONRPCMessage | null> {
+    const response = await fetch(this.#address, {
+      method: 'POST',
+      headers: this.#headers(),
+      body: JSON.stringify(request),
+      redirect: 'error',
+      signal,
+    });
+    const text = await response.text();
+    if (response.status === ACCEPTED) {
+      return null;
+    }
+    const message = messageOf(text);
+    if (message !== null && 'id' in message && message.id === request.id) {
+      return message;
+    }
+    return refusal(request, this.#refused(response.status, text));
+  }
+
+  #headers(): Record<string, string> {
+    const { authorization, mayWrite } = this.#options;
+    return {
+      Accept: 'application/json, text/event-stream',
+      'Content-Type': 'application/json',
+      ...(authorization === '' ? {} : { Authorization: authorization }),
+      ...(mayWrite ? { 'Tidemark-Writes': 'allow' } : {}),
+      ...(this.#protocolVersion === null ? {} : { 'MCP-Protocol-Version': this.#protocolVersion }),
+    };
+  }
+
+  /** Later requests say what the first one agreed on. */
+  #note({ method }: JSONRPCRequest, reply: JSONRPCMessage): void {
+    if (method === 'initialize' && 'result' in reply) {
+      const version = reply.result['protocolVersion'];
+      this.#protocolVersion = typeof version === 'string' ? version : null;
+    }
+  }
+
+  #refused(status: number, text: string): string {
+    const { url } = this.#options;
+    const reason = text.trim().slice(0, 1_000);
+    if (status === UNAUTHORISED) {
+      return (
+        `the server at ${url} refuses the login (401): set --user and TIDEMARK_PASSWORD, ` +
+        'or TIDEMARK_TOKEN'
+      );
+    }
+    return `the server at ${url} answers ${status}: ${reason}`;
+  }
+
+  #unreachable(error: unknown): string {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const code = (cause as { readonly code?: unknown }).code;
+    const reason = cause instanceof Error && cause.message !== '' ? cause.message : String(code);
+    return (
+      `no answer from the server at ${this.#options.url} (${reason}): does it run? ` +
+      '`npx tidemark start` starts one, --url names another'
+    );
+  }
+}
+
+function messageOf(text: string): JSONRPCMessage | null {
+  try {
+    return JSONRPCMessageSchema.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** To a call of a tool it is what the tool says: agents read that. */
+function refusal({ id, method }: JSONRPCRequest, message: string): JSONRPCMessage {
+  if (method === 'tools/call') {
+    const result = { content: [{ type: 'text', text: message }], isError: true };
+    return { jsonrpc: '2.0', id, result };
+  }
+  return { jsonrpc: '2.0', id, error: { code: SERVER_ERROR, message } };
+}
