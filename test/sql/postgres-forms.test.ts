@@ -9,6 +9,7 @@ import test from 'ava';
 import { parse, SyntaxError_ } from '../../ts/sql/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { ask, rowsOf } from '../limits/client.js';
+import { exec } from '../scenario/statements.js';
 
 const VALUES: readonly (readonly [expression: string, value: string])[] = [
   ["timestamp '2024-01-31 10:00:00' + interval '1 month'", '2024-02-29 10:00:00.000000'],
@@ -65,6 +66,17 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
   ["date_part('second', timestamp '2024-02-09 15:04:05.5')", '5.5'],
   ["date_part('epoch', timestamp '2024-02-09 15:04:05.5')", '1.7074910455E9'],
   ["date_part('quarter', timestamp '2024-02-09')", '1.0'],
+  ["date_part('microseconds', timestamp '2024-01-01 00:00:10.123456')", '10123456'],
+  ["date_part('ms', timestamp '2024-01-01 00:00:10.123456')", '10123.456'],
+  ["date_part('julian', timestamp '2024-01-01 12:00:00')", '2460311.5'],
+  ["date_part('timezone_hour', timestamp '2024-01-01')", '0'],
+  ["extract(sec from timestamp '2024-01-01 00:00:10')", '10'],
+  ["extract(y from timestamp '2024-01-01')", '2024'],
+  ["extract(julian from timestamp '2024-01-01')", '2460311'],
+  ["encode('abc'::bytea, 'hex')", '616263'],
+  ["encode(cast('a\\\\b\\001' as bytea), 'hex')", '615c6201'],
+  ["encode('\\x0102'::bytea, 'hex')", '0102'],
+  ["encode(''::bytea, 'hex')", ''],
   ["date_part('doy', timestamp '2024-12-31')", '366.0'],
   ["date_part('week', timestamp '2024-12-31')", '1.0'],
   ["extract('dow' from timestamp '2024-02-09')", '5'],
@@ -755,6 +767,55 @@ test('SIMILAR TO is an operator, similar a name', async (t) => {
     ["select 'a' similar to '(a'", /./],
   ] as const) {
     t.regex((await ask(server, query)).error ?? '', message, query);
+  }
+});
+
+test('a column of VALUES has the type of its values, which literals take', async (t) => {
+  for (const [rows, type, expected] of [
+    [
+      `('2024-01-01'::timestamp), ('2024-01-02'), (null)`,
+      'TIMESTAMP',
+      ['2024-01-01T00:00:00.000000Z', '2024-01-02T00:00:00.000000Z', null],
+    ],
+    [
+      `('2024-01-02'), ('2024-01-01'::date)`,
+      'DATE',
+      ['2024-01-02T00:00:00.000Z', '2024-01-01T00:00:00.000Z'],
+    ],
+    [`('10.0.0.1'), ('10.0.0.2'::ipv4)`, 'IPv4', ['10.0.0.1', '10.0.0.2']],
+    [`('1.5'), (1.25m)`, 'DECIMAL(3,2)', ['1.50', '1.25']],
+    [`(1), (2.5)`, 'DOUBLE', [1, 2.5]],
+    [`(1), ('x')`, 'STRING', ['1', 'x']],
+    [`('a'), ('bc'::varchar)`, 'VARCHAR', ['a', 'bc']],
+  ] as const) {
+    const answer = (await exec(server, `select * from (values ${rows}) t(a)`)) as unknown as {
+      columns: { type: string }[];
+      dataset: unknown[][];
+    };
+    t.is(answer.columns[0]?.type, type, rows);
+    t.deepEqual(
+      answer.dataset.map(([cell]) => cell),
+      [...expected],
+      rows,
+    );
+  }
+  for (const [rows, message] of [
+    [
+      `('2024-01-01'::timestamp), ('soon')`,
+      /^inconvertible value: `soon` \[STRING -> TIMESTAMP\]$/,
+    ],
+    [`(interval '1 day'), ('soon')`, /^invalid interval: 'soon'/],
+    [`(1), (2, 3)`, /^all rows of VALUES must have the same number of values$/],
+    [`('2024-01-01'::timestamp), (true)`, /^values of different types$/],
+  ] as const) {
+    t.regex((await ask(server, `select * from (values ${rows}) t(a)`)).error ?? '', message, rows);
+  }
+});
+
+test('bytes that a text does not mean are refused', async (t) => {
+  for (const text of ['\\x6g', '\\x616', 'a\\9', 'a\\', '\\400']) {
+    const { error = '' } = await ask(server, `select '${text}'::bytea`);
+    t.true(error.startsWith(`inconvertible value: \`${text}\` [STRING -> BINARY]`), error);
   }
 });
 

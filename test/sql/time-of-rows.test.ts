@@ -143,3 +143,20 @@ test('a time that is not selected has no name', async (t) => {
   const nested = 'SELECT v FROM a WHERE k IN (SELECT k FROM (SELECT k FROM b) SAMPLE BY 1h)';
   t.regex((await exec(server, nested)).error ?? '', /aggregation function/);
 });
+
+test('another time in the list of a sub-query takes the place of the designated one', async (t) => {
+  const refusal = 'base query does not provide designated TIMESTAMP column';
+  for (const list of [
+    "dateadd('h', 1, ts) ts, v",
+    "date_trunc('hour', ts) ts, v",
+    'cast(v * 1000000 as timestamp) ts, v',
+    "dateadd('h', 1, ts) later, v",
+  ]) {
+    const query = `SELECT count() FROM (SELECT ${list} FROM a) SAMPLE BY 1d`;
+    t.is((await exec(server, query)).error, refusal, list);
+    const name = list.includes('later') ? 'later' : 'ts';
+    const named = `SELECT count() FROM ((SELECT ${list} FROM a) TIMESTAMP(${name})) SAMPLE BY 1d`;
+    t.deepEqual((await rows(server, named)).flat(), [3], list);
+  }
+  t.deepEqual(await rows(server, 'SELECT count() FROM (SELECT v FROM a) SAMPLE BY 1d'), [[3]]);
+});

@@ -315,7 +315,10 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'CreateView':
       return [{ effect: 'create', table: node.name.text, owner: ownerOfView(node) }];
     case 'Rename':
-      return [{ effect: 'rename', table: node.table.text, to: node.to.text }];
+      // IF EXISTS may find nothing to rename.
+      return description.accesses.length === 0
+        ? []
+        : [{ effect: 'rename', table: node.table.text, to: node.to.text }];
     case 'AlterTable': {
       const table = node.table.text;
       const owner = ownerOfColumns(text);

@@ -108,9 +108,22 @@ export type Node =
   | { kind: 'Drop'; what: ViewKind; names: Array<Name>; if_exists: boolean }
   | { kind: 'DropAllTables' }
   | { kind: 'DropIndex'; names: Array<Name>; if_exists: boolean }
-  | { kind: 'Truncate'; tables: Array<Name>; if_exists: boolean; keep_symbols: boolean }
-  | { kind: 'Rename'; table: Name; to: Name }
-  | { kind: 'AlterTable'; table: Name; actions: Array<AlterAction> }
+  | {
+      kind: 'Truncate';
+      tables: Array<Name>;
+      if_exists: boolean;
+      keep_symbols: boolean;
+      /**
+       * Columns that number their rows begin anew.
+       */
+      restart_identity: boolean;
+      /**
+       * Tables with foreign keys to these are emptied too.
+       */
+      cascade: boolean;
+    }
+  | { kind: 'Rename'; table: Name; to: Name; if_exists: boolean }
+  | { kind: 'AlterTable'; table: Name; if_exists: boolean; actions: Array<AlterAction> }
   | {
       kind: 'CreateView';
       what: ViewKind;
@@ -753,6 +766,10 @@ export type InsertNode = {
    */
   table: Name;
   /**
+   * Its name in ON CONFLICT and RETURNING.
+   */
+  alias: Name | null;
+  /**
    * Listed columns; empty when there is no list.
    */
   columns: Array<Name>;
@@ -831,7 +848,7 @@ export type ValuesBlock = {
    */
   rows: number;
   /**
-   * Number of cells in each row, same length as `rows`.
+   * Number of cells in each row, same length as `rows`; none of a row is DEFAULT VALUES.
    */
   widths: Array<number>;
   /**
@@ -919,7 +936,7 @@ export type ViewKind = 'Table' | 'View' | 'MaterializedView' | 'LiveView';
 
 export type AlterAction =
   | { action: 'AddColumn'; column: ColumnDefinition; if_not_exists: boolean }
-  | { action: 'DropColumn'; column: Name }
+  | { action: 'DropColumn'; column: Name; if_exists: boolean }
   | { action: 'RenameColumn'; column: Name; to: Name }
   | { action: 'ChangeType'; column: Name; type_name: TypeName }
   | { action: 'NotNull'; column: Name; not_null: boolean }

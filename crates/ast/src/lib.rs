@@ -248,12 +248,20 @@ pub enum Node {
     DropAllTables,
     /// DROP INDEX a, b
     DropIndex { names: Vec<Name>, if_exists: bool },
-    /// TRUNCATE TABLE a, b [KEEP SYMBOL MAPS].
-    Truncate { tables: Vec<Name>, if_exists: bool, keep_symbols: bool },
-    /// RENAME TABLE a TO b.
-    Rename { table: Name, to: Name },
-    /// ALTER TABLE t ….
-    AlterTable { table: Name, actions: Vec<AlterAction> },
+    /// TRUNCATE TABLE a, b [KEEP SYMBOL MAPS] [RESTART IDENTITY] [CASCADE].
+    Truncate {
+        tables: Vec<Name>,
+        if_exists: bool,
+        keep_symbols: bool,
+        /// Columns that number their rows begin anew.
+        restart_identity: bool,
+        /// Tables with foreign keys to these are emptied too.
+        cascade: bool,
+    },
+    /// RENAME TABLE a TO b, ALTER TABLE [IF EXISTS] a RENAME TO b.
+    Rename { table: Name, to: Name, if_exists: bool },
+    /// ALTER TABLE [IF EXISTS] t ….
+    AlterTable { table: Name, if_exists: bool, actions: Vec<AlterAction> },
     /// CREATE VIEW | MATERIALIZED VIEW | LIVE VIEW.
     CreateView {
         what: ViewKind,

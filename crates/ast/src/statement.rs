@@ -156,6 +156,9 @@ pub struct OptionValue {
 pub struct InsertNode {
     /// The table.
     pub table: Name,
+    /// Its name in ON CONFLICT and RETURNING.
+    #[serde(default)]
+    pub alias: Option<Name>,
     /// Listed columns; empty when there is no list.
     pub columns: Vec<Name>,
     /// The first rows of VALUES, as far as they are plain literals.
@@ -199,7 +202,7 @@ pub struct Conflict {
 pub struct ValuesBlock {
     /// Number of rows.
     pub rows: u32,
-    /// Number of cells in each row, same length as `rows`.
+    /// Number of cells in each row, same length as `rows`; none of a row is DEFAULT VALUES.
     pub widths: Vec<u32>,
     /// One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
     /// `s` string, `v` DEFAULT, `x` expression.
@@ -278,8 +281,8 @@ pub enum ViewKind {
 pub enum AlterAction {
     /// ADD COLUMN [IF NOT EXISTS]
     AddColumn { column: ColumnDefinition, if_not_exists: bool },
-    /// DROP COLUMN
-    DropColumn { column: Name },
+    /// DROP COLUMN [IF EXISTS]
+    DropColumn { column: Name, if_exists: bool },
     /// RENAME COLUMN a TO b
     RenameColumn { column: Name, to: Name },
     /// ALTER COLUMN c TYPE t

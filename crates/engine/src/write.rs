@@ -1,6 +1,7 @@
 //! Statements that change something: INSERT, CREATE TABLE, DROP and their kin.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
@@ -41,6 +42,9 @@ pub(crate) async fn apply(
             let changes = schema_changes(&change);
             if !changes.is_empty() {
                 commit(database, changes, &query.token).await?;
+            }
+            if change.restart_identity {
+                restart_numbers(database, &change);
             }
             for format in change.formats {
                 convert(database, format, &query.token).await?;
@@ -305,6 +309,16 @@ fn made_view(
         changes.push(live.put(id)?);
     }
     Ok(changes)
+}
+
+/// Columns of emptied tables number their rows from the start.
+fn restart_numbers(database: &Database, change: &BoundSchemaChange) {
+    for schema in change.truncate.iter().map(|table| table.schema()) {
+        for column in schema.columns.iter().filter(|column| column.default.is_some()) {
+            let last = database.sources.last_number(schema.identity(), column.identity());
+            last.store(0, Ordering::Release);
+        }
+    }
 }
 
 fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {

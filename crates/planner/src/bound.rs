@@ -101,6 +101,8 @@ pub struct BoundSchemaChange {
     pub records: Vec<Change>,
     /// SQUASH PARTITIONS: put what lies in parts together.
     pub squash: bool,
+    /// RESTART IDENTITY: columns of the emptied tables number their rows from the start.
+    pub restart_identity: bool,
     /// SET TYPE: whether a table is a WAL table from the next start on.
     pub table_types: Vec<(TableId, bool)>,
     /// The command tag's words.
@@ -291,6 +293,8 @@ pub enum BoundStatement {
         words: Vec<String>,
         /// The command tag's words, in capitals.
         command: String,
+        /// What the statement asks for and has no effect here.
+        notice: Option<&'static str>,
     },
     /// CHECKPOINT, CHECK, RECOVER.
     Maintenance(BoundMaintenance),
@@ -426,6 +430,7 @@ impl BoundStatement {
             Self::SchemaChange(change) => change.notice.as_deref(),
             Self::Materialized(change) => change.notice.as_deref(),
             Self::ViewChange(change) => change.notice.as_deref(),
+            Self::Session { notice, .. } => *notice,
             _ => None,
         }
     }

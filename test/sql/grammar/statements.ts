@@ -883,5 +883,47 @@ export const STATEMENTS = [
       "SELECT OVERLAY(s PLACING 'x' FROM 1 FOR 2), SUBSTRING(s FROM '[a-z]+') FROM t",
       "SELECT POSITION('a' IN s), TRIM(BOTH 'x' FROM s) FROM t",
     ),
+    works(
+      'VALUES and TABLE as queries',
+      'SELECT * FROM t WHERE i IN (VALUES (1), (2))',
+      'TABLE t LIMIT ALL',
+      "CREATE TABLE x AS VALUES (1, 'a'), (2, 'b')",
+      'CREATE TABLE y (a, b) AS SELECT k, d FROM t',
+      'CREATE TABLE z AS TABLE t WITH NO DATA',
+    ),
+    works(
+      'changes that may find nothing to change',
+      'ALTER TABLE IF EXISTS nothing ADD COLUMN v INT',
+      'ALTER TABLE IF EXISTS nothing RENAME TO x',
+      'ALTER TABLE IF EXISTS t DROP COLUMN IF EXISTS nothing',
+    ),
+    works(
+      'rows of defaults',
+      'CREATE TABLE x (id SERIAL, v INT DEFAULT 5)',
+      'INSERT INTO x DEFAULT VALUES',
+      'INSERT INTO x (id, v) OVERRIDING SYSTEM VALUE VALUES (7, 1)',
+      'UPDATE x SET v = DEFAULT WHERE id = 7',
+    ),
+    works(
+      'TRUNCATE as PostgreSQL has it',
+      'CREATE TABLE x (id SERIAL PRIMARY KEY, v INT)',
+      'CREATE TABLE y (x INT REFERENCES x (id))',
+      'TRUNCATE TABLE ONLY x RESTART IDENTITY CASCADE',
+      'TRUNCATE x, y CONTINUE IDENTITY RESTRICT',
+    ),
+    works(
+      'a name of its own for the table of an INSERT',
+      `CREATE TABLE x (ts TIMESTAMP, k SYMBOL, v INT) TIMESTAMP(ts) PARTITION BY DAY WAL
+         DEDUP UPSERT KEYS(ts, k)`,
+      `INSERT INTO x AS old VALUES ('2026-01-01', 'a', 1)
+         ON CONFLICT (ts, k) DO UPDATE SET v = old.v + excluded.v`,
+    ),
+    noEffect(
+      'what migrations say of a database',
+      'CREATE EXTENSION IF NOT EXISTS "uuid-ossp" WITH SCHEMA public',
+      'ALTER TABLE t OWNER TO CURRENT_USER',
+      'CREATE TABLE x (v TEXT COLLATE "de_DE")',
+      'CREATE TABLE y (v INT GENERATED ALWAYS AS IDENTITY (START WITH 10))',
+    ),
   ),
 ];

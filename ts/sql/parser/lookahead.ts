@@ -42,7 +42,8 @@ export function closeBracket(p: Parser, open: number): void {
 
 /** Whether a query (not an expression) begins here. */
 export function atQuery(p: Parser): boolean {
-  return p.at('SELECT') || p.at('DECLARE') || (p.at('WITH') && p.value(1) !== 'OFFSET');
+  const begins = p.at('SELECT') || p.at('DECLARE') || p.at('VALUES', '(');
+  return begins || (p.at('WITH') && p.value(1) !== 'OFFSET');
 }
 
 /** Inside parentheses a keyword counts as a stray literal. */

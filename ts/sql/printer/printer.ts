@@ -65,7 +65,7 @@ function printStatement(printer: Printer, id: NodeId): string {
     case 'CreateView':
       return printCreateView(printer, node);
     case 'AlterTable':
-      return printAlter(printer, node.table, node.actions);
+      return printAlter(printer, node);
     case 'Explain': {
       const stage = node.stage === 'Default' ? '' : ` (${node.stage.toUpperCase()})`;
       const analyze = node.analyze ? ' ANALYZE' : '';
@@ -103,9 +103,13 @@ function printSmall(printer: Printer, id: NodeId, node: Node): string {
         ...(node.if_exists ? ['IF EXISTS'] : []),
         list(node.tables),
         ...(node.keep_symbols ? ['KEEP SYMBOL MAPS'] : []),
+        ...(node.restart_identity ? ['RESTART IDENTITY'] : []),
+        ...(node.cascade ? ['CASCADE'] : []),
       ].join(' ');
     case 'Rename':
-      return `RENAME TABLE ${printName(node.table)} TO ${printName(node.to)}`;
+      return node.if_exists
+        ? `ALTER TABLE IF EXISTS ${printName(node.table)} RENAME TO ${printName(node.to)}`
+        : `RENAME TABLE ${printName(node.table)} TO ${printName(node.to)}`;
     case 'Show':
       return printShow(node.subject);
     case 'AlterView': {
@@ -153,10 +157,15 @@ function printInsert(printer: Printer, node: InsertNode): string {
     parts.push(`o3MaxLag ${printValue(node.o3_max_lag)}`);
   }
   parts.push(`INTO ${printName(node.table)}`);
+  if (node.alias !== null) {
+    parts.push(`AS ${printName(node.alias)}`);
+  }
   if (node.columns.length > 0) {
     parts.push(`(${list(node.columns)})`);
   }
-  if (node.query === null) {
+  if (node.values?.widths.length === 1 && node.values.widths[0] === 0) {
+    parts.push('DEFAULT VALUES');
+  } else if (node.query === null) {
     const plain = node.plain === null ? [] : [node.plain.text];
     const values = node.values === null ? [] : [printValues(printer, node.values)];
     parts.push(`VALUES ${[...plain, ...values].join(', ')}`);
@@ -418,16 +427,21 @@ function printColumn(printer: Printer, column: ColumnDefinition): string {
   if (column.not_null) {
     parts.push('NOT NULL');
   }
-  if (column.default !== null) {
+  // IDENTITY among the options says so itself.
+  if (column.default !== null && !options.some(({ name }) => name.text === 'IDENTITY')) {
     parts.push(`DEFAULT ${expression(printer, column.default)}`);
   }
   return parts.join(' ');
 }
 
-function printAlter(printer: Printer, table: Name, actions: readonly AlterAction[]): string {
+function printAlter(
+  printer: Printer,
+  { table, if_exists, actions }: Node & { readonly kind: 'AlterTable' },
+): string {
   const first = actions[0];
+  const named = `${if_exists ? 'IF EXISTS ' : ''}${printName(table)}`;
   if (first?.action === 'Other') {
-    return printOther(table, first.words);
+    return printOther(named, first.words);
   }
   if (first?.action === 'AddConstraint' && first.constraint.constraint.endsWith('Index')) {
     return printIndex(table, first.constraint);
@@ -435,15 +449,15 @@ function printAlter(printer: Printer, table: Name, actions: readonly AlterAction
   const parts = actions.map((action, index) =>
     printAction(printer, action, action.action !== actions[index - 1]?.action),
   );
-  return `ALTER TABLE ${printName(table)} ${parts.join(', ')}`;
+  return `ALTER TABLE ${named} ${parts.join(', ')}`;
 }
 
-function printOther(table: Name, words: readonly string[]): string {
+function printOther(table: string, words: readonly string[]): string {
   const head = words[0] ?? '';
   if (head === 'VACUUM' || head === 'REINDEX') {
-    return `${head} TABLE ${printName(table)} ${words.slice(1).map(printWord).join(' ')}`.trimEnd();
+    return `${head} TABLE ${table} ${words.slice(1).map(printWord).join(' ')}`.trimEnd();
   }
-  return `ALTER TABLE ${printName(table)} ${words.join(' ')}`;
+  return `ALTER TABLE ${table} ${words.join(' ')}`;
 }
 
 function printAction(printer: Printer, action: AlterAction, first: boolean): string {
@@ -458,7 +472,9 @@ function printAction(printer: Printer, action: AlterAction, first: boolean): str
     case 'DropConstraint':
       return `DROP CONSTRAINT ${action.if_exists ? 'IF EXISTS ' : ''}${printName(action.name)}`;
     case 'DropColumn':
-      return lead('DROP COLUMN') + printName(action.column);
+      return (
+        lead('DROP COLUMN') + (action.if_exists ? 'IF EXISTS ' : '') + printName(action.column)
+      );
     case 'RenameColumn':
       return `${lead('RENAME COLUMN')}${printName(action.column)} TO ${printName(action.to)}`;
     case 'ChangeType':

@@ -171,6 +171,10 @@ function branch(p: Parser): NodeId {
     p.advance();
     return p.add({ kind: 'Values', rows: parseValues(p) }, start, p.lastEnd());
   }
+  if (p.at('TABLE') && (p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.Quoted)) {
+    p.advance();
+    return shortForm(p);
+  }
   if (p.at('SHOW') && p.kind(1) === TokenKind.Word) {
     return parseShow(p);
   }

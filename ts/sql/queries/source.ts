@@ -143,7 +143,7 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
 }
 
 /** `(query) AS t(a, b)`: the query as a common table with these columns, and all of its rows. */
-function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
+export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
   const star = addStar(p, start, start);

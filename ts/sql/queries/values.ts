@@ -17,7 +17,7 @@ interface Rows {
 }
 
 /** The rows of an INSERT: plain ones first, as they are written, then the others. */
-interface InsertedRows {
+export interface InsertedRows {
   readonly plain: PlainRows | null;
   readonly values: ValuesBlock | null;
 }

@@ -26,10 +26,11 @@ export function parseAlter(p: Parser): NodeId {
   if (!p.take('TABLE')) {
     p.fail("'table' or 'materialized' or 'live' or 'view' expected");
   }
+  const if_exists = p.take('IF', 'EXISTS');
   p.take('ONLY');
   const table = p.tableName('table name expected');
   if (p.take('RENAME', 'TO')) {
-    return renamed(p, start, table);
+    return renamed(p, start, table, if_exists);
   }
   const actions = parseActions(p);
   while (atNextAction(p)) {
@@ -37,12 +38,13 @@ export function parseAlter(p: Parser): NodeId {
     p.advance();
     actions.push(...parseActions(p));
   }
-  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), ...actions.map(child));
+  const node = { kind: 'AlterTable', table, if_exists, actions } as const;
+  return p.add(node, start, p.lastEnd(), ...actions.map(child));
 }
 
-function renamed(p: Parser, start: number, table: Name): NodeId {
+function renamed(p: Parser, start: number, table: Name, if_exists: boolean): NodeId {
   const to = p.tableName('table name expected');
-  return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+  return p.add({ kind: 'Rename', table, to, if_exists }, start, p.lastEnd());
 }
 
 /** The expression of an action. */
@@ -83,7 +85,7 @@ function alterView(p: Parser, start: number): NodeId {
   p.advance();
   const name = p.tableName('view name expected');
   if (p.take('RENAME', 'TO')) {
-    return renamed(p, start, name);
+    return renamed(p, start, name, false);
   }
   p.expect('AS');
   const { query, text } = viewQuery(p);
@@ -140,6 +142,9 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
     case 'SUSPEND':
     case 'REBASE':
       return (writeAheadLog(p, action), null);
+    case 'OWNER':
+      p.expect('TO');
+      return (p.name('name of the owner expected'), null);
     case 'ENABLE':
     case 'DISABLE':
       return [switchedPolicy(p, action === 'ENABLE')];
@@ -199,9 +204,10 @@ function dropColumns(p: Parser): AlterAction[] | null {
   }
   p.expect('COLUMN', "'column' or 'partition' expected");
   return listed(p, (): AlterAction => {
+    const if_exists = p.take('IF', 'EXISTS');
     const column = p.columnName('column name expected');
     dependants(p);
-    return { action: 'DropColumn', column };
+    return { action: 'DropColumn', column, if_exists };
   });
 }
 

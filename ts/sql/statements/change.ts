@@ -12,7 +12,7 @@ import {
   whereClause,
 } from '../queries/query.js';
 import { parseSources } from '../queries/source.js';
-import { parseInsertedRows } from '../queries/values.js';
+import { type InsertedRows, parseInsertedRows } from '../queries/values.js';
 
 /** `INSERT …`; WITH and DECLARE that stand before it belong to its query. */
 export function parseInsert(p: Parser, preamble: Preamble): NodeId {
@@ -20,10 +20,11 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const mode = batchMode(p, 'atomic or into or batch expected');
   p.expect('INTO', mode.given ? "'into' expected" : 'atomic or into or batch expected');
   const table = p.tableName('table name expected');
+  const alias = p.take('AS') ? p.name('table alias expected') : null;
   const columns = atColumnList(p) ? columnNames(p) : [];
-  // Of PostgreSQL's: numbered columns take what is given to them.
+  // Numbers of rows are defaults, which a value takes the place of.
   p.take('OVERRIDING', 'SYSTEM', 'VALUE');
-  const rows = p.take('VALUES') ? parseInsertedRows(p) : null;
+  const rows = insertedRows(p, columns.length > 0);
   let query: NodeId | null = null;
   if (rows === null) {
     query = insertQuery(p, preamble);
@@ -34,6 +35,7 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const returning = p.take('RETURNING') ? returningList(p) : [];
   const node: InsertNode = {
     table,
+    alias,
     columns,
     plain: rows?.plain ?? null,
     values: rows?.values ?? null,
@@ -54,6 +56,16 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
     ...children,
     filter,
   );
+}
+
+/** `VALUES (…), …`, or DEFAULT VALUES, which is a row without cells; null before a query. */
+function insertedRows(p: Parser, hasColumns: boolean): InsertedRows | null {
+  const start = p.start();
+  if (!hasColumns && p.take('DEFAULT', 'VALUES')) {
+    const places = { starts: [], row_starts: [start], row_ends: [p.lastEnd()] };
+    return { plain: null, values: { rows: 1, widths: [0], kinds: '', texts: [], ...places } };
+  }
+  return p.take('VALUES') ? parseInsertedRows(p) : null;
 }
 
 /** `ON CONFLICT [(keys)] DO NOTHING`, `… DO UPDATE SET … [WHERE …]`. */

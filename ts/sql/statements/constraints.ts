@@ -8,6 +8,7 @@ import type {
   ConstraintNode,
   Name,
   NodeId,
+  OptionValue,
   ReferenceAction,
   ReferenceNode,
   TypeName,
@@ -178,21 +179,38 @@ export function serialType({ name }: TypeName): string {
   return SERIALS.get(name.toUpperCase()) ?? name;
 }
 
-/** `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`; false where it does not begin. */
-export function takeIdentity(p: Parser): boolean {
-  if (!p.take('GENERATED')) {
-    return false;
-  }
+/** Options of IDENTITY that say how its numbers go anyway. */
+const USUAL_NUMBERING = [
+  /sequence\s+name\s+\S+/gi,
+  /start\s+(?:with\s+)?1\b/gi,
+  /increment\s+(?:by\s+)?1\b/gi,
+  /no\s+(?:minvalue|maxvalue|cycle)/gi,
+  /cache\s+\d+/gi,
+];
+
+/**
+ * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Those of its options that ask for other
+ * numbers are an option of the column.
+ */
+export function takeIdentity(p: Parser): readonly OptionValue[] {
+  const start = p.start();
+  p.expect('GENERATED');
   if (!p.take('ALWAYS')) {
     p.expect('BY', "'always' or 'by default' expected");
     p.expect('DEFAULT');
   }
   p.expect('AS');
   p.expect('IDENTITY');
-  if (p.at('(')) {
-    enclosedText(p);
+  if (!p.at('(')) {
+    return [];
   }
-  return true;
+  const value = enclosedText(p);
+  const others = USUAL_NUMBERING.reduce((text, usual) => text.replace(usual, ''), value.text);
+  if (others.trim() === '') {
+    return [];
+  }
+  const name = { text: 'IDENTITY', quoted: false, span: { start, end: p.lastEnd() } };
+  return [{ name, value }];
 }
 
 /** The default of a column that numbers its rows. */
@@ -229,7 +247,8 @@ export function parseIndex(p: Parser, start: number): NodeId {
   const span = { start, end: p.lastEnd() };
   const constraint = { name, constraint: kind, columns, references: null, if_not_exists, span };
   const actions: AlterAction[] = [{ action: 'AddConstraint', constraint }];
-  return p.add({ kind: 'AlterTable', table, actions }, start, p.lastEnd(), filter);
+  const node = { kind: 'AlterTable', table, if_exists: false, actions } as const;
+  return p.add(node, start, p.lastEnd(), filter);
 }
 
 /** `(a, b DESC NULLS LAST)`: the columns; none where one of them is an expression. */

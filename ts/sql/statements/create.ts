@@ -30,6 +30,7 @@ import {
   takeIdentity,
 } from './constraints.js';
 import { parseCreateLive } from './live-view.js';
+import { withColumns } from '../queries/source.js';
 import { parseView } from './view.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -64,6 +65,9 @@ export function parseCreate(p: Parser): NodeId {
   }
   if (p.at('SCHEMA')) {
     return parseSchema(p, start);
+  }
+  if (p.at('EXTENSION')) {
+    return parseExtension(p, start);
   }
   if (p.take('MATERIALIZED')) {
     if (!p.at('VIEW')) {
@@ -117,6 +121,26 @@ function parseSchema(p: Parser, start: number): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
+/** `CREATE EXTENSION [IF NOT EXISTS] name …`, with which migrations begin: none is loaded. */
+function parseExtension(p: Parser, start: number): NodeId {
+  p.advance();
+  ifNotExists(p);
+  const isQuoted = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.String;
+  const { text } = isQuoted ? p.takeName(true) : p.name('name of the extension expected');
+  p.take('WITH');
+  while (p.at('SCHEMA') || p.at('VERSION')) {
+    p.advance();
+    if (p.kind() === TokenKind.String) {
+      p.advance();
+    } else {
+      p.name('name expected');
+    }
+  }
+  p.take('CASCADE');
+  const words = ['CREATE', 'EXTENSION', 'IF', 'NOT', 'EXISTS', text];
+  return p.add({ kind: 'Session', words }, start, p.lastEnd());
+}
+
 /** `[GLOBAL | LOCAL] TEMPORARY`; null where it does not stand. */
 function temporaryWord(p: Parser): OptionValue | null {
   if ((p.at('GLOBAL') || p.at('LOCAL')) && isTemporary(p.value(1))) {
@@ -161,11 +185,13 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
     policy: null,
     options,
   };
+  const names = queriedColumns(p);
   if (p.take('AS')) {
-    tableQuery(p, table);
+    tableQuery(p, table, names);
   } else {
     tableColumns(p, table);
   }
+  dataClause(p, table);
   while (p.at(',') && (p.value(1) === 'INDEX' || p.value(1) === 'CAST')) {
     p.advance();
     if (p.at('CAST')) {
@@ -175,6 +201,7 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
     }
   }
   tableClauses(p, table);
+  dataClause(p, table);
   if (p.at('ON', 'COMMIT')) {
     endOfBlock(p, table);
   }
@@ -199,19 +226,58 @@ function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
   table.options = table.options.map((one) => (one === temporary ? { ...one, value } : one));
 }
 
-function tableQuery(p: Parser, table: Mutable<CreateTableNode>): void {
-  if (atQuery(p)) {
-    table.query = p.grammar.query(p);
+/** `(a, b)` before AS: names of the query's columns; none, and nothing taken, where it is not. */
+function queriedColumns(p: Parser): Name[] {
+  const from = p.index;
+  if (!p.at('(') || (p.value(2) !== ',' && p.value(2) !== ')')) {
+    return [];
+  }
+  const names = p.parenthesised(() => p.columnName('column name expected'));
+  if (!p.at('AS')) {
+    p.index = from;
+    return [];
+  }
+  return names;
+}
+
+function tableQuery(p: Parser, table: Mutable<CreateTableNode>, names: Name[]): void {
+  let query: NodeId;
+  if (atQuery(p) || p.at('TABLE')) {
+    query = p.grammar.query(p);
+  } else {
+    if (!p.at('(')) {
+      p.fail("'(' expected");
+    }
+    p.advance();
+    query = p.grammar.query(p);
+    if (!p.take(')')) {
+      p.fail("')' expected");
+    }
+  }
+  table.query = names.length > 0 ? withColumns(p, query, table.name, names) : query;
+}
+
+function atData(p: Parser): boolean {
+  return p.at('WITH', 'DATA') || (p.at('WITH', 'NO') && p.value(2) === 'DATA');
+}
+
+/** `WITH DATA`, or `WITH NO DATA`: the query's columns without its rows. */
+function dataClause(p: Parser, table: Mutable<CreateTableNode>): void {
+  if (table.query === null || !atData(p)) {
     return;
   }
-  if (!p.at('(')) {
-    p.fail("'(' expected");
+  p.advance();
+  if (p.take('NO')) {
+    const query = p.node(table.query);
+    if (query.kind !== 'Query') {
+      p.fail("'data' expected");
+    }
+    const { start, end } = p.spanOf(table.query);
+    const first = p.add({ kind: 'Integer', text: '0' }, end, end);
+    const limit = { first, second: null, offset: null, span: { start: end, end } };
+    table.query = p.add({ ...query, limit }, start, end, table.query);
   }
   p.advance();
-  table.query = p.grammar.query(p);
-  if (!p.take(')')) {
-    p.fail("')' expected");
-  }
 }
 
 function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
@@ -220,6 +286,9 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
   }
   if (p.take('LIKE')) {
     table.like = p.tableName('table name expected');
+    while (p.take('INCLUDING')) {
+      p.name("'all' expected");
+    }
     if (!p.take(')')) {
       p.fail("')' expected");
     }
@@ -319,7 +388,10 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
       p.qualified(p.name('collation name expected'));
     } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
       // Said of every column that has no other rule, or noted.
-    } else if (column.default === null && takeIdentity(p)) {
+    } else if (p.take('COLLATE')) {
+      column.options.push(collation(p));
+    } else if (column.default === null && p.at('GENERATED')) {
+      column.options.push(...takeIdentity(p));
       setNumbering(p, column);
     } else if (p.at('DEFAULT') && column.default === null) {
       const { span } = p.takeName(false);
@@ -332,6 +404,16 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
       return;
     }
   }
+}
+
+/** After COLLATE: its name, without that of a schema. */
+function collation(p: Parser): OptionValue {
+  const span = { start: p.start(-1), end: p.lastEnd() };
+  let value = p.name('name of a collation expected');
+  while (p.take('.')) {
+    value = p.name('name of a collation expected');
+  }
+  return { name: { text: 'COLLATE', quoted: false, span }, value: { ...value, quoted: true } };
 }
 
 function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
@@ -379,7 +461,7 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at('WITH', '(')) {
     p.advance();
     storageParameters(p);
-  } else if (p.take('WITH')) {
+  } else if (!atData(p) && p.take('WITH')) {
     table.options.push(...parameters(p));
   }
   // SHOW CREATE TABLE prints the keys last.

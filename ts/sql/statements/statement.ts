@@ -257,7 +257,13 @@ function parseMaintenance(p: Parser, word: string): NodeId {
     p.index = from;
   }
   const action: AlterAction = { action: 'Other', words: [word, ...words(p)], span: { start, end } };
-  return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
+  return addAction(p, start, table, action);
+}
+
+/** An action of ALTER TABLE that is written as a statement of its own. */
+function addAction(p: Parser, start: number, table: Name, action: AlterAction): NodeId {
+  const actions = [action];
+  return p.add({ kind: 'AlterTable', table, if_exists: false, actions }, start, p.lastEnd());
 }
 
 const VACUUM_WORDS = ['FULL', 'FREEZE', 'VERBOSE', 'ANALYZE'] as const;
@@ -298,7 +304,7 @@ function parseAnalyze(p: Parser): NodeId {
     p.parenthesised(() => p.list(() => p.columnName('column name expected')));
   }
   const action: AlterAction = { action: 'Other', words: ['VACUUM'], span: { start, end } };
-  return p.add({ kind: 'AlterTable', table, actions: [action] }, start, p.lastEnd());
+  return addAction(p, start, table, action);
 }
 
 /** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */
@@ -386,11 +392,23 @@ function parseDrop(p: Parser): NodeId {
 function parseTruncate(p: Parser): NodeId {
   const start = p.start();
   p.advance();
-  p.expect('TABLE');
+  if (p.kind() !== TokenKind.Word || p.atReserved() || p.kind(1) === TokenKind.Word) {
+    p.expect('TABLE');
+  }
   const if_exists = ifExists(p);
+  p.take('ONLY');
   const tables = p.list(() => p.tableName('table name expected'));
   const keep_symbols = p.take('KEEP', 'SYMBOL', 'MAPS');
-  return p.add({ kind: 'Truncate', tables, if_exists, keep_symbols }, start, p.lastEnd());
+  const restart_identity = p.take('RESTART', 'IDENTITY');
+  if (!restart_identity) {
+    p.take('CONTINUE', 'IDENTITY');
+  }
+  const cascade = p.take('CASCADE');
+  if (!cascade) {
+    p.take('RESTRICT');
+  }
+  const node = { tables, if_exists, keep_symbols, restart_identity, cascade };
+  return p.add({ kind: 'Truncate', ...node }, start, p.lastEnd());
 }
 
 function parseRename(p: Parser): NodeId {
@@ -402,7 +420,7 @@ function parseRename(p: Parser): NodeId {
     p.fail("'to' expected");
   }
   const to: Name = p.tableName('table name expected');
-  return p.add({ kind: 'Rename', table, to }, start, p.lastEnd());
+  return p.add({ kind: 'Rename', table, to, if_exists: false }, start, p.lastEnd());
 }
 
 const STAGES = new Map<string, ExplainStage>([

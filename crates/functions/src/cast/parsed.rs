@@ -100,7 +100,7 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
             parsed!(TimestampNanosecondType, |text| timestamp::parse(text, TimestampUnit::Nanos))
         }
         SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
-        SqlType::Binary => bytes(texts, mode),
+        SqlType::Binary => bytes(texts),
         SqlType::Period => periods_from_text(texts, mode),
         SqlType::Ipv4 => parsed!(UInt32Type, parse::ipv4),
         SqlType::Uuid => fixed(texts, to, mode, parse::uuid),
@@ -125,10 +125,10 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
     }
 }
 
-/// Bytes written as `\\x6162`; any other text is null, or an error on its way into a column.
-fn bytes(texts: &StringViewArray, mode: CastMode) -> Result<ArrayRef> {
+/// The bytes of texts; one with digits or a backslash that mean none is an error.
+fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
     let values = texts.iter().map(|text| match text.map(|text| (text, parse::bytes(text))) {
-        Some((text, None)) if mode == CastMode::Insert => {
+        Some((text, None)) => {
             Err(invalid(inconvertible_value(text, SqlType::String, SqlType::Binary)))
         }
         found => Ok(found.and_then(|(_, bytes)| bytes)),

@@ -38,31 +38,39 @@ pub(super) enum Part {
     Micros,
     Nanos,
     Epoch,
+    Julian,
+    /// Of a zone: times are in UTC.
+    Offset,
     DaysInMonth,
 }
+
+/// Days from the beginning of the Julian calendar's count to 1970.
+const JULIAN_EPOCH_DAYS: i64 = 2_440_588;
 
 impl Part {
     fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "millennium" | "millenniums" => Self::Millennium,
-            "century" | "centuries" => Self::Century,
-            "decade" | "decades" => Self::Decade,
-            "year" | "years" => Self::Year,
+            "millennium" | "millenniums" | "millennia" | "mil" | "mils" => Self::Millennium,
+            "century" | "centuries" | "cent" | "c" => Self::Century,
+            "decade" | "decades" | "dec" | "decs" => Self::Decade,
+            "year" | "years" | "yr" | "yrs" | "y" => Self::Year,
             "isoyear" => Self::IsoYear,
-            "quarter" => Self::Quarter,
-            "month" | "months" => Self::Month,
-            "week" | "weeks" => Self::Week,
+            "quarter" | "qtr" => Self::Quarter,
+            "month" | "months" | "mon" | "mons" => Self::Month,
+            "week" | "weeks" | "w" => Self::Week,
             "doy" => Self::DayOfYear,
             "dow" => Self::DayOfWeek,
             "isodow" => Self::IsoDayOfWeek,
-            "day" | "days" => Self::Day,
-            "hour" | "hours" => Self::Hour,
-            "minute" | "minutes" => Self::Minute,
-            "second" | "seconds" => Self::Second,
-            "millisecond" | "milliseconds" => Self::MillisOfMinute,
-            "microsecond" | "microseconds" => Self::MicrosOfMinute,
+            "day" | "days" | "d" => Self::Day,
+            "hour" | "hours" | "hr" | "hrs" | "h" => Self::Hour,
+            "minute" | "minutes" | "min" | "mins" | "m" => Self::Minute,
+            "second" | "seconds" | "sec" | "secs" | "s" => Self::Second,
+            "millisecond" | "milliseconds" | "msec" | "msecs" | "ms" => Self::MillisOfMinute,
+            "microsecond" | "microseconds" | "usec" | "usecs" | "us" => Self::MicrosOfMinute,
             "nanosecond" | "nanoseconds" => Self::NanosOfMinute,
             "epoch" => Self::Epoch,
+            "julian" => Self::Julian,
+            "timezone" | "timezone_hour" | "timezone_minute" => Self::Offset,
             _ => return None,
         })
     }
@@ -99,6 +107,8 @@ impl Part {
             Self::Micros => fraction_nanos / 1_000 % 1_000,
             Self::NanosOfMinute => fraction_nanos,
             Self::Nanos => fraction_nanos % 1_000,
+            Self::Julian => micros.div_euclid(MICROS_PER_DAY) + JULIAN_EPOCH_DAYS,
+            Self::Offset => 0,
             Self::Epoch => micros.div_euclid(calendar::MICROS_PER_SECOND),
         }
     }
@@ -130,11 +140,24 @@ pub(super) fn date_part(bound: &Bound<'_>) -> Made {
                     part_of.of(value, unit) as f64
                         + (value.rem_euclid(unit.per_second()) as f64 / unit.per_second() as f64)
                 }
+                Part::MillisOfMinute => of_minute(value, unit, 1e3),
+                Part::MicrosOfMinute => of_minute(value, unit, 1e6),
+                Part::NanosOfMinute => of_minute(value, unit, 1e9),
                 Part::Epoch => value as f64 / unit.per_second() as f64,
+                Part::Julian => {
+                    let of_day = micros_of(value, unit).rem_euclid(MICROS_PER_DAY);
+                    part_of.of(value, unit) as f64 + of_day as f64 / MICROS_PER_DAY as f64
+                }
                 part_of => part_of.of(value, unit) as f64,
             })
         }))
     }))
+}
+
+/// What is past of a time's minute, in parts of a second.
+fn of_minute(value: i64, unit: TimestampUnit, per_second: f64) -> f64 {
+    let past = value.rem_euclid(unit.per_second() * 60);
+    past as f64 * per_second / unit.per_second() as f64
 }
 
 /// `extract(part FROM time)`; `long`: as a LONG.

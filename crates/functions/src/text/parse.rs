@@ -54,9 +54,27 @@ pub(crate) fn is_boolean(text: &str) -> bool {
     boolean(text) || text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f")
 }
 
-/// Bytes as `PostgreSQL` writes them: `\\x` and two hexadecimal digits for each.
+/// Bytes as `PostgreSQL` writes them: `\\x` and two hexadecimal digits for each, or those of the
+/// text, where `\\\\` is a backslash and `\\377` a byte by its octal digits.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
-    hexadecimal(text.strip_prefix("\\x")?)
+    if let Some(digits) = text.strip_prefix("\\x") {
+        return hexadecimal(digits);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let (byte, length) = match (first, behind) {
+            (b'\\', [b'\\', ..]) => (b'\\', 1),
+            (b'\\', [high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', ..]) => {
+                ((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'), 3)
+            }
+            (b'\\', _) => return None,
+            (byte, _) => (*byte, 0),
+        };
+        bytes.push(byte);
+        rest = &behind[length..];
+    }
+    Some(bytes)
 }
 
 /// Bytes as two hexadecimal digits each.

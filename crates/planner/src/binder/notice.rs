@@ -17,12 +17,19 @@ pub(crate) const VOLUME: &str = "the table is kept in the root directory: IN VOL
 
 pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that hold the \
      designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";
+pub(crate) const KEY_OF_NEW_ROWS: &str = "rows that are inserted from now on replace those with \
+     the same key (DEDUP UPSERT KEYS); rows that are there stay";
 pub(crate) const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
 const TEMPORARY: &str =
     "a temporary table is seen by all sessions and dropped at the end of the one that made it";
+pub(crate) const EXTENSION: &str =
+    "extensions are not loaded: functions() lists the functions there are";
 pub(crate) const TEMPORARY_VIEW: &str =
     "a temporary view is seen by all sessions and dropped at the end of the one that made it";
 const UNLOGGED: &str = "an unlogged table is as durable as any other";
+const COLLATION: &str = "texts are compared by their characters' codes: COLLATE has no effect";
+const IDENTITY: &str = "numbers of rows grow by 1 from 1, or from the greatest there is: the \
+     options of IDENTITY have no effect";
 pub(crate) const TABLE_INDEX: &str = "symbols are found by their keys and times by their order: \
      the index is listed in the catalog, and has no effect";
 
@@ -41,6 +48,11 @@ const ACTIONS: &[(&[&str], Permission, &str)] = &[
         "a commit is applied when it is made: not suspended",
     ),
     (&["SET", "FORMAT"], Permission::SetTableParam, FORMAT),
+    (
+        &["OWNER", "TO"],
+        Permission::SetTableParam,
+        "a table has no owner to change: GRANT gives rights on it",
+    ),
 ];
 
 /// Names of options of a table or a column.
@@ -53,9 +65,11 @@ const OPTIONS: &[(&str, &str)] = &[
     ("temp", TEMPORARY),
     ("temporary", TEMPORARY),
     ("unlogged", UNLOGGED),
+    ("collate", COLLATION),
+    ("identity", IDENTITY),
 ];
 /// Values of options that ask for what is done anyway.
-const USUAL: [&str; 2] = ["NATIVE", "BITMAP"];
+const USUAL: [&str; 5] = ["NATIVE", "BITMAP", "C", "POSIX", "default"];
 
 /// Options that say how rows were to come in: one way serves all.
 const SILENT_OPTIONS: [&str; 5] = ["batch", "batch o3maxlag", "atomic", "owned", "ttl"];
@@ -126,6 +140,7 @@ mod tests {
             "reindex LOCK EXCLUSIVE",
             "resume wal FROM TXN 5",
             "REBASE WAL",
+            "OWNER TO CURRENT_USER",
             "SET FORMAT PARQUET",
             "alter column v set parquet ( plain )",
         ] {

@@ -18,6 +18,7 @@ use crate::binder::catalog::view::fields;
 use crate::binder::clauses::query::Clauses;
 use crate::binder::expressions::constant;
 use crate::binder::expressions::restriction::Restriction;
+use crate::binder::notice::EXTENSION;
 use crate::binder::state::binder::{Binder, WHOLE};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::TimeOrder;
@@ -386,7 +387,9 @@ fn session(words: &[String]) -> BoundStatement {
         "END" => "COMMIT".to_owned(),
         "ABORT" => "ROLLBACK".to_owned(),
         "DISCARD" => "DISCARD ALL".to_owned(),
+        "CREATE" => format!("CREATE {}", words.get(1).map_or("", String::as_str)),
         _ => first,
     };
-    BoundStatement::Session { words: words.to_vec(), command }
+    let notice = words.get(1).is_some_and(|word| word == "EXTENSION").then_some(EXTENSION);
+    BoundStatement::Session { words: words.to_vec(), command, notice }
 }

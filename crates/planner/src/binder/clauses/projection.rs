@@ -76,8 +76,10 @@ impl Binder<'_> {
         });
         let mut exprs: Vec<Expr> =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
-        // ORDER BY by another column ends the designation, selected or not.
-        let keeps = self.block_time.of_output && designated.is_none() && !is_distinct;
+        // ORDER BY by another column ends the designation, selected or not; so does another time in
+        // the list, which is what the block around it sees.
+        let keeps = self.block_time.of_output && !is_distinct;
+        let keeps = keeps && !stage.items.iter().any(|item| item.value.sql_type.is_timestamp());
         let unselected = timestamp
             .filter(|time| keeps && keys.first().is_none_or(|key| is_column(&key.expr, time)))
             .zip(stage.source.timestamp_column())

@@ -384,6 +384,7 @@ fn no_timestamp() -> EngineError {
         "base query does not provide designated TIMESTAMP column",
         Span::default(),
     )
+    .with_hint("name the column that rows go by: (…) TIMESTAMP(column)")
 }
 
 /// Keys are what the list names beside the timestamp and outside aggregates. The timestamp

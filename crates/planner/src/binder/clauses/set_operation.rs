@@ -178,52 +178,21 @@ impl Binder<'_> {
 
     /// VALUES as a query: columns `column1`, `column2`, ….
     pub(crate) fn values_rows(&mut self, rows: &ValuesBlock) -> EngineResult<Relation> {
-        let width = rows.widths.first().copied().unwrap_or_default() as usize;
-        let mut cells: Vec<Vec<Typed>> = Vec::with_capacity(rows.rows as usize);
-        let mut types = vec![SqlType::Null; width];
-        let mut cell = 0;
-        let kinds = rows.kinds.as_bytes();
-        for (row, row_width) in rows.widths.iter().enumerate() {
-            let start = rows.row_starts.get(row).copied().unwrap_or_default();
-            let at = Span { start, end: start };
-            if *row_width as usize != width {
-                return Err(error::at(
-                    ErrorCode::TypeMismatch,
-                    "all rows of VALUES must have the same number of values",
-                    at,
-                ));
-            }
-            let mut bound = Vec::with_capacity(width);
-            for known in &mut types {
-                let kind = kinds.get(cell).copied().unwrap_or(b'n');
-                let text = rows.texts.get(cell).map_or("", String::as_str);
-                let typed = self.value_cell(kind, text, at)?;
-                *known = unify::union_columns(*known, typed.sql_type).ok_or_else(|| {
-                    error::at(ErrorCode::TypeMismatch, "values of different types", at)
-                })?;
-                bound.push(typed);
-                cell += 1;
-            }
-            cells.push(bound);
-        }
-        for (column, known) in types.iter_mut().enumerate() {
-            let of_lengths = |typed: &Typed| {
-                typed.sql_type == SqlType::Period
-                    || typed.is_null_constant()
-                    || typed.is_constant_text()
-            };
-            let mut column = cells.iter().filter_map(|row| row.get(column));
-            let has_length = column.clone().any(|typed| typed.sql_type == SqlType::Period);
-            if has_length && column.all(of_lengths) {
-                *known = SqlType::Period;
-            }
-        }
+        let cells = self.values_cells(rows)?;
+        let width = cells.first().map_or(0, Vec::len);
+        let types = (0..width)
+            .map(|column| values_type(cells.iter().map(|row| &row[column])))
+            .collect::<EngineResult<Vec<SqlType>>>()?;
         let mut exprs = Vec::with_capacity(cells.len());
         for row in cells {
             let mut cast = Vec::with_capacity(width);
-            for (typed, sql_type) in row.into_iter().zip(&types) {
-                let at = Span::default();
-                cast.push(self.cast(typed, *sql_type, CastMode::Explicit, at)?.expr);
+            for ((typed, at), sql_type) in row.into_iter().zip(&types) {
+                // A literal that is none of the column's type is wrong, not null.
+                let mode = match is_literal_text(&typed) {
+                    true => CastMode::Insert,
+                    false => CastMode::Explicit,
+                };
+                cast.push(self.cast(typed, *sql_type, mode, at)?.expr);
             }
             exprs.push(cast);
         }
@@ -238,6 +207,35 @@ impl Binder<'_> {
             })
             .collect();
         Ok(Relation::of(plan, columns))
+    }
+
+    /// The cells of the rows of VALUES, each with its place.
+    fn values_cells(&mut self, rows: &ValuesBlock) -> EngineResult<Vec<Vec<(Typed, Span)>>> {
+        let width = rows.widths.first().copied().unwrap_or_default();
+        let mut cells = Vec::with_capacity(rows.rows as usize);
+        let mut cell = 0;
+        let kinds = rows.kinds.as_bytes();
+        for (row, row_width) in rows.widths.iter().enumerate() {
+            if *row_width != width {
+                let start = rows.row_starts.get(row).copied().unwrap_or_default();
+                return Err(error::at(
+                    ErrorCode::TypeMismatch,
+                    "all rows of VALUES must have the same number of values",
+                    Span { start, end: start },
+                ));
+            }
+            let mut bound = Vec::with_capacity(width as usize);
+            for _ in 0..width {
+                let start = rows.starts.get(cell).copied().unwrap_or_default();
+                let at = Span { start, end: start };
+                let kind = kinds.get(cell).copied().unwrap_or(b'n');
+                let text = rows.texts.get(cell).map_or("", String::as_str);
+                bound.push((self.value_cell(kind, text, at)?, at));
+                cell += 1;
+            }
+            cells.push(bound);
+        }
+        Ok(cells)
     }
 
     /// A cell of a VALUES block as a value.
@@ -260,6 +258,37 @@ impl Binder<'_> {
             _ => Ok(Typed::null()),
         }
     }
+}
+
+/// Whether a value is a text in quotes, which is of whatever type its place asks for.
+fn is_literal_text(typed: &Typed) -> bool {
+    matches!(typed.sql_type, SqlType::String | SqlType::Char) && typed.constant.is_some()
+}
+
+/// The type of a column of VALUES: of those of its cells that have one. Parameters whose type is
+/// open and texts in quotes take it; where all cells are such, the column is text.
+fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResult<SqlType> {
+    let (mut known, mut texts) = (SqlType::Null, SqlType::Null);
+    for (typed, at) in cells {
+        let column = match typed {
+            Typed { parameter: Some(_), .. } => {
+                texts = SqlType::Varchar;
+                continue;
+            }
+            literal if is_literal_text(literal) => &mut texts,
+            _ => &mut known,
+        };
+        *column = unify::union_columns(*column, typed.sql_type)
+            .ok_or_else(|| error::at(ErrorCode::TypeMismatch, "values of different types", *at))?;
+    }
+    let is_text = matches!(known, SqlType::Null | SqlType::Char) || known.is_text();
+    // Numbers and texts make a column of texts, as those of a UNION do.
+    let is_number = known.is_integer() || known.is_floating() || known == SqlType::Boolean;
+    let has_literal = !matches!(texts, SqlType::Null | SqlType::Varchar);
+    Ok(match is_text || is_number && has_literal {
+        true => unify::union_columns(known, texts).unwrap_or(SqlType::Varchar),
+        false => known,
+    })
 }
 
 /// The types of columns so far, and of one side more.

@@ -47,7 +47,9 @@ impl Binder<'_> {
         }
         let number = self.list_rows.as_ref().map(ListRows::number).unwrap_or_default();
         let number = Expr::Column(Column::new_unqualified(number));
-        let number = if first == 1 { number } else { number - lit(1_i64) };
+        // What is expanded is numbered from 1, wherever its array begins.
+        let shifts = first == 0 && plain != "_pg_expandarray";
+        let number = if shifts { number - lit(1_i64) } else { number };
         let number = Typed::computed(number, SqlType::Long);
         Ok(Some(match plain {
             "unnest" => element,

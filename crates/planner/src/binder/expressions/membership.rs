@@ -101,6 +101,10 @@ impl Binder<'_> {
         let mut tests = Vec::with_capacity(items.len());
         for (item, id) in items {
             let item_type = item.sql_type;
+            if operand.sql_type.is_timestamp() && item_type == SqlType::Interval {
+                tests.push(self.in_interval(operand, item, self.tree.span(id))?);
+                continue;
+            }
             let at = match (operand.sql_type, item_type) {
                 (left, right) if left.is_timestamp() && right.is_text() => self.tree.span(id),
                 _ => position,
@@ -121,6 +125,18 @@ impl Binder<'_> {
             tests.push(test);
         }
         Ok(predicate::any(tests))
+    }
+
+    /// Whether a time lies in an interval that rows or parameters decide; its end belongs to it.
+    fn in_interval(
+        &mut self,
+        operand: &Typed,
+        interval: Typed,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let start = self.scalar_call("interval_start", vec![interval.clone()], position, &[])?;
+        let end = self.scalar_call("interval_end", vec![interval], position, &[])?;
+        self.inside(operand, &start, &end, position)
     }
 
     /// The ranges of `ts IN 'text'` and `ts IN interval`; `None` for a list of points. One text is

@@ -76,8 +76,8 @@ impl Binder<'_> {
     /// The step of a series of timestamps: a number of their units, or a period.
     pub(crate) fn series_step(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Step> {
         let position = self.tree.span(id);
-        let value = self.expression(id, &Scope::empty())?;
-        let Some(value) = value.constant else {
+        let hour = ScalarValue::Utf8View(Some("1h".to_owned()));
+        let Some(value) = self.demanded(id, SqlType::Varchar, hour)?.constant else {
             return Err(error::at(ErrorCode::InvalidValue, "constant step expected", position));
         };
         if let Some(micros) = constant::as_i64(&value) {

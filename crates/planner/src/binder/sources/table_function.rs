@@ -19,7 +19,7 @@ use crate::binder::expressions::series::{MOST_STEPS, Step};
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn, TimeOrder};
-use crate::binder::{Binder, error, names};
+use crate::binder::{Binder, Typed, error, names};
 
 /// Most rows that a generator makes while binding.
 const MAX_LITERAL_ROWS: usize = 10_000_000;
@@ -222,7 +222,8 @@ impl Binder<'_> {
                 self.tree.span(id),
             ));
         }
-        let texts = first.sql_type.is_text() && last.sql_type.is_text();
+        let is_text = |bound: &Typed| bound.sql_type.is_text() || bound.parameter.is_some();
+        let texts = is_text(&first) && is_text(&last);
         let period = step_value
             .as_ref()
             .is_some_and(|step| step.sql_type.is_text() || step.sql_type == SqlType::Period);

@@ -12,6 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::expressions::literal;
+use crate::binder::names::TEXTS_OF_TEXT;
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
@@ -144,6 +145,10 @@ impl Binder<'_> {
                 1 => "value".to_owned(),
                 _ => format!("value{}", index + 1),
             };
+            let value = match value.parameter {
+                Some(_) => self.settled_array(value, "TEXT[]")?,
+                None => value,
+            };
             if let Some(sql_type) = self.text_items(array, &value)? {
                 let at = call.name.span;
                 arguments.push(self.scalar_call("array_to_json", vec![value], at, &[])?.expr);
@@ -178,12 +183,24 @@ impl Binder<'_> {
         Ok((arguments, items, elements))
     }
 
-    /// The type of the items of an array that is text, as a cast names it: `'{a,b}'::text[]`.
+    /// The type of the items of an array that is text: as a cast names it (`'{a,b}'::text[]`), as
+    /// the client declared the parameter, text where a function made it.
     fn text_items(&self, array: NodeId, value: &Typed) -> EngineResult<Option<SqlType>> {
-        let Node::Cast { type_name, .. } = self.node(array)? else { return Ok(None) };
-        if !value.sql_type.is_text() || type_name.dimensions != 1 {
+        if !value.sql_type.is_text() {
             return Ok(None);
         }
+        if let Some(index) = self.parameter_at(array)? {
+            return Ok(self.parameters.items_of(index));
+        }
+        let type_name = match self.node(array)? {
+            Node::Cast { type_name, .. } if type_name.dimensions == 1 => type_name,
+            Node::Call(call) => {
+                let name = identifier::fold(&call.name.text);
+                let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+                return Ok((name == TEXTS_OF_TEXT).then_some(SqlType::Varchar));
+            }
+            _ => return Ok(None),
+        };
         let of = SqlType::parse(&type_name.name, &type_name.arguments, 0);
         Ok(Some(of.filter(|of| *of != SqlType::String).unwrap_or(SqlType::Varchar)))
     }

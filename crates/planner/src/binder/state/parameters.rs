@@ -50,6 +50,17 @@ impl Parameters {
         self.arrays.iter().any(|(own, _)| *own == index)
     }
 
+    /// The type of the items of one that is an array of `PostgreSQL`.
+    pub(crate) fn items_of(&self, index: u32) -> Option<SqlType> {
+        let (_, array) = self.arrays.iter().find(|(own, _)| *own == index)?;
+        Some(match array.trim_end_matches("[]") {
+            "OID" => SqlType::Long,
+            item => SqlType::parse(item, &[], 0)
+                .filter(|item| *item != SqlType::String)
+                .unwrap_or(SqlType::Varchar),
+        })
+    }
+
     /// Notes that it is an array of `PostgreSQL`.
     pub(crate) fn make_array(&mut self, index: u32, array: &'static str) {
         self.arrays.push((index, array));

@@ -15,15 +15,20 @@ use crate::binder::notice::idle_action;
 use crate::binder::state::relation;
 use crate::binder::state::scope::ScopeColumn;
 use crate::binder::statements::constraints::{
-    drop_constraint, permission_of, with_renamed, without_column,
+    apply_dedup, drop_constraint, permission_of, with_renamed, without_column,
 };
 use crate::binder::statements::create_table::{
-    apply_dedup, check_column_name, column_type, index_capacity, narrow, parse_lag, symbol_capacity,
+    check_column_name, column_type, index_capacity, narrow, parse_lag, symbol_capacity,
 };
 use crate::binder::statements::storage_policy::{alter_policy, refuse_ttl};
 use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
+
+/// The permission that the first of these actions takes.
+pub(crate) fn first_permission(actions: &[AlterAction]) -> Permission {
+    actions.first().map_or(Permission::AddColumn, |action| needed(action).0)
+}
 
 impl Binder<'_> {
     /// Binds the actions of one ALTER TABLE.
@@ -33,8 +38,7 @@ impl Binder<'_> {
         actions: &[AlterAction],
         change: &mut BoundSchemaChange,
     ) -> EngineResult<()> {
-        let first = actions.first().map_or(Permission::AddColumn, |action| needed(action).0);
-        let snapshot = self.writable_table(table, first)?;
+        let snapshot = self.writable_table(table, first_permission(actions))?;
         let mut schema = snapshot.schema().as_ref().clone();
         for action in actions {
             check_stop()?;
@@ -49,7 +53,9 @@ impl Binder<'_> {
                     }
                     change.conversion = filled.or(change.conversion.take());
                 }
-                AlterAction::DropColumn { column } => drop_column(&mut schema, column)?,
+                AlterAction::DropColumn { column, if_exists } => {
+                    drop_column(&mut schema, column, *if_exists)?;
+                }
                 AlterAction::RenameColumn { column, to } => {
                     rename_column(&mut schema, column, to)?;
                 }
@@ -114,6 +120,7 @@ impl Binder<'_> {
         if_not_exists: bool,
     ) -> EngineResult<Option<BoundConversion>> {
         let added = self.column_schema(column)?;
+        self.note_idle_options(&column.options);
         if schema.column_index(&added.name).is_none() {
             schema.columns.push(added);
             let index = schema.columns.len() - 1;
@@ -335,7 +342,10 @@ fn check_partitioned(schema: &TableSchema, at: Span) -> EngineResult<()> {
     Err(error::at(ErrorCode::NotSupported, message, at))
 }
 
-fn drop_column(schema: &mut TableSchema, column: &Name) -> EngineResult<()> {
+fn drop_column(schema: &mut TableSchema, column: &Name, if_exists: bool) -> EngineResult<()> {
+    if if_exists && schema.column_index(&column.text).is_none() {
+        return Ok(());
+    }
     let index = existing(schema, column)?;
     if schema.timestamp == Some(index) {
         let (table, name) = (&schema.name, &schema.columns[index].name);
@@ -381,7 +391,7 @@ fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
         AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
         AlterAction::AddConstraint { constraint } => (permission_of(constraint), None),
         AlterAction::DropConstraint { .. } => (Permission::SetTableParam, None),
-        AlterAction::DropColumn { column } => (Permission::DropColumn, Some(column)),
+        AlterAction::DropColumn { column, .. } => (Permission::DropColumn, Some(column)),
         AlterAction::RenameColumn { column, .. } => (Permission::RenameColumn, Some(column)),
         AlterAction::ChangeType { column, .. }
         | AlterAction::NotNull { column, .. }

@@ -22,14 +22,14 @@ use crate::binder::{Binder, error};
 const EXCLUDED: &str = "excluded";
 
 impl Binder<'_> {
-    /// What is inserted of these rows.
+    /// What is inserted of these rows into a table, which has a name of its own here.
     pub(crate) fn resolved_conflict(
         &mut self,
-        table: &Arc<TableSnapshot>,
+        table: (&Arc<TableSnapshot>, &str),
         source: InsertSource,
         conflict: &Conflict,
     ) -> EngineResult<InsertSource> {
-        let schema = Arc::clone(table.schema());
+        let schema = Arc::clone(table.0.schema());
         let Some(keys) = conflict_keys(&schema, conflict)? else { return Ok(source) };
         // It reads the rows that are there: those of its block too.
         self.note_read(&schema.name, Vec::new());
@@ -58,12 +58,12 @@ impl Binder<'_> {
 
     fn resolved_rows(
         &mut self,
-        table: &Arc<TableSnapshot>,
+        table: (&Arc<TableSnapshot>, &str),
         batch: &RecordBatch,
         keys: &[usize],
         conflict: &Conflict,
     ) -> EngineResult<LogicalPlan> {
-        let schema = Arc::clone(table.schema());
+        let schema = Arc::clone(table.0.schema());
         let columns = schema.columns.iter().zip(batch.columns());
         let columns = columns
             .map(|(column, cells)| (column.name.as_str(), column.sql_type, Arc::clone(cells)))
@@ -74,16 +74,16 @@ impl Binder<'_> {
 
     fn resolved(
         &mut self,
-        table: &Arc<TableSnapshot>,
+        table: (&Arc<TableSnapshot>, &str),
         rows: Relation,
         keys: &[usize],
         conflict: &Conflict,
     ) -> EngineResult<LogicalPlan> {
-        let schema = Arc::clone(table.schema());
+        let schema = Arc::clone(table.0.schema());
         let reference = self.relation_name();
         let rows = rows.aliased(Some(EXCLUDED), &reference)?;
         let reference = self.relation_name();
-        let there = relation::of_table(Arc::clone(table), &schema.name, reference, &self.accesses)?;
+        let there = relation::of_table(Arc::clone(table.0), table.1, reference, &self.accesses)?;
         let width = rows.columns.len();
         let pairs = keys.iter().map(|&key| (rows.columns[key].expr(), there.columns[key].expr()));
         let condition = Condition::of_keys(pairs.collect());

@@ -10,7 +10,7 @@ use tidemark_storage::{Constraint, ConstraintKind, Reference, TableSchema, Table
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineResult, ErrorCode, identifier};
 
-use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED, TABLE_INDEX};
+use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED, KEY_OF_NEW_ROWS, TABLE_INDEX};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange};
 
@@ -199,6 +199,15 @@ impl Binder<'_> {
         schema: &mut TableSchema,
         written: &ConstraintNode,
     ) -> EngineResult<()> {
+        let keys = row_key(std::slice::from_ref(written));
+        let is_time = |key: &Name| {
+            schema.timestamp.is_some_and(|time| schema.column_index(&key.text) == Some(time))
+        };
+        if schema.wal && schema.dedup_keys.is_empty() && keys.iter().any(is_time) {
+            apply_dedup(schema, keys)?;
+            self.notices.push(KEY_OF_NEW_ROWS);
+            return self.declare_one(schema, written);
+        }
         self.notices.push(match written.constraint {
             Written::PrimaryKey => KEY_NOT_ENFORCED,
             Written::Index | Written::UniqueIndex => TABLE_INDEX,
@@ -262,6 +271,39 @@ pub(crate) fn drop_constraint(
         let (table, name_text) = (&schema.name, &name.text);
         let message = format!("constraint '{name_text}' of table '{table}' does not exist");
         return Err(error::at(ErrorCode::ColumnNotFound, message, name.span));
+    }
+    Ok(())
+}
+
+/// DEDUP UPSERT KEYS: WAL tables only, and the timestamp is one of the keys.
+pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResult<()> {
+    let Some(first) = keys.first() else { return Ok(()) };
+    if !schema.wal {
+        return Err(error::at(
+            ErrorCode::NotSupported,
+            "deduplication is possible only on WAL tables",
+            first.span,
+        ));
+    }
+    schema.dedup_keys.clear();
+    for key in keys {
+        let index = schema.column_index(&key.text).ok_or_else(|| {
+            error::at(
+                ErrorCode::ColumnNotFound,
+                format!("deduplicate key column not found [column={}]", key.text),
+                key.span,
+            )
+        })?;
+        schema.dedup_keys.push(schema.columns[index].id);
+    }
+    let includes_time =
+        schema.timestamp.is_some_and(|index| schema.dedup_keys.contains(&schema.columns[index].id));
+    if !includes_time {
+        return Err(error::at(
+            ErrorCode::InvalidValue,
+            "deduplicate key list must include dedicated timestamp column",
+            first.span,
+        ));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType,
 use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED};
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
-use crate::binder::statements::constraints::row_key;
+use crate::binder::statements::constraints::{apply_dedup, row_key};
 use crate::binder::statements::storage_policy::policy_of;
 use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, Typed, error};
@@ -361,39 +361,6 @@ fn apply_layout(
     }
     if let Some(policy) = &node.policy {
         schema.policy = Some(policy_of(policy, schema, now_micros)?);
-    }
-    Ok(())
-}
-
-/// DEDUP UPSERT KEYS: WAL tables only, and the timestamp is one of the keys.
-pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResult<()> {
-    let Some(first) = keys.first() else { return Ok(()) };
-    if !schema.wal {
-        return Err(error::at(
-            ErrorCode::NotSupported,
-            "deduplication is possible only on WAL tables",
-            first.span,
-        ));
-    }
-    schema.dedup_keys.clear();
-    for key in keys {
-        let index = schema.column_index(&key.text).ok_or_else(|| {
-            error::at(
-                ErrorCode::ColumnNotFound,
-                format!("deduplicate key column not found [column={}]", key.text),
-                key.span,
-            )
-        })?;
-        schema.dedup_keys.push(schema.columns[index].id);
-    }
-    let includes_time =
-        schema.timestamp.is_some_and(|index| schema.dedup_keys.contains(&schema.columns[index].id));
-    if !includes_time {
-        return Err(error::at(
-            ErrorCode::InvalidValue,
-            "deduplicate key list must include dedicated timestamp column",
-            first.span,
-        ));
     }
     Ok(())
 }

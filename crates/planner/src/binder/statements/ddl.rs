@@ -5,10 +5,12 @@ use std::sync::Arc;
 use tidemark_ast::{AlterAction, Name, Node, ViewKind};
 use tidemark_border::Permission;
 use tidemark_catalog::{MaterializedView, View};
-use tidemark_storage::{Change, TableSchema, TableSnapshot};
+use tidemark_storage::{Change, Constraint, TableSchema, TableSnapshot};
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
 use crate::binder::catalog::table::no_name_of_a_table;
+use crate::binder::statements::alter::first_permission;
 use crate::binder::statements::constraints::is_index;
 use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
@@ -29,6 +31,11 @@ fn drop_once(dropped: &mut Vec<Arc<TableSnapshot>>, table: Arc<TableSnapshot>) {
     }
 }
 
+/// The notice of a table that IF EXISTS does not find.
+fn skipped(table: &Name) -> String {
+    format!("table '{}' does not exist, skipping", table.text)
+}
+
 impl Binder<'_> {
     /// Binds a statement that changes tables.
     pub(crate) fn schema_change(mut self, node: &Node) -> EngineResult<BoundStatement> {
@@ -42,6 +49,7 @@ impl Binder<'_> {
             conversion: None,
             records: Vec::new(),
             squash: false,
+            restart_identity: false,
             table_types: Vec::new(),
             command: "",
             notice: None,
@@ -65,32 +73,25 @@ impl Binder<'_> {
                 }
             }
             // Dictionaries outlive every row, so KEEP SYMBOL MAPS is how it always is.
-            Node::Truncate { tables, if_exists, .. } => {
+            Node::Truncate { tables, if_exists, restart_identity, cascade, .. } => {
                 change.command = "TRUNCATE TABLE";
-                for table in tables {
-                    change.truncate.extend(self.target(
-                        table,
-                        *if_exists,
-                        Permission::TruncateTable,
-                    )?);
-                }
+                change.restart_identity = *restart_identity;
+                change.truncate = self.truncated(tables, *if_exists, *cascade)?;
             }
-            Node::Rename { table, to } => {
-                if let Some(records) = self.renamed_view(table, to)? {
-                    change.command = "ALTER VIEW";
-                    change.records = records;
-                } else {
-                    change.command = "RENAME TABLE";
-                    change.replace.push(self.renamed_table(table, to)?);
-                }
+            Node::Rename { table, to, if_exists } => {
+                self.renamed(table, to, *if_exists, &mut change)?;
             }
             Node::DropIndex { names, if_exists } => {
                 change.command = "DROP INDEX";
                 self.drop_indexes(names, *if_exists, &mut change)?;
             }
-            Node::AlterTable { table, actions } => {
+            Node::AlterTable { table, if_exists, actions } => {
                 change.command = command_of(actions);
-                self.alter_table(table, actions, &mut change)?;
+                if *if_exists && self.is_missing(table, first_permission(actions))? {
+                    change.notice = Some(skipped(table));
+                } else {
+                    self.alter_table(table, actions, &mut change)?;
+                }
             }
             _ => return Err(EngineError::internal("no change of a table")),
         }
@@ -144,6 +145,76 @@ impl Binder<'_> {
     /// Notes what is done to a table; an empty name is the database.
     pub(crate) fn note_change(&mut self, table: &str, permission: Permission) {
         self.accesses.note(Access::new(table, permission));
+    }
+
+    /// Whether there is neither a table nor a view of this name, for one who may know.
+    fn is_missing(&mut self, name: &Name, permission: Permission) -> EngineResult<bool> {
+        if self.snapshot.table(&name.text).is_some() || self.view(&name.text).is_some() {
+            return Ok(false);
+        }
+        self.must_see(name, permission)?;
+        Ok(true)
+    }
+
+    /// What RENAME, and ALTER TABLE … RENAME TO, gives another name.
+    fn renamed(
+        &mut self,
+        table: &Name,
+        to: &Name,
+        if_exists: bool,
+        change: &mut BoundSchemaChange,
+    ) -> EngineResult<()> {
+        if if_exists && self.is_missing(table, Permission::RenameTable)? {
+            change.command = "ALTER TABLE";
+            change.notice = Some(skipped(table));
+        } else if let Some(records) = self.renamed_view(table, to)? {
+            change.command = "ALTER VIEW";
+            change.records = records;
+        } else {
+            change.command = "RENAME TABLE";
+            change.replace.push(self.renamed_table(table, to)?);
+        }
+        Ok(())
+    }
+
+    /// What `TRUNCATE a, b` empties.
+    fn truncated(
+        &mut self,
+        tables: &[Name],
+        if_exists: bool,
+        cascade: bool,
+    ) -> EngineResult<Vec<Arc<TableSnapshot>>> {
+        let mut truncated = Vec::with_capacity(tables.len());
+        for table in tables {
+            if let Some(table) = self.target(table, if_exists, Permission::TruncateTable)? {
+                drop_once(&mut truncated, table);
+            }
+        }
+        if cascade {
+            self.truncated_with(&mut truncated)?;
+        }
+        Ok(truncated)
+    }
+
+    /// CASCADE: the tables whose foreign keys refer to these, and those that refer to them.
+    fn truncated_with(&mut self, truncated: &mut Vec<Arc<TableSnapshot>>) -> EngineResult<()> {
+        let others = self.sorted_tables();
+        let mut next = 0;
+        while let Some(table) = truncated.get(next).map(Arc::clone) {
+            check_stop()?;
+            let (own, identity) = (table.schema().id, table.schema().identity());
+            let refers =
+                |one: &Constraint| one.references.as_ref().is_some_and(|to| to.table == identity);
+            for other in &others {
+                let schema = other.schema();
+                if schema.id != own && schema.constraints.iter().any(refers) {
+                    self.note_change(&schema.name, Permission::TruncateTable);
+                    drop_once(truncated, Arc::clone(other));
+                }
+            }
+            next += 1;
+        }
+        Ok(())
     }
 
     fn target(

@@ -33,10 +33,14 @@ impl Binder<'_> {
             None => self.insert_values(&schema, targets, node)?,
         };
         let source = match &node.conflict {
-            Some(conflict) => self.resolved_conflict(&table, source, conflict)?,
+            Some(conflict) => {
+                let name = node.alias.as_ref().map_or(schema.name.as_str(), |name| &name.text);
+                self.resolved_conflict((&table, name), source, conflict)?
+            }
             None => source,
         };
-        let returning = self.returning(&node.returning, &table, &node.table)?;
+        let name = node.alias.as_ref().unwrap_or(&node.table);
+        let returning = self.returning(&node.returning, &table, name)?;
         Ok(self.bound_insert(table, source, returning))
     }
 
@@ -62,7 +66,10 @@ impl Binder<'_> {
         targets: Vec<usize>,
         node: &InsertNode,
     ) -> EngineResult<InsertSource> {
-        let names_default = node.values.as_ref().is_some_and(|values| values.kinds.contains('v'));
+        let names_default = node
+            .values
+            .as_ref()
+            .is_some_and(|values| values.kinds.contains('v') || is_default_row(values));
         let given = if names_default { &[] } else { targets.as_slice() };
         let defaults = self.defaults(schema, given)?;
         check_required(schema, &targets, &defaults, (node.table.span, Span::default()))?;
@@ -96,6 +103,11 @@ impl Binder<'_> {
         values: &'t ValuesBlock,
         known: usize,
     ) -> EngineResult<()> {
+        if is_default_row(values) {
+            let start = values.row_starts.first().copied().unwrap_or_default();
+            (0..rows.width()).for_each(|_| rows.push(Cell::Default, start));
+            return Ok(());
+        }
         rows.reserve(values.texts.len());
         let mut cell = 0;
         for (row, width) in values.widths.iter().enumerate() {
@@ -230,6 +242,11 @@ impl Binder<'_> {
         }
         Ok(InsertSource::Plan(relation::project(rows.plan, list)?))
     }
+}
+
+/// DEFAULT VALUES: one row that names no value.
+fn is_default_row(values: &ValuesBlock) -> bool {
+    values.widths == [0]
 }
 
 /// Adds rows of plain literals.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use tidemark_ast::{Cte, DeleteNode, LogicalOperator, Name, Node, NodeId, SelectItem, UpdateNode};
+use tidemark_ast::{
+    Cte, DeleteNode, LogicalOperator, Name, Node, NodeId, SelectItem, Span, UpdateNode,
+};
 use tidemark_border::Permission;
 use tidemark_functions::CastMode;
 use tidemark_operators::ROW_ID;
@@ -175,6 +177,9 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let column = &schema.columns[index];
         let span = self.tree.span(id);
+        if self.is_default_word(id, rows)? {
+            return self.default_cell(schema, index, span);
+        }
         let value = self.expression(id, &Scope::rows(rows))?;
         let value = self.settled(value, column.sql_type)?;
         let (from, to) = (value.sql_type, column.sql_type);
@@ -190,6 +195,36 @@ impl Binder<'_> {
         refuse_conversion(from, to, "", &column.name)
             .map_err(|failure| failure.at(error::span(span)))?;
         self.cast(value, to, CastMode::Insert, span)
+    }
+
+    /// Whether a value is the word DEFAULT, which no column has for its name.
+    fn is_default_word(&self, id: NodeId, rows: &Relation) -> EngineResult<bool> {
+        let Node::Column { path } = self.node(id)? else { return Ok(false) };
+        let is_word = matches!(
+            path.as_slice(),
+            [word] if !word.quoted && word.text.eq_ignore_ascii_case("default")
+        );
+        Ok(is_word && rows.resolve(path).is_err())
+    }
+
+    /// `SET column = DEFAULT`: what a row gets there that names no value.
+    fn default_cell(
+        &mut self,
+        schema: &TableSchema,
+        index: usize,
+        position: Span,
+    ) -> EngineResult<Typed> {
+        let column = &schema.columns[index];
+        let given: Vec<usize> = (0..schema.columns.len()).filter(|one| *one != index).collect();
+        let defaults = self.defaults(schema, &given)?;
+        match defaults.expr(index) {
+            Some(value) => Ok(Typed::computed(value.clone(), column.sql_type)),
+            None if column.not_null => {
+                let message = format!("column '{}' is NOT NULL and has no DEFAULT", column.name);
+                Err(error::at(ErrorCode::InvalidValue, message, position))
+            }
+            None => self.cast(Typed::null(), column.sql_type, CastMode::Explicit, position),
+        }
     }
 
     /// The plan that yields a whole column in another type; what does not convert is null.

@@ -1,0 +1,162 @@
+/**
+ * Parameters where a statement has to know types or values before there are any: rows of VALUES,
+ * arrays in FROM, intervals, steps of a series. The client declares their types or leaves them
+ * open.
+ */
+import { existsSync } from 'node:fs';
+
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { clientMessage, errorFields, RawClient } from './raw-client.js';
+
+const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
+const real = addon ? test : test.skip;
+const started: Promise<TestServer> | null = addon
+  ? startTestServer({ set: ['pg.auth.method=cleartext'] })
+  : null;
+
+test.after.always(async () => {
+  await (await started?.catch(() => null))?.stop();
+});
+
+interface Bound {
+  /** OIDs that Parse declares. */
+  readonly types?: readonly number[];
+  readonly values: readonly string[];
+}
+
+/** The rows, a row as its cells with a comma between them, or the error. */
+async function answer(client: RawClient, query: string, bound: Bound): Promise<unknown> {
+  const { types = [], values } = bound;
+  client.send(
+    clientMessage('P', '', query, [types.length], ...types),
+    clientMessage('D', Buffer.from('S\0')),
+    clientMessage('S'),
+  );
+  const described = await client.until('Z');
+  const refused = described.find(({ type }) => type === 'E');
+  if (refused !== undefined) {
+    return `described: ${String(errorFields(refused)['M'])}`;
+  }
+  const parts = values.flatMap((value) => [Buffer.byteLength(value), Buffer.from(value)]);
+  client.send(
+    clientMessage('B', '', '', [0], [values.length], ...parts, [0]),
+    clientMessage('E', '', 0),
+    clientMessage('S'),
+  );
+  const messages = await client.until('Z');
+  const failed = messages.find(({ type }) => type === 'E');
+  if (failed !== undefined) {
+    return String(errorFields(failed)['M']);
+  }
+  return messages.filter(({ type }) => type === 'D').map(({ body }) => cells(body).join());
+}
+
+function cells(body: Buffer): string[] {
+  const found: string[] = [];
+  let at = 2;
+  for (let left = body.readInt16BE(0); left > 0; left -= 1) {
+    const length = body.readInt32BE(at);
+    found.push(length < 0 ? 'null' : body.toString('utf8', at + 4, at + 4 + length));
+    at += 4 + Math.max(length, 0);
+  }
+  return found;
+}
+
+const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly string[]])[] = [
+  [
+    'SELECT * FROM (VALUES ($1, $2), ($3, $4)) v(a, b)',
+    { values: ['x', '1', 'y', '2'] },
+    ['x,1', 'y,2'],
+  ],
+  ['SELECT * FROM (VALUES ($1)) v(a)', { values: ['x'] }, ['x']],
+  ["SELECT * FROM (VALUES ('abc'), ($1)) v(a)", { values: ['defg'] }, ['abc', 'defg']],
+  ["SELECT * FROM (VALUES ('a'), ($1)) v(a)", { values: ['defg'] }, ['a', 'defg']],
+  [
+    'SELECT a + 1, b FROM (VALUES ($1::int, $2), ($3, $4)) v(a, b)',
+    { values: ['1', 'x', '2', 'y'] },
+    ['2,x', '3,y'],
+  ],
+  [
+    "SELECT a FROM (VALUES ('2024-01-01'::timestamp), ($1)) v(a) ORDER BY a DESC LIMIT 1",
+    { values: ['2024-01-02'] },
+    ['2024-01-02 00:00:00.000000'],
+  ],
+  [
+    'SELECT c.i FROM cells c JOIN (VALUES ($1, $2)) v(a, b) ON c.k = v.b',
+    { values: ['1', 'b'] },
+    ['2'],
+  ],
+  ['SELECT i FROM cells WHERE i IN (VALUES ($1::int), ($2))', { values: ['2', '7'] }, ['2']],
+  ['SELECT * FROM unnest($1)', { types: [1009], values: ['{a,"b c"}'] }, ['a', 'b c']],
+  ['SELECT value + 1 FROM unnest($1)', { types: [1007], values: ['{1,2}'] }, ['2', '3']],
+  ['SELECT value + 1 FROM unnest($1)', { types: [1016], values: ['{1,2}'] }, ['2', '3']],
+  ['SELECT * FROM unnest($1)', { types: [1022], values: ['{1.5,2}'] }, ['1.5', '2']],
+  ['SELECT * FROM unnest($1)', { types: [1000], values: ['{t,f}'] }, ['t', 'f']],
+  [
+    'SELECT * FROM unnest($1)',
+    { types: [2951], values: ['{11111111-2222-3333-4444-555555555555}'] },
+    ['11111111-2222-3333-4444-555555555555'],
+  ],
+  ['SELECT * FROM unnest($1)', { values: ['{a,b}'] }, ['a', 'b']],
+  ["SELECT * FROM unnest(string_to_array($1, ','))", { values: ['a,b'] }, ['a', 'b']],
+  [
+    'SELECT i FROM cells WHERE ts IN interval($1, $2)',
+    { values: ['2024-01-02', '2024-01-03'] },
+    ['2', '3'],
+  ],
+  [
+    'SELECT i FROM cells WHERE ts IN interval($1, $2)',
+    { types: [1114, 1114], values: ['2024-01-02', '2024-01-02'] },
+    ['2'],
+  ],
+  [
+    'SELECT i FROM cells WHERE ts NOT IN interval($1::timestamp, $2::timestamp)',
+    { values: ['2024-01-02', '2024-01-03'] },
+    ['1'],
+  ],
+  [
+    'SELECT count(*) FROM generate_series($1::timestamp, $2::timestamp, $3)',
+    { values: ['2024-01-01', '2024-01-02', '12 hours'] },
+    ['3'],
+  ],
+  [
+    'SELECT count(*) FROM generate_series($1::timestamp, $2::timestamp, $3::interval)',
+    { values: ['2024-01-01', '2024-03-01', '1 month'] },
+    ['3'],
+  ],
+  [
+    'SELECT count(*) FROM generate_series($1, $2, $3::interval)',
+    { values: ['2024-01-01', '2024-01-02', '1 day'] },
+    ['2'],
+  ],
+];
+
+real('a statement is described without values, and answers with them', async (t) => {
+  const server = await started;
+  const client = await RawClient.login(Number(server?.pg.split(':').at(-1)));
+  client.send(
+    clientMessage(
+      'Q',
+      `CREATE TABLE cells (ts TIMESTAMP, k SYMBOL, i INT) TIMESTAMP(ts) PARTITION BY DAY;
+       INSERT INTO cells VALUES ('2024-01-01', 'a', 1), ('2024-01-02', 'b', 2),
+         ('2024-01-03', 'c', 3)`,
+    ),
+  );
+  await client.until('Z');
+  for (const [query, bound, expected] of CASES) {
+    t.deepEqual(await answer(client, query, bound), expected, query);
+  }
+  t.regex(
+    String(
+      await answer(client, 'SELECT * FROM (VALUES ($1::int), ($2)) v(a)', { values: ['1', 'x'] }),
+    ),
+    /inconvertible/,
+  );
+  t.regex(
+    String(await answer(client, 'SELECT * FROM unnest($1)', { types: [23], values: ['1'] })),
+    /UNNEST needs arrays, or JSON text with COLUMNS; found INT/,
+  );
+  client.close();
+});

@@ -1,0 +1,160 @@
+/** Changes of tables and rows as migrations and object mappers of PostgreSQL write them. */
+import test from 'ava';
+
+import { exec, rows, run, withServer } from './statements.js';
+
+const KEYED = `CREATE TABLE k (ts TIMESTAMP, s SYMBOL, v INT DEFAULT 5) TIMESTAMP(ts)
+  PARTITION BY DAY WAL`;
+
+test('IF EXISTS finds nothing to change, and the rest of the statement runs', async (t) => {
+  await withServer(async (server) => {
+    await run(server, 'CREATE TABLE a (x INT, y INT, z INT)');
+    await run(server, 'ALTER TABLE a DROP COLUMN IF EXISTS nope, DROP COLUMN IF EXISTS y');
+    await run(server, 'ALTER TABLE IF EXISTS a DROP COLUMN z');
+    await run(
+      server,
+      'ALTER TABLE IF EXISTS b DROP COLUMN z',
+      'ALTER TABLE IF EXISTS b RENAME TO a',
+    );
+    const columns = await rows(server, 'SELECT "column" FROM table_columns(\'a\')');
+    t.deepEqual(columns.flat(), ['x']);
+    t.like(await exec(server, 'ALTER TABLE b DROP COLUMN z'), {
+      error: 'table does not exist [table=b]',
+    });
+    t.like(await exec(server, 'ALTER TABLE a DROP COLUMN IF EXISTS x, DROP COLUMN nope'), {
+      error: 'Invalid column: nope',
+    });
+    t.deepEqual((await rows(server, 'SELECT "column" FROM table_columns(\'a\')')).flat(), ['x']);
+    return server;
+  });
+});
+
+test('rows of defaults, and values in the place of numbers', async (t) => {
+  await withServer(async (server) => {
+    await run(server, 'CREATE TABLE a (id SERIAL, v INT DEFAULT 5, n INT)');
+    await run(server, 'INSERT INTO a DEFAULT VALUES', 'INSERT INTO a DEFAULT VALUES');
+    await run(server, 'INSERT INTO a (id, v) OVERRIDING SYSTEM VALUE VALUES (9, 1)');
+    t.deepEqual(await rows(server, 'SELECT id, v, n FROM a ORDER BY id'), [
+      [1, 5, null],
+      [2, 5, null],
+      [9, 1, null],
+    ]);
+    await run(server, 'UPDATE a SET v = DEFAULT, n = 3 WHERE id = 9', 'UPDATE a SET n = DEFAULT');
+    t.deepEqual(await rows(server, 'SELECT v, n FROM a WHERE id = 9'), [[5, null]]);
+    t.like(await exec(server, 'UPDATE a SET v = n + default'), {
+      error: 'Invalid column: default',
+    });
+    await run(server, 'CREATE TABLE b (id INT NOT NULL, v INT)', 'INSERT INTO b VALUES (1, 1)');
+    const none = "column 'id' is NOT NULL and has no DEFAULT";
+    t.like(await exec(server, 'UPDATE b SET id = DEFAULT'), { error: none, position: 18 });
+    t.regex(
+      String(((await exec(server, 'INSERT INTO b DEFAULT VALUES')) as { error: string }).error),
+      /NOT NULL/,
+    );
+    await run(server, KEYED);
+    t.regex(
+      String(((await exec(server, 'INSERT INTO k DEFAULT VALUES')) as { error: string }).error),
+      /designated timestamp column cannot be NULL/,
+    );
+    return server;
+  });
+});
+
+test('TRUNCATE begins numbers anew, and empties what refers to a table', async (t) => {
+  await withServer(async (server) => {
+    await run(
+      server,
+      'CREATE TABLE a (id SERIAL PRIMARY KEY, v INT)',
+      'CREATE TABLE b (id SERIAL PRIMARY KEY, a INT REFERENCES a (id))',
+      'CREATE TABLE c (b INT REFERENCES b (id))',
+      'CREATE TABLE d (v INT)',
+    );
+    const fill = [
+      'INSERT INTO a (v) VALUES (1), (2)',
+      'INSERT INTO b (a) VALUES (1)',
+      'INSERT INTO c VALUES (1)',
+      'INSERT INTO d VALUES (1)',
+    ];
+    const counts = async (): Promise<unknown[]> => {
+      const [row = []] = await rows(
+        server,
+        `SELECT (SELECT count() FROM a), (SELECT count() FROM b), (SELECT count() FROM c),
+          (SELECT count() FROM d)`,
+      );
+      return [...row];
+    };
+    await run(server, ...fill, 'TRUNCATE a');
+    t.deepEqual(await counts(), [0, 1, 1, 1]);
+    await run(server, 'INSERT INTO a (v) VALUES (1)');
+    t.deepEqual(await rows(server, 'SELECT id FROM a'), [[3]]);
+    await run(server, 'TRUNCATE TABLE ONLY a RESTART IDENTITY CASCADE');
+    t.deepEqual(await counts(), [0, 0, 0, 1]);
+    await run(server, ...fill);
+    t.deepEqual(await rows(server, 'SELECT id FROM a ORDER BY id'), [[1], [2]]);
+    t.deepEqual(await rows(server, 'SELECT id FROM b'), [[1]]);
+    return server;
+  });
+});
+
+test('CREATE TABLE AS of values and tables, with names, without rows', async (t) => {
+  await withServer(async (server) => {
+    await run(
+      server,
+      "CREATE TABLE a AS VALUES (1, 'x'), (2, 'y')",
+      'CREATE TABLE b (n, t) AS SELECT * FROM a',
+      'CREATE TABLE c AS TABLE b WITH NO DATA',
+      'CREATE TABLE d AS (SELECT * FROM b LIMIT 1) WITH DATA',
+      'CREATE TABLE e (LIKE b INCLUDING ALL)',
+    );
+    t.deepEqual(await rows(server, 'SELECT column1, column2 FROM a ORDER BY 1'), [
+      [1, 'x'],
+      [2, 'y'],
+    ]);
+    t.deepEqual(await rows(server, 'SELECT n, t FROM b ORDER BY 1'), [
+      [1, 'x'],
+      [2, 'y'],
+    ]);
+    t.deepEqual(await rows(server, 'SELECT count() FROM c WHERE n IS NOT NULL'), [[0]]);
+    t.deepEqual(await rows(server, 'SELECT n FROM d'), [[1]]);
+    t.deepEqual(await rows(server, 'SELECT n FROM e'), []);
+    t.deepEqual(await rows(server, 'TABLE b ORDER BY n DESC LIMIT ALL'), [
+      [2, 'y'],
+      [1, 'x'],
+    ]);
+    t.deepEqual(await rows(server, 'SELECT t FROM b WHERE n IN (VALUES (2), (3))'), [['y']]);
+    return server;
+  });
+});
+
+test('a key that ALTER TABLE adds replaces rows as that of CREATE TABLE does', async (t) => {
+  await withServer(async (server) => {
+    for (const key of ['PRIMARY KEY (ts, s)', 'CONSTRAINT one UNIQUE (ts, s)']) {
+      await run(server, KEYED, "INSERT INTO k VALUES ('2024-01-01', 'a', 1)");
+      await run(server, `ALTER TABLE k ADD ${key}`);
+      t.deepEqual(await rows(server, "SELECT dedup FROM tables() WHERE table_name = 'k'"), [
+        [true],
+      ]);
+      await run(server, "INSERT INTO k VALUES ('2024-01-01', 'a', 2), ('2024-01-01', 'b', 3)");
+      t.deepEqual(await rows(server, 'SELECT s, v FROM k ORDER BY s'), [
+        ['a', 2],
+        ['b', 3],
+      ]);
+      await run(
+        server,
+        `INSERT INTO k AS old VALUES ('2024-01-01', 'a', 40)
+           ON CONFLICT (ts, s) DO UPDATE SET v = old.v + excluded.v RETURNING old.v`,
+        `INSERT INTO k VALUES ('2024-01-01', 'b', 40)
+           ON CONFLICT (ts, s) DO UPDATE SET v = DEFAULT`,
+      );
+      t.deepEqual(await rows(server, 'SELECT s, v FROM k ORDER BY s'), [
+        ['a', 42],
+        ['b', 5],
+      ]);
+      await run(server, 'DROP TABLE k');
+    }
+    // Without the time it is no key of the rows.
+    await run(server, KEYED, 'ALTER TABLE k ADD PRIMARY KEY (s)');
+    t.deepEqual(await rows(server, "SELECT dedup FROM tables() WHERE table_name = 'k'"), [[false]]);
+    return server;
+  });
+});
