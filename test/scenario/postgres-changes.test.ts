@@ -48,12 +48,12 @@ test('rows of defaults, and values in the place of numbers', async (t) => {
     const none = "column 'id' is NOT NULL and has no DEFAULT";
     t.like(await exec(server, 'UPDATE b SET id = DEFAULT'), { error: none, position: 18 });
     t.regex(
-      String(((await exec(server, 'INSERT INTO b DEFAULT VALUES')) as { error: string }).error),
+      ((await exec(server, 'INSERT INTO b DEFAULT VALUES')) as { error: string }).error,
       /NOT NULL/,
     );
     await run(server, KEYED);
     t.regex(
-      String(((await exec(server, 'INSERT INTO k DEFAULT VALUES')) as { error: string }).error),
+      ((await exec(server, 'INSERT INTO k DEFAULT VALUES')) as { error: string }).error,
       /designated timestamp column cannot be NULL/,
     );
     return server;

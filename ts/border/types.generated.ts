@@ -1267,12 +1267,33 @@ export type CopySpec = {
    * What the bytes are.
    */
   readonly kind: AppenderKind;
+  /**
+   * Their format.
+   */
   readonly format: CopyFormat;
+  /**
+   * What parts the values of a line: one ASCII character, as the next two.
+   */
   readonly delimiter: string;
+  /**
+   * Of CSV what is around values.
+   */
   readonly quote: string;
+  /**
+   * Of CSV what precedes a quote that is part of a value.
+   */
   readonly escape: string;
+  /**
+   * The text of a null.
+   */
   readonly nullText: string;
+  /**
+   * What the first line is.
+   */
   readonly header: CopyHeader;
+  /**
+   * How the values are read, one for each parameter of the INSERT.
+   */
   readonly columns: ReadonlyArray<CopyColumnSpec>;
 };
 
@@ -1281,21 +1302,51 @@ export type CopyFormat = 'text' | 'csv' | 'binary';
 export type CopyHeader = 'none' | 'skip' | 'match';
 
 export type CopyColumnSpec = {
+  /**
+   * The type of binary ones, as an OID of `PostgreSQL`.
+   */
   readonly oid: number;
+  /**
+   * Of CSV: one without quotes is never null.
+   */
   readonly forceNotNull: boolean;
+  /**
+   * Of CSV: one in quotes may be null.
+   */
   readonly forceNull: boolean;
 };
 
 export type CopyReply = {
+  /**
+   * Rows that were written.
+   */
   readonly rows: number;
+  /**
+   * Why none was.
+   */
   readonly failure?: CopyMistake;
 };
 
 export type CopyMistake = {
+  /**
+   * The line, from 1; of binary data, the row.
+   */
   readonly line: number;
+  /**
+   * The error's code.
+   */
   readonly code: string;
+  /**
+   * Its text.
+   */
   readonly message: string;
+  /**
+   * More of it.
+   */
   readonly detail?: string;
+  /**
+   * What to do about it.
+   */
   readonly hint?: string;
 };
 

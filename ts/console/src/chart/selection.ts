@@ -95,9 +95,9 @@ export class ChartSelection {
         const values = plan.key === undefined ? plan.values : [value()];
         return chartData(columns, rows, plan, values, isShown);
       }
-      const name = this.key();
-      const isOne = plan.key !== undefined && name !== undefined;
-      const ofKey = isOne ? rowsOfKey(rows, plan.key ?? -1, name) : rows;
+      const [name, { key }] = [this.key(), plan];
+      const isOne = key !== undefined && name !== undefined;
+      const ofKey = isOne ? rowsOfKey(rows, key, name) : rows;
       return chartData(columns, ofKey, { ...plan, key: undefined }, candleValues(parts));
     });
     this.shown = createMemo(() =>

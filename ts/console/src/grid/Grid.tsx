@@ -124,7 +124,9 @@ function cursorOf(props: GridProps, layout: GridLayout) {
     const chosen = from && between(withinRows(from, layout.rowCount()), cell());
     return chosen && cellsIn(chosen) > 1 ? chosen : undefined;
   });
-  const deselect = (): void => void setAnchor(undefined);
+  const deselect = (): void => {
+    setAnchor(undefined);
+  };
   createEffect(on([() => props.result, () => props.order], deselect));
   // All from the first cell on.
   const selectTo = (last: Cell): void => {
