@@ -92,13 +92,12 @@ impl CopyAppender {
         let database = statement.database();
         let (insert, block) = statement.for_copy()?;
         let reader = CopyReader::new(reader_spec(&spec, template(&insert)?)?);
-        let target = match block {
-            Some(block) => Target::Block(block),
-            None => {
-                let mut writer = Writer::new(database);
-                let place = writer.table(insert.table.schema());
-                Target::Alone(writer, place)
-            }
+        let target = if let Some(block) = block {
+            Target::Block(block)
+        } else {
+            let mut writer = Writer::new(database);
+            let place = writer.table(insert.table.schema());
+            Target::Alone(writer, place)
         };
         let work = Work {
             database: Arc::clone(database),
@@ -146,9 +145,9 @@ impl CopyAppender {
             };
             work.give_up();
             let CopyFailure { line: Some(line), error } = outcome else {
-                return Err(outcome.error);
+                return Err(*outcome.error);
             };
-            let EngineError { code, message, detail, hint, .. } = guard::outward(error);
+            let EngineError { code, message, detail, hint, .. } = guard::outward(*error);
             let code = format!("{code:?}");
             let failure = Some(CopyMistake { line, code, message, detail, hint });
             Ok(CopyReply { rows: 0, failure })
@@ -329,7 +328,7 @@ fn located(template: &InsertTemplate, batch: &CopyBatch, error: EngineError) -> 
         }
     }
     let error = failure(good, 1).unwrap_or(error);
-    CopyFailure { line: batch.lines.get(good).copied(), error }
+    CopyFailure { line: batch.lines.get(good).copied(), error: Box::new(error) }
 }
 
 fn reader_spec(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<ingest::CopySpec> {

@@ -349,15 +349,12 @@ impl ExecutionPlan for OperatorExec {
                 Some(partition) => scan.rows_of(partition),
                 None => scan.row_count(),
             });
-        let rows = match exact {
-            Some(rows) => Precision::Exact(rows),
-            None => {
-                let inputs: Vec<Option<usize>> =
-                    inputs.iter().map(|input| input.num_rows.get_value().copied()).collect();
-                let rows = self.operator.rows(&self.inputs, &inputs);
-                rows.map_or(Precision::Absent, Precision::Inexact)
-            }
+        let estimated = || {
+            let rows: Vec<Option<usize>> =
+                inputs.iter().map(|input| input.num_rows.get_value().copied()).collect();
+            self.operator.rows(&self.inputs, &rows).map_or(Precision::Absent, Precision::Inexact)
         };
+        let rows = exact.map_or_else(estimated, Precision::Exact);
         Ok(Arc::new(unknown.with_num_rows(rows)))
     }
 }

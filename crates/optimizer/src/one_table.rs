@@ -257,14 +257,14 @@ impl Planner<'_> {
             return Ok(None);
         }
         let rows = wanted.rows.into_iter().chain(sort.fetch).min();
-        let plan = if scan.is_backward() == !key.asc {
-            Some(Arc::clone(&input.plan))
-        } else {
+        let plan = if scan.is_backward() == key.asc {
             reversed(&input.plan, rows)?
+        } else {
+            Some(Arc::clone(&input.plan))
         };
         let Some(plan) = plan else { return Ok(None) };
         let schema = narrowed(schema, &columns)?;
-        self.exactly(Planned { plan, schema }, &columns, wanted).map(Some)
+        exactly(Planned { plan, schema }, &columns, wanted).map(Some)
     }
 
     fn latest_on(&self, node: &LatestOnNode, wanted: &Wanted) -> Result<Option<Planned>> {
@@ -283,25 +283,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let plan = plan_latest_on(node, &input.schema, input.plan, &self.lowering)?;
-        self.exactly(Planned { plan, schema: input.schema }, &columns, wanted).map(Some)
-    }
-
-    /// What has some columns more than are wanted, without them.
-    fn exactly(&self, planned: Planned, columns: &[bool], wanted: &Wanted) -> Result<Planned> {
-        if columns == wanted.columns {
-            return Ok(planned);
-        }
-        let places = columns.iter().zip(&wanted.columns).filter(|(has, _)| **has);
-        let wanted: Vec<bool> = places.map(|(_, wanted)| *wanted).collect();
-        let schema = narrowed(&planned.schema, &wanted)?;
-        let outputs = (0..wanted.len()).filter(|&place| wanted[place]).map(|place| {
-            let alias = planned.schema.field(place).name().clone();
-            ProjectionExpr { expr: Arc::new(Column::new(&alias, place)), alias }
-        });
-        let outputs: Vec<_> = outputs.collect();
-        let output = schema.as_arrow();
-        let plan = ProjectionExec::try_new_with_schema_metadata(outputs, planned.plan, output)?;
-        Ok(Planned { plan: Arc::new(plan), schema })
+        exactly(Planned { plan, schema: input.schema }, &columns, wanted).map(Some)
     }
 
     fn sample_by(&self, node: &SampleByNode) -> Result<Option<Planned>> {
@@ -339,6 +321,24 @@ impl Planner<'_> {
             .build();
         ExprSimplifier::new(context).simplify(expr.clone())
     }
+}
+
+/// What has some columns more than are wanted, without them.
+fn exactly(planned: Planned, columns: &[bool], wanted: &Wanted) -> Result<Planned> {
+    if columns == wanted.columns {
+        return Ok(planned);
+    }
+    let places = columns.iter().zip(&wanted.columns).filter(|(has, _)| **has);
+    let wanted: Vec<bool> = places.map(|(_, wanted)| *wanted).collect();
+    let schema = narrowed(&planned.schema, &wanted)?;
+    let outputs = (0..wanted.len()).filter(|&place| wanted[place]).map(|place| {
+        let alias = planned.schema.field(place).name().clone();
+        ProjectionExpr { expr: Arc::new(Column::new(&alias, place)), alias }
+    });
+    let outputs: Vec<_> = outputs.collect();
+    let output = schema.as_arrow();
+    let plan = ProjectionExec::try_new_with_schema_metadata(outputs, planned.plan, output)?;
+    Ok(Planned { plan: Arc::new(plan), schema })
 }
 
 fn empty(relation: &EmptyRelation, wanted: &Wanted) -> Result<Planned> {

@@ -43,31 +43,33 @@ fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, dictionary: &ArrayRef)
     match kind {
         0 => {
             let texts = dictionary.len() as i64;
-            let keys = values.map(|value| value.map(|value| (value.rem_euclid(texts)) as i32));
-            let keys = Int32Array::from_iter(keys);
+            let keys = values.map(|value| value.map(|value| value.rem_euclid(texts) as i32));
             let texts = Arc::clone(dictionary);
-            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts).unwrap())
+            Arc::new(DictionaryArray::<Int32Type>::try_new(keys.collect(), texts).unwrap())
         }
-        1 => {
-            let texts = values.map(|value| value.map(|value| format!("text {value}")));
-            Arc::new(StringViewArray::from_iter(texts))
-        }
-        2 => Arc::new(Int64Array::from_iter(values.map(|value| value.map(|value| value * apart)))),
-        3 => Arc::new(Int32Array::from_iter(values.map(|value| value.map(|value| value as i32)))),
-        4 => Arc::new(TimestampMicrosecondArray::from_iter(
+        1 => collected::<StringViewArray, _>(
+            values.map(|value| value.map(|value| format!("text {value}"))),
+        ),
+        2 => collected::<Int64Array, _>(values.map(|value| value.map(|value| value * apart))),
+        3 => collected::<Int32Array, _>(values.map(|value| value.map(|value| value as i32))),
+        4 => collected::<TimestampMicrosecondArray, _>(
             values.map(|value| value.map(|value| value * apart)),
-        )),
-        5 => Arc::new(Float64Array::from_iter(
-            values.map(|value| value.map(|value| value as f64 / 4.0)),
-        )),
-        _ => Arc::new(BooleanArray::from_iter(values.map(|value| value.map(|value| value > 0)))),
+        ),
+        5 => {
+            collected::<Float64Array, _>(values.map(|value| value.map(|value| value as f64 / 4.0)))
+        }
+        _ => collected::<BooleanArray, _>(values.map(|value| value.map(|value| value > 0))),
     }
+}
+
+fn collected<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item = T>) -> ArrayRef {
+    Arc::new(values.collect::<A>())
 }
 
 /// Rows with these keys, and a number of their own.
 fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, most: usize) -> Vec<RecordBatch> {
     let texts = (0..rng.random_range(1..30)).map(|text| Some(format!("text {}", text - 9)));
-    let dictionary: ArrayRef = Arc::new(StringViewArray::from_iter(texts));
+    let dictionary = collected::<StringViewArray, _>(texts);
     let mut number = 0;
     let mut fields = vec![];
     let mut batches = vec![];

@@ -33,7 +33,7 @@ impl BinaryForm {
     }
 
     fn failure(&self, error: EngineError) -> CopyFailure {
-        CopyFailure { line: Some(self.row), error }
+        CopyFailure { line: Some(self.row), error: Box::new(error) }
     }
 
     pub(super) fn read(

@@ -52,7 +52,7 @@ impl LineForm {
     }
 
     fn failure(&self, error: EngineError) -> CopyFailure {
-        CopyFailure { line: Some(self.line), error }
+        CopyFailure { line: Some(self.line), error: Box::new(error) }
     }
 
     pub(super) fn read(

@@ -95,7 +95,10 @@ impl CopyReader {
                 self.enough = if at == 0 { left.saturating_mul(2) } else { 0 };
                 if left > MOST_ROW_BYTES {
                     self.rows.flush(sink)?;
-                    return Err(CopyFailure { line: Some(self.line()), error: too_long() });
+                    return Err(CopyFailure {
+                        line: Some(self.line()),
+                        error: Box::new(too_long()),
+                    });
                 }
             }
         }

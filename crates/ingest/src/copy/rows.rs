@@ -37,12 +37,12 @@ pub struct CopyFailure {
     /// The line; of binary data, the row. None where no line is to blame.
     pub line: Option<u64>,
     /// What is wrong.
-    pub error: EngineError,
+    pub error: Box<EngineError>,
 }
 
 impl From<EngineError> for CopyFailure {
     fn from(error: EngineError) -> Self {
-        Self { line: None, error }
+        Self { line: None, error: Box::new(error) }
     }
 }
 

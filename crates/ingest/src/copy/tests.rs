@@ -29,8 +29,11 @@ fn csv() -> CopySpec {
 
 type Row = Vec<Option<String>>;
 
+/// Where a reading failed, and why.
+type Failure = Option<(Option<u64>, String)>;
+
 /// The rows with their lines, and what ended them.
-fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Option<(Option<u64>, String)>) {
+fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Failure) {
     let mut rows = Vec::new();
     let mut sink = |batch: CopyBatch| {
         for (row, line) in batch.lines.iter().enumerate() {

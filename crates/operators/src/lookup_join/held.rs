@@ -102,13 +102,11 @@ fn together(run: &Run, input: usize, batches: &[RecordBatch]) -> Result<RecordBa
     }
     let column = |index: usize| {
         let chunks: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(index)).collect();
-        match symbols(&chunks)? {
-            Some(symbols) => Ok(symbols),
-            None => {
-                let chunks: Vec<&dyn Array> = chunks.iter().map(|chunk| chunk.as_ref()).collect();
-                Ok(concat(&chunks)?)
-            }
+        if let Some(symbols) = symbols(&chunks)? {
+            return Ok(symbols);
         }
+        let chunks: Vec<&dyn Array> = chunks.into_iter().map(AsRef::as_ref).collect();
+        Ok(concat(&chunks)?)
     };
     let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
     let rows = batches.iter().map(RecordBatch::num_rows).sum();

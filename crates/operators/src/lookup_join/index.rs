@@ -331,30 +331,27 @@ impl PairIndex {
             next - 1
         };
         let pairs = first.iter().zip(second);
-        match many.checked_mul(width).filter(|&entries| is_worth(entries, first.len())) {
-            Some(entries) => {
-                let mut numbers = vec![ABSENT; entries];
-                let both = pairs.map(|(&first, &second)| {
-                    let Some(entry) = entry(first, second, width) else { return ABSENT };
-                    let known = &mut numbers[entry];
-                    if *known == ABSENT {
-                        *known = number();
-                    }
-                    *known
-                });
-                let both = both.collect();
-                (Self::Dense { width, numbers }, both)
-            }
-            None => {
-                let mut numbers = HashMap::new();
-                let both = pairs.map(|(&first, &second)| match pair(first, second) {
-                    Some(pair) => *numbers.entry(pair).or_insert_with(&mut number),
-                    None => ABSENT,
-                });
-                let both = both.collect();
-                (Self::Hashed(numbers), both)
-            }
+        let entries = many.checked_mul(width).filter(|&entries| is_worth(entries, first.len()));
+        if let Some(entries) = entries {
+            let mut numbers = vec![ABSENT; entries];
+            let both = pairs.map(|(&first, &second)| {
+                let Some(entry) = entry(first, second, width) else { return ABSENT };
+                let known = &mut numbers[entry];
+                if *known == ABSENT {
+                    *known = number();
+                }
+                *known
+            });
+            let both = both.collect();
+            return (Self::Dense { width, numbers }, both);
         }
+        let mut numbers = HashMap::new();
+        let both = pairs.map(|(&first, &second)| match pair(first, second) {
+            Some(pair) => *numbers.entry(pair).or_insert_with(&mut number),
+            None => ABSENT,
+        });
+        let both = both.collect();
+        (Self::Hashed(numbers), both)
     }
 
     /// Makes the first numbers those of the pairs.

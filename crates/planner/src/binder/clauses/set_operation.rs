@@ -188,10 +188,8 @@ impl Binder<'_> {
             let mut cast = Vec::with_capacity(width);
             for ((typed, at), sql_type) in row.into_iter().zip(&types) {
                 // A literal that is none of the column's type is wrong, not null.
-                let mode = match is_literal_text(&typed) {
-                    true => CastMode::Insert,
-                    false => CastMode::Explicit,
-                };
+                let mode =
+                    if is_literal_text(&typed) { CastMode::Insert } else { CastMode::Explicit };
                 cast.push(self.cast(typed, *sql_type, mode, at)?.expr);
             }
             exprs.push(cast);
@@ -285,9 +283,10 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
     // Numbers and texts make a column of texts, as those of a UNION do.
     let is_number = known.is_integer() || known.is_floating() || known == SqlType::Boolean;
     let has_literal = !matches!(texts, SqlType::Null | SqlType::Varchar);
-    Ok(match is_text || is_number && has_literal {
-        true => unify::union_columns(known, texts).unwrap_or(SqlType::Varchar),
-        false => known,
+    Ok(if is_text || is_number && has_literal {
+        unify::union_columns(known, texts).unwrap_or(SqlType::Varchar)
+    } else {
+        known
     })
 }
 
