@@ -246,7 +246,7 @@ impl Planner<'_> {
             return Ok(None);
         };
         let mut columns = wanted.columns.clone();
-        if !mark_columns(&key.expr, schema, &mut columns) {
+        if sort.fetch.is_some() || !mark_columns(&key.expr, schema, &mut columns) {
             return Ok(None);
         }
         let below = Wanted { columns: columns.clone(), rows: None };
@@ -256,9 +256,8 @@ impl Planner<'_> {
         if !scan.is_timestamp(output) {
             return Ok(None);
         }
-        let rows = wanted.rows.into_iter().chain(sort.fetch).min();
         let plan = if scan.is_backward() == key.asc {
-            reversed(&input.plan, rows)?
+            reversed(&input.plan, wanted.rows)?
         } else {
             Some(Arc::clone(&input.plan))
         };

@@ -5,10 +5,10 @@ mod support;
 
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
+use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringViewArray, TimestampMicrosecondArray,
+    LargeListArray, RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{Field, Schema};
 use datafusion::arrow::util::display::array_value_to_string;
@@ -211,4 +211,29 @@ async fn one_key_makes_many_rows() {
         rows += batch.num_rows();
     }
     assert_eq!(rows, 3_000_000);
+}
+
+/// Lists are copied: a batch has few rows with long ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_lists_make_small_batches() {
+    let keys = |rows: usize| Arc::new(Int64Array::from(vec![7; rows])) as ArrayRef;
+    let long = vec![Some((0..100_000).map(|at| Some(f64::from(at))).collect::<Vec<_>>())];
+    let lists: ArrayRef = Arc::new(LargeListArray::from_iter_primitive::<Float64Type, _, _>(long));
+    let of = |columns: Vec<(&str, ArrayRef)>| {
+        in_memory(&[vec![RecordBatch::try_from_iter(columns).unwrap()]])
+    };
+    let key = |name: &str| Arc::new(Column::new(name, 0)) as Arc<dyn PhysicalExpr>;
+    let (held, probe) = (of(vec![("h", keys(1)), ("list", lists)]), of(vec![("p", keys(500))]));
+    let on = vec![(key("h"), key("p"))];
+    let join = HashJoinExecBuilder::new(held, probe, on, JoinType::Inner);
+    let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
+    let own = LookupJoin::instead_of(&join).unwrap();
+    let mut batches = own.execute(0, Arc::new(TaskContext::default())).unwrap();
+    let mut rows = 0;
+    while let Some(batch) = batches.next().await {
+        let batch = batch.unwrap();
+        assert!(batch.num_rows() <= 6, "{}", batch.num_rows());
+        rows += batch.num_rows();
+    }
+    assert_eq!(rows, 500);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, Int64Array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array};
 use arrow_schema::{DataType, TimeUnit};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::row::{RowConverter, SortField};
@@ -62,9 +62,18 @@ enum PairIndex {
     Hashed(HashMap<u64, u32>),
 }
 
-/// Numbers of a dictionary's texts, kept from one batch to the next.
+/// Numbers of the texts of each column's dictionary, kept from one batch to the next.
 #[derive(Debug, Default)]
-pub(super) struct KnownTexts(Vec<Option<(ArrayRef, Vec<u32>)>>);
+pub(super) struct KnownTexts(Vec<Option<Dictionary>>);
+
+/// A dictionary that rows had.
+#[derive(Debug)]
+struct Dictionary {
+    texts: ArrayRef,
+    /// The rows that had it: as many as it has texts are worth a table.
+    rows: usize,
+    numbers: Vec<u32>,
+}
 
 /// How keys of a type are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,7 +227,7 @@ impl ColumnIndex {
         Ok((Self { values: index, null, len: next }, numbers))
     }
 
-    fn find(&self, keys: &ArrayRef, known: &mut Option<(ArrayRef, Vec<u32>)>) -> Result<Vec<u32>> {
+    fn find(&self, keys: &ArrayRef, known: &mut Option<Dictionary>) -> Result<Vec<u32>> {
         Ok(match &self.values {
             Values::Texts(texts) => {
                 let of = |text: &str| texts.get(text).copied().unwrap_or(ABSENT);
@@ -259,29 +268,28 @@ impl ColumnIndex {
         keys.iter().map(|value| value.map_or(self.null, &of)).collect()
     }
 
-    /// Each text of a dictionary is looked up once, unless it has more of them than there are rows.
+    /// Each text of a dictionary is looked up once, when as many rows had it as it has texts; until
+    /// then those of the rows are.
     fn find_symbols(
         &self,
-        codes: &arrow_array::Int32Array,
+        codes: &Int32Array,
         texts: &ArrayRef,
-        known: &mut Option<(ArrayRef, Vec<u32>)>,
+        known: &mut Option<Dictionary>,
     ) -> Result<Vec<u32>> {
-        let is_known = known.as_ref().is_some_and(|(before, _)| Arc::ptr_eq(before, texts));
-        if !is_known && texts.len() > codes.len() {
-            let used = cast(
-                &arrow_array::DictionaryArray::<Int32Type>::try_new(
-                    codes.clone(),
-                    Arc::clone(texts),
-                )?,
-                &DataType::Utf8View,
-            )?;
-            return self.find(&used, &mut None);
+        if known.as_ref().is_none_or(|known| !Arc::ptr_eq(&known.texts, texts)) {
+            *known = Some(Dictionary { texts: Arc::clone(texts), rows: 0, numbers: vec![] });
         }
-        if !is_known {
-            *known = Some((Arc::clone(texts), self.find(texts, &mut None)?));
+        let Some(known) = known else { return internal_err!("a dictionary that is not known") };
+        known.rows = known.rows.saturating_add(codes.len());
+        if known.numbers.len() < texts.len() {
+            if known.rows < texts.len() {
+                let texts = Arc::clone(texts);
+                let used = DictionaryArray::<Int32Type>::try_new(codes.clone(), texts)?;
+                return self.find(&cast(&used, &DataType::Utf8View)?, &mut None);
+            }
+            known.numbers = self.find(texts, &mut None)?;
         }
-        let numbers = known.as_ref().map_or(&[] as &[u32], |(_, numbers)| numbers.as_slice());
-        let of = |code: i32| numbers.get(code as usize).copied().unwrap_or(ABSENT);
+        let of = |code: i32| known.numbers.get(code as usize).copied().unwrap_or(ABSENT);
         if codes.null_count() == 0 {
             return Ok(codes.values().iter().map(|&code| of(code)).collect());
         }

@@ -13,7 +13,11 @@ use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use super::held::{HeldSide, Places};
 use super::index::{ABSENT, KnownTexts};
 use super::plan::{LookupJoin, LookupKind, OutputColumn};
+use crate::bounded::bytes::{cell_bytes, has_lists};
 use crate::scan::rows::BATCH_ROWS;
+
+/// Bytes of lists in a batch of pairs, about.
+const PAIR_BYTES: usize = 4 << 20;
 
 /// A worker's view of the held side.
 pub(super) struct Prober {
@@ -57,6 +61,7 @@ impl Prober {
             numbers,
             next: Some((0, 0)),
             backward: self.backward,
+            has_lists: has_lists(self.schema.fields()),
         })
     }
 }
@@ -72,6 +77,7 @@ pub(super) struct Joined {
     /// The row that is next, and how many of its pairs are made.
     next: Option<(usize, usize)>,
     backward: bool,
+    has_lists: bool,
 }
 
 impl Iterator for Joined {
@@ -79,12 +85,13 @@ impl Iterator for Joined {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next?;
-        let whole = match (self.join.kind, &self.held.places) {
+        let in_pairs = self.has_lists || matches!(self.held.places, Places::Lists { .. });
+        let whole = match (self.join.kind, in_pairs) {
             (LookupKind::Semi, _) => self.having(|number| number != ABSENT),
             (LookupKind::Anti, _) => self.having(|number| number == ABSENT),
             (LookupKind::Mark, _) => self.marked(),
-            (LookupKind::Inner | LookupKind::Outer, Places::Single) => self.single(),
-            (LookupKind::Inner | LookupKind::Outer, Places::Lists { .. }) => {
+            (LookupKind::Inner | LookupKind::Outer, false) => self.single(),
+            (LookupKind::Inner | LookupKind::Outer, true) => {
                 let pairs = self.pairs()?;
                 return Some(self.rows_of(pairs));
             }
@@ -136,44 +143,59 @@ impl Joined {
         self.rows_of(Pairs { rows: Some(UInt32Array::new(rows, None)), held })
     }
 
-    /// The next pairs, no more than a batch has rows.
+    /// The held rows that a row finds.
+    fn found(&self, row: usize) -> &[u32] {
+        match (&self.numbers[row], &self.held.places) {
+            (&ABSENT, _) => &[],
+            (number, Places::Single) => std::slice::from_ref(number),
+            (&number, Places::Lists { offsets, rows }) => {
+                let number = number as usize;
+                &rows[offsets[number] as usize..offsets[number + 1] as usize]
+            }
+        }
+    }
+
+    /// The next pairs, no more than a batch has rows, nor, where cells are lists, which are copied,
+    /// many more bytes.
     fn pairs(&mut self) -> Option<Pairs> {
-        let Places::Lists { offsets, rows: places } = &self.held.places else { return None };
         let outer = self.join.kind == LookupKind::Outer;
         let (mut row, mut done) = self.next?;
-        let (mut rows, mut held) = (vec![], vec![]);
-        let mut found = vec![];
-        while row < self.numbers.len() && rows.len() < BATCH_ROWS {
-            let own = match self.numbers[row] {
-                ABSENT => &[],
-                number => {
-                    let number = number as usize;
-                    &places[offsets[number] as usize..offsets[number + 1] as usize]
-                }
-            };
+        let (mut rows, mut held, mut found) = (vec![], vec![], vec![]);
+        let mut room = PAIR_BYTES;
+        while row < self.numbers.len() && rows.len() < BATCH_ROWS && room > 0 {
+            let own = self.found(row);
             if own.is_empty() && outer {
                 rows.push(row as u32);
                 held.push(0);
                 found.push(false);
+                room = room.saturating_sub(self.bytes_of(row, &[]));
             }
-            let take = (own.len() - done).min(BATCH_ROWS - rows.len().min(BATCH_ROWS));
-            rows.resize(rows.len() + take, row as u32);
-            if self.backward {
-                held.extend(own.iter().rev().skip(done).take(take));
-            } else {
-                held.extend_from_slice(&own[done..done + take]);
+            let most = own.len().min(done + BATCH_ROWS - rows.len().min(BATCH_ROWS));
+            let mut next = done;
+            while next < most && room > 0 {
+                let place = if self.backward { own.len() - 1 - next } else { next };
+                held.push(own[place]);
+                room = room.saturating_sub(self.bytes_of(row, &own[place..=place]));
+                next += 1;
             }
-            found.resize(rows.len(), true);
-            if done + take < own.len() {
-                done += take;
-            } else {
-                (row, done) = (row + 1, 0);
-            }
+            rows.resize(held.len(), row as u32);
+            found.resize(held.len(), true);
+            (row, done) = if next < own.len() { (row, next) } else { (row + 1, 0) };
         }
         self.next = (row < self.numbers.len()).then_some((row, done));
         let found = found.contains(&false).then(|| NullBuffer::from(found));
         let held = UInt32Array::new(held.into(), found);
         Some(Pairs { rows: Some(UInt32Array::from(rows)), held })
+    }
+
+    /// Bytes of the lists of a row and a held one.
+    fn bytes_of(&self, row: usize, held: &[u32]) -> usize {
+        if !self.has_lists {
+            return 0;
+        }
+        let of_held = |&held: &u32| cell_bytes(&self.held.rows.slice(held as usize, 1));
+        let of_held: usize = held.iter().map(of_held).sum();
+        cell_bytes(&self.batch.slice(row, 1)) + of_held
     }
 
     /// The output of pairs, those for which the condition holds.
