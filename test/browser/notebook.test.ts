@@ -23,8 +23,8 @@ async function newNotebook({ page }: ConsolePage): Promise<void> {
 
 /** Replaces the statement of a cell. */
 async function write(page: Page, name: string, text: string): Promise<void> {
-  const content = cell(page, name).locator('.cm-content');
-  await content.click();
+  // By the keyboard: a list of completions of another cell may lie above it.
+  await cell(page, name).locator('.cm-content').focus();
   await page.keyboard.press('Control+A');
   await page.keyboard.insertText(text);
 }

@@ -737,8 +737,6 @@ test('a mistyped first word is named', (t) => {
     ['udpate t set a = 1', /did you mean 'update' for 'udpate'\?$/],
     ['trades 1', /^unexpected token \[1\]$/],
     ['select 1 1 1', /identifier should start/],
-    ['select * form t', /^wildcard cannot have alias: did you mean 'from' for 'form'\?$/],
-    ['select * frm t', /did you mean 'from' for 'frm'\?$/],
     ['select * as t', /^wildcard cannot have alias$/],
     ['select * other', /^wildcard cannot have alias$/],
   ] as const) {

@@ -16,7 +16,6 @@ import { parseOrderItems } from '../expressions/order-items.js';
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
-import { nearWord } from '../parser/near-word.js';
 import type { Parser } from '../parser/parser.js';
 import {
   atFetch,
@@ -320,9 +319,7 @@ function selectItem(p: Parser): SelectItem {
   const star = selectStar(p);
   if (star !== null) {
     if (p.at('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE))) {
-      const isMistyped = !p.at('AS') && nearWord(p.written(), ['FROM']) !== null;
-      const meant = isMistyped ? `: did you mean 'from' for '${p.written()}'?` : '';
-      p.fail(`wildcard cannot have alias${meant}`);
+      p.fail('wildcard cannot have alias');
     }
     return { expression: star, alias: null };
   }

@@ -392,7 +392,9 @@ function parseDrop(p: Parser): NodeId {
 function parseTruncate(p: Parser): NodeId {
   const start = p.start();
   p.advance();
-  if (p.kind() !== TokenKind.Word || p.atReserved() || p.kind(1) === TokenKind.Word) {
+  const isNamed = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
+  const isOther = p.atReserved() || p.kind(1) === TokenKind.Word;
+  if (p.at('TABLE') || !isNamed || (isOther && !p.at(p.value(), 'RESTART', 'IDENTITY'))) {
     p.expect('TABLE');
   }
   const if_exists = ifExists(p);

@@ -75,6 +75,8 @@ export interface Place {
 /** What Ctrl+/ writes before lines, and Alt+Shift+A around a part of one. */
 const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
+/** After the editor has lost the focus, completions of a click are taken. */
+const BLUR_MS = 10;
 /** A Tab after Escape leaves the editor instead of indenting, for this long. */
 const TAB_LEAVES_MS = 2000;
 
@@ -263,6 +265,12 @@ export class SqlEditor {
       true
     );
     return [
+      // What is asked for while the editor is left would open over something else.
+      EditorView.domEventHandlers({
+        blur: (_event, view) => {
+          setTimeout(() => view.hasFocus || closeCompletion(view), BLUR_MS);
+        },
+      }),
       runMarks(this.#events.run),
       lineNumbers(),
       history(),
