@@ -377,7 +377,9 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
   if (kind !== TokenKind.Word || (p.atOneOf(AFTER_SOURCE) && !isLastOfItem(p))) {
     return null;
   }
-  return p.takeName(false);
+  const isKeyword = p.atOneOf(AFTER_SOURCE);
+  const name = p.takeName(false);
+  return isKeyword ? { ...name, quoted: true } : name;
 }
 
 /** Whether a word that begins a clause ends an item, and so is its name: `1 left, 2 group`. */
