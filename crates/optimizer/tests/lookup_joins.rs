@@ -15,6 +15,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::execution::TaskContext;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
@@ -236,4 +237,26 @@ async fn long_lists_make_small_batches() {
         rows += batch.num_rows();
     }
     assert_eq!(rows, 500);
+}
+
+/// What the keys take is counted while they are numbered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_exceed_the_memory_are_refused() {
+    let keys = |name: &str, rows: i64| {
+        // Far apart, so that no table of them is worth it.
+        let keys = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
+        let keys: ArrayRef = Arc::new(keys.collect::<Int64Array>());
+        in_memory(&[vec![RecordBatch::try_from_iter([(name, keys)]).unwrap()]])
+    };
+    let key = |name: &str| Arc::new(Column::new(name, 0)) as Arc<dyn PhysicalExpr>;
+    let on = vec![(key("h"), key("p"))];
+    let join = HashJoinExecBuilder::new(keys("h", 1_000_000), keys("p", 10), on, JoinType::Inner);
+    let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
+    for (mebibytes, fits) in [(40, false), (120, true)] {
+        let own = LookupJoin::instead_of(&join).unwrap();
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(mebibytes << 20, 1.0);
+        let context = TaskContext::default().with_runtime(runtime.build_arc().unwrap());
+        let batches: Vec<_> = own.execute(0, Arc::new(context)).unwrap().collect().await;
+        assert_eq!(batches.iter().all(Result::is_ok), fits, "{mebibytes} MiB");
+    }
 }

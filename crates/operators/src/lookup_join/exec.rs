@@ -34,7 +34,7 @@ const HELD: usize = 1;
 
 impl LookupJoin {
     /// Whether a join would be one of these, if it held its left side.
-    pub fn suits(join: &HashJoinExec) -> bool {
+    fn suits(join: &HashJoinExec) -> bool {
         let kind = kind_of(*join.join_type());
         let filtered = join.filter().is_some() && kind != Some(LookupKind::Inner);
         let (left, right) = (join.left().schema(), join.right().schema());

@@ -10,9 +10,11 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExpr;
 use futures::TryStreamExt;
+use tidemark_types::account;
 
 use super::index::{ABSENT, KeyIndex};
 use crate::bounded::bytes::held_bytes;
+use crate::error::engine_error;
 use crate::operator::Run;
 
 /// The held rows.
@@ -52,9 +54,13 @@ impl HeldSide {
         let evaluate =
             |key: &Arc<dyn PhysicalExpr>| key.evaluate(&rows)?.into_array(rows.num_rows());
         let columns = keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-        // Numbers of rows and lists of them; the keys are counted when they are known.
-        memory.try_grow(3 * size_of::<u32>() * rows.num_rows())?;
-        let (keys, numbers) = KeyIndex::new(&columns, nulls)?;
+        // The numbers of rows of two columns, and of pairs, or lists of them.
+        let base = held_bytes(&rows) + 3 * size_of::<u32>() * rows.num_rows();
+        let hold = |keys: usize| {
+            account::check().map_err(engine_error)?;
+            memory.try_resize(base + keys)
+        };
+        let (keys, numbers) = KeyIndex::new(&columns, nulls, &hold)?;
         let places = Places::of(&numbers, keys.len());
         let lists = match &places {
             Places::Single => 0,

@@ -11,6 +11,8 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use hashbrown::HashMap;
 
+use crate::scan::rows::BATCH_ROWS;
+
 /// The number of a key that the held side has not.
 pub(super) const ABSENT: u32 = u32::MAX;
 
@@ -75,6 +77,14 @@ struct Dictionary {
     numbers: Vec<u32>,
 }
 
+/// Takes how many bytes are held, and fails where the work may not go on.
+type Hold<'a> = &'a dyn Fn(usize) -> Result<()>;
+
+/// Counts, once for each batch of rows, what may be held before the next: tables double.
+fn hold_at(row: usize, hold: Hold<'_>, bytes: usize) -> Result<()> {
+    if row.is_multiple_of(BATCH_ROWS) { hold(2 * bytes) } else { Ok(()) }
+}
+
 /// How keys of a type are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -114,17 +124,21 @@ pub(super) fn is_comparable(one: &DataType, other: &DataType) -> bool {
 
 impl KeyIndex {
     /// Numbers the keys of the held rows; and each row's number. `nulls`: whether a null equals
-    /// another.
-    pub(super) fn new(keys: &[ArrayRef], nulls: bool) -> Result<(Self, Vec<u32>)> {
+    /// another. `hold` takes how many bytes are held, and may fail.
+    pub(super) fn new(keys: &[ArrayRef], nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
         let Some((first, others)) = keys.split_first() else {
             return internal_err!("a join by keys without keys");
         };
-        let (first, mut numbers) = ColumnIndex::new(first, nulls)?;
+        let (first, mut numbers) = ColumnIndex::new(first, nulls, hold)?;
         let mut len = first.len as usize;
+        let mut held = first.size();
         let (mut columns, mut pairs) = (vec![first], vec![]);
         for column in others {
-            let (column, second) = ColumnIndex::new(column, nulls)?;
-            let (pair, both) = PairIndex::new((&numbers, len), (&second, column.len as usize));
+            let (column, second) = ColumnIndex::new(column, nulls, &|more| hold(held + more))?;
+            held += column.size();
+            let second = (second.as_slice(), column.len as usize);
+            let (pair, both) = PairIndex::new((&numbers, len), second, &|more| hold(held + more))?;
+            held += pair.size();
             len = both
                 .iter()
                 .filter(|&&number| number != ABSENT)
@@ -166,7 +180,7 @@ impl KeyIndex {
 }
 
 impl ColumnIndex {
-    fn new(values: &ArrayRef, nulls: bool) -> Result<(Self, Vec<u32>)> {
+    fn new(values: &ArrayRef, nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
         let mut next = 0;
         let mut number = || {
             next += 1;
@@ -182,15 +196,20 @@ impl ColumnIndex {
         };
         let index = match Form::of(values.data_type()) {
             Form::Text => {
-                let mut texts = HashMap::new();
+                let (mut texts, mut bytes): (HashMap<Box<str>, u32>, _) = (HashMap::new(), 0);
                 let views = views(values)?;
-                for text in views.as_string_view() {
+                for (row, text) in views.as_string_view().iter().enumerate() {
+                    hold_at(row, hold, bytes + texts.capacity() * size_of::<(Box<str>, u32)>())?;
                     numbers.push(match text {
                         None => of_null(&mut number),
-                        Some(text) => match texts.get(text) {
-                            Some(&known) => known,
-                            None => *texts.entry(text.into()).or_insert_with(&mut number),
-                        },
+                        Some(text) => {
+                            if let Some(&known) = texts.get(text) {
+                                known
+                            } else {
+                                bytes += text.len();
+                                *texts.entry(text.into()).or_insert_with(&mut number)
+                            }
+                        }
                     });
                 }
                 Values::Texts(texts)
@@ -198,7 +217,8 @@ impl ColumnIndex {
             Form::Integer => {
                 let integers = integers(values)?;
                 let mut known: HashMap<i64, u32> = HashMap::new();
-                for value in &integers {
+                for (row, value) in integers.iter().enumerate() {
+                    hold_at(row, hold, known.capacity() * size_of::<(i64, u32)>())?;
                     numbers.push(match value {
                         None => of_null(&mut number),
                         Some(value) => *known.entry(value).or_insert_with(&mut number),
@@ -210,14 +230,16 @@ impl ColumnIndex {
                 let fields = vec![SortField::new(values.data_type().clone())];
                 let converter = RowConverter::new(fields)?;
                 let rows = converter.convert_columns(&[Arc::clone(values)])?;
-                let mut known: HashMap<Box<[u8]>, u32> = HashMap::new();
+                let (mut known, mut held): (HashMap<Box<[u8]>, u32>, _) = (HashMap::new(), 0);
                 for (row, bytes) in rows.iter().enumerate() {
+                    hold_at(row, hold, held + known.capacity() * size_of::<(Box<[u8]>, u32)>())?;
                     let bytes = bytes.as_ref();
                     numbers.push(if values.is_null(row) {
                         of_null(&mut number)
                     } else if let Some(&known) = known.get(bytes) {
                         known
                     } else {
+                        held += bytes.len();
                         *known.entry(bytes.into()).or_insert_with(&mut number)
                     });
                 }
@@ -332,34 +354,44 @@ fn is_worth(entries: usize, keys: usize) -> bool {
 
 impl PairIndex {
     /// Numbers the pairs of two columns of numbers, each with so many; and each row's number.
-    fn new((first, many): (&[u32], usize), (second, width): (&[u32], usize)) -> (Self, Vec<u32>) {
+    fn new(
+        (first, many): (&[u32], usize),
+        (second, width): (&[u32], usize),
+        hold: Hold<'_>,
+    ) -> Result<(Self, Vec<u32>)> {
         let mut next = 0;
         let mut number = || {
             next += 1;
             next - 1
         };
-        let pairs = first.iter().zip(second);
+        let mut both = Vec::with_capacity(first.len());
+        let pairs = first.iter().zip(second).enumerate();
         let entries = many.checked_mul(width).filter(|&entries| is_worth(entries, first.len()));
         if let Some(entries) = entries {
+            hold(entries * size_of::<u32>())?;
             let mut numbers = vec![ABSENT; entries];
-            let both = pairs.map(|(&first, &second)| {
-                let Some(entry) = entry(first, second, width) else { return ABSENT };
-                let known = &mut numbers[entry];
-                if *known == ABSENT {
-                    *known = number();
-                }
-                *known
-            });
-            let both = both.collect();
-            return (Self::Dense { width, numbers }, both);
+            for (row, (&first, &second)) in pairs {
+                hold_at(row, hold, entries * size_of::<u32>())?;
+                both.push(match entry(first, second, width) {
+                    Some(entry) if numbers[entry] == ABSENT => {
+                        numbers[entry] = number();
+                        numbers[entry]
+                    }
+                    Some(entry) => numbers[entry],
+                    None => ABSENT,
+                });
+            }
+            return Ok((Self::Dense { width, numbers }, both));
         }
-        let mut numbers = HashMap::new();
-        let both = pairs.map(|(&first, &second)| match pair(first, second) {
-            Some(pair) => *numbers.entry(pair).or_insert_with(&mut number),
-            None => ABSENT,
-        });
-        let both = both.collect();
-        (Self::Hashed(numbers), both)
+        let mut numbers: HashMap<u64, u32> = HashMap::new();
+        for (row, (&first, &second)) in pairs {
+            hold_at(row, hold, numbers.capacity() * size_of::<(u64, u32)>())?;
+            both.push(match pair(first, second) {
+                Some(pair) => *numbers.entry(pair).or_insert_with(&mut number),
+                None => ABSENT,
+            });
+        }
+        Ok((Self::Hashed(numbers), both))
     }
 
     /// Makes the first numbers those of the pairs.
