@@ -162,6 +162,11 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
       from (values ('a')) t(x) where x > 'b')`,
     '',
   ],
+  [
+    `(select percentile_cont(array[0.25, 0.5]) within group (order by x)
+      from generate_series(1, 4) t(x))`,
+    '[1.75,2.5]',
+  ],
   ["format('%-5s|%5s|%2$-3s|%*s', 'a', 'b', 4, 'c')", 'a    |    b|b  |   c'],
   ["format('100%%')", '100%'],
   ["to_char(-1234567.891, 'FM9,999,990.00')", '-1,234,567.89'],

@@ -82,13 +82,28 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   }
   const item = parseWithinGroup(p, call.name.text);
   const isNegative = isFromTheTop(call.name.text, item);
-  if (item !== null) {
-    call.arguments = orderedArguments(p, call, item, start);
-  }
+  const fractions = item === null ? null : arrayItems(p, call.arguments);
+  const written = call.arguments;
   callSuffixes(p, call);
-  const children = [...call.arguments, call.filter];
-  const node = p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
-  return isNegative ? negative(p, node, start) : node;
+  const one = (values: readonly NodeId[]): NodeId => {
+    const list = item === null ? values : orderedArguments(p, call.name.text, values, item, start);
+    const children = [...list, call.filter];
+    const filled = { ...call, arguments: [...list] };
+    const node = p.add({ kind: 'Call', ...filled }, start, p.lastEnd(), ...children);
+    return isNegative ? negative(p, node, start) : node;
+  };
+  if (fractions === null) {
+    return one(written);
+  }
+  const items = fractions.map((fraction) => one([fraction]));
+  return p.add({ kind: 'Array', items }, start, p.lastEnd(), ...items);
+}
+
+/** The fractions of `percentile_cont(ARRAY[…])`, each of which is a call; null for one. */
+function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | null {
+  const [only = null] = list;
+  const node = only === null || list.length > 1 ? null : p.node(only);
+  return node?.kind === 'Array' && node.items.length > 0 ? node.items : null;
 }
 
 /** `switch(e, value, result, …, [otherwise])` as CASE. */

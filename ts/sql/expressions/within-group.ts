@@ -2,7 +2,7 @@
  * `f(…) WITHIN GROUP (ORDER BY value)`: aggregates over values in an order. They become calls whose
  * first argument is the value.
  */
-import type { Name, NodeId, OrderItem } from '../ast.generated.js';
+import type { NodeId, OrderItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 import { parseOrderItems } from './order-items.js';
 
@@ -41,14 +41,15 @@ export function isFromTheTop(name: string, item: OrderItem | null): boolean {
  * `true` where a value that is there is counted from the greatest. */
 export function orderedArguments(
   p: Parser,
-  call: { readonly name: Name; readonly arguments: readonly NodeId[] },
+  name: string,
+  written: readonly NodeId[],
   item: OrderItem,
   start: number,
 ): NodeId[] {
-  const isNegative = isFromTheTop(call.name.text, item);
+  const isNegative = isFromTheTop(name, item);
   const value = isNegative ? negative(p, item.expression, start) : item.expression;
-  const list = [value, ...call.arguments];
-  if (item.descending && call.name.text.toUpperCase() === 'PERCENTILE_DISC') {
+  const list = [value, ...written];
+  if (item.descending && name.toUpperCase() === 'PERCENTILE_DISC') {
     list.push(p.add({ kind: 'Boolean', value: true }, start, start));
   }
   return list;
