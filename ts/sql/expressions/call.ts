@@ -137,8 +137,8 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (name === 'EXTRACT' && p.kind() <= TokenKind.String && p.value(1) === 'FROM') {
     return extractArguments(p);
   }
-  if (name === 'POSITION' && p.kind() <= TokenKind.String && p.value(1) === 'IN') {
-    return positionArguments(p);
+  if (name === 'POSITION' && atPosition(p)) {
+    return positionArguments(p, open);
   }
   if (name === 'MAKE_INTERVAL') {
     return intervalArguments(p, open);
@@ -279,21 +279,25 @@ function rowArgument(p: Parser): NodeId {
   return p.add(row, start, p.lastEnd(), ...members);
 }
 
-/** `POSITION(part IN text)`, its part one token: the text is the first argument of the call. */
-function positionArguments(p: Parser): NodeId[] {
-  const start = p.start();
-  let part: NodeId;
-  if (p.kind() === TokenKind.String) {
-    part = p.add({ kind: 'String', value: p.unquoted() }, start, p.end());
-    p.advance();
-  } else if (p.at('NULL')) {
-    part = p.add({ kind: 'Null' }, start, p.end());
-    p.advance();
-  } else {
-    part = callOrColumn(p);
+/** Whether an argument is `part IN text`. */
+function atPosition(p: Parser): boolean {
+  let depth = 0;
+  for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
+    const token = p.kind(ahead) === TokenKind.String ? '' : p.value(ahead);
+    depth += token === '(' || token === '[' ? 1 : token === ')' || token === ']' ? -1 : 0;
+    if (depth < 0 || (depth === 0 && (token === ',' || token === 'IN'))) {
+      return token === 'IN';
+    }
   }
+  return false;
+}
+
+/** `POSITION(part IN text)`: the text is the first argument of the call. */
+function positionArguments(p: Parser, open: number): NodeId[] {
+  requireOperand(p, open);
+  const part = p.grammar.operand(p);
   p.expect('IN');
-  return [p.grammar.expression(p), part];
+  return [callArgument(p, 'POSITION', open), part];
 }
 
 /** `EXTRACT(part FROM e)`, the part a word or a text: it becomes a string. */

@@ -23,9 +23,11 @@ export const MAX_TERMS = 10_000;
 /** Nodes between a leaf and the root: what chains of different operators may add up to. */
 const MAX_HEIGHT = 1_024;
 
-/** The two productions that all others come back to. */
+/** The productions that others come back to. */
 export interface Grammar {
   readonly expression: (parser: Parser) => NodeId;
+  /** The left side of an IN. */
+  readonly operand: (parser: Parser) => NodeId;
   readonly query: (parser: Parser) => NodeId;
 }
 
