@@ -44,6 +44,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'Escape, Tab', does: 'One after the other: leave the editor' },
   { keys: '+, -, <, >, 0', does: 'In the chart: zoom in and out, move, reset' },
   { keys: 'Ctrl+Z, Ctrl+Shift+Z', does: 'In a notebook, outside of texts: undo, redo' },
+  { keys: 'Ctrl+S', does: 'In a notebook: keep it on the server' },
   { keys: 'Alt+Up, Alt+Down', does: 'In a notebook, outside of texts: move the cell' },
   { keys: 'Backspace, with Shift', does: 'In the chart: the range before, the range after' },
   { keys: '?', does: 'Show these shortcuts (while grid, tree or chart has the focus)' },
