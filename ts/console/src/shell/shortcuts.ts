@@ -15,6 +15,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'F8, Shift+F8', does: 'Next problem, previous problem' },
   { keys: 'Alt+Shift+F', does: 'Format the selection or the tab' },
   { keys: 'Ctrl+/, Alt+Shift+A', does: 'Make lines, or the selection, a comment and back' },
+  { keys: 'Ctrl+F, F3, Shift+F3', does: 'In the editor: find and replace, next, previous' },
   { keys: 'Ctrl+K', does: 'Command palette: tables, commands, earlier queries' },
   { keys: 'Alt+L, Alt+Shift+L', does: 'Copy a link to the statement, to the whole tab' },
   { keys: 'Alt+T, Alt+W, Alt+Shift+T', does: 'New tab, close tab, reopen the last closed one' },
