@@ -152,6 +152,45 @@ const VALUES: readonly (readonly [expression: string, value: string])[] = [
     '(select percentile_disc(0.5) within group (order by x desc) from generate_series(1, 4) t(x))',
     '3',
   ],
+  [
+    `(select percentile_disc(0.5) within group (order by x)
+      from (values ('a'), ('c'), ('b')) t(x))`,
+    'b',
+  ],
+  [
+    `(select percentile_disc(0.3) within group (order by x desc)
+      from (values (timestamp '2024-01-01'), (timestamp '2024-01-02'), (null)) t(x))`,
+    '2024-01-02 00:00:00.000000',
+  ],
+  [
+    `(select percentile_disc(0.5) within group (order by x)
+      from (values ('a')) t(x) where x > 'b')`,
+    '',
+  ],
+  [
+    `(select percentile_cont(array[0.25, 0.5]) within group (order by x)
+      from generate_series(1, 4) t(x))`,
+    '[1.75,2.5]',
+  ],
+  ["format('%-5s|%5s|%2$-3s|%*s', 'a', 'b', 4, 'c')", 'a    |    b|b  |   c'],
+  ["format('100%%')", '100%'],
+  ["to_char(-1234567.891, 'FM9,999,990.00')", '-1,234,567.89'],
+  ["to_char(12, 'FMRN')", 'XII'],
+  ["to_char(485, '999th')", ' 485th'],
+  ["to_char(1.5::numeric(10,2), '0.00')", ' 1.50'],
+  ["to_char(interval '40 hours 5 minutes', 'HH24:MI')", '40:05'],
+  ["to_char(timestamp '2024-01-02', 'DDth J')", '02nd 2460312'],
+  ["interval 'P1Y2M3DT4H5M6.5S'::text", '1 year 2 mons 3 days 04:05:06.5'],
+  ["interval '1-2 3 4:05:06'::text", '1 year 2 mons 3 days 04:05:06'],
+  ["date_trunc('hour', interval '1 day 02:34:56')::text", '1 day 02:00:00'],
+  ["timestamp '2024-01-01' at time zone interval '-2 hours'", '2023-12-31 22:00:00.000000'],
+  ["date_trunc(null, timestamp '2024-01-01')", ''],
+  ['trunc(-1.239::numeric(10,3), 2)', '-1.23'],
+  ['trunc(-1.9::numeric(10,3))', '-1'],
+  ["substring('foobar' similar '%#\"o_b#\"%' escape '#')", 'oob'],
+  ["substring('foobar' from '%#\"o_b#\"%' for '#')", 'oob'],
+  ['(select else from (select 1 as else) q)', '1'],
+  ['(select case when "when" = 1 then "then" else 0 end from (select 1 "when", 2 "then") q)', '2'],
   ['(select mode() within group (order by x % 3) from generate_series(1, 5) t(x))', '1'],
   ['(select every(x > 1) from generate_series(1, 5) t(x))', 'false'],
   ['(select count(*) from (select x % 2 from generate_series(1, 9) t(x) group by (x, 1)) q)', '9'],
