@@ -18,8 +18,8 @@ const AHEAD = 4;
 /** Batches of a quiet sender in each protocol, one after the other. */
 const QUIET = 8;
 /**
- * Turns go by message: until one quiet batch is acknowledged, a busy connection may have had one for
- * each of its messages on their way, and as many that were answered before.
+ * Turns go by message: until one quiet batch is acknowledged, a busy connection may have had one
+ * for each of its messages on their way, and as many that were answered before.
  */
 const MOST = 2 * QUIET * 2 * (AHEAD + 1);
 
