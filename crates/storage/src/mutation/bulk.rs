@@ -48,29 +48,35 @@ impl StagedPartition {
 #[derive(Debug, Default)]
 struct Syncs {
     /// On a thread of its own, which ends with the last file or at the first failure.
-    running: Option<(Sender<Arc<dyn VfsFile>>, JoinHandle<std::io::Result<()>>)>,
+    running: Option<SyncThread>,
     /// Those that wait for the end.
     files: Vec<Arc<dyn VfsFile>>,
+}
+
+#[derive(Debug)]
+struct SyncThread {
+    files: Sender<Arc<dyn VfsFile>>,
+    thread: JoinHandle<std::io::Result<()>>,
 }
 
 impl Syncs {
     fn add(&mut self, file: Arc<dyn VfsFile>, storage: &Storage) {
         if self.running.is_none() && storage.options().background {
-            let (sender, files) = channel::<Arc<dyn VfsFile>>();
-            let sync_all = move || files.into_iter().try_for_each(|file| file.sync());
+            let (files, come) = channel::<Arc<dyn VfsFile>>();
+            let sync_all = move || come.into_iter().try_for_each(|file| file.sync());
             let thread = std::thread::Builder::new().name("tidemark-sync".into()).spawn(sync_all);
-            self.running = thread.ok().map(|thread| (sender, thread));
+            self.running = thread.ok().map(|thread| SyncThread { files, thread });
         }
         match &self.running {
             // Where the thread ended, its failure is what counts.
-            Some((sender, _)) => drop(sender.send(file)),
+            Some(running) => drop(running.files.send(file)),
             None => self.files.push(file),
         }
     }
 
     fn end(&mut self) -> std::io::Result<()> {
-        if let Some((sender, thread)) = self.running.take() {
-            drop(sender);
+        if let Some(SyncThread { files, thread }) = self.running.take() {
+            drop(files);
             thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a sync panicked")))?;
         }
         self.files.drain(..).try_for_each(|file| file.sync())
