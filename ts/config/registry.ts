@@ -23,6 +23,7 @@ import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
 import { MCP_KEYS } from './mcp-keys.js';
+import { NOTEBOOK_KEYS } from './notebook-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
 import { OIDC_KEYS } from './oidc-keys.js';
 import { parseInteger, parseList, parsePositive, parseRowCount, ValueError } from './units.js';
@@ -161,6 +162,7 @@ export const KEYS = {
   ...CHANGES_KEYS,
   ...QWP_KEYS,
   ...MCP_KEYS,
+  ...NOTEBOOK_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

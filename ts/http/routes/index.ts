@@ -12,6 +12,7 @@ import { importPreviewRoute } from './import-preview.js';
 import { documentRoutes } from './documents.js';
 import { lineProtocolRoutes } from './line-protocol.js';
 import { mcpRoutes } from './mcp.js';
+import { notebookRoutes } from './notebooks.js';
 import { qwpIngressRoutes } from './qwp-ingress.js';
 import { readRoutes } from './qwp-read.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
@@ -44,6 +45,7 @@ export function createRoutes(
     validateRoute(services, paths),
     chkRoute(services, paths),
     ...mcpRoutes(services, paths),
+    ...notebookRoutes(services, paths),
     ...documentRoutes(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),

@@ -85,6 +85,11 @@ export class Session {
     return this.settings()?.config['acl.enabled'] === true;
   }
 
+  /** Whether the server keeps notebooks for its users. */
+  get keepsNotebooks(): boolean {
+    return this.settings()?.config['notebooks.kept'] === true;
+  }
+
   /** Whether the server refuses everything that writes and comes over HTTP. */
   get isReadOnly(): boolean {
     const writers = this.settings()?.config['accepting.writes'];
