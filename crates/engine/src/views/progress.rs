@@ -125,10 +125,8 @@ impl Refresher {
     /// A repair wrote rows.
     pub(super) fn repaired(&self, view: TableId, rows: u64, is_resumed: bool) {
         if let Some(progress) = self.views.lock().get_mut(&view) {
-            let counted = match is_resumed {
-                true => &mut progress.resumed_rows,
-                false => &mut progress.repaired_rows,
-            };
+            let counted =
+                if is_resumed { &mut progress.resumed_rows } else { &mut progress.repaired_rows };
             *counted += rows;
             progress.resumes += u64::from(is_resumed);
         }
