@@ -158,3 +158,55 @@ test('a key that ALTER TABLE adds replaces rows as that of CREATE TABLE does', a
     return server;
   });
 });
+
+test('a sub-query is a value of an INSERT, beside rows of literals', async (t) => {
+  await withServer(async (server) => {
+    await run(server, KEYED, 'CREATE TABLE a (id INT, at TIMESTAMP, s SYMBOL)');
+    await run(
+      server,
+      "INSERT INTO a VALUES (7, '2026-01-02', 'x')",
+      `INSERT INTO k (ts, s, v) VALUES ('2026-01-01', 'l', 1), ('2026-01-01T01', null, -2),
+        ((SELECT max(at) FROM a), 'q', (SELECT max(id) FROM a) + 1),
+        ('2026-01-03', (SELECT s FROM a WHERE id = 0), null)`,
+      "INSERT INTO k (ts, s) VALUES ((SELECT max(at) FROM a) + INTERVAL '2 days', 'd')",
+    );
+    t.deepEqual(await rows(server, 'SELECT ts, s, v FROM k'), [
+      ['2026-01-01T00:00:00.000000Z', 'l', 1],
+      ['2026-01-01T01:00:00.000000Z', null, -2],
+      ['2026-01-02T00:00:00.000000Z', 'q', 8],
+      ['2026-01-03T00:00:00.000000Z', null, null],
+      ['2026-01-04T00:00:00.000000Z', 'd', 5],
+    ]);
+    t.like(await exec(server, 'INSERT INTO k (ts, v) VALUES ((SELECT at FROM a), DEFAULT)'), {
+      error: 'DEFAULT is not taken beside a sub-query: leave the column out',
+    });
+    t.like(
+      await exec(server, "INSERT INTO k (ts, v) VALUES ('2026-01-01', 1), ((SELECT at FROM a))"),
+      {
+        error: 'all rows of VALUES must have the same number of values',
+      },
+    );
+    t.deepEqual(
+      await rows(server, 'SELECT * FROM (VALUES (1, (SELECT max(id) FROM a)), (2, 3)) v(x, y)'),
+      [
+        [1, 7],
+        [2, 3],
+      ],
+    );
+    return server;
+  });
+});
+
+test('rows know the number of their table', async (t) => {
+  await withServer(async (server) => {
+    await run(server, 'CREATE TABLE a (x INT)', 'INSERT INTO a VALUES (1)');
+    t.deepEqual(await rows(server, 'SELECT a.tableoid::regclass, x FROM a'), [['a', 1]]);
+    t.deepEqual(await rows(server, "SELECT count() FROM a WHERE tableoid = 'a'::regclass::oid"), [
+      [1],
+    ]);
+    t.like(await exec(server, 'SELECT tableoid FROM long_sequence(1)'), {
+      error: 'Invalid column: tableoid',
+    });
+    return server;
+  });
+});

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Union};
 use tidemark_ast::{Node, NodeId, SetOperator, Span, ValuesBlock};
 use tidemark_functions::CastMode;
@@ -194,9 +195,14 @@ impl Binder<'_> {
             }
             exprs.push(cast);
         }
-        let plan = LogicalPlanBuilder::values(exprs)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(error::plan)?;
+        let has_queries = exprs.iter().flatten().any(has_subquery);
+        let plan = if has_queries {
+            rows_of_queries(exprs)?
+        } else {
+            LogicalPlanBuilder::values(exprs)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(error::plan)?
+        };
         let columns = types
             .iter()
             .enumerate()
@@ -255,6 +261,28 @@ impl Binder<'_> {
             }
             _ => Ok(Typed::null()),
         }
+    }
+}
+
+/// Whether a value comes from a query.
+fn has_subquery(expr: &Expr) -> bool {
+    let is_query = |node: &Expr| {
+        Ok(matches!(node, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)))
+    };
+    expr.exists(is_query).unwrap_or(true)
+}
+
+/// Rows whose values come from queries, each a row of its own.
+fn rows_of_queries(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
+    let row = |values: Vec<Expr>| {
+        let named = |(index, value): (usize, Expr)| value.alias(format!("column{}", index + 1));
+        let values = values.into_iter().enumerate().map(named).collect();
+        relation::project(relation::one_row().plan, values)
+    };
+    let mut plans = rows.into_iter().map(row).collect::<EngineResult<Vec<_>>>()?;
+    match plans.len() {
+        1 => Ok(plans.swap_remove(0)),
+        count => united_plan(plans, &vec![true; count]),
     }
 }
 
