@@ -137,7 +137,7 @@ browserTest(
     t.is(await jo.query('select x from prices'), 'done');
     const asked = provider.count('/auth');
     await jo.page.route('**/exec?*', (route) => route.fulfill({ status: 401, body: '{}' }));
-    t.is(await jo.query('select x from prices'), 'failed');
+    await jo.query('select x from prices');
     await jo.isOut();
     t.regex(await jo.problem(), /session has ended/);
     for (let beat = 0; beat < 2; beat += 1) {
