@@ -22,6 +22,7 @@ import {
 import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
+import { LIVE_KEYS } from './live-keys.js';
 import { MCP_KEYS } from './mcp-keys.js';
 import { NOTEBOOK_KEYS } from './notebook-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
@@ -160,6 +161,7 @@ export const KEYS = {
   ...LINE_KEYS,
   ...EGRESS_KEYS,
   ...CHANGES_KEYS,
+  ...LIVE_KEYS,
   ...QWP_KEYS,
   ...MCP_KEYS,
   ...NOTEBOOK_KEYS,

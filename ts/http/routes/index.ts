@@ -11,6 +11,7 @@ import { importFileRoute } from './import-file.js';
 import { importPreviewRoute } from './import-preview.js';
 import { documentRoutes } from './documents.js';
 import { lineProtocolRoutes } from './line-protocol.js';
+import { liveRoute } from './live.js';
 import { mcpRoutes } from './mcp.js';
 import { notebookRoutes } from './notebooks.js';
 import { qwpIngressRoutes } from './qwp-ingress.js';
@@ -39,6 +40,7 @@ export function createRoutes(
     execRoute(services, paths),
     expRoute(services, paths),
     changesRoute(services, paths),
+    liveRoute(services, paths),
     impRoute(services, paths),
     importPreviewRoute(paths),
     importFileRoute(services, paths),

@@ -103,6 +103,13 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
 
+/// The refusal of `next_id(first, step)` that is no default of a column of whole numbers.
+pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
+    Err(invalid(
+        "next_id(first, step) is the default of a column of whole numbers; step is 1 or more",
+    ))
+}
+
 /// The Julian day of 1970-01-01.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 

@@ -24,7 +24,9 @@ use tidemark_types::period::Period as Length;
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
 use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
-use self::made::{length_to_char, make_date, make_timestamp, next_id, of_epoch, to_char};
+use self::made::{
+    length_to_char, make_date, make_timestamp, next_id, next_of_column, of_epoch, to_char,
+};
 use self::patterns::{from_day, from_str, to_str};
 use self::periods::{age, ahead, make_interval, mapped, parts_asked, time_bucket, truncated};
 use self::shift::{dateadd, datediff, difference_type};
@@ -226,8 +228,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     volatile(
         "next_id",
-        &[direct(&[], Long, next_id)],
-        "a number that was not given before: microseconds since 1970, each once",
+        &[direct(&[], Long, next_id), direct(&[Is(Long), Is(Long)], Long, next_of_column)],
+        "a number that was not given before: microseconds since 1970, each once; as a column's \
+         default the next number, from a first one by a step",
     ),
     pure(
         "dateadd",

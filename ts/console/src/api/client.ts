@@ -172,6 +172,32 @@ export async function* changes(
   }
 }
 
+/** A query whose answers are wanted whenever they differ. */
+export interface LiveQuery {
+  readonly name: string;
+  readonly query: string;
+  readonly everyMs: number;
+}
+
+/** Answers of queries, and new ones whenever they differ, until the server ends them. */
+export async function* live(
+  queries: readonly LiveQuery[],
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  if (awaitsLogin()) {
+    throw new SqlError(SIGNED_OUT, undefined, 401);
+  }
+  const body = JSON.stringify({ queries });
+  const response = await send('live', { method: 'POST', body }, signal);
+  if (!response.ok) {
+    throw refusal(await readTail(response), response.status);
+  }
+  const reader = new EventReader();
+  for await (const text of pieces(response)) {
+    yield* reader.feed(text);
+  }
+}
+
 interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly body?: string;
