@@ -439,3 +439,13 @@ test('limits', async (t) => {
   t.deepEqual([refused.status, refused.code], [503, 'unavailable']);
   await readOnly.stop();
 });
+
+test('a time before 1970 is refused with its line', async (t) => {
+  for (const early of ['early a=2i -5', 'early a=2i,timestamp=-5t', 'early a=2i,timestamp=-5i']) {
+    const sent = await write(server, `early a=1i,timestamp=1t\n${early}`);
+    t.is(sent.status, 400, early);
+    t.like(JSON.parse(sent.text), { line: 2 }, early);
+    t.regex(sent.text, /designated timestamp before 1970-01-01 is not allowed/, early);
+  }
+  t.deepEqual(await rows(server, "select count() from tables() where table_name = 'early'"), [[0]]);
+});

@@ -21,6 +21,7 @@ const MOST_CHUNK_CELLS: usize = 2 << 20;
 const MOST_CHUNK_ROWS: usize = 64 * 1024;
 /// The name of the designated timestamp of a table that is made.
 const TIMESTAMP: &str = "timestamp";
+const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
 
 /// What a table may get with its rows.
 #[derive(Debug, Clone, Copy)]
@@ -182,6 +183,9 @@ impl TableBuilder {
                 None => return Ok(()),
             },
         };
+        if self.table.timestamp == Some(column) && is_early(&value) {
+            return bad(EARLY.to_owned());
+        }
         let rows = self.rows;
         let filling = self.filling(column)?;
         if filling.rows > rows {
@@ -291,6 +295,9 @@ impl TableBuilder {
         let sent = match token {
             None => None,
             Some(token) => match value::trailing(token.of(bytes), precision) {
+                Some(instant) if is_early(&Value::Instant(instant)) => {
+                    return bad(EARLY.to_owned());
+                }
                 Some(instant) => Some(instant),
                 None => {
                     return bad(format!("{} is no timestamp", shown(token.of(bytes))));
@@ -426,4 +433,12 @@ fn written(raw: Raw, bytes: &[u8]) -> String {
 #[cold]
 fn unreadable(name: Token, raw: Raw, bytes: &[u8]) -> String {
     format!("column {}: {} is none that can be read", shown(name.of(bytes)), written(raw, bytes))
+}
+/// Whether a designated timestamp would be before 1970.
+#[inline]
+fn is_early(value: &Value<'_>) -> bool {
+    match value {
+        Value::Integer(at) | Value::Instant(Instant::Micros(at) | Instant::Nanos(at)) => *at < 0,
+        _ => false,
+    }
 }
