@@ -1,6 +1,6 @@
 // Installs what the tests need beside the two commands' own requirements. What a machine cannot
 // have is named, and the tests that need it say that they were skipped.
-import { copyFileSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
@@ -50,8 +50,12 @@ const JARS = {
   'questdb-client': 'org.questdb:questdb-client:1.0.1',
   'slf4j-api': 'org.slf4j:slf4j-api:2.0.17',
 };
-/** Clients in Rust: folders of test/clients, each a program of its own. */
-const RUST_CLIENTS = ['tokio-postgres', 'sqlx', 'questdb-rs'];
+/** Clients in Rust: folders of test/clients, each with its programs. */
+const RUST_CLIENTS = {
+  'tokio-postgres': ['tokio-postgres-client'],
+  sqlx: ['sqlx-client'],
+  'questdb-rs': ['questdb-rs-client', 'questdb-rs-columns'],
+};
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
 function skipped(what, why) {
@@ -196,26 +200,35 @@ async function clients() {
       await bring(name, 'go', ['build', '-o', client, '.'], { cwd });
     }
   }
-  for (const name of RUST_CLIENTS) {
-    await rustClient(name);
+  for (const [name, programs] of Object.entries(RUST_CLIENTS)) {
+    await rustClient(name, programs);
   }
 }
 
 /** Built apart from the database: with a lock of its own, and a target folder of all of them. */
-async function rustClient(name) {
-  const client = join(toolsDirectory, 'bin', `${name}-client`);
+async function rustClient(name, programs) {
   const cwd = join(root, 'test', 'clients', name);
-  const source = statSync(join(cwd, 'src', 'main.rs'));
-  if (existsSync(client) && statSync(client).mtimeMs >= source.mtimeMs) {
+  const folder = join(cwd, 'src');
+  const sources = readdirSync(folder).map((file) => join(folder, file));
+  const changed = Math.max(...[...sources, join(cwd, 'Cargo.lock')].map(timeOf));
+  const installed = programs.map((program) => join(toolsDirectory, 'bin', program));
+  if (installed.every((program) => timeOf(program) >= changed)) {
     return;
   }
   const target = join(toolsDirectory, 'rust-clients');
   const env = { CARGO_TARGET_DIR: target };
   await bring(name, 'cargo', ['build', '-q', '--locked'], { cwd, env });
-  const built = join(target, 'debug', `${name}-client`);
-  if (existsSync(built)) {
-    copyFileSync(built, client);
+  for (const program of programs) {
+    const built = join(target, 'debug', program);
+    if (existsSync(built)) {
+      copyFileSync(built, join(toolsDirectory, 'bin', program));
+    }
   }
+}
+
+/** When a file was written; 0 where there is none. */
+function timeOf(file) {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 export async function setupTests() {
@@ -234,6 +247,14 @@ export async function setupTests() {
     ['ruby', 'ruby'],
     ['ruby-pg', 'ruby', ['-e', 'require "pg"']],
     ['ruby-activerecord', 'ruby', ['-e', 'require "active_record"']],
+    [
+      'libcurl4-openssl-dev',
+      'cc',
+      ['-include', 'curl/curl.h', ...'-fsyntax-only -x c /dev/null'.split(' ')],
+    ],
+    ['mono-mcs', 'mcs'],
+    ['mono-runtime', 'mono'],
+    ['libmono-system-net-http4.0-cil', 'test', ['-e', '/usr/lib/mono/4.5/System.Net.Http.dll']],
   ]);
   await pythonPackages();
   await dbt();

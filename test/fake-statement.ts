@@ -6,7 +6,7 @@ import {
   type SessionStatement,
 } from '../ts/sql/statements/session-statement.js';
 
-const NO_GRAMMAR = { expression: none, query: none };
+const NO_GRAMMAR = { expression: none, operand: none, query: none };
 
 function none(parser: Parser): never {
   return parser.fail('no grammar here');

@@ -114,6 +114,7 @@ browserTest('the page is offered where the server has users, and nowhere else', 
       const body = { config: { 'acl.enabled': true }, preferences: {} };
       await route.fulfill({ json: body });
     });
+    await shown.page.reload();
     await entry.waitFor();
   });
 });

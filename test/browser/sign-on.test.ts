@@ -137,6 +137,7 @@ browserTest(
     t.is(await jo.query('select x from prices'), 'done');
     const asked = provider.count('/auth');
     await jo.page.route('**/exec?*', (route) => route.fulfill({ status: 401, body: '{}' }));
+    await jo.query('select x from prices');
     await jo.isOut();
     t.regex(await jo.problem(), /session has ended/);
     for (let beat = 0; beat < 2; beat += 1) {

@@ -2,7 +2,7 @@
 import type { Locator } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
-import { statementOf, type ConsolePage } from './console-page.js';
+import type { ConsolePage } from './console-page.js';
 import { openBrowser, Person, serverFor } from './person.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
@@ -76,28 +76,49 @@ browserTest(
   },
 );
 
-browserTest('one question tells of all views, and a hidden page asks none', async (t) => {
+browserTest('one stream tells of all, and a hidden page asks for nothing', async (t) => {
   for (const base of ['many_a', 'many_b', 'many_c']) {
     await made(base, 'IMMEDIATE');
   }
   await onPage(t, async (shown) => {
     const { page } = shown;
     const asked: string[] = [];
-    page.on('request', (request) => asked.push(statementOf(request)));
-    const looks = (): number => asked.filter((one) => one.includes('materialized_views()')).length;
-    const beat = (): Promise<unknown> =>
-      page.waitForRequest((request) => statementOf(request).includes('FROM jobs()'));
-    await beat();
-    asked.length = 0;
-    await beat();
-    t.is(looks(), 1);
-    t.is(asked.filter((one) => /many_[abc]/.test(one)).length, 0);
-    await page.evaluate(
-      "Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })",
-    );
-    const before = asked.length;
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      // What is written in the editor is checked once.
+      if (pathname !== '/api/v1/sql/validate') {
+        asked.push(pathname);
+      }
+    });
+    await rows('CREATE TABLE many_d (v INT)');
+    await rowOf(shown, 'many_d').waitFor();
     await page.waitForTimeout(6000);
-    t.is(asked.length, before);
+    t.deepEqual(asked, [], 'the stream of before says it all');
+    const streams = async (): Promise<number> =>
+      Number(
+        (
+          await rows("SELECT count() FROM query_activity() WHERE query LIKE '%live_views%'")
+        )[0]?.[0],
+      );
+    const see = async (isHidden: boolean): Promise<void> => {
+      await page.evaluate(
+        `Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} });
+         document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    };
+    await see(true);
+    await page.waitForTimeout(500);
+    for (let look = 0; look < 20; look += 1) {
+      t.is(await streams(), 1, 'but for this question');
+      await page.waitForTimeout(100);
+    }
+    await rows('CREATE TABLE many_e (v INT)');
+    await page.waitForTimeout(2500);
+    t.is(await rowOf(shown, 'many_e').count(), 0);
+    t.deepEqual(asked, []);
+    await see(false);
+    await rowOf(shown, 'many_e').waitFor();
+    t.is(asked.filter((path) => path === '/live').length, 1);
   });
 });
 

@@ -16,7 +16,7 @@ another one than is counted here. How to connect: [Python](connect/python.md),
 [psql and tools of administration](connect/psql-and-admin.md),
 [Grafana, Superset and Metabase](connect/dashboards.md),
 [dbt and migrations](connect/dbt-and-migrations.md),
-[rows with the line protocol](connect/ingestion.md). Drivers are tested one by one:
+[rows with the line protocol](connect/ingestion.md). What a driver has no way to do itself:
 [wire protocol](wire-protocol.md#clients-that-are-tested).
 `;
 
@@ -38,6 +38,23 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   dbdpg: 'Perl DBD::Pg: values, placeholders, catalog methods, COPY, blocks',
   pdo: 'PHP PDO: values, real and emulated prepares, COPY, blocks',
   rubypg: 'ruby-pg: values, type maps, COPY, pipelines, cursors, cancelling',
+};
+
+/** Drivers, by their names in `drivers.json`. */
+const DRIVERS: Readonly<Record<string, string>> = {
+  psycopg: 'psycopg: both formats, pipelines, cursors, nested transactions, COPY',
+  psycopg2: 'psycopg2: types, named cursors, errors, COPY',
+  asyncpg: 'asyncpg: binary values, cursors, savepoints, COPY, pools',
+  pandas: 'pandas with SQLAlchemy: read_sql, to_sql, streams, reflection',
+  connectorx: 'ConnectorX and Polars: results as binary COPY',
+  adbc: 'ADBC: results as binary COPY, parameters, transactions',
+  jdbc: 'JDBC: binary values, batches, fetch size, cancelling, COPY',
+  'jdbc-metadata': 'JDBC: DatabaseMetaData',
+  pgx: 'pgx: binary values, batches, nested transactions, CopyFrom',
+  'tokio-postgres': 'tokio-postgres: binary values, pipelines, portals, COPY',
+  sqlx: 'sqlx: migrations, values, what its macros ask, COPY',
+  'node-postgres': 'node-postgres: arrays, cursors, streams, COPY, cancelling',
+  'postgres.js': 'postgres.js: pipelines, cursors, savepoints, COPY, cancelling',
 };
 
 const RECORDED: Readonly<Record<string, string>> = {
@@ -84,6 +101,17 @@ function programRows(): Row[] {
       .map(([name]) => name);
     return { client, checks: checks.length, failing };
   });
+}
+
+/** Drivers that print names of checks are counted by them, others by what they print. */
+function driverRows(): Row[] {
+  const expected = read<object>('drivers.json');
+  const differing = read<readonly string[]>('differing.json');
+  return Object.entries(expected).map(([driver, checks]) => ({
+    client: DRIVERS[driver] ?? driver,
+    checks: Object.keys(checks).length,
+    failing: differing[driver] ?? [],
+  }));
 }
 
 function recordedRows(): Row[] {
@@ -151,6 +179,14 @@ export function clientsDocument(): string {
 ## Programs that run in the tests
 
 ${table(programRows())}
+
+## Drivers that run in the tests
+
+Those above that are drivers themselves (ODBC, DBD::Pg, PDO, ruby-pg) are not here again; Npgsql's
+statements are among the recorded ones below, and so are those of Power BI, which speaks through it.
+The clients that send rows are in [rows with the line protocol](connect/ingestion.md).
+
+${table(driverRows())}
 
 ## Statements of tools that do not install, and commands of psql
 

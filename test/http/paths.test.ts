@@ -27,6 +27,8 @@ test('by default everything is at the root', (t) => {
     importPreview: '/api/v1/import/preview',
     importFile: '/api/v1/import/file',
     agents: '/mcp',
+    notebooks: '/api/v1/notebooks',
+    notebook: '/api/v1/notebook',
     tableStatus: '/chk',
     settings: '/settings',
     warnings: '/warnings',

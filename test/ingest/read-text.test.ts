@@ -423,3 +423,23 @@ test('files that are made to hurt', async (t) => {
   );
   t.regex(((await reply.json()) as Result).error ?? '', /^timeout, query aborted/);
 });
+
+test('times of ISO 8601 without a fraction are times', async (t) => {
+  await put('iso.csv', 'at,v\n2024-01-01T00:00:00Z,1\n2024-01-01T01:30:00Z,2\n,3\n');
+  const all = await read("SELECT * FROM read_csv('iso.csv')");
+  t.deepEqual(
+    all.columns?.map(({ type }) => type),
+    ['TIMESTAMP', 'INT'],
+  );
+  t.deepEqual(all.dataset?.at(-1), [null, 3]);
+  const declared = `[{"name": "at", "type": "TIMESTAMP_NS"}]`;
+  t.deepEqual(
+    await rows(server, `SELECT max(at) FROM read_csv('iso.csv', schema => '${declared}')`),
+    [['2024-01-01T01:30:00.000000000Z']],
+  );
+  await put('series.csv', 'at,v\n2024-01-01T00:00:00Z,1\n2024-01-01T01:30:00Z,2\n');
+  t.deepEqual(
+    await rows(server, "SELECT sum(v) FROM (read_csv('series.csv') TIMESTAMP(at)) SAMPLE BY 1h"),
+    [[1], [2]],
+  );
+});

@@ -56,6 +56,20 @@ async function runFile(name: string, code: string, command: readonly string[]): 
   return await run(program, [...args, file]);
 }
 
+/** Whether a compiler finds no libcurl. */
+async function lacksCurl(compiler: string): Promise<boolean> {
+  return !(await has(compiler, '-include', 'curl/curl.h', '-fsyntax-only', '-x', 'c', '/dev/null'));
+}
+
+/** Compiles it with libcurl, and runs what came out. */
+async function runBuilt(name: string, code: string, compiler: readonly string[]): Promise<unknown> {
+  const [source, program] = [join(folder, name), join(folder, `${name}.out`)];
+  await writeFile(source, code);
+  const [command = '', ...options] = compiler;
+  await run(command, [...options, '-o', program, source, '-lcurl']);
+  return await run(program, []);
+}
+
 const LANGUAGES: readonly Language[] = [
   {
     language: 'sh',
@@ -97,6 +111,29 @@ const LANGUAGES: readonly Language[] = [
     run: (code) => runFile('Example.java', code, ['java', '-cp', JARS.join(delimiter)]),
   },
   {
+    language: 'c',
+    count: 1,
+    lacks: () => lacksCurl('gcc'),
+    run: (code) => runBuilt('example.c', code, ['gcc', '-Wall', '-Wextra', '-Werror']),
+  },
+  {
+    language: 'cpp',
+    count: 1,
+    lacks: () => lacksCurl('g++'),
+    run: (code) => runBuilt('example.cpp', code, ['g++', '-Wall', '-Wextra', '-Werror']),
+  },
+  {
+    language: 'cs',
+    count: 1,
+    lacks: async () => !(await has('mcs', '--version')) || !(await has('mono', '--version')),
+    run: async (code) => {
+      const program = join(folder, 'example.exe');
+      const compiler = ['mcs', '-r:System.Net.Http.dll', `-out:${program}`];
+      await runFile('example.cs', code, compiler);
+      await run('mono', [program]);
+    },
+  },
+  {
     language: 'go',
     count: 1,
     lacks: async () => !(await has('go', 'version')),
@@ -121,8 +158,22 @@ for (const { language, count, lacks, run: runCode } of LANGUAGES) {
   });
 }
 
-/** Compiling it again takes long: it is one of the programs that the set-up builds. */
-test('in Rust', async (t) => {
-  const [, code] = /^```rust\n([^]*?)^```/m.exec(page) ?? [];
-  t.is(code, await readFile(new URL('questdb-rs/src/example.rs', SOURCES), 'utf8'));
+/** Compiling them again takes long: they are among the programs that the set-up builds. */
+test.serial('in Rust', async (t) => {
+  const codes = [...page.matchAll(/^```rust\n([^]*?)^```/gm)].map(([, code]) => code);
+  for (const [at, file] of ['example.rs', 'columns.rs'].entries()) {
+    t.is(codes[at], await readFile(new URL(`questdb-rs/src/${file}`, SOURCES), 'utf8'));
+  }
+  t.is(codes.length, 2);
+  const columns = join(TOOLS, 'bin', 'questdb-rs-columns');
+  if (!existsSync(columns)) {
+    skip(t, 'the client is not built: node scripts/setup-tests.mjs');
+    return;
+  }
+  await rows(server, 'TRUNCATE TABLE readings');
+  const { port } = new URL(server.url);
+  const { stdout } = await run(columns, [`ws::addr=127.0.0.1:${port};`]);
+  t.is(stdout, '1.5\n');
+  const first = ['north', 1.5, '2026-01-01T10:00:00.000000Z'];
+  await shows(server, 'select * from readings limit 1', [first]);
 });

@@ -171,6 +171,18 @@ export class FakeDirectory implements Directory {
     return this.passwords.has(name);
   }
 
+  principal(name: string): { key: string; kind: string } | null {
+    return this.isKnown(name) ? { key: `user ${name}`, kind: 'user' } : null;
+  }
+
+  groupKeys(): readonly string[] {
+    return [];
+  }
+
+  isAdministrator(): boolean {
+    return false;
+  }
+
   identityOf(name: string): Identity | null {
     return this.isKnown(name) ? { kind: 'user', name } : null;
   }

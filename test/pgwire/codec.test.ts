@@ -254,6 +254,8 @@ test('settings are those of the client, of its options, or none', (t) => {
     t.is(own.timeoutMs, milliseconds, value);
   }
   t.throws(() => own.set('statement_timeout', 'soon'), { instanceOf: ProtocolError });
+  t.is(own.valueQuery('timestamp_precision'), `SELECT 'us' AS "timestamp_precision"`);
+  t.is(own.valueQuery('search_path'), null);
   t.throws(() => own.set('timestamp_precision', 'ms'), { message: /it is us or ns$/ });
   own.set('extra_float_digits', '3');
   const asked = new SessionSettings('-c statement_timeout=50 --timestamp_precision=ns -c x=y');

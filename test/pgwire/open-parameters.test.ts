@@ -20,6 +20,11 @@ test.after.always(async () => {
   await (await started?.catch(() => null))?.stop();
 });
 
+async function connected(): Promise<RawClient> {
+  const server = await started;
+  return RawClient.login(Number(server?.pg.split(':').at(-1)));
+}
+
 interface Bound {
   /** OIDs that Parse declares. */
   readonly types?: readonly number[];
@@ -71,6 +76,17 @@ const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly
     ['x,1', 'y,2'],
   ],
   ['SELECT * FROM (VALUES ($1)) v(a)', { values: ['x'] }, ['x']],
+  ['SELECT array_agg(x * 1.5) FROM long_sequence($1)', { values: ['2'] }, ['{1.5,3.0}']],
+  ['SELECT null BETWEEN $1 AND $2', { values: ['1', '2'] }, ['f']],
+  ['SELECT pg_database_size($1) > 0', { values: ['qdb'] }, ['t']],
+  ['SELECT to_regclass($1), to_regtype($2)', { values: ['pg_class', 'int4'] }, ['1259,23']],
+  ["SELECT glob('sensor-7', $1)", { values: ['s*'] }, ['t']],
+  [
+    'SELECT x FROM long_sequence(9) QUALIFY lttb(x::double, $1) OVER (ORDER BY x)',
+    { values: ['2'] },
+    ['1', '9'],
+  ],
+  ['SELECT * FROM generate_series($1, $2, $3)', { values: ['0', '4', '2'] }, ['0', '2', '4']],
   ["SELECT * FROM (VALUES ('abc'), ($1)) v(a)", { values: ['defg'] }, ['abc', 'defg']],
   ["SELECT * FROM (VALUES ('a'), ($1)) v(a)", { values: ['defg'] }, ['a', 'defg']],
   [
@@ -134,8 +150,7 @@ const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly
 ];
 
 real('a statement is described without values, and answers with them', async (t) => {
-  const server = await started;
-  const client = await RawClient.login(Number(server?.pg.split(':').at(-1)));
+  const client = await connected();
   client.send(
     clientMessage(
       'Q',
@@ -158,5 +173,37 @@ real('a statement is described without values, and answers with them', async (t)
     String(await answer(client, 'SELECT * FROM unnest($1)', { types: [23], values: ['1'] })),
     /UNNEST needs arrays, or JSON text with COLUMNS; found INT/,
   );
+  client.close();
+});
+
+real('a number that has places is none where whole ones are counted', async (t) => {
+  const client = await connected();
+  const series = 'SELECT * FROM generate_series($1, $2, $3)';
+  t.is(await answer(client, series, { values: ['0', '1', '0.5'] }), 'number expected');
+  const steps =
+    'WITH RECURSIVE x (n) AS (SELECT $1 UNION SELECT (n + 2) % 7 FROM x) SELECT * FROM x';
+  t.regex(String(await answer(client, steps, { values: ['1'] })), /is VARCHAR in the first part/);
+  client.close();
+});
+
+real('variables hold in each execution of a statement', async (t) => {
+  const client = await connected();
+  client.send(clientMessage('Q', 'CREATE TABLE declared AS (SELECT x FROM long_sequence(5))'));
+  await client.until('Z');
+  const query = 'DECLARE @a := $1, @b := 3 SELECT x FROM declared WHERE x >= @a AND x < @b + $2';
+  for (const [values, expected] of [
+    [['2', '0'], ['2']],
+    [
+      ['2', '1'],
+      ['2', '3'],
+    ],
+    [['1', '-1'], ['1']],
+    [
+      ['1', '0'],
+      ['1', '2'],
+    ],
+  ] as const) {
+    t.deepEqual(await answer(client, query, { values }), expected);
+  }
   client.close();
 });

@@ -17,6 +17,42 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
+test('batches of Arrow in, a result as Arrow out', async (t) => {
+  if (!existsSync(CLIENT)) {
+    skip(t, 'the client is not built: node scripts/setup-tests.mjs');
+    return;
+  }
+  const { port } = new URL(server.url);
+  const args = [`ws::addr=127.0.0.1:${port};`, 'from_arrow', 'arrow'];
+  const { stdout } = await run(CLIENT, args);
+  const second = [
+    ...['b', 'y', '', '-0.5', '0.5', '-2', '-8', 'false', '1970-01-01T00:00:00.000002Z'],
+    ...['1970-01-01T00:00:00.002Z', '1970-01-03T00:00:00Z', '167772162', 'fe'.repeat(16), '0.001'],
+    ...['[]', '2023-11-14T22:13:20.000000001Z'],
+  ].join('|');
+  t.deepEqual(stdout.trim().split('\n'), [
+    ...['symbol Dictionary(UInt32, Utf8)', 'text_symbol Dictionary(UInt32, Utf8)', 'text Utf8'],
+    ...['d Float64', 'f Float32', 'l Int64', 'i Int64', 'b Boolean', 'm Timestamp(µs, "UTC")'],
+    ...['ms Timestamp(ms, "UTC")', 'day Timestamp(ms, "UTC")', 'ip UInt32'],
+    ...['u FixedSizeBinary(16)', 'dec Decimal64(18, 3)', 'a List(Float64)'],
+    'timestamp Timestamp(ns, "UTC")',
+    'a|x|a "b"',
+    [
+      ...['ä', '1.5', '2.5', '1099511627776', '7', 'true', '1970-01-01T00:00:00.000001Z'],
+      ...['1970-01-01T00:00:00.001Z', '1970-01-02T00:00:00Z', '167772161', '11'.repeat(16)],
+      ...['-123.450', '[1.0, 2.0]', '2023-11-14T22:13:20Z'],
+    ].join('|'),
+    second,
+    second,
+    `${'null|'.repeat(7)}true|${'null|'.repeat(7)}2023-11-14T22:13:20.000000002Z`,
+  ]);
+  t.deepEqual(await columns(server, 'from_arrow'), [
+    ...['symbol SYMBOL', 'text_symbol SYMBOL', 'text VARCHAR', 'd DOUBLE', 'f FLOAT', 'l LONG'],
+    ...['i LONG', 'b BOOLEAN', 'm TIMESTAMP', 'ms DATE', 'day DATE', 'ip IPv4', 'u UUID'],
+    ...['dec DECIMAL(18,3)', 'a DOUBLE[]', 'timestamp TIMESTAMP_NS'],
+  ]);
+});
+
 test('rows of every type, and a query with a parameter', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');

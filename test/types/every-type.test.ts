@@ -224,7 +224,12 @@ test('every type keeps its values on every way in and out', async (t) => {
     });
     await client.connect();
     try {
+      t.deepEqual((await client.query('show timestamp_precision')).rows, [
+        { timestamp_precision: 'us' },
+      ]);
       await client.query("SET timestamp_precision = 'ns'");
+      const { rows: now } = await client.query('SHOW Timestamp_Precision;');
+      t.deepEqual(now, [{ timestamp_precision: 'ns' }]);
       const rows = await client.query({ text: 'SELECT * FROM every', rowMode: 'array' });
       const first = rows.rows[0] as readonly unknown[];
       const missing = rows.rows[1] as readonly unknown[];

@@ -293,6 +293,74 @@ test('it is listed with all that was said, and can be made again', async (t) => 
   });
 });
 
+/** Rows a second apart at the end of `t`, whose times are those of the numbers `from` to `to`. */
+function seconds(from: number, to: number): string {
+  return `INSERT INTO t SELECT timestamp_sequence('2026-05-01'::timestamp + ${from} * 1000000L,
+    1000000L), 'k' || (x % 3), x::double, x FROM long_sequence(${to - from})`;
+}
+
+const second = (number: number): string =>
+  new Date(Date.UTC(2026, 4, 1) + number * 1_000).toISOString();
+
+test('late rows go on from an earlier state, which is near them', async (t) => {
+  const queries = {
+    endless: `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
+      lag(x, 2) OVER (ORDER BY ts) before, max(x) OVER (ORDER BY ts
+        RANGE BETWEEN '10' MINUTE PRECEDING AND CURRENT ROW) highest FROM t`,
+    anchored: `SELECT ts, s, x, sum(x) OVER w total, row_number() OVER w number FROM t
+      WINDOW w AS (PARTITION BY s ORDER BY ts ANCHOR EXPRESSION timestamp_floor('30d', ts))`,
+  };
+  const repair = `SELECT checkpoint_repair_low_timestamp, checkpoint_repair_last_disposition,
+    checkpoint_repair_resumes, checkpoint_timeline_entries FROM live_views() WHERE view_name = `;
+  await withServer(async (server) => {
+    await run(server, TABLE, seconds(0, 300_000));
+    for (const [view, query] of Object.entries(queries)) {
+      await run(server, `CREATE LIVE VIEW ${view} ${HEAD} (${query})`);
+    }
+    const compare = async (what: string): Promise<void> => {
+      await live(server, ...Object.keys(queries));
+      for (const [view, query] of Object.entries(queries)) {
+        const differing = `SELECT count() FROM (SELECT * FROM ${view} EXCEPT ALL (${query}))`;
+        t.deepEqual(await rows(server, differing), [[0]], `${view}, ${what}`);
+      }
+    };
+    await compare('filled');
+    let resumes = 0;
+    // So many rows lie behind each of them: no more than three times as many are read.
+    for (const behind of [40_000, 120_000, 9_000, 2, 20_000]) {
+      await run(server, `INSERT INTO t VALUES ('${second(300_000 - behind)}', 'k1', 5.0, 0)`);
+      await compare(`late by ${behind}`);
+      resumes += 1;
+      for (const view of Object.keys(queries)) {
+        const [found] = await rows(server, `${repair}'${view}'`);
+        const [low, disposition, resumed, states] = found ?? [];
+        const read = 300_000 - (Date.parse(String(low)) - Date.UTC(2026, 4, 1)) / 1_000;
+        t.true(read >= behind && read <= 3 * behind + 30_000, `${view}: ${read} of ${behind}`);
+        t.deepEqual([disposition, resumed], ['resume from anchor', resumes], view);
+        t.true(Number(states) > 3 && Number(states) < 100, `${String(states)} states`);
+      }
+    }
+    await run(server, "UPDATE t SET x = 7.0 WHERE s = 'k2' AND ts > '2026-05-04T08'");
+    await compare('changed');
+    await run(server, `DELETE FROM t WHERE ts > '${second(299_000)}'`);
+    await compare('the end is deleted');
+    await run(server, seconds(299_500, 301_000));
+    await compare('rows follow');
+    // Rows that were put away are not in the base any more, and in every earlier state.
+    await run(server, "ALTER TABLE t DROP PARTITION LIST '2026-05-01'");
+    await run(server, seconds(301_000, 302_000));
+    await live(server, ...Object.keys(queries));
+    await run(server, `INSERT INTO t VALUES ('${second(301_500)}', 'k1', 5.0, 0)`);
+    await live(server, 'endless');
+    const [found] = await rows(server, `${repair}'endless'`);
+    t.deepEqual(found?.slice(0, 2), [null, 'boundary rebuild']);
+    const later = `SELECT * FROM endless WHERE ts >= '${second(301_500)}'`;
+    const computed = `SELECT * FROM (${queries.endless}) WHERE ts >= '${second(301_500)}'`;
+    t.deepEqual(await rows(server, later), await rows(server, computed));
+    return server;
+  });
+});
+
 test('what is put away stays in the view, over late rows and starts', async (t) => {
   await withServer(async (first) => {
     let server = first;

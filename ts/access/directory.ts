@@ -14,7 +14,7 @@ import {
 import type { AuditLog } from './audit.js';
 import type { RestToken, StoredPrincipal } from './principals.js';
 import { holds, type AccessSetting } from './setting.js';
-import type { AccessStore } from './store.js';
+import { type AccessStore, keyOf } from './store.js';
 import { refreshed, tokenDigest } from './tokens.js';
 
 export interface Administrator {
@@ -166,6 +166,19 @@ export class StoredDirectory implements Directory {
 
   isKnown(name: string): boolean {
     return this.#administrator?.name === name || this.#store.find(name) !== undefined;
+  }
+
+  principal(name: string): { readonly key: string; readonly kind: string } | null {
+    const found = this.#store.find(name);
+    return found === undefined ? null : { key: keyOf(found), kind: found.kind };
+  }
+
+  groupKeys(identity: Identity): readonly string[] {
+    return this.#store.groupsOf(identity).map(keyOf);
+  }
+
+  isAdministrator(identity: Identity): boolean {
+    return this.#store.rightsOf(identity).all;
   }
 }
 

@@ -49,4 +49,10 @@ export interface Directory {
   mayConnect(identity: Identity, endpoint: LoginEndpoint): boolean;
   /** Whether the database keeps a principal of this name, whether it may log in or not. */
   isKnown(name: string): boolean;
+  /** Who has a name now, groups included; `key` is as `identityKey` makes it. */
+  principal(name: string): { readonly key: string; readonly kind: string } | null;
+  /** Keys of the groups that `identity` is in. */
+  groupKeys(identity: Identity): readonly string[];
+  /** Whether nothing is refused to `identity`. */
+  isAdministrator(identity: Identity): boolean;
 }

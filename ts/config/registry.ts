@@ -22,7 +22,9 @@ import {
 import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
+import { LIVE_KEYS } from './live-keys.js';
 import { MCP_KEYS } from './mcp-keys.js';
+import { NOTEBOOK_KEYS } from './notebook-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
 import { OIDC_KEYS } from './oidc-keys.js';
 import { parseInteger, parseList, parsePositive, parseRowCount, ValueError } from './units.js';
@@ -159,8 +161,10 @@ export const KEYS = {
   ...LINE_KEYS,
   ...EGRESS_KEYS,
   ...CHANGES_KEYS,
+  ...LIVE_KEYS,
   ...QWP_KEYS,
   ...MCP_KEYS,
+  ...NOTEBOOK_KEYS,
   metricsEnabled: bool('metrics.enabled', false, 'Prometheus text at /metrics'),
   textAnalysisLines: key(
     'http.text.analysis.max.lines',

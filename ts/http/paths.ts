@@ -14,6 +14,8 @@ export interface HttpPaths {
   readonly importPreview: string;
   readonly importFile: string;
   readonly agents: string;
+  readonly notebooks: string;
+  readonly notebook: string;
   readonly ping: string;
   readonly lineProtocol: readonly string[];
 }
@@ -36,6 +38,8 @@ export function httpPaths(config: Config): HttpPaths {
     importPreview: `${base}/api/v1/import/preview`,
     importFile: `${base}/api/v1/import/file`,
     agents: `${base}/mcp`,
+    notebooks: `${base}/api/v1/notebooks`,
+    notebook: `${base}/api/v1/notebook`,
     ping: config.get(KEYS.httpContextPing),
     lineProtocol: config.get(KEYS.httpContextLineProtocol),
   };

@@ -5,8 +5,11 @@ import { ImportError } from './import-error.js';
 /** Types by column name in lower case. */
 export type ImportSchema = ReadonlyMap<string, ColumnType>;
 
-/** Reads the part; an empty text sets nothing, the last entry for a name wins. */
-export function parseSchemaPart(text: string): ImportSchema {
+/**
+ * Reads the part; an empty text sets nothing, the last entry for a name wins. Times without a
+ * pattern are those of ISO 8601 where `isoTimes` says so, else they are refused.
+ */
+export function parseSchemaPart(text: string, isoTimes = false): ImportSchema {
   const schema = new Map<string, ColumnType>();
   if (text.trim() === '') {
     return schema;
@@ -19,7 +22,7 @@ export function parseSchemaPart(text: string): ImportSchema {
     if (!isObject(entry)) {
       throw new ImportError('Unexpected symbol');
     }
-    const { name, type } = readEntry(entry);
+    const { name, type } = readEntry(entry, isoTimes);
     schema.set(name.toLowerCase(), type);
   }
   return schema;
@@ -54,7 +57,10 @@ function describeBrokenJson(text: string): string {
   return innermost === '[' ? 'Unterminated array' : 'Unterminated object';
 }
 
-function readEntry(entry: Readonly<Record<string, unknown>>): { name: string; type: ColumnType } {
+function readEntry(
+  entry: Readonly<Record<string, unknown>>,
+  isoTimes: boolean,
+): { name: string; type: ColumnType } {
   const name = entry['name'];
   const typeName = entry['type'];
   const pattern = entry['pattern'];
@@ -74,7 +80,7 @@ function readEntry(entry: Readonly<Record<string, unknown>>): { name: string; ty
   }
   const hasPattern = typeof pattern === 'string' && pattern !== '';
   const isTimestamp = type === 'TIMESTAMP' || type === 'TIMESTAMP_NS';
-  if (isTimestamp && !hasPattern) {
+  if (isTimestamp && !hasPattern && !isoTimes) {
     throw new ImportError('TIMESTAMP format pattern is required');
   }
   const isMark = pattern === ',' || pattern === '.';

@@ -21,6 +21,7 @@ import { withoutComments } from './comments.js';
 import { ImportError } from './import-error.js';
 import { ANALYSED_LINES } from './limits.js';
 import { readSample } from './sample.js';
+import type { TextColumn } from './structure.js';
 import { mapToNew } from './target.js';
 import { readTextOptions, type TextOptions } from './text-options.js';
 
@@ -143,7 +144,8 @@ export class TextFiles {
       ...texts,
       nullWord: true,
     });
-    const { columns } = mapToNew(structure, { ...UNCHANGED_NAMES, decimal });
+    const timed = { ...structure, columns: structure.columns.map(asTime) };
+    const { columns } = mapToNew(timed, { ...UNCHANGED_NAMES, decimal });
     const csv: CsvTextSpec = {
       delimiter: structure.delimiter,
       header: structure.header,
@@ -193,6 +195,12 @@ export class TextFiles {
       await file.close();
     }
   }
+}
+
+/** A text column that no sender declared, as the times that all its texts are. */
+function asTime(column: TextColumn): TextColumn {
+  const { type, isDeclared, instant } = column;
+  return type === 'VARCHAR' && !isDeclared && instant !== null ? { ...column, ...instant } : column;
 }
 
 async function isThere(path: string): Promise<boolean> {

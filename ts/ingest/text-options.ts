@@ -31,7 +31,7 @@ export function readTextOptions({ format, options }: TextAsk): TextOptions {
     header: header === undefined ? null : readSwitch('header', header),
     encoding: encoding ?? null,
     decimal: decimal === undefined ? null : readMark(decimal),
-    schema: parseSchemaPart(schema ?? ''),
+    schema: parseSchemaPart(schema ?? '', true),
     atomicity:
       ignores !== undefined && readSwitch('ignore_errors', ignores) ? 'skipCol' : 'abortLine',
     key: JSON.stringify([format, Object.entries(options).sort()]),

@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache';
 
 import type { Access, Statement } from '../engine/types.js';
-import type { Statement as ReadStatement } from '../sql/index.js';
+import type { Statement as ReadStatement, Tree } from '../sql/index.js';
 import { type Dispatch, dispatch } from './dispatch.js';
 import { asksNumbers } from './drawn-numbers.js';
 import { asSyntaxError } from './error.js';
@@ -30,6 +30,8 @@ export interface ParsedStatement {
   readonly asksNumbers: boolean;
   /** The tree itself, when it makes a view, which needs an owner. */
   readonly view: object | null;
+  /** The setting that it shows. */
+  readonly shows: string | null;
   /** The temporary table that it makes. */
   readonly temporary: TemporaryTable | null;
   /** What it takes for what it does with the server itself. */
@@ -153,6 +155,7 @@ export class StatementCache {
         listing: this.#questions.asksLists(tree) ? tree : null,
         asksNumbers: asksNumbers(tree),
         view: this.#questions.makesView(tree) ? tree : null,
+        shows: shownSetting(tree),
         temporary: temporaryTable(tree),
         accesses: this.#questions.serverAccesses(tree),
       };
@@ -160,4 +163,13 @@ export class StatementCache {
       throw asSyntaxError(error);
     }
   }
+}
+
+/** The setting that a statement shows, in lower case. */
+function shownSetting({ nodes, root }: Tree): string | null {
+  const node = nodes[root];
+  if (node?.kind !== 'Show' || node.subject.subject !== 'Setting') {
+    return null;
+  }
+  return node.subject.words.join(' ').toLowerCase();
 }

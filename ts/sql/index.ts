@@ -4,7 +4,7 @@
  * Imports nothing but this folder, no Node module either: the console runs it in the browser.
  */
 import type { Tree } from './ast.generated.js';
-import { parseExpression } from './expressions/expression.js';
+import { parseExpression, parseOperand } from './expressions/expression.js';
 import { refuseRows } from './expressions/row.js';
 import { scan, TokenKind } from './lexer/lexer.js';
 import { Parser, type Grammar, type Probe, type ProbeContext } from './parser/parser.js';
@@ -26,7 +26,11 @@ export type {
 } from './statements/session-statement.js';
 export { SyntaxError_ } from './lexer/syntax-error.js';
 
-const GRAMMAR: Grammar = { expression: parseExpression, query: parseQuery };
+const GRAMMAR: Grammar = {
+  expression: parseExpression,
+  operand: parseOperand,
+  query: parseQuery,
+};
 
 /** One statement, as any client may send it. */
 export interface Statement {

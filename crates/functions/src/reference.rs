@@ -337,6 +337,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("json_agg", "", "json_agg(x) FROM long_sequence(3)"),
     shown("jsonb_agg", "", "jsonb_agg(x) FROM long_sequence(3)"),
     shown("similar_pattern", "", "similar_pattern('a_(b|c)%')"),
+    shown("similar_substring", "", "similar_substring('a#\"b%#\"c', '#')"),
     shown("version", "", "starts_with(version(), 'PostgreSQL')"),
     shown("build", "", "starts_with(build(), 'Build Information')"),
     shown("current_database", "", "current_database()"),

@@ -139,7 +139,15 @@ fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
         .filter(|(distance, _)| *distance > 0 && *distance <= (lower.chars().count() / 3).min(2))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name);
-    ResolveError::Unknown { name: name.into(), types: types_of(arguments), near }
+    let is_named = |other: &&reference::Other| other.shown.name == lower;
+    let hint = if reference::WINDOWS.iter().any(|other| is_named(&other)) {
+        Some(format!(": it is computed over other rows, write {lower}(…) OVER (…)"))
+    } else if reference::TABLES.iter().any(|other| is_named(&other)) {
+        Some(format!(": it gives rows, write FROM {lower}(…)"))
+    } else {
+        near.map(|near| format!(", did you mean '{near}'?"))
+    };
+    ResolveError::Unknown { name: name.into(), types: types_of(arguments), hint }
 }
 
 /// How many characters are to be added, dropped, changed or swapped with their neighbour to get

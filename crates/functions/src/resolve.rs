@@ -159,8 +159,8 @@ pub enum ResolveError {
         name: String,
         /// Types of the arguments.
         types: Vec<SqlType>,
-        /// The function whose name comes nearest, if one is near.
-        near: Option<&'static str>,
+        /// What to write instead, behind the words of the reference.
+        hint: Option<String>,
     },
     /// The name is known, the types are not.
     NoOverload {
@@ -236,9 +236,8 @@ impl ResolveError {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::Unknown { name, types, near } => {
-                let hint = near.map(|near| format!(", did you mean '{near}'?"));
-                let hint = hint.unwrap_or_default();
+            Self::Unknown { name, types, hint } => {
+                let hint = hint.as_deref().unwrap_or_default();
                 format!("unknown function name: {name}({}){hint}", list(types, ","))
             }
             Self::NoOverload { name, types } => format!(

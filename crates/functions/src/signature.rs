@@ -18,6 +18,8 @@ pub(crate) enum Param {
     Text,
     /// Anything that has a text, read as that text in VARCHAR.
     Shown,
+    /// A number, read as its text in VARCHAR.
+    Number,
     /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
     Time,
     /// An array of any dimensions.
@@ -128,6 +130,7 @@ pub(crate) fn written(name: &str, overload: &Overload) -> String {
         Param::Time => "TIMESTAMP".into(),
         Param::Array => "DOUBLE[…]".into(),
         Param::Any | Param::Shown => "ANY".into(),
+        Param::Number => "DECIMAL".into(),
     };
     let takes: Vec<String> = overload.takes.iter().map(shown).collect();
     let gives = match overload.gives {
@@ -212,6 +215,11 @@ fn accept(param: Param, from: SqlType) -> Option<(u32, SqlType)> {
             _ => None,
         },
         Param::Any => Some((5, from)),
+        Param::Number => {
+            let is_number =
+                from.is_integer() || from.is_floating() || matches!(from, SqlType::Decimal(..));
+            is_number.then_some((1, SqlType::Varchar))
+        }
         Param::Shown => {
             let has_text = !matches!(from, SqlType::Binary | SqlType::DoubleArray(_));
             has_text.then_some((5, SqlType::Varchar))

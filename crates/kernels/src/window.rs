@@ -57,7 +57,7 @@ impl Rows<'_> {
 }
 
 /// Values by their place: the first `entered` are in the frame, the others still ahead of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Queue<T> {
     values: VecDeque<(i64, T)>,
     entered: usize,
@@ -100,7 +100,7 @@ impl<T: Copy> Queue<T> {
 }
 
 /// A partition's sum and count.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SumState {
     queue: Queue<f64>,
     passed: i64,
@@ -111,6 +111,12 @@ pub struct SumState {
 }
 
 impl SumState {
+    /// How many values it holds.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.values.len()
+    }
+
     /// The sum of the frame's values.
     #[must_use]
     pub fn sum(&self) -> f64 {
@@ -225,7 +231,7 @@ fn slide_sum(state: &mut SumState, at: i64, value: Option<f64>, reach: Reach) {
 }
 
 /// A partition's least or greatest value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ExtremeState<T> {
     ahead: Queue<T>,
     /// In the frame; each better than all that follow it.
@@ -240,6 +246,12 @@ impl<T> Default for ExtremeState<T> {
 }
 
 impl<T: Copy> ExtremeState<T> {
+    /// How many values it holds.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.ahead.values.len() + self.best.len()
+    }
+
     /// The best value of the frame.
     #[must_use]
     pub fn value(&self) -> Option<T> {
@@ -298,13 +310,19 @@ pub enum Pick {
 }
 
 /// A partition's rows that are, or may become, the one wanted.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PickState {
     queue: Queue<u64>,
     passed: i64,
 }
 
 impl PickState {
+    /// How many rows it holds the numbers of.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.values.len()
+    }
+
     /// The oldest row that may still be wanted.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {

@@ -132,8 +132,14 @@ pub struct LiveProgress {
     pub kept_bytes: i64,
     /// Microseconds since which its refreshes fail; 0 when they do not.
     pub stalled_micros: i64,
-    /// Rows that repairs wrote.
+    /// Earlier states that late rows may go on from.
+    pub kept_states: i64,
+    /// Rows that repairs wrote that began with the first row, or as far back as functions look.
     pub repaired_rows: i64,
+    /// Rows that repairs wrote that went on from an earlier state.
+    pub resumed_rows: i64,
+    /// How many repairs did.
+    pub resumes: i64,
     /// Refreshes that failed.
     pub failures: i64,
     /// The running repair, or the last one.

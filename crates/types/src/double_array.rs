@@ -367,8 +367,8 @@ pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (1..=32).contains(&dimensions).then_some(dimensions)
 }
 
-/// The inverse of [`to_nested`], for lists of any kind. Fails when lists of one depth differ in
-/// length: arrays are rectangular.
+/// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular: lists that are
+/// shorter than others of their depth are filled with nulls, and so are those that are null.
 pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     let dimensions = nested_dimensions(array.data_type())
         .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
@@ -377,12 +377,20 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
         match list_at(array, row) {
             None => builder.push_null(),
             Some(cell) => {
-                let mut shape = vec![-1; usize::from(dimensions)];
-                let mut values = Vec::new();
-                collect(&*cell, 0, &mut shape, &mut values)?;
-                for length in &mut shape {
-                    *length = (*length).max(0);
+                let mut shape = vec![0; usize::from(dimensions)];
+                measure(&*cell, 0, &mut shape);
+                let lengths = shape.iter().map(|length| u64::from(length.unsigned_abs()));
+                if !is_allowed(lengths) {
+                    let message = format!(
+                        "nested lists of {shape:?} elements are more than an array may have \
+                         ({MAX_ARRAY_ELEMENTS})"
+                    );
+                    return Err(EngineError::new(ErrorCode::ResourceLimit, message));
                 }
+                let count = shape.iter().map(|length| *length as usize).product();
+                account::room(count * size_of::<f64>())?;
+                let mut values = Vec::with_capacity(count);
+                collect(Some(&*cell), &shape, &mut values);
                 builder.push(&shape, values)?;
             }
         }
@@ -460,41 +468,37 @@ fn list_at(array: &dyn Array, row: usize) -> Option<ArrayRef> {
     }
 }
 
-/// Adds the elements of one list; `shape` takes the first length seen at each depth.
-fn collect(
-    list: &dyn Array,
-    depth: usize,
-    shape: &mut [i32],
-    values: &mut Vec<f64>,
-) -> EngineResult<()> {
-    let length = list.len() as i32;
-    match shape[depth] {
-        -1 => shape[depth] = length,
-        first if first == length => {}
-        first => {
-            let message = format!(
-                "a nested list is not rectangular: lists of {first} and of {length} elements \
-                 in dimension {}",
-                depth + 1
-            );
-            return Err(EngineError::new(ErrorCode::InvalidValue, message));
+/// Raises `shape` to the greatest length of the lists at each depth.
+fn measure(list: &dyn Array, depth: usize, shape: &mut [i32]) {
+    shape[depth] = shape[depth].max(list.len() as i32);
+    if depth + 1 < shape.len() {
+        for inner in (0..list.len()).filter_map(|row| list_at(list, row)) {
+            measure(&*inner, depth + 1, shape);
         }
     }
+}
+
+/// Adds the elements of one list, nulls to the lengths that `shape` has for its depth and below.
+fn collect(list: Option<&dyn Array>, shape: &[i32], values: &mut Vec<f64>) {
+    let Some((length, below)) = shape.split_first() else { return };
+    let (start, length) = (values.len(), *length as usize);
+    let Some(list) = list else {
+        let missing = length * below.iter().map(|length| *length as usize).product::<usize>();
+        values.resize(start + missing, f64::NAN);
+        return;
+    };
     if let Some(doubles) = list.as_primitive_opt::<Float64Type>() {
         values.extend(doubles.iter().map(|value| value.unwrap_or(f64::NAN)));
     } else if let Some(floats) = list.as_primitive_opt::<Float32Type>() {
         values.extend(floats.iter().map(|value| value.map_or(f64::NAN, f64::from)));
     } else {
-        for row in 0..list.len() {
-            if let Some(inner) = list_at(list, row) {
-                collect(&*inner, depth + 1, shape, values)?;
-            } else {
-                let message = "a nested list is null inside an array: arrays are rectangular";
-                return Err(EngineError::new(ErrorCode::InvalidValue, message));
-            }
+        for row in 0..length {
+            let inner = if row < list.len() { list_at(list, row) } else { None };
+            collect(inner.as_deref(), below, values);
         }
+        return;
     }
-    Ok(())
+    values.resize(start + length, f64::NAN);
 }
 
 /// Reads `{1.5,NULL,-2}` or `[[1,2],[3,4]]`; `None` when the text is no array of so many
@@ -678,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn ragged_lists_are_refused() {
+    fn ragged_lists_are_filled_with_nulls() {
         let inner: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0]));
         let item =
             |array: &ArrayRef| Arc::new(Field::new_list_field(array.data_type().clone(), true));
@@ -686,8 +690,11 @@ mod tests {
         let rows: ArrayRef = Arc::new(ListArray::new(item(&inner), offsets, inner, None));
         let offsets = OffsetBuffer::new(vec![0, 2].into());
         let table = ListArray::new(item(&rows), offsets, rows, None);
-        let error = from_nested(&table).unwrap_err();
-        assert!(error.message.contains("not rectangular"), "{error}");
+        let filled = from_nested(&table).unwrap();
+        let filled = DoubleArrays::new(&filled).unwrap().get(0).unwrap();
+        assert_eq!(filled.shape, [2, 2]);
+        assert_eq!(filled.values[..3], [1.0, 2.0, 3.0]);
+        assert!(filled.values[3].is_nan());
     }
 
     #[test]

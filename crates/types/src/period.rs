@@ -31,7 +31,8 @@ pub struct Period {
 }
 
 impl Period {
-    /// `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06`, `3 h ago`; a number alone is seconds.
+    /// `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06`, `3 h ago`; a number alone is seconds. The
+    /// forms of ISO 8601 (`P1Y2M3DT4H5M6S`) and of SQL (`1-2 3 04:05:06`) are read, too.
     /// `None` for another text, and for a length out of range.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -40,6 +41,9 @@ impl Period {
             return None;
         }
         let lower = trimmed.to_ascii_lowercase();
+        if let Some(designated) = lower.strip_prefix('p') {
+            return Parts::of_iso(designated)?.whole();
+        }
         let (body, sign) = match lower.strip_suffix("ago") {
             Some(body) => (body.trim_end(), -1.0),
             None => (lower.as_str(), 1.0),
@@ -212,12 +216,50 @@ impl Parts {
             self.micros += if number.starts_with('-') { -all } else { all };
             return Some(rest);
         }
+        if let Some(at) = number.rfind('-').filter(|at| *at > 0) {
+            // Years and months of the SQL standard, the sign before both.
+            let months: f64 = number[at + 1..].parse().ok().filter(|months| *months < 12.0)?;
+            let years: f64 = number[..at].parse().ok()?;
+            self.months += years * 12.0 + if number.starts_with('-') { -months } else { months };
+            return Some(rest);
+        }
         let number: f64 = number.parse().ok()?;
         let rest = rest.trim_start();
+        if rest.split(char::is_whitespace).next().is_some_and(|next| next.contains(':')) {
+            self.days += number;
+            return Some(rest);
+        }
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let (unit, rest) = rest.split_at(end);
         self.add(number, unit)?;
         Some(rest)
+    }
+
+    /// What follows the P of ISO 8601: numbers with designators, those of the time behind a T.
+    fn of_iso(text: &str) -> Option<Self> {
+        let (date, time) = match text.split_once('t') {
+            Some((_, "")) => return None,
+            Some((date, time)) => (date, time),
+            None => (text, ""),
+        };
+        if date.is_empty() && time.is_empty() {
+            return None;
+        }
+        let mut parts = Self::default();
+        let units: [&[_]; 2] = [
+            &[('y', "years"), ('m', "months"), ('w', "weeks"), ('d', "days")],
+            &[('h', "hours"), ('m', "minutes"), ('s', "seconds")],
+        ];
+        for (mut rest, units) in [date, time].into_iter().zip(units) {
+            while !rest.is_empty() {
+                let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
+                let designator = rest[end..].chars().next()?;
+                let (_, unit) = units.iter().find(|(known, _)| *known == designator)?;
+                parts.add(rest[..end].parse().ok()?, unit)?;
+                rest = &rest[end + 1..];
+            }
+        }
+        Some(parts)
     }
 
     fn add(&mut self, number: f64, unit: &str) -> Option<()> {
@@ -282,6 +324,14 @@ mod tests {
             ("1w,2d", (0, 9, 0)),
             ("5 MINUTES", (0, 0, 300_000_000)),
             ("250 ms", (0, 0, 250_000)),
+            ("P1Y2M3DT4H5M6S", (14, 3, 4 * HOUR + 306_000_000)),
+            ("p2w", (0, 14, 0)),
+            ("PT-1.5S", (0, 0, -1_500_000)),
+            ("P-1MT90M", (-1, 0, HOUR + HOUR / 2)),
+            ("1-2", (14, 0, 0)),
+            ("-1-2", (-14, 0, 0)),
+            ("1-2 3 4:05:06", (14, 3, 4 * HOUR + 306_000_000)),
+            ("-3 4:05", (0, -3, 4 * HOUR + 300_000_000)),
         ] {
             let found = Period::parse(text).map(|one| (one.months, one.days, one.micros));
             assert_eq!(found, Some(expected), "{text}");
@@ -303,6 +353,16 @@ mod tests {
             "9999999999 days",
             "9999999 years",
             "99999999999999 s",
+            "P",
+            "PT",
+            "P1",
+            "P1H",
+            "PT1D",
+            "P1é",
+            "PP1D",
+            "1-12",
+            "1-2-3",
+            "1--2",
         ] {
             assert_eq!(Period::parse(text), None, "{text}");
         }

@@ -106,3 +106,27 @@ test('array types are named as people write them', (t) => {
   t.is(typeName({ name: 'a', type: 'ARRAY', dim: 2, elemType: 'DOUBLE' }), 'DOUBLE[][]');
   t.is(typeName({ name: 'a', type: 'INT' }), 'INT');
 });
+
+test('a time that clocks show twice has its offset, others have none', (t) => {
+  const before = process.env['TZ'];
+  process.env['TZ'] = 'America/New_York';
+  const column: Column = { name: 'ts', type: 'TIMESTAMP' };
+  const local = (iso: string): string => {
+    const { text, faint = '' } = cellText(iso, column, 'local', 0);
+    return text + faint;
+  };
+  t.is(local('2026-11-01T05:30:00Z'), '2026-11-01 01:30:00 -04:00');
+  t.is(local('2026-11-01T06:30:00Z'), '2026-11-01 01:30:00 -05:00');
+  t.is(local('2026-11-01T04:59:59Z'), '2026-11-01 00:59:59');
+  t.is(local('2026-11-01T07:00:00Z'), '2026-11-01 02:00:00');
+  t.is(local('2026-03-08T06:59:59Z'), '2026-03-08 01:59:59');
+  t.is(local('2026-03-08T07:00:00Z'), '2026-03-08 03:00:00');
+  process.env['TZ'] = 'Australia/Lord_Howe';
+  t.is(local('2026-04-04T14:45:00Z'), '2026-04-05 01:45:00 +11:00');
+  t.is(local('2026-04-04T15:15:00Z'), '2026-04-05 01:45:00 +10:30');
+  if (before === undefined) {
+    delete process.env['TZ'];
+  } else {
+    process.env['TZ'] = before;
+  }
+});

@@ -11,7 +11,9 @@ import { importFileRoute } from './import-file.js';
 import { importPreviewRoute } from './import-preview.js';
 import { documentRoutes } from './documents.js';
 import { lineProtocolRoutes } from './line-protocol.js';
+import { liveRoute } from './live.js';
 import { mcpRoutes } from './mcp.js';
+import { notebookRoutes } from './notebooks.js';
 import { qwpIngressRoutes } from './qwp-ingress.js';
 import { readRoutes } from './qwp-read.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
@@ -38,12 +40,14 @@ export function createRoutes(
     execRoute(services, paths),
     expRoute(services, paths),
     changesRoute(services, paths),
+    liveRoute(services, paths),
     impRoute(services, paths),
     importPreviewRoute(paths),
     importFileRoute(services, paths),
     validateRoute(services, paths),
     chkRoute(services, paths),
     ...mcpRoutes(services, paths),
+    ...notebookRoutes(services, paths),
     ...documentRoutes(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),

@@ -5,6 +5,7 @@
  */
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
+import { keepsNotebooks } from './notebooks.js';
 import { principalOf } from '../response/statement-answer.js';
 import {
   answer,
@@ -89,6 +90,7 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
     'posthog.api.key': null,
     'cairo.max.file.name.length': 127,
     ...(authenticator.required ? { 'acl.enabled': true } : {}),
+    ...(keepsNotebooks(services) ? { 'notebooks.kept': true } : {}),
     ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
   };
 }

@@ -513,7 +513,9 @@ export class Conversation {
   /** What a text says; in a failed block, that nothing is read. */
   private read(text: string): ParsedStatement {
     try {
-      return this.session.read(text);
+      const read = this.session.read(text);
+      const value = read.shows === null ? null : this.commands.settings.valueQuery(read.shows);
+      return value === null ? read : this.session.read(value);
     } catch (error) {
       this.block.refuseIfFailed();
       throw error;

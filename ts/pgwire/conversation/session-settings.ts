@@ -19,13 +19,36 @@ const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false, notices: tr
 interface Setting {
   readonly key: keyof Values;
   readonly read: (value: string) => Values[keyof Values];
+  /** What SHOW says of it. */
+  readonly shown: (values: Values) => string;
 }
 
 /** The settings that have an effect, by their names; clients set many more. */
 const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
-  ['statement_timeout', { key: 'timeoutMs', read: timeout }],
-  ['timestamp_precision', { key: 'nanoseconds', read: isNanoseconds }],
-  ['client_min_messages', { key: 'notices', read: showsNotices }],
+  [
+    'statement_timeout',
+    {
+      key: 'timeoutMs',
+      read: timeout,
+      shown: ({ timeoutMs }) => (timeoutMs === undefined ? '0' : `${timeoutMs}ms`),
+    },
+  ],
+  [
+    'timestamp_precision',
+    {
+      key: 'nanoseconds',
+      read: isNanoseconds,
+      shown: ({ nanoseconds }) => (nanoseconds ? 'ns' : 'us'),
+    },
+  ],
+  [
+    'client_min_messages',
+    {
+      key: 'notices',
+      read: showsNotices,
+      shown: ({ notices }) => (notices ? 'notice' : 'warning'),
+    },
+  ],
 ]);
 
 export class SessionSettings {
@@ -59,6 +82,12 @@ export class SessionSettings {
     } else if (setting !== undefined) {
       this.values = { ...this.values, [setting.key]: setting.read(value) };
     }
+  }
+
+  /** The query for the value of a setting that is kept here; null for another. */
+  valueQuery(name: string): string | null {
+    const setting = SETTINGS.get(name);
+    return setting === undefined ? null : `SELECT '${setting.shown(this.values)}' AS "${name}"`;
   }
 
   /** As the session began; all settings without a name. */

@@ -19,7 +19,8 @@ import { addStar } from './add-star.js';
 import { atNamedArgument, namedArgument } from './named-argument.js';
 import { parseOrderItems } from './order-items.js';
 import { parseType } from './type-name.js';
-import { isFromTheTop, negative, parseWithinGroup } from './within-group.js';
+import { addCall } from './add-call.js';
+import { isFromTheTop, negative, orderedArguments, parseWithinGroup } from './within-group.js';
 
 /** `a`, `t.a`, `f(…)`, `s.f(…)`. */
 export function callOrColumn(p: Parser): NodeId {
@@ -81,14 +82,28 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   }
   const item = parseWithinGroup(p, call.name.text);
   const isNegative = isFromTheTop(call.name.text, item);
-  if (item !== null) {
-    const value = isNegative ? negative(p, item.expression, start) : item.expression;
-    call.arguments = [value, ...call.arguments];
-  }
+  const fractions = item === null ? null : arrayItems(p, call.arguments);
+  const written = call.arguments;
   callSuffixes(p, call);
-  const children = [...call.arguments, call.filter];
-  const node = p.add({ kind: 'Call', ...call }, start, p.lastEnd(), ...children);
-  return isNegative ? negative(p, node, start) : node;
+  const one = (values: readonly NodeId[]): NodeId => {
+    const list = item === null ? values : orderedArguments(p, call.name.text, values, item, start);
+    const children = [...list, call.filter];
+    const filled = { ...call, arguments: [...list] };
+    const node = p.add({ kind: 'Call', ...filled }, start, p.lastEnd(), ...children);
+    return isNegative ? negative(p, node, start) : node;
+  };
+  if (fractions === null) {
+    return one(written);
+  }
+  const items = fractions.map((fraction) => one([fraction]));
+  return p.add({ kind: 'Array', items }, start, p.lastEnd(), ...items);
+}
+
+/** The fractions of `percentile_cont(ARRAY[…])`, each of which is a call; null for one. */
+function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | null {
+  const [only = null] = list;
+  const node = only === null || list.length > 1 ? null : p.node(only);
+  return node?.kind === 'Array' && node.items.length > 0 ? node.items : null;
 }
 
 /** `switch(e, value, result, …, [otherwise])` as CASE. */
@@ -122,8 +137,8 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if (name === 'EXTRACT' && p.kind() <= TokenKind.String && p.value(1) === 'FROM') {
     return extractArguments(p);
   }
-  if (name === 'POSITION' && p.kind() <= TokenKind.String && p.value(1) === 'IN') {
-    return positionArguments(p);
+  if (name === 'POSITION' && atPosition(p)) {
+    return positionArguments(p, open);
   }
   if (name === 'MAKE_INTERVAL') {
     return intervalArguments(p, open);
@@ -135,7 +150,9 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   if ((name === 'OVERLAY' && p.take('PLACING')) || (name === 'EXTRACT' && p.take('FROM'))) {
     list.push(callArgument(p, name, open));
   }
-  if (name === 'SUBSTRING' || name === 'OVERLAY') {
+  if (name === 'SUBSTRING' && p.at('SIMILAR')) {
+    list.push(similarPart(p));
+  } else if (name === 'SUBSTRING' || name === 'OVERLAY') {
     list.push(...substringPlaces(p, name, open));
   }
   if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
@@ -174,7 +191,28 @@ function intervalArguments(p: Parser, open: number): NodeId[] {
 function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
   const [, from] = call.arguments;
   const isOne = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;
-  return isOne && from !== undefined && p.node(from).kind === 'String';
+  if (!isOne || from === undefined) {
+    return false;
+  }
+  const node = p.node(from);
+  return node.kind === 'String' || (node.kind === 'Call' && node.name.text === SIMILAR_PART);
+}
+
+/** The call that makes a regular expression of what `SUBSTRING(text SIMILAR …)` looks for. */
+const SIMILAR_PART = 'similar_substring';
+
+/** `SIMILAR pattern ESCAPE 'c'`. */
+function similarPart(p: Parser): NodeId {
+  const start = p.start();
+  p.advance();
+  const pattern = p.grammar.expression(p);
+  p.expect('ESCAPE');
+  return similarCall(p, [pattern, p.grammar.expression(p)], start);
+}
+
+function similarCall(p: Parser, args: readonly NodeId[], start: number): NodeId {
+  const name = { text: SIMILAR_PART, quoted: false, span: { start, end: p.lastEnd() } };
+  return addCall(p, name, start, args);
 }
 
 /** `FROM start FOR length`, either of which may be left out. */
@@ -191,7 +229,8 @@ function substringPlaces(p: Parser, name: string, open: number): NodeId[] {
     p.advance();
     places.push(callArgument(p, name, open));
   }
-  return places;
+  const isText = places.every((place) => p.node(place).kind === 'String');
+  return isText && places.length > 1 ? [similarCall(p, places, at)] : places;
 }
 
 function callArgument(p: Parser, name: string, open: number): NodeId {
@@ -240,21 +279,25 @@ function rowArgument(p: Parser): NodeId {
   return p.add(row, start, p.lastEnd(), ...members);
 }
 
-/** `POSITION(part IN text)`, its part one token: the text is the first argument of the call. */
-function positionArguments(p: Parser): NodeId[] {
-  const start = p.start();
-  let part: NodeId;
-  if (p.kind() === TokenKind.String) {
-    part = p.add({ kind: 'String', value: p.unquoted() }, start, p.end());
-    p.advance();
-  } else if (p.at('NULL')) {
-    part = p.add({ kind: 'Null' }, start, p.end());
-    p.advance();
-  } else {
-    part = callOrColumn(p);
+/** Whether an argument is `part IN text`. */
+function atPosition(p: Parser): boolean {
+  let depth = 0;
+  for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
+    const token = p.kind(ahead) === TokenKind.String ? '' : p.value(ahead);
+    depth += token === '(' || token === '[' ? 1 : token === ')' || token === ']' ? -1 : 0;
+    if (depth < 0 || (depth === 0 && (token === ',' || token === 'IN'))) {
+      return token === 'IN';
+    }
   }
+  return false;
+}
+
+/** `POSITION(part IN text)`: the text is the first argument of the call. */
+function positionArguments(p: Parser, open: number): NodeId[] {
+  requireOperand(p, open);
+  const part = p.grammar.operand(p);
   p.expect('IN');
-  return [p.grammar.expression(p), part];
+  return [callArgument(p, 'POSITION', open), part];
 }
 
 /** `EXTRACT(part FROM e)`, the part a word or a text: it becomes a string. */

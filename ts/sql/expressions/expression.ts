@@ -58,6 +58,11 @@ export function parseExpression(p: Parser): NodeId {
   return p.nested(() => logical(p, 'OR'));
 }
 
+/** An expression up to the operators that bind tighter than IN. */
+export function parseOperand(p: Parser): NodeId {
+  return p.nested(() => binary(p, LEVEL_RANGE - 1));
+}
+
 /** AND and OR: a chain is one node. */
 function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   const start = p.start();

@@ -191,7 +191,7 @@ function wordOperand(p: Parser): NodeId {
       }
       return literal(p, { kind: 'Boolean', value: word === 'TRUE' });
     case 'CASE':
-      return p.nested(() => parseCase(p));
+      return p.inCase(() => parseCase(p));
     case 'CAST':
       if (followed !== '(') {
         p.failReserved();

@@ -6,12 +6,8 @@ import type { NodeId, OrderItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 import { parseOrderItems } from './order-items.js';
 
-/** What takes its value this way, and whether the order's direction counts. */
-const ORDERED: ReadonlyMap<string, boolean> = new Map([
-  ['PERCENTILE_CONT', true],
-  ['PERCENTILE_DISC', true],
-  ['MODE', false],
-]);
+/** What takes its value this way. */
+const ORDERED: ReadonlySet<string> = new Set(['PERCENTILE_CONT', 'PERCENTILE_DISC', 'MODE']);
 
 /** The item that orders the values; null where there is no WITHIN GROUP. */
 export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
@@ -19,7 +15,7 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
     return null;
   }
   if (!ORDERED.has(name.toUpperCase())) {
-    const names = [...ORDERED.keys()].join(', ').toLowerCase();
+    const names = [...ORDERED].join(', ').toLowerCase();
     p.fail(`'${name}' takes no WITHIN GROUP; these do: ${names}`);
   }
   p.advance(2);
@@ -38,7 +34,25 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
 
 /** Whether values count from the greatest: then theirs is the negative of what is asked for. */
 export function isFromTheTop(name: string, item: OrderItem | null): boolean {
-  return item !== null && item.descending && ORDERED.get(name.toUpperCase()) === true;
+  return item !== null && item.descending && name.toUpperCase() === 'PERCENTILE_CONT';
+}
+
+/** The arguments of a call with the value that an order gives: the value, what was written, and
+ * `true` where a value that is there is counted from the greatest. */
+export function orderedArguments(
+  p: Parser,
+  name: string,
+  written: readonly NodeId[],
+  item: OrderItem,
+  start: number,
+): NodeId[] {
+  const isNegative = isFromTheTop(name, item);
+  const value = isNegative ? negative(p, item.expression, start) : item.expression;
+  const list = [value, ...written];
+  if (item.descending && name.toUpperCase() === 'PERCENTILE_DISC') {
+    list.push(p.add({ kind: 'Boolean', value: true }, start, start));
+  }
+  return list;
 }
 
 /** `-operand`. */

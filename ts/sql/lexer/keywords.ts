@@ -76,7 +76,7 @@ export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'WHEN',
 ]);
 
-/** Those of them that mean something where an operand may begin. */
+/** Those of them that mean something within a CASE, where an operand may begin. */
 export const CASE_WORDS: ReadonlySet<string> = new Set(['ELSE', 'THEN', 'WHEN']);
 
 /** What follows them as keywords. */

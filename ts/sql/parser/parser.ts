@@ -23,9 +23,11 @@ export const MAX_TERMS = 10_000;
 /** Nodes between a leaf and the root: what chains of different operators may add up to. */
 const MAX_HEIGHT = 1_024;
 
-/** The two productions that all others come back to. */
+/** The productions that others come back to. */
 export interface Grammar {
   readonly expression: (parser: Parser) => NodeId;
+  /** The left side of an IN. */
+  readonly operand: (parser: Parser) => NodeId;
   readonly query: (parser: Parser) => NodeId;
 }
 
@@ -57,6 +59,8 @@ export class Parser {
   private readonly heights: number[] = [];
   private depth = 0;
   private questionMarks = 0;
+  /** CASE expressions that are being read. */
+  private openCases = 0;
   private readonly probe: Probe | null;
 
   constructor(text: string, grammar: Grammar, probe: Probe | null = null) {
@@ -250,7 +254,8 @@ export class Parser {
 
   /** A reserved word that is a column here: nothing follows that it would begin as a keyword. */
   atColumnWord(): boolean {
-    const isWord = this.atOneOf(COLUMN_WORDS) && !this.atOneOf(CASE_WORDS);
+    const isOfCase = this.openCases > 0 && this.atOneOf(CASE_WORDS);
+    const isWord = this.atOneOf(COLUMN_WORDS) && !isOfCase;
     return isWord && !this.atOneOf(AFTER_COLUMN_WORDS, 1) && !this.atOneOf(COLUMN_WORDS, 1);
   }
 
@@ -372,6 +377,14 @@ export class Parser {
     }
     const result = production();
     this.depth -= 1;
+    return result;
+  }
+
+  /** Runs the production of a CASE, in which ELSE, THEN and WHEN are keywords. */
+  inCase<T>(production: () => T): T {
+    this.openCases += 1;
+    const result = this.nested(production);
+    this.openCases -= 1;
     return result;
   }
 

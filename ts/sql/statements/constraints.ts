@@ -179,20 +179,28 @@ export function serialType({ name }: TypeName): string {
   return SERIALS.get(name.toUpperCase()) ?? name;
 }
 
-/** Options of IDENTITY that say how its numbers go anyway. */
-const USUAL_NUMBERING = [
-  /sequence\s+name\s+\S+/gi,
-  /start\s+(?:with\s+)?1\b/gi,
-  /increment\s+(?:by\s+)?1\b/gi,
-  /no\s+(?:minvalue|maxvalue|cycle)/gi,
-  /cache\s+\d+/gi,
+const START = /\bstart\s+(?:with\s+)?(-?\d{1,19})\b/i;
+const INCREMENT = /\bincrement\s+(?:by\s+)?([1-9]\d{0,18})\b/i;
+/** Options of IDENTITY that have their effect, or say what holds anyway. */
+const KNOWN_NUMBERING = [
+  /sequence\s+name\s+\S+/i,
+  START,
+  INCREMENT,
+  /(?:no\s+(?:minvalue|maxvalue|cycle)\s*)+/i,
+  /cache\s+\d+/i,
 ];
 
+interface Identity {
+  readonly options: readonly OptionValue[];
+  /** The first number and the step; none where both are 1. */
+  readonly numbers: readonly string[];
+}
+
 /**
- * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Those of its options that ask for other
- * numbers are an option of the column.
+ * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Those of its options that have no effect
+ * are an option of the column.
  */
-export function takeIdentity(p: Parser): readonly OptionValue[] {
+export function takeIdentity(p: Parser): Identity {
   const start = p.start();
   p.expect('GENERATED');
   if (!p.take('ALWAYS')) {
@@ -202,21 +210,29 @@ export function takeIdentity(p: Parser): readonly OptionValue[] {
   p.expect('AS');
   p.expect('IDENTITY');
   if (!p.at('(')) {
-    return [];
+    return { options: [], numbers: [] };
   }
   const value = enclosedText(p);
-  const others = USUAL_NUMBERING.reduce((text, usual) => text.replace(usual, ''), value.text);
-  if (others.trim() === '') {
-    return [];
-  }
+  const first = START.exec(value.text)?.[1] ?? '1';
+  const step = INCREMENT.exec(value.text)?.[1] ?? '1';
+  const numbers = first === '1' && step === '1' ? [] : [first, step];
+  const others = KNOWN_NUMBERING.reduce((text, known) => text.replace(known, ''), value.text);
   const name = { text: 'IDENTITY', quoted: false, span: { start, end: p.lastEnd() } };
-  return [{ name, value }];
+  return { options: others.trim() === '' ? [] : [{ name, value }], numbers };
 }
 
 /** The default of a column that numbers its rows. */
-export function nextNumber(p: Parser, start: number): NodeId {
+export function nextNumber(p: Parser, start: number, numbers: readonly string[]): NodeId {
   const name = { text: 'next_id', quoted: false, span: { start, end: p.lastEnd() } };
-  return addCall(p, name, start, []);
+  const given = numbers.map((text) => integer(p, text, start));
+  return addCall(p, name, start, given);
+}
+
+function integer(p: Parser, text: string, start: number): NodeId {
+  const digits = p.add({ kind: 'Integer', text: text.replace('-', '') }, start, start);
+  return text.startsWith('-')
+    ? p.add({ kind: 'Unary', operator: 'Minus', operand: digits }, start, start, digits)
+    : digits;
 }
 
 /** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and the like, or null. */

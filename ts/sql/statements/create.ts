@@ -362,19 +362,23 @@ export function parseColumn(p: Parser, constraints: Constraints): ColumnDefiniti
     column.options.push({ name: word, value: parquetSettings(p) });
   }
   if (isSerial(written)) {
-    setNumbering(p, column);
+    setNumbering(p, column, []);
   }
   columnRules(p, column, constraints);
   return column;
 }
 
-/** Numbers its rows by default. */
-function setNumbering(p: Parser, column: Mutable<ColumnDefinition>): void {
+/** Numbers its rows by default: from 1, or from a first number by steps. */
+function setNumbering(
+  p: Parser,
+  column: Mutable<ColumnDefinition>,
+  numbers: readonly string[],
+): void {
   const start = p.lastEnd();
   const span = { start, end: start };
-  column.default = nextNumber(p, start);
+  column.default = nextNumber(p, start, numbers);
   column.not_null = true;
-  const value = { text: 'next_id()', quoted: false, span };
+  const value = { text: `next_id(${numbers.join(', ')})`, quoted: false, span };
   column.options.push({ name: { text: 'DEFAULT', quoted: false, span }, value });
 }
 
@@ -383,16 +387,14 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
-    } else if (p.take('COLLATE')) {
-      // Text has one order, as in queries.
-      p.qualified(p.name('collation name expected'));
     } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
       // Said of every column that has no other rule, or noted.
     } else if (p.take('COLLATE')) {
       column.options.push(collation(p));
     } else if (column.default === null && p.at('GENERATED')) {
-      column.options.push(...takeIdentity(p));
-      setNumbering(p, column);
+      const { options, numbers } = takeIdentity(p);
+      column.options.push(...options);
+      setNumbering(p, column, numbers);
     } else if (p.at('DEFAULT') && column.default === null) {
       const { span } = p.takeName(false);
       const start = p.start();

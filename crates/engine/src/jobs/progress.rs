@@ -18,6 +18,8 @@ pub(crate) struct JobProgress {
     running_since: Option<Instant>,
     /// Not before then.
     rest_until: Option<Instant>,
+    /// When it will have rested as long as it owes.
+    owes_until: Option<Instant>,
     failures: u32,
     last_error: Option<String>,
     last_began_micros: Option<i64>,
@@ -43,6 +45,15 @@ impl JobProgress {
     /// It waits so long, from now.
     pub(crate) fn rest(&mut self, time: Duration) {
         self.rest_until = Some(Instant::now() + time);
+    }
+
+    /// It owes so long a rest, beside what it owes already. As long as all of that is no more than
+    /// `credit` it may begin at once, otherwise when it is.
+    pub(crate) fn owe(&mut self, rest: Duration, credit: Duration) {
+        let now = Instant::now();
+        let until = self.owes_until.map_or(now, |until| until.max(now)) + rest;
+        self.owes_until = Some(until);
+        self.rest(until.saturating_duration_since(now).saturating_sub(credit));
     }
 
     /// It waits no longer, not even for what failed: what it needs is another one now.
@@ -109,6 +120,25 @@ impl JobProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_runs_follow_each_other_until_they_owe_too_much() {
+        let (rest, credit) = (Duration::from_secs(400), Duration::from_secs(1_000));
+        let mut job = JobProgress::default();
+        for _ in 0..2 {
+            job.owe(rest, credit);
+            assert!(job.may_begin());
+        }
+        for owed in [200, 600] {
+            job.owe(rest, credit);
+            let wait = job.rest_until.unwrap() - Instant::now();
+            assert!(!job.may_begin() && wait > Duration::from_secs(owed - 60));
+            assert!(wait <= Duration::from_secs(owed));
+        }
+        job.owes_until = Some(Instant::now());
+        job.owe(rest, credit);
+        assert!(job.may_begin(), "what was owed is forgotten when it has rested");
+    }
 
     #[test]
     fn it_waits_longer_each_time_it_fails() {

@@ -16,7 +16,7 @@ use parquet::schema::types::TypePtr;
 use tidemark_types::double_array::{from_nested, from_raw, nested_type};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use super::nested;
+use super::{intervals, nested};
 
 /// Footer key whose JSON lists name and SQL type of each column; `tidemark-wire` writes it.
 const TYPES_KEY: &str = "tidemark";
@@ -37,7 +37,7 @@ pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
 }
 
 /// The same file, its texts and bytes read as views: cells of one dictionary's entry share it,
-/// however long it is.
+/// however long it is. Intervals are read as their bytes.
 pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let schema = metadata.schema();
     let view = |field: &FieldRef| match field.data_type() {
@@ -47,12 +47,14 @@ pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
         DataType::Binary | DataType::LargeBinary => {
             Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))
         }
+        DataType::Interval(_) => Arc::new(field.as_ref().clone().with_data_type(intervals::STORED)),
         _ => Arc::clone(field),
     };
     let fields: Vec<FieldRef> = schema.fields().iter().map(view).collect();
     let hinted = Schema::new_with_metadata(fields, schema.metadata().clone());
     let options = ArrowReaderOptions::new().with_schema(Arc::new(hinted));
-    let hinted = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options);
+    let footer = intervals::without_meaning(metadata.metadata());
+    let hinted = ArrowReaderMetadata::try_new(footer, options);
     hinted.unwrap_or(metadata)
 }
 
@@ -237,7 +239,7 @@ pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
             let naive = cast(array, &DataType::Timestamp(*unit, None)).map_err(unreadable)?;
             cast(&naive, &to.arrow_type()).map_err(unreadable)?
         }
-        (DataType::Interval(_), _) => return Err(nested::no_interval()),
+        (&intervals::STORED, SqlType::Varchar) => intervals::texts(array)?,
         (nested, SqlType::Varchar) if nested.is_nested() => nested::json_texts(array)?,
         (found, _) if *found == to.arrow_type() => Arc::clone(array),
         _ => cast(array, &to.arrow_type()).map_err(unreadable)?,

@@ -9,6 +9,7 @@ mod columns;
 mod file;
 mod footer;
 mod hive;
+mod intervals;
 mod nested;
 mod order;
 pub(crate) mod pattern;

@@ -399,7 +399,9 @@ fn reads_as(columns: &[Field], described: &[Field]) -> bool {
 }
 
 fn replan() -> EngineError {
-    EngineError::new(ErrorCode::Replan, "the tables changed since the statement was prepared")
+    let message = "the tables changed since the statement was prepared, or the type of a column \
+                   depends on a parameter, which has to be a constant";
+    EngineError::new(ErrorCode::Replan, message)
 }
 
 /// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a

@@ -5,7 +5,7 @@
 //! ([`tidemark_planner::LiveReach`]): all of that is computed again and put in the place of what
 //! is there, so that late rows, changes and deletions need no rules of their own. Rows that only
 //! follow at the end go on from the state that the functions had after the last one, which is kept
-//! in memory from one refresh to the next.
+//! in memory from one refresh to the next; those that come late go on from an earlier state.
 
 use std::sync::Arc;
 
@@ -51,10 +51,21 @@ struct Work {
     cleared: Vec<TimeRange>,
     /// What was touched of stretches that the base put away.
     revived: Vec<Span>,
-    /// The state of the functions to go on from, and how many rows of the last instant it has.
+    /// The state of the functions to go on from.
     resumed: Option<Kept>,
+    /// Whether rows that are shown are put in the place of others.
+    is_repair: bool,
     /// Whether all there is is computed.
     is_full: bool,
+}
+
+/// A state of the functions to go on from.
+struct Resumed {
+    kept: Kept,
+    /// The first instant that is read.
+    from: i64,
+    /// Whether rows that are shown are put in the place of others.
+    is_repair: bool,
 }
 
 /// Brings a view up to the snapshot; answers whether there was anything to commit.
@@ -168,6 +179,7 @@ impl LiveRefresh<'_> {
                 cleared,
                 revived,
                 resumed: None,
+                is_repair: !is_first,
                 is_full: is_first,
             };
         };
@@ -176,17 +188,28 @@ impl LiveRefresh<'_> {
         let frozen = ranges(&without(&retired, &revived));
         let revived = TimeRange::union([ranges(&revived), news].concat());
         let revived = fewer_spans(spans(&revived));
-        if let Some(kept) = self.resumable(rows, &changed) {
-            let from = kept.last_time.max(bound);
-            let range = TimeRange { lo: from, hi: i64::MAX };
-            return Work {
-                read: vec![range],
-                shown: vec![range],
-                cleared: Vec::new(),
-                revived,
-                resumed: Some(kept),
-                is_full: false,
-            };
+        let first = changed.first().map_or(i64::MAX, |span| span.0);
+        let is_repair = !changed.is_empty();
+        let mut work = Work {
+            read: vec![],
+            shown: vec![],
+            cleared: vec![],
+            revived,
+            resumed: None,
+            is_repair,
+            is_full: false,
+        };
+        if let Some(Resumed { kept, from, is_repair }) = self.resumable(rows, first) {
+            let read = TimeRange { lo: from.max(bound), hi: i64::MAX };
+            work.shown.push(read);
+            if is_repair {
+                work.shown[0].lo = first;
+                work.cleared = TimeRange::difference(&work.shown, &frozen);
+            }
+            work.read.push(read);
+            work.is_repair = is_repair;
+            work.resumed = Some(kept);
+            return work;
         }
         let (mut shown, mut read) = (Vec::new(), Vec::new());
         for (first, last) in changed {
@@ -197,7 +220,7 @@ impl LiveRefresh<'_> {
         }
         let (shown, read) = (fewer(TimeRange::union(shown)), fewer(TimeRange::union(read)));
         let cleared = TimeRange::difference(&shown, &frozen);
-        Work { read, shown, cleared, revived, resumed: None, is_full: false }
+        Work { read, shown, cleared, ..work }
     }
 
     /// What was touched, where base or view has rows at all, and at or after the first instant.
@@ -211,17 +234,30 @@ impl LiveRefresh<'_> {
         changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
     }
 
-    /// The kept state, where all that came since then follows it, or is not read.
-    fn resumable(&self, rows: &LiveRows, changed: &[Span]) -> Option<Kept> {
+    /// The kept state that no row at or after `first` is in, but for those of the base's last
+    /// instant.
+    fn resumable(&self, rows: &LiveRows, first: i64) -> Option<Resumed> {
         let kept = self.refresher.take_kept(self.view.table)?;
         let touched = self.touched.as_ref()?;
         let is_current = Some(kept.position) == self.state.position
             && kept.version == rows.base.schema().version
-            && (touched.disordered <= kept.position || changed.is_empty())
             && rows.reach.is_one_pass();
-        let first = changed.first().map_or(i64::MAX, |span| span.0);
-        if !is_current || first < kept.last_time {
+        if !is_current {
             return None;
+        }
+        let mut put_away = touched.retired.iter().filter(|one| one.lsn > kept.begun);
+        if put_away.next().is_some() {
+            // Earlier states have rows that a repair leaves out.
+            kept.windows.forget_marks();
+        }
+        let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
+        if !is_in_order || first < kept.last_time {
+            // Where it does not reach to the end, what lies behind stays.
+            let last = rows.base.time_bounds()?.1;
+            let reaches_end = rows.reach.until(first) >= last;
+            let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();
+            let from = from.filter(|from| *from > rows.reach.since(first))?;
+            return Some(Resumed { kept, from, is_repair: true });
         }
         // Rows of the last instant that were put away are not there to be passed over.
         let last = kept.last_time;
@@ -232,7 +268,7 @@ impl LiveRefresh<'_> {
         if is_gone {
             kept.windows.forget_last();
         }
-        Some(kept)
+        Some(Resumed { kept, from: last, is_repair: false })
     }
 
     async fn commit(self, rows: LiveRows, work: Work) -> EngineResult<()> {
@@ -250,7 +286,8 @@ impl LiveRefresh<'_> {
         }
         let through = self.refresher.consumed(self.snapshot, base, (id, lsn));
         writer.with(Change::Watch { table: base, through });
-        let is_repair = !work.is_full && work.resumed.is_none() && !work.shown.is_empty();
+        let is_repair = work.is_repair;
+        let is_resumed = work.resumed.is_some();
         if is_repair {
             let repair = repair_of(&rows, &work);
             self.refresher.note_repair(id, repair);
@@ -268,9 +305,14 @@ impl LiveRefresh<'_> {
         let reads_on =
             work.read.last().is_some_and(|range| range.lo <= last_time && range.hi > last_time);
         let keeps = rows.reach.is_one_pass() && reads_on;
-        let windows = match work.resumed {
-            Some(kept) => Some(kept.windows),
-            None => keeps.then(KeptWindows::default),
+        // Only there it is known that functions have seen all they look back at.
+        let first_shown = match work.shown.last() {
+            Some(range) if !rows.reach.is_endless() => range.lo,
+            _ => i64::MIN,
+        };
+        let (windows, begun) = match work.resumed {
+            Some(kept) => (Some(kept.windows), kept.begun),
+            None => (keeps.then(|| KeptWindows::marking(first_shown)), lsn),
         };
         let mut plan = rows.within(&work.read, &work.shown)?;
         if let Some(windows) = &windows {
@@ -284,11 +326,11 @@ impl LiveRefresh<'_> {
         };
         let written = fill(filling, writer, &plan, &table).await?;
         if is_repair {
-            self.refresher.repaired(id, written);
+            self.refresher.repaired(id, written, is_resumed);
         }
         if let Some(windows) = windows.filter(|windows| windows.settle(last_time)) {
             let version = rows.base.schema().version;
-            let kept = Kept { position: lsn, version, last_time, windows };
+            let kept = Kept { position: lsn, begun, version, last_time, windows };
             self.refresher.keep(id, kept);
         }
         Ok(())
@@ -302,6 +344,7 @@ fn repair_of(rows: &LiveRows, work: &Work) -> LiveRepair {
     let micros = |at: i64| if is_nanos { at.div_euclid(1_000) } else { at };
     let inner = |at: &i64| *at != i64::MIN && *at != i64::MAX;
     let is_local = !rows.reach.is_endless();
+    let is_resumed = work.resumed.is_some();
     let high = work.shown.last().map(|range| range.hi).filter(inner);
     LiveRepair {
         is_under_way: true,
@@ -309,8 +352,12 @@ fn repair_of(rows: &LiveRows, work: &Work) -> LiveRepair {
         low_micros: work.read.first().map(|range| range.lo).filter(inner).map(micros),
         high_micros: high.map(|at| micros(at - 1)),
         plan: Some(rows.reach.plan()),
-        disposition: Some(if is_local { "localized rebuild" } else { "boundary rebuild" }),
-        denial: (!is_local).then_some("results depend on all rows before"),
+        disposition: Some(match (is_local, is_resumed) {
+            (_, true) => "resume from anchor",
+            (true, false) => "localized rebuild",
+            (false, false) => "boundary rebuild",
+        }),
+        denial: (!is_local && !is_resumed).then_some("results depend on all rows before"),
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 pub(super) struct Kept {
     /// The transaction of the base that they are of.
     pub(super) position: u64,
+    /// The transaction up to which they were computed of all rows that the base had then.
+    pub(super) begun: u64,
     /// The base's definition that they were computed with.
     pub(super) version: u64,
     /// The base's last instant.

@@ -33,11 +33,13 @@ use self::progress::{Progress, Refresher};
 
 /// How often the clock is looked at, where nothing was committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
-/// A view that follows each change rests so many times as long as its last refresh took: what it
+/// A view that follows each change rests so many times as long as its refreshes took: what it
 /// takes of one core is bounded by that, however fast its base changes.
 const REST: u32 = 4;
-/// It rests no longer than that.
+/// It rests no longer than that after one of them.
 const LONGEST_REST: Duration = Duration::from_secs(5);
+/// The rest that it may put off: what comes after a quiet while is shown at once.
+const REST_CREDIT: Duration = Duration::from_millis(100);
 
 /// The latest transactions that touched the bases, as one snapshot knows them: read once for all
 /// views of a base.
@@ -180,7 +182,7 @@ impl Refresher {
         match outcome {
             Ok(done) => {
                 progress.job.succeeded();
-                progress.job.rest((took * REST).min(LONGEST_REST));
+                progress.job.owe((took * REST).min(LONGEST_REST), REST_CREDIT);
                 let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
                 progress.idle_at = (!done).then(|| (last, clock(&view)));
             }

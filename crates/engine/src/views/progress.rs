@@ -54,8 +54,11 @@ pub(super) struct Progress {
     pub(super) kept: Option<Kept>,
     /// Of a live view: the repair that runs, or the last one.
     pub(super) repair: LiveRepair,
-    /// Rows that repairs wrote.
+    /// Rows that repairs wrote, of those that began with the first row and of those that went on
+    /// from an earlier state; how many did.
     pub(super) repaired_rows: u64,
+    pub(super) resumed_rows: u64,
+    pub(super) resumes: u64,
     /// All refreshes that failed, and since when they do.
     pub(super) all_failures: u64,
     pub(super) failing_since: Option<Instant>,
@@ -91,7 +94,10 @@ impl Refresher {
         LiveProgress {
             kept_bytes: progress.kept.as_ref().map_or(0, |kept| kept.bytes() as i64),
             stalled_micros: stalled,
+            kept_states: progress.kept.as_ref().map_or(0, |kept| kept.windows.marks() as i64),
             repaired_rows: progress.repaired_rows as i64,
+            resumed_rows: progress.resumed_rows as i64,
+            resumes: progress.resumes as i64,
             failures: progress.all_failures as i64,
             repair: progress.repair.clone(),
         }
@@ -117,9 +123,12 @@ impl Refresher {
     }
 
     /// A repair wrote rows.
-    pub(super) fn repaired(&self, view: TableId, rows: u64) {
+    pub(super) fn repaired(&self, view: TableId, rows: u64, is_resumed: bool) {
         if let Some(progress) = self.views.lock().get_mut(&view) {
-            progress.repaired_rows += rows;
+            let counted =
+                if is_resumed { &mut progress.resumed_rows } else { &mut progress.repaired_rows };
+            *counted += rows;
+            progress.resumes += u64::from(is_resumed);
         }
     }
 

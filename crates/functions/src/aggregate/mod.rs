@@ -17,6 +17,7 @@ mod native;
 mod pairs;
 mod path;
 mod shape;
+mod sorted;
 mod text;
 mod values;
 
@@ -106,7 +107,7 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
         "(number, p)",
         "the same as percentile; also percentile_cont(p) WITHIN GROUP (ORDER BY number)",
     ),
-    ("percentile_disc", "(number, p)", "least value that a fraction p of all does not exceed"),
+    ("percentile_disc", "(value, p)", "least value that a fraction p of all does not exceed"),
     ("rate", "(counter [, timestamp])", "what a counter grew by in a second"),
     ("regr_intercept", "(y, x)", "intercept of the regression line"),
     ("regr_r2", "(y, x)", "coefficient of determination"),

@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 use tidemark_types::{SqlType, account};
 
 use super::native::NativeAggregate;
+use super::sorted::{self, Choose};
 use crate::column::{invalid, stopped};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
@@ -57,8 +58,10 @@ pub(super) fn percentile(
     let is_median = name.ends_with("median");
     let is_approximate = name.starts_with("approx");
     let constants = if is_median { 1 } else { 2 };
-    let fits = arguments.len() == constants || (is_approximate && arguments.len() == constants + 1);
-    if !fits || !super::shape::reads_as_double(arguments[0].sql_type) {
+    let is_discrete = name == "percentile_disc";
+    let has_more = (is_approximate || is_discrete) && arguments.len() == constants + 1;
+    let is_read = is_discrete || super::shape::reads_as_double(arguments[0].sql_type);
+    if !(arguments.len() == constants || has_more) || !is_read {
         return Ok(None);
     }
     let fraction = if is_median { Some(0.5) } else { arguments[1].double() };
@@ -70,6 +73,9 @@ pub(super) fn percentile(
         let message = "percentile must be between 0.0 and 1.0".to_owned();
         return Err(ResolveError::Invalid { message });
     }
+    if is_discrete {
+        return Ok(discrete(fraction, arguments));
+    }
     let digits = match arguments.get(constants) {
         None => 1,
         Some(digits) => digits.integer().unwrap_or(-1),
@@ -80,9 +86,6 @@ pub(super) fn percentile(
     }
     let is_whole = arguments[0].sql_type.is_integer();
     let (name, finish): (&'static str, Finish) = match name {
-        "percentile_disc" => {
-            ("percentile_disc", Arc::new(move |values| double(nearest_rank(values, fraction))))
-        }
         _ if is_approximate => (
             "approx_percentile",
             Arc::new(move |values| in_histogram(values, fraction, digits as u32, is_whole)),
@@ -92,6 +95,43 @@ pub(super) fn percentile(
     let variant = format!("{fraction},{digits},{is_whole}");
     let udaf = collected(name, variant, SqlType::Double, finish);
     Ok(Some(super::shape::unordered(udaf, value_and_constants(arguments), SqlType::Double)))
+}
+
+/// `percentile_disc(x, p [, true])`: `true` counts from the greatest. Numbers are read as DOUBLE,
+/// values of other types are themselves.
+fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> {
+    let is_from_top = match arguments.get(2) {
+        None => false,
+        Some(Argument { constant: Some(ScalarValue::Boolean(Some(flag))), .. }) => *flag,
+        Some(_) => return None,
+    };
+    let mut types = types_of(arguments);
+    let variant = format!("{fraction},{is_from_top}");
+    if super::shape::is_number(types[0]) || types[0] == SqlType::Null {
+        let finish: Finish = Arc::new(move |values| {
+            let rank = rank(values.len(), fraction, is_from_top);
+            double(rank.map(|rank| ranked(values, rank)))
+        });
+        types[..2].fill(SqlType::Double);
+        let udaf = collected("percentile_disc", variant, SqlType::Double, finish);
+        return Some(super::shape::unordered(udaf, types, SqlType::Double));
+    }
+    types[0] = match types[0] {
+        SqlType::Symbol | SqlType::Char => SqlType::Varchar,
+        of => of,
+    };
+    types[1] = SqlType::Double;
+    let returns = types[0];
+    let choose: Choose = Arc::new(move |count| rank(count, fraction, is_from_top));
+    Some(super::shape::unordered(sorted::chosen(returns, &variant, choose)?, types, returns))
+}
+
+/// The rank from 0 of the least value that so large a share of all values does not exceed, or of
+/// the greatest that it does not fall below.
+fn rank(count: usize, fraction: f64, is_from_top: bool) -> Option<usize> {
+    let last = count.checked_sub(1)?;
+    let rank = ((fraction * count as f64).ceil() as usize).clamp(1, count) - 1;
+    Some(if is_from_top { last - rank } else { rank })
 }
 
 fn double(value: Option<f64>) -> Result<ScalarValue> {
@@ -105,9 +145,7 @@ fn ranked(values: &mut [f64], index: usize) -> f64 {
 
 /// The least value that so large a share of all values does not exceed.
 fn nearest_rank(values: &mut [f64], fraction: f64) -> Option<f64> {
-    let count = values.len();
-    let rank = (fraction * count as f64).ceil() as usize;
-    (count > 0).then(|| ranked(values, rank.clamp(1, count) - 1))
+    rank(values.len(), fraction, false).map(|rank| ranked(values, rank))
 }
 
 /// The value at a share of the way from the least to the greatest, between two values in

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use tidemark_types::calendar::{self, CivilDate, add_months};
 use tidemark_types::duration::{add, fixed_nanos};
 use tidemark_types::timestamp::TimestampUnit;
@@ -134,6 +134,12 @@ pub(super) fn date(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 pub(super) fn date_trunc(bound: &Bound<'_>) -> Made {
+    if bound.arguments[0].constant.as_ref().is_some_and(ScalarValue::is_null) {
+        return Ok(Arc::new(|call: &Call<'_>| {
+            let (_, unit) = times(call, 1)?;
+            Ok(build_times(call.rows, unit, |_| None))
+        }));
+    }
     let name = bound.arguments[0].text().unwrap_or_default();
     let (number, letter) = match name.to_ascii_lowercase().trim_end_matches('s') {
         "nanosecond" => (1, 'n'),

@@ -10,13 +10,16 @@ use datafusion::common::Result;
 use tidemark_types::calendar::{
     CivilDate, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
 };
+use tidemark_types::period::Period;
 use tidemark_types::{SqlType, account};
 
 use tidemark_types::timestamp_pattern::{DAYS, MONTHS, MOST_PATTERN_BYTES};
 
 use super::clocks::clock_nanos;
+use super::periods::periods;
 use super::times::{Made, Us, micros_of, times};
 use crate::column::{Call, build, invalid, stopped, try_build, try_build_text};
+use crate::number::pattern::ordinal as ordinal_suffix;
 use crate::resolve::{ResolveError, types_of};
 use crate::signature::Bound;
 
@@ -100,12 +103,31 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
 
+/// The refusal of `next_id(first, step)` that is no default of a column of whole numbers.
+pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
+    Err(invalid(
+        "next_id(first, step) is the default of a column of whole numbers; step is 1 or more",
+    ))
+}
+
+/// The Julian day of 1970-01-01.
+const JULIAN_DAY_OF_1970: i64 = 2_440_588;
+
 /// Patterns of `to_char`, longer ones before those that they begin with.
 const FIELDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "SSSS", "SS", "MS", "US", "YYYY", "YYY", "YY", "Y", "IYYY",
     "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "DDD", "DD", "DAY", "Day", "day", "DY",
-    "Dy", "dy", "ID", "IW", "D", "Q", "CC", "AM", "PM", "am", "pm",
+    "Dy", "dy", "ID", "IW", "D", "Q", "CC", "AM", "PM", "am", "pm", "J", "TZH", "TZM", "TZ", "tz",
+    "OF",
 ];
+
+/// What follows a number of a time.
+#[derive(Debug, Clone, Copy)]
+enum Ordinal {
+    None,
+    Upper,
+    Lower,
+}
 
 /// A pattern as its parts.
 enum Piece {
@@ -113,6 +135,8 @@ enum Piece {
     Field {
         name: &'static str,
         is_padded: bool,
+        /// `TH`, `th` behind it: 1st, 2nd.
+        ordinal: Ordinal,
     },
     Text(String),
 }
@@ -137,8 +161,16 @@ fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
         let upper = |field: &&&str| bare.starts_with(**field) || is_lower_of(bare, field);
         if let Some(field) = FIELDS.iter().find(upper) {
             let is_padded = bare.len() == rest.len();
-            pieces.push(Piece::Field { name: field, is_padded });
             rest = &bare[field.len()..];
+            let ordinal = match rest.get(..2) {
+                Some("TH") => Ordinal::Upper,
+                Some("th") => Ordinal::Lower,
+                _ => Ordinal::None,
+            };
+            if !matches!(ordinal, Ordinal::None) {
+                rest = &rest[2..];
+            }
+            pieces.push(Piece::Field { name: field, is_padded, ordinal });
             continue;
         }
         let length = next.len_utf8();
@@ -153,57 +185,112 @@ fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
 
 /// Numbers may be asked for in small letters: `yyyy-mm-dd`.
 fn is_lower_of(text: &str, field: &str) -> bool {
-    let is_name = matches!(field, "MONTH" | "MON" | "DAY" | "DY" | "AM" | "PM");
+    let is_name = matches!(field, "MONTH" | "MON" | "DAY" | "DY" | "AM" | "PM" | "TZ");
     let is_upper = !field.bytes().any(|letter| letter.is_ascii_lowercase());
     is_upper && !is_name && text.starts_with(&field.to_ascii_lowercase())
 }
 
 /// `to_char(time, pattern)`.
 pub(super) fn to_char(bound: &Bound<'_>) -> Made {
-    let from = bound.arguments[0].sql_type;
-    if from.is_integer() || matches!(from, SqlType::Float | SqlType::Double) {
-        // The reference has no such function of a number, PostgreSQL has another.
-        let name = "to_char".into();
-        return Err(ResolveError::NoOverload { name, types: types_of(bound.arguments) });
-    }
-    let known = match bound.arguments[1].text() {
-        None => None,
-        Some(text) => Some(
-            pieces(&text).map_err(|message| ResolveError::InvalidArgument { index: 1, message })?,
-        ),
-    };
+    let known = known_pieces(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 0)?;
-        let patterns = call.texts(1)?;
-        let mut text = String::new();
-        try_build_text(call.rows, |row, out| {
-            let Some(value) = at(row) else { return Ok(false) };
-            let own;
-            let parts = match (&known, patterns.get(row)) {
-                (Some(parts), _) => parts,
-                (None, Some(pattern)) => {
-                    account::check().map_err(stopped)?;
-                    own = pieces(pattern).map_err(invalid)?;
-                    &own
-                }
-                (None, None) => return Ok(false),
-            };
-            text.clear();
-            for part in parts {
-                match part {
-                    Piece::Text(fixed) => text.push_str(fixed),
-                    Piece::Field { name, is_padded } => {
-                        write_field(name, *is_padded, micros_of(value, unit), &mut text);
-                    }
-                }
-            }
-            out.push_str(&text);
-            Ok(true)
-        })
+        written(call, known.as_deref(), |row| at(row).map(|at| micros_of(at, unit)), write_field)
     }))
 }
 
-fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) {
+/// `to_char(length, pattern)`.
+pub(super) fn length_to_char(bound: &Bound<'_>) -> Made {
+    let known = known_pieces(bound)?;
+    Ok(Arc::new(move |call: &Call<'_>| {
+        written(call, known.as_deref(), periods(call, 0)?, write_length_field)
+    }))
+}
+
+/// The parts of a constant pattern.
+fn known_pieces(bound: &Bound<'_>) -> std::result::Result<Option<Vec<Piece>>, ResolveError> {
+    let known = bound.arguments[1].text().map(|text| pieces(&text)).transpose();
+    known.map_err(|message| ResolveError::InvalidArgument { index: 1, message })
+}
+
+/// Values by the pattern of their row; `write` writes a part of one.
+fn written<T: Copy>(
+    call: &Call<'_>,
+    known: Option<&[Piece]>,
+    value: impl Fn(usize) -> Option<T>,
+    write: impl Fn(&str, bool, T, &mut String) -> Result<()>,
+) -> Result<ArrayRef> {
+    let patterns = call.texts(1)?;
+    let mut text = String::new();
+    try_build_text(call.rows, |row, out| {
+        let Some(value) = value(row) else { return Ok(false) };
+        let own;
+        let parts = match (known, patterns.get(row)) {
+            (Some(parts), _) => parts,
+            (None, Some(pattern)) => {
+                account::check().map_err(stopped)?;
+                own = pieces(pattern).map_err(invalid)?;
+                &own
+            }
+            (None, None) => return Ok(false),
+        };
+        text.clear();
+        for part in parts {
+            match part {
+                Piece::Text(fixed) => text.push_str(fixed),
+                Piece::Field { name, is_padded, ordinal } => {
+                    let start = text.len();
+                    write(name, *is_padded, value, &mut text)?;
+                    let suffix = ordinal_suffix(&text[start..]);
+                    match ordinal {
+                        Ordinal::None => {}
+                        Ordinal::Lower => text.push_str(suffix),
+                        Ordinal::Upper => text.push_str(&suffix.to_uppercase()),
+                    }
+                }
+            }
+        }
+        out.push_str(&text);
+        Ok(true)
+    })
+}
+
+/// A part of a length of time: its years, months and days, and hours as many as there are.
+fn write_length_field(
+    field: &str,
+    is_padded: bool,
+    length: Period,
+    out: &mut String,
+) -> Result<()> {
+    let Period { months, days, micros } = length;
+    let (number, width) = match field {
+        "YYYY" | "Y" | "YY" | "YYY" => (i64::from(months / 12), field.len()),
+        "MM" => (i64::from(months % 12), 2),
+        "DD" => (i64::from(days), 2),
+        "HH24" => (micros / MICROS_PER_HOUR, 2),
+        "HH12" | "HH" => match micros / MICROS_PER_HOUR % 12 {
+            0 => (12, 2),
+            hours => (hours, 2),
+        },
+        "MI" => (micros / MICROS_PER_MINUTE % 60, 2),
+        "SS" => (micros / MICROS_PER_SECOND % 60, 2),
+        "SSSS" => (micros / MICROS_PER_SECOND, 1),
+        "MS" => (micros / 1_000 % 1_000, 3),
+        "US" => (micros % MICROS_PER_SECOND, 6),
+        _ => return Err(invalid(format!("a length of time has no {field}"))),
+    };
+    write_number(number, if is_padded { width } else { 1 }, out);
+    Ok(())
+}
+
+/// A number in so many digits at least, the sign apart.
+fn write_number(number: i64, width: usize, out: &mut String) {
+    let sign = if number < 0 { "-" } else { "" };
+    // A String takes what is written to it.
+    let _ = write!(out, "{sign}{:0width$}", number.unsigned_abs());
+}
+
+fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> Result<()> {
     let date = CivilDate::from_micros(micros);
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let hour = of_day / MICROS_PER_HOUR;
@@ -227,11 +314,16 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) {
         "dy" => Some(day[..3].to_lowercase()),
         "AM" | "PM" => Some(if hour < 12 { "AM" } else { "PM" }.to_owned()),
         "am" | "pm" => Some(if hour < 12 { "am" } else { "pm" }.to_owned()),
+        // Every time is one of UTC.
+        "TZ" => Some("UTC".to_owned()),
+        "tz" => Some("utc".to_owned()),
+        "TZH" | "OF" => Some("+00".to_owned()),
+        "TZM" => Some("00".to_owned()),
         _ => None,
     };
     if let Some(name) = name {
         out.push_str(&name);
-        return;
+        return Ok(());
     }
     let year = i64::from(date.year);
     let (number, width) = match field {
@@ -254,9 +346,9 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) {
         "D" => (weekday % 7 + 1, 1),
         "IW" => (i64::from(iso_week), 2),
         "Q" => (i64::from((date.month - 1) / 3 + 1), 1),
+        "J" => (micros.div_euclid(MICROS_PER_DAY) + JULIAN_DAY_OF_1970, 1),
         _ => ((year - 1).div_euclid(100) + 1, 2),
     };
-    let width = if is_padded { width } else { 1 };
-    // A String takes what is written to it.
-    let _ = write!(out, "{number:0width$}");
+    write_number(number, if is_padded { width } else { 1 }, out);
+    Ok(())
 }

@@ -24,15 +24,18 @@ use tidemark_types::period::Period as Length;
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
 use self::fields::{Part, date_part, extract, part};
 use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
-use self::made::{make_date, make_timestamp, next_id, of_epoch, to_char};
+use self::made::{
+    length_to_char, make_date, make_timestamp, next_id, next_of_column, of_epoch, to_char,
+};
 use self::patterns::{from_day, from_str, to_str};
-use self::periods::{age, make_interval, mapped, parts_asked, time_bucket};
+use self::periods::{age, ahead, make_interval, mapped, parts_asked, time_bucket, truncated};
 use self::shift::{dateadd, datediff, difference_type};
 use self::times::{Ns, Us, micros_of, times};
 use self::zones::in_zone;
 use crate::column::{Call, build, build_flags};
 use crate::native::{Kernel, Native, call};
-use crate::signature::Param::{Is, Text, Time};
+use crate::number::pattern;
+use crate::signature::Param::{Is, Number, Text, Time};
 use crate::signature::{Function, Gives, Overload, direct, made, pure, volatile};
 
 /// An instant of microseconds in nanoseconds, at the end of their range where it lies beyond it: of
@@ -217,15 +220,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "to_char",
         &[
-            made(&[Is(Timestamp), Text], Gives::Is(String), to_char),
-            made(&[Is(TimestampNs), Text], Gives::Is(String), to_char),
+            made(&[Time, Text], Gives::Is(String), to_char),
+            made(&[Is(Period), Text], Gives::Is(String), length_to_char),
+            made(&[Number, Text], Gives::Is(String), pattern::to_char),
         ],
-        "time as text by a pattern of PostgreSQL such as 'YYYY-MM-DD HH24:MI'",
+        "time, length or number by a pattern of PostgreSQL: 'YYYY-MM-DD HH24:MI', '9,999.00'",
     ),
     volatile(
         "next_id",
-        &[direct(&[], Long, next_id)],
-        "a number that was not given before: microseconds since 1970, each once",
+        &[direct(&[], Long, next_id), direct(&[Is(Long), Is(Long)], Long, next_of_column)],
+        "a number that was not given before: microseconds since 1970, each once; as a column's \
+         default the next number, from a first one by a step",
     ),
     pure(
         "dateadd",
@@ -242,7 +247,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "date_trunc",
-        &[made(&[Text, Time], Gives::SameAs(1), date_trunc)],
+        &[
+            made(&[Text, Time], Gives::SameAs(1), date_trunc),
+            made(&[Text, Is(Period)], Gives::Is(Period), truncated),
+        ],
         "start of the named unit",
     ),
     pure("date", &[made(&[Time], Gives::SameAs(0), |_| Ok(Arc::new(date)))], "start of the day"),
@@ -254,7 +262,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "timezone",
-        &[made(&[Text, Time], Gives::SameAs(1), |b| in_zone(b, (1, 0), false))],
+        &[
+            made(&[Text, Time], Gives::SameAs(1), |b| in_zone(b, (1, 0), false)),
+            made(&[Is(Period), Time], Gives::SameAs(1), |_| Ok(Arc::new(ahead))),
+        ],
         "what the clocks of a zone show at a time; `time AT TIME ZONE zone` is the same",
     ),
     pure(

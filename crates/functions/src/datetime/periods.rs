@@ -28,7 +28,10 @@ const FIRST_BUCKET: i64 = 946_857_600_000_000;
 const FIRST_MONTH: i64 = 946_684_800_000_000;
 
 /// A PERIOD argument by row.
-fn periods(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<Period> + use<>> {
+pub(super) fn periods(
+    call: &Call<'_>,
+    index: usize,
+) -> Result<impl Fn(usize) -> Option<Period> + use<>> {
     let values = call.primitive::<IntervalMonthDayNanoType>(index)?;
     Ok(move |row: usize| values.get(row).map(Period::from))
 }
@@ -283,6 +286,54 @@ pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
         let lengths = periods(call, 1)?;
         Ok(build::<Float64Type>(call.rows, |row| part_of(lengths(row)?, part)))
     }))
+}
+
+/// `date_trunc(part, length)`: what is smaller than the part is cut off.
+pub(super) fn truncated(bound: &Bound<'_>) -> Made {
+    let part = part_asked(bound)?;
+    if cut(Period::default(), part).is_none() {
+        let name = bound.arguments[0].text().unwrap_or_default();
+        let message = format!("a length of time has no {name}");
+        return Err(ResolveError::InvalidArgument { index: 0, message });
+    }
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let lengths = periods(call, 1)?;
+        build_periods(call.rows, |row| lengths(row).map(|length| cut(length, part)))
+    }))
+}
+
+fn cut(length: Period, part: Part) -> Option<Period> {
+    let Period { months, days, micros } = length;
+    let whole_months = |of: i32| Period { months: months / of * of, ..Period::default() };
+    let whole_micros = |of: i64| Period { micros: micros / of * of, ..length };
+    Some(match part {
+        Part::Millennium => whole_months(12_000),
+        Part::Century => whole_months(1_200),
+        Part::Decade => whole_months(120),
+        Part::Year => whole_months(12),
+        Part::Quarter => whole_months(3),
+        Part::Month => whole_months(1),
+        Part::Day => Period { months, days, micros: 0 },
+        Part::Hour => whole_micros(MICROS_PER_HOUR),
+        Part::Minute => whole_micros(MICROS_PER_MINUTE),
+        Part::Second => whole_micros(MICROS_PER_SECOND),
+        Part::MillisOfMinute => whole_micros(1_000),
+        Part::MicrosOfMinute => length,
+        _ => return None,
+    })
+}
+
+/// `time AT TIME ZONE length`: what the clocks show that are so far ahead of UTC.
+pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
+    let lengths = periods(call, 0)?;
+    let (at, unit) = times(call, 1)?;
+    try_build_times(call.rows, unit, |row| {
+        let (Some(value), Some(length)) = (at(row), lengths(row)) else { return Ok(None) };
+        if length.months != 0 || length.days != 0 {
+            return Err(invalid("a time zone is hours, minutes and seconds ahead of UTC"));
+        }
+        Ok(length.after(value, unit))
+    })
 }
 
 /// The start of the step of this length that holds a time, counted from `origin`.

@@ -256,6 +256,7 @@ pub(crate) const NAMES: &[&str] = &[
     "round_up",
     "round_down",
     "round_half_even",
+    "trunc",
     "greatest",
     "least",
 ];
@@ -264,7 +265,7 @@ pub(crate) const NAMES: &[&str] = &[
 pub(crate) fn signature(name: &str) -> Option<String> {
     let arguments = match name {
         "greatest" | "least" => "DECIMAL, …",
-        "round" => "DECIMAL [, INT]",
+        "round" | "trunc" => "DECIMAL [, INT]",
         "round_up" | "round_down" | "round_half_even" => "DECIMAL, INT",
         _ => "DECIMAL",
     };
@@ -290,6 +291,7 @@ fn whole(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Re
         "floor" => Some(Rounding::Floor),
         "ceil" | "ceiling" => Some(Rounding::Ceiling),
         "round" => Some(Rounding::HalfUp),
+        "trunc" => Some(Rounding::Down),
         _ => None,
     };
     let returns = match (name, rounding) {
@@ -326,7 +328,7 @@ fn rounded(
     let rounding = match name {
         "round" => Rounding::HalfUp,
         "round_up" => Rounding::Up,
-        "round_down" => Rounding::Down,
+        "round_down" | "trunc" => Rounding::Down,
         "round_half_even" => Rounding::HalfEven,
         _ => {
             return Err(ResolveError::NoOverload { name: name.into(), types: types_of(arguments) });

@@ -4,4 +4,5 @@ pub(crate) mod arithmetic;
 pub(crate) mod decimal;
 pub(crate) mod division;
 pub(crate) mod numeric;
+pub(crate) mod pattern;
 pub(crate) mod wide;

@@ -92,13 +92,15 @@ fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// `format(pattern, …)`: `%s` a text, `%I` a name, `%L` a literal, `%%` a percent sign, each of the
-/// next argument, or of the nth with `%n$s`.
+/// next argument, or of the nth with `%n$s`; in so many characters with `%10s`, to the left with
+/// `%-10s`, in as many as an argument says with `%*s` and `%*n$s`.
 fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
     let Some((patterns, values)) = all.split_first() else {
         return Err(internal("format without a pattern"));
     };
+    let mut part = BoundedText::default();
     try_build_text(call.rows, |row, out| {
         let Some(pattern) = patterns.get(row) else { return Ok(false) };
         let mut next = 0;
@@ -111,27 +113,85 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
                 rest = after;
                 continue;
             }
-            if let Some((number, after)) = rest.split_once('$')
-                && let Ok(number) = number.parse::<usize>()
-            {
-                next = number
-                    .checked_sub(1)
-                    .ok_or_else(|| invalid("format: %0$ names no argument"))?;
-                rest = after;
+            if let Some(place) = place(&mut rest)? {
+                next = place;
             }
+            let width = width(&mut rest, &mut next, values, row)?;
             let Some(kind) = rest.chars().next() else {
                 return Err(invalid("format: the pattern ends after '%'"));
             };
-            let Some(values) = values.get(next) else {
-                return Err(invalid(format!("format: there is no argument {}", next + 1)));
-            };
-            write_value(kind, values.get(row), out)?;
+            let value = argument(values, next)?.get(row);
+            if width == 0 {
+                write_value(kind, value, out)?;
+            } else {
+                part.clear();
+                write_value(kind, value, &mut part)?;
+                pad(part.get().map_err(stopped)?, width, out);
+            }
             rest = &rest[kind.len_utf8()..];
             next += 1;
         }
         out.push_str(rest);
         Ok(true)
     })
+}
+
+/// The argument that `n$` names, counted from 0; nothing where none is named.
+fn place(rest: &mut &str) -> Result<Option<usize>> {
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, after) = rest.split_at(digits);
+    let Some(after) = after.strip_prefix('$').filter(|_| digits > 0) else { return Ok(None) };
+    let place = number.parse::<usize>().unwrap_or(usize::MAX).checked_sub(1);
+    *rest = after;
+    place.map(Some).ok_or_else(|| invalid("format: %0$ names no argument"))
+}
+
+fn argument(values: &[Texts], place: usize) -> Result<&Texts> {
+    let missing = || invalid(format!("format: there is no argument {}", place.saturating_add(1)));
+    values.get(place).ok_or_else(missing)
+}
+
+/// Characters that a value fills, negative ones from the left; 0 where the pattern says nothing.
+fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Result<i64> {
+    let (is_left, mut after) = match rest.strip_prefix('-') {
+        Some(after) => (true, after.trim_start_matches('-')),
+        None => (false, *rest),
+    };
+    let width = if let Some(behind) = after.strip_prefix('*') {
+        after = behind;
+        let at = if let Some(named) = place(&mut after)? {
+            named
+        } else {
+            *next += 1;
+            *next - 1
+        };
+        let text = argument(values, at)?.get(row).unwrap_or("0");
+        text.parse().ok()
+    } else {
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, behind) = after.split_at(digits);
+        after = behind;
+        if number.is_empty() { Some(0) } else { number.parse().ok() }
+    };
+    *rest = after;
+    let width = width.filter(|width: &i32| *width > i32::MIN).map(i64::from);
+    let width = width.ok_or_else(|| invalid("format: a width is a number of characters"))?;
+    Ok(if is_left { -width.abs() } else { width })
+}
+
+/// A text in so many characters, blanks before it, or behind it for a negative width.
+fn pad(text: &str, width: i64, out: &mut BoundedText) {
+    let missing = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
+    let missing = missing.saturating_sub(text.chars().count());
+    if width < 0 {
+        out.push_str(text);
+    }
+    if !out.refuses(missing) {
+        (0..missing).for_each(|_| out.push(' '));
+    }
+    if width > 0 {
+        out.push_str(text);
+    }
 }
 
 fn write_value(kind: char, value: Option<&str>, out: &mut BoundedText) -> Result<()> {
@@ -239,6 +299,11 @@ const fn variadic(body: fn(&Call<'_>) -> Result<ArrayRef>) -> [Overload; 1] {
     [Overload { takes: &[Text, Shown], variadic: true, gives, body: Body::Direct(body) }]
 }
 
+const FORMAT: [Overload; 2] = {
+    let [more] = variadic(format_text);
+    [direct(&[Text], Varchar, format_text), more]
+};
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "initcap",
@@ -253,11 +318,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &variadic(concat_ws),
         "the texts after the first with the first between them, nulls left out",
     ),
-    pure(
-        "format",
-        &variadic(format_text),
-        "the pattern with texts (%s), names (%I) and literals (%L) in it",
-    ),
+    pure("format", &FORMAT, "the pattern with texts (%s), names (%I) and literals (%L) in it"),
     pure(
         "encode",
         &[

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Int32Type, UInt32Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::Expr;
 use memchr::memmem::Finder;
 use regex::Regex;
@@ -184,7 +184,9 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
 pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let pattern = &bound.arguments[1];
     let text = pattern.text();
-    if text.as_deref() == Some("") || pattern.is_null() {
+    // A parameter has no value yet.
+    let is_null = pattern.constant.as_ref().is_some_and(ScalarValue::is_null);
+    if text.as_deref() == Some("") || is_null {
         let message = "glob pattern must not be null or empty".to_owned();
         return Err(refused(1, "", message));
     }

@@ -4,7 +4,7 @@ use arrow::array::ArrayRef;
 use datafusion::common::Result;
 use tidemark_types::SqlType::String as Str;
 
-use crate::column::{Call, build_text, invalid};
+use crate::column::{Call, build_text, invalid, try_build_text};
 use crate::signature::Param::Text;
 use crate::signature::{Function, direct, pure};
 use crate::text::bounded_text::BoundedText;
@@ -27,8 +27,42 @@ fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
+/// `similar_substring(pattern, escape)`: as `similar_pattern`, with the part between two escaped
+/// quotes as a group. What is before it is as short as it can be.
+fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
+    let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
+    try_build_text(call.rows, |row, out| {
+        let (Some(pattern), Some(escape)) = (patterns.get(row), escapes.get(row)) else {
+            return Ok(false);
+        };
+        let mark = format!("{escape}\"");
+        let parts: Vec<&str> = pattern.split(&mark).collect();
+        let ([before, wanted, behind], Some(letter), true) =
+            (parts.as_slice(), escape.chars().next(), escape.chars().count() == 1)
+        else {
+            let message =
+                format!("the part that is wanted stands between two {mark} in the pattern");
+            return Err(invalid(message));
+        };
+        out.push_str("(?s)^(?:");
+        push_part(out, before, Some(letter), ".*?");
+        out.push_str(")(");
+        push_part(out, wanted, Some(letter), ".*");
+        out.push_str(")(?:");
+        push_part(out, behind, Some(letter), ".*");
+        out.push_str(")$");
+        Ok(true)
+    })
+}
+
 fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
     out.push_str("(?s)^(?:");
+    push_part(out, pattern, escape, ".*");
+    out.push_str(")$");
+}
+
+/// A part of a pattern; `any` is what `%` becomes.
+fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &str) {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
@@ -58,14 +92,13 @@ fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
             // A set within a set means something to the expressions of Rust.
             '[' | '&' | '~' if in_brackets => push_literal(out, letter),
             _ if in_brackets => out.push(letter),
-            '%' => out.push_str(".*"),
+            '%' => out.push_str(any),
             '_' => out.push('.'),
             '.' | '^' | '$' => push_literal(out, letter),
             _ => out.push(letter),
         }
         escaped = false;
     }
-    out.push_str(")$");
 }
 
 fn push_literal(out: &mut BoundedText, letter: char) {
@@ -75,8 +108,15 @@ fn push_literal(out: &mut BoundedText, letter: char) {
     out.push(letter);
 }
 
-pub(crate) const FUNCTIONS: &[Function] = &[pure(
-    "similar_pattern",
-    &[direct(&[Text], Str, similar_pattern), direct(&[Text, Text], Str, similar_pattern)],
-    "a pattern of SIMILAR TO as a regular expression",
-)];
+pub(crate) const FUNCTIONS: &[Function] = &[
+    pure(
+        "similar_pattern",
+        &[direct(&[Text], Str, similar_pattern), direct(&[Text, Text], Str, similar_pattern)],
+        "a pattern of SIMILAR TO as a regular expression",
+    ),
+    pure(
+        "similar_substring",
+        &[direct(&[Text, Text], Str, similar_substring)],
+        "a pattern of SUBSTRING(… SIMILAR …) as a regular expression with a group",
+    ),
+];

@@ -1,7 +1,9 @@
 //! How windows run: batches pass through with their columns added; where a function looks at
 //! later rows, all are read first.
 
+use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -9,7 +11,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::arrow::compute::cast;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
@@ -22,7 +24,7 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use tidemark_types::SqlType;
 
 use super::function::{self, Function};
-use super::kept::{Held, Slot};
+use super::kept::{Copied, Held, Slot};
 use super::node::WindowNode;
 use super::spec::Spec;
 use super::whole::plan_whole;
@@ -35,6 +37,12 @@ use crate::order::{TimeConcat, in_time_order};
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::sample_by::accumulator::RowGroups;
 use crate::sample_by::groups::{GroupIndex, KeyPlan};
+
+/// Bytes of a copy of the state for each row that passes, at most: copying costs little beside the
+/// rows.
+const MARK_SHARE: u64 = 16;
+/// Rows of a batch that are parted from others, at least.
+const LEAST_PART: usize = 4_096;
 
 /// PARTITION BY.
 pub(crate) struct PartitionPlan {
@@ -72,6 +80,18 @@ struct Progress {
     passed: Option<(i64, u64)>,
     /// The last instant, and how many rows of it passed.
     last: Option<(i64, u64)>,
+    /// Rows that passed; those that had when the state was marked the last time.
+    rows: u64,
+    marked: u64,
+    /// Bytes that the last mark took.
+    mark_bytes: u64,
+}
+
+/// What a mark has of a node. Numbers of partitions stay: later rows have added some at most.
+struct Marked {
+    functions: Vec<Function>,
+    batches: usize,
+    rows: u64,
 }
 
 /// A batch, the columns known so far, and the partition of each row under each PARTITION BY.
@@ -99,6 +119,9 @@ impl Progress {
             batches: 0,
             passed: None,
             last: None,
+            rows: 0,
+            marked: 0,
+            mark_bytes: 0,
         })
     }
 
@@ -113,38 +136,104 @@ impl Progress {
     }
 
     /// Leaves what later rows need.
-    fn end(self) {
+    fn end(mut self) {
         if let Some(slot) = self.plan.kept.clone() {
+            // No row at or after what is marked came to it.
+            while let Some(time) = slot.next_mark().filter(|_| !slot.is_first()) {
+                self.mark(&slot, time);
+            }
             slot.note(self.last);
             slot.leave(self);
         }
     }
 
-    /// The rows that did not pass before; notes the last instant.
-    fn unseen(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
-        let (Some(timestamp), true) = (&self.plan.timestamp, self.plan.kept.is_some()) else {
-            return Ok(batch);
+    /// Rows with their columns. Those that passed before are left out; where the state before a
+    /// row is marked, the batch is parted.
+    fn pass(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>> {
+        let (Some(timestamp), Some(slot)) = (&self.plan.timestamp, self.plan.kept.clone()) else {
+            let passed = self.push(batch)?;
+            return Ok(vec![self.finish(0, passed)?]);
         };
         let rows = batch.num_rows();
         let times = cast(&timestamp.evaluate(&batch)?.into_array(rows)?, &DataType::Int64)?;
         let times = times.as_primitive::<Int64Type>().values();
-        let mut seen = 0;
-        if let Some((time, count)) = &mut self.passed {
-            let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
-            seen = (0..rows).take_while(is_seen).count();
-            *count -= seen as u64;
+        let mut from = self.seen(times);
+        let mut done = Vec::with_capacity(1);
+        while let Some((row, time)) = self.next_mark(&slot, &times[from..]) {
+            done.extend(self.part(&batch, from..from + row, times)?);
+            from += row;
+            self.mark(&slot, time);
         }
-        let times = &times[seen..];
-        if let Some(&time) = times.last() {
-            let count = times.iter().rev().take_while(|other| **other == time).count() as u64;
-            let before = self.last.filter(|last| last.0 == time && count == times.len() as u64);
-            self.last = Some((time, count + before.map_or(0, |last| last.1)));
+        done.extend(self.part(&batch, from..rows, times)?);
+        Ok(done)
+    }
+
+    /// How many rows passed before.
+    fn seen(&mut self, times: &[i64]) -> usize {
+        let Some((time, count)) = &mut self.passed else { return 0 };
+        let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
+        let seen = (0..times.len()).take_while(is_seen).count();
+        *count -= seen as u64;
+        seen
+    }
+
+    /// Some rows of a batch with their columns; notes the last instant.
+    fn part(
+        &mut self,
+        batch: &RecordBatch,
+        rows: Range<usize>,
+        times: &[i64],
+    ) -> Result<Option<RecordBatch>> {
+        let times = &times[rows.clone()];
+        let Some(&time) = times.last() else { return Ok(None) };
+        let count = times.iter().rev().take_while(|other| **other == time).count() as u64;
+        let before = self.last.filter(|last| last.0 == time && count == times.len() as u64);
+        self.last = Some((time, count + before.map_or(0, |last| last.1)));
+        self.rows += times.len() as u64;
+        let passed = self.push(batch.slice(rows.start, rows.len()))?;
+        self.finish(0, passed).map(Some)
+    }
+
+    /// The next row before which the state is marked, and its instant: the first node decides
+    /// where, the others follow.
+    fn next_mark(&mut self, slot: &Slot, times: &[i64]) -> Option<(usize, i64)> {
+        if !slot.is_first() {
+            let time = slot.next_mark()?;
+            let row = times.partition_point(|other| *other < time);
+            return (row < times.len()).then_some((row, time));
         }
-        Ok(batch.slice(seen, rows - seen))
+        let unmarked = self.rows - self.marked;
+        let worth = (self.mark_bytes / MARK_SHARE).max(1);
+        let wait = match usize::try_from(worth.saturating_sub(unmarked)).ok()? {
+            0 => 0,
+            rows => rows.max(LEAST_PART),
+        };
+        // Rows of one instant stay together.
+        let last = if wait == 0 { self.last?.0 } else { *times.get(wait - 1)? };
+        let from = slot.marked_from();
+        let is_before = |time: &i64| *time <= last || *time < from;
+        let row = wait + times[wait..].partition_point(is_before);
+        Some((row, *times.get(row)?))
+    }
+
+    fn mark(&mut self, slot: &Slot, time: i64) {
+        (self.marked, self.mark_bytes) = (self.rows, self.bytes() as u64);
+        let functions = self.functions.iter().map(|function| function.copy(self.batches));
+        let copy =
+            Marked { functions: functions.collect(), batches: self.batches, rows: self.rows };
+        let copied = Copied { state: Box::new(copy), bytes: self.mark_bytes as usize };
+        if slot.is_first() {
+            slot.begin_mark(time, self.rows, self.last, copied);
+        } else {
+            slot.complete_mark(time, copied);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.functions.iter().map(Function::bytes).fold(0, usize::saturating_add)
     }
 
     fn push(&mut self, batch: RecordBatch) -> Result<Passed> {
-        let batch = self.unseen(batch)?;
         let rows = batch.num_rows();
         let times = match &self.plan.timestamp {
             Some(timestamp) => {
@@ -206,9 +295,15 @@ impl Progress {
 impl Held for Progress {
     fn settle(&mut self) -> usize {
         let batches = self.batches;
-        let functions = self.functions.iter_mut();
-        let functions: usize = functions.map(|function| function.settle(batches)).sum();
-        functions + self.indexes.iter().flatten().map(GroupIndex::size).sum::<usize>()
+        self.functions.iter_mut().for_each(|function| function.settle(batches));
+        self.bytes() + self.indexes.iter().flatten().map(GroupIndex::size).sum::<usize>()
+    }
+
+    fn rewind(&mut self, copy: &(dyn Any + Send)) {
+        let Some(marked) = copy.downcast_ref::<Marked>() else { return };
+        self.functions.clone_from(&marked.functions);
+        self.batches = marked.batches;
+        (self.rows, self.marked) = (marked.rows, marked.rows);
     }
 }
 
@@ -306,13 +401,12 @@ impl Operator for WindowPlan {
         let batches = futures::stream::try_unfold((rows, work), |(mut rows, mut work)| async {
             let Some(batch) = rows.try_next().await? else {
                 work.end();
-                return Ok(None);
+                return Ok::<_, DataFusionError>(None);
             };
-            let passed = work.push(batch)?;
-            let batch = work.finish(0, passed)?;
-            Ok(Some((batch, (rows, work))))
+            let parts = work.pass(batch)?.into_iter().map(Ok);
+            Ok(Some((futures::stream::iter(parts), (rows, work))))
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches.try_flatten())))
     }
 }
 

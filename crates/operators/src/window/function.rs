@@ -19,10 +19,13 @@ use super::spec::{Kind, Spec};
 
 /// Batches of values that are kept between executions, at most.
 const MOST_BATCHES: usize = 32;
+/// Bytes of a value that a frame holds.
+const QUEUED_BYTES: usize = 16;
 /// Bits of a row's number that count within its batch.
 const ROW_BITS: u32 = 32;
 
 /// The state of one function.
+#[derive(Clone)]
 pub(crate) struct Function {
     kind: Kind,
     reach: Option<Reach>,
@@ -30,6 +33,7 @@ pub(crate) struct Function {
     state: State,
 }
 
+#[derive(Clone)]
 enum State {
     Sums(Vec<SumState>),
     Floats(Vec<ExtremeState<f64>>),
@@ -92,26 +96,50 @@ impl Function {
         Self { kind: spec.kind.clone(), reach, by_time: spec.by_time, state }
     }
 
-    /// Lets go of what is not needed any more, after so many batches; answers how many bytes the
-    /// rest takes, about.
-    pub(crate) fn settle(&mut self, batches: usize) -> usize {
-        let queued = match self.reach.and_then(|reach| reach.from).filter(|_| !self.by_time) {
-            Some(rows) => usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(16),
-            None => 0,
-        };
-        let bytes = |count: usize, each: usize| count.saturating_mul(each.saturating_add(queued));
-        match &mut self.state {
-            State::Sums(states) => bytes(states.len(), size_of::<SumState>()),
-            State::Floats(states) => bytes(states.len(), size_of::<ExtremeState<f64>>()),
-            State::Integers(states) => bytes(states.len(), size_of::<ExtremeState<i64>>()),
-            State::Ranks(states) => bytes(states.len(), size_of::<Rank>()),
-            State::Periods(states) => bytes(states.len(), size_of::<Period>()),
-            State::Picks(states, held) => {
-                held.settle(states, batches);
-                bytes(states.len(), size_of::<PickState>() + 64)
+    /// How many bytes it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let (count, each, queued): (usize, usize, &dyn Fn() -> usize) = match &self.state {
+            State::Sums(states) => {
+                (states.len(), size_of::<SumState>(), &|| sum(states, SumState::queued))
             }
-            State::Ahead { .. } => usize::MAX,
+            State::Floats(states) => (states.len(), size_of::<ExtremeState<f64>>(), &|| {
+                sum(states, ExtremeState::queued)
+            }),
+            State::Integers(states) => (states.len(), size_of::<ExtremeState<i64>>(), &|| {
+                sum(states, ExtremeState::queued)
+            }),
+            State::Ranks(states) => (states.len(), size_of::<Rank>(), &|| 0),
+            State::Periods(states) => (states.len(), size_of::<Period>(), &|| 0),
+            State::Picks(states, _) => {
+                (states.len(), size_of::<PickState>() + 64, &|| sum(states, PickState::queued))
+            }
+            State::Ahead { .. } => return usize::MAX,
+        };
+        let queued = match self.reach.and_then(|reach| reach.from) {
+            None => 0,
+            // A span of time may have any number of rows.
+            Some(_) if self.by_time => queued(),
+            Some(rows) => usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(count),
+        };
+        count.saturating_mul(each).saturating_add(queued.saturating_mul(QUEUED_BYTES))
+    }
+
+    /// Lets go of what is not needed any more, after so many batches.
+    pub(crate) fn settle(&mut self, batches: usize) {
+        if let State::Picks(states, held) = &mut self.state
+            && held.arrays.len() >= MOST_BATCHES
+        {
+            held.settle(states, batches);
         }
+    }
+
+    /// A copy that holds no part of a batch, after so many of them.
+    pub(crate) fn copy(&self, batches: usize) -> Self {
+        let mut copy = self.clone();
+        if let State::Picks(states, held) = &mut copy.state {
+            held.settle(states, batches);
+        }
+        copy
     }
 
     /// Takes a batch in; its column, unless later rows decide.
@@ -212,6 +240,10 @@ impl Function {
             _ => internal_err!("a window function that is known at once"),
         }
     }
+}
+
+fn sum<T>(states: &[T], of: impl Fn(&T) -> usize) -> usize {
+    states.iter().map(of).sum()
 }
 
 /// The values of other rows, unless later ones decide.
@@ -364,6 +396,7 @@ fn place(number: u64) -> (usize, usize) {
 }
 
 /// The argument's values of the batches that may still be asked for.
+#[derive(Clone)]
 struct Held {
     default: ScalarValue,
     /// The number of the batch that `arrays` begins with.
@@ -393,7 +426,7 @@ impl Held {
     /// Copies the values that are still asked for, so that the batches can go, which may be parts
     /// of files.
     fn settle(&mut self, states: &mut [PickState], batches: usize) {
-        if self.arrays.len() < MOST_BATCHES || batches == 0 {
+        if batches == 0 {
             return;
         }
         let rows = states.iter_mut().flat_map(PickState::rows);

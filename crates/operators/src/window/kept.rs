@@ -13,6 +13,31 @@ const MOST_BYTES: usize = 256 << 20;
 pub(crate) trait Held: Any + Send {
     /// Lets go of what is not needed any more; answers how many bytes the rest takes, about.
     fn settle(&mut self) -> usize;
+    /// Goes back to what it was when this was copied of it.
+    fn rewind(&mut self, copy: &(dyn Any + Send));
+}
+
+/// A copy of what one node held.
+pub(crate) struct Copied {
+    pub(crate) state: Box<dyn Any + Send>,
+    pub(crate) bytes: usize,
+}
+
+/// What all nodes held before the first row at an instant: rows that come late go on from there.
+struct Mark {
+    time: i64,
+    /// How many rows had passed.
+    rows: u64,
+    /// The last instant that had passed, and how many rows of it.
+    last: Option<(i64, u64)>,
+    /// Of each node, as rows come to it.
+    nodes: Vec<Option<Copied>>,
+}
+
+impl Mark {
+    fn bytes(&self) -> usize {
+        self.nodes.iter().flatten().map(|copied| copied.bytes).sum()
+    }
 }
 
 /// The state of all windows of a plan.
@@ -28,6 +53,35 @@ struct State {
     /// The last instant whose rows passed, and how many there were.
     last: Option<(i64, u64)>,
     bytes: usize,
+    /// Earlier states, in the order of time: the further back, the fewer.
+    marks: Vec<Mark>,
+    /// None is kept of before this instant.
+    marked_from: i64,
+}
+
+impl State {
+    /// Lets marks go that are close to others, seen from the last row; and as many of the oldest
+    /// as take more than `most` bytes.
+    fn thin(&mut self, rows: u64, most: usize) {
+        let marks = &mut self.marks;
+        let mut index = 1;
+        while index + 1 < marks.len() {
+            let gap = marks[index + 1].rows - marks[index - 1].rows;
+            if gap <= rows.saturating_sub(marks[index + 1].rows) {
+                marks.remove(index);
+            } else {
+                index += 1;
+            }
+        }
+        let mut bytes: usize = marks.iter().map(Mark::bytes).sum();
+        let too_many = marks.iter().take_while(|mark| {
+            let is_over = bytes > most;
+            bytes -= if is_over { mark.bytes() } else { 0 };
+            is_over
+        });
+        let too_many = too_many.count();
+        marks.drain(..too_many);
+    }
 }
 
 impl fmt::Debug for KeptWindows {
@@ -39,6 +93,14 @@ impl fmt::Debug for KeptWindows {
 impl KeptWindows {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that keeps earlier states as well, of instants from `first` on.
+    #[must_use]
+    pub fn marking(first: i64) -> Self {
+        let kept = Self::default();
+        kept.lock().marked_from = first;
+        kept
     }
 
     /// Places for the states of so many nodes.
@@ -60,8 +122,36 @@ impl KeptWindows {
             let Some(held) = node else { return false };
             bytes += held.settle();
         }
-        state.bytes = bytes;
+        state.marks.retain(|mark| mark.nodes.iter().all(Option::is_some));
+        let rows = state.marks.last().map_or(0, |mark| mark.rows);
+        state.thin(rows, MOST_BYTES.saturating_sub(bytes));
+        state.bytes = bytes + state.marks.iter().map(Mark::bytes).sum::<usize>();
         bytes <= MOST_BYTES
+    }
+
+    /// Goes back to a state that no row at or after `first` is in; the instant that rows are to be
+    /// read from then. `None` where none is known.
+    pub fn rewind(&self, first: i64) -> Option<i64> {
+        let mut state = self.lock();
+        let State { nodes, last, marks, .. } = &mut *state;
+        marks.truncate(marks.partition_point(|mark| mark.time <= first));
+        let mark = marks.last()?;
+        for (node, copied) in nodes.iter_mut().zip(&mark.nodes) {
+            node.as_mut()?.rewind(copied.as_ref()?.state.as_ref());
+        }
+        *last = mark.last;
+        Some(mark.time)
+    }
+
+    /// Forgets earlier states.
+    pub fn forget_marks(&self) {
+        self.lock().marks.clear();
+    }
+
+    /// How many earlier states there are.
+    #[must_use]
+    pub fn marks(&self) -> usize {
+        self.lock().marks.len()
     }
 
     /// The rows of the last instant are gone: what has it now is new.
@@ -102,6 +192,42 @@ impl Slot {
     /// How many of the first rows of this instant passed before.
     pub(crate) fn passed(&self) -> Option<(i64, u64)> {
         self.of.lock().last.filter(|_| self.is_first)
+    }
+
+    /// The instant of the next mark that this node has not left its state for.
+    pub(crate) fn next_mark(&self) -> Option<i64> {
+        let state = self.of.lock();
+        let mut marks = state.marks.iter();
+        let lacks = |mark: &&Mark| mark.nodes.get(self.number).is_some_and(Option::is_none);
+        marks.find(lacks).map(|mark| mark.time)
+    }
+
+    /// The first instant that marks are kept of.
+    pub(crate) fn marked_from(&self) -> i64 {
+        self.of.lock().marked_from
+    }
+
+    /// Begins a mark: the first node's state, before the first row at an instant.
+    pub(crate) fn begin_mark(&self, time: i64, rows: u64, last: Option<(i64, u64)>, of: Copied) {
+        let mut state = self.of.lock();
+        let mut nodes: Vec<_> = state.nodes.iter().map(|_| None).collect();
+        nodes[self.number] = Some(of);
+        state.marks.push(Mark { time, rows, last, nodes });
+        state.thin(rows, MOST_BYTES / 2);
+    }
+
+    /// Adds the state of a node that rows pass later to the marks up to an instant.
+    pub(crate) fn complete_mark(&self, time: i64, of: Copied) {
+        let mut state = self.of.lock();
+        let mark = state.marks.iter_mut().find(|mark| mark.time == time);
+        if let Some(node) = mark.and_then(|mark| mark.nodes.get_mut(self.number)) {
+            *node = Some(of);
+        }
+    }
+
+    /// Whether the node is the first that rows pass.
+    pub(crate) fn is_first(&self) -> bool {
+        self.is_first
     }
 
     /// Notes the last instant that passed.

@@ -28,8 +28,8 @@ pub(crate) const TEMPORARY_VIEW: &str =
     "a temporary view is seen by all sessions and dropped at the end of the one that made it";
 const UNLOGGED: &str = "an unlogged table is as durable as any other";
 const COLLATION: &str = "texts are compared by their characters' codes: COLLATE has no effect";
-const IDENTITY: &str = "numbers of rows grow by 1 from 1, or from the greatest there is: the \
-     options of IDENTITY have no effect";
+const IDENTITY: &str = "numbers of rows grow from START by INCREMENT, which is at least 1, or from \
+     the greatest there is: other options of IDENTITY have no effect";
 pub(crate) const TABLE_INDEX: &str = "symbols are found by their keys and times by their order: \
      the index is listed in the catalog, and has no effect";
 

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_vfs::VfsFile;
 
 use crate::compaction::fold::split;
 use crate::disk::file::sync_dir;
@@ -41,6 +44,45 @@ impl StagedPartition {
     }
 }
 
+/// Files that become durable one after the other, while the next ones are written.
+#[derive(Debug, Default)]
+struct Syncs {
+    /// On a thread of its own, which ends with the last file or at the first failure.
+    running: Option<SyncThread>,
+    /// Those that wait for the end.
+    files: Vec<Arc<dyn VfsFile>>,
+}
+
+#[derive(Debug)]
+struct SyncThread {
+    files: Sender<Arc<dyn VfsFile>>,
+    thread: JoinHandle<std::io::Result<()>>,
+}
+
+impl Syncs {
+    fn add(&mut self, file: Arc<dyn VfsFile>, storage: &Storage) {
+        if self.running.is_none() && storage.options().background {
+            let (files, come) = channel::<Arc<dyn VfsFile>>();
+            let sync_all = move || come.into_iter().try_for_each(|file| file.sync());
+            let thread = std::thread::Builder::new().name("tidemark-sync".into()).spawn(sync_all);
+            self.running = thread.ok().map(|thread| SyncThread { files, thread });
+        }
+        match &self.running {
+            // Where the thread ended, its failure is what counts.
+            Some(running) => drop(running.files.send(file)),
+            None => self.files.push(file),
+        }
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        if let Some(SyncThread { files, thread }) = self.running.take() {
+            drop(files);
+            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a sync panicked")))?;
+        }
+        self.files.drain(..).try_for_each(|file| file.sync())
+    }
+}
+
 /// A bulk write under way. Dropping it gives it up.
 #[derive(Debug)]
 pub struct BulkWriter {
@@ -57,8 +99,7 @@ pub struct BulkWriter {
     /// The newest timestamp so far.
     newest: i64,
     segments: Vec<(i64, SegmentMeta)>,
-    /// Staged files, to be synced together at the end.
-    files: Vec<Arc<dyn tidemark_vfs::VfsFile>>,
+    syncs: Syncs,
 }
 
 impl Storage {
@@ -173,7 +214,7 @@ impl BulkWriter {
             rows: 0,
             newest: i64::MIN,
             segments: Vec::new(),
-            files: Vec::new(),
+            syncs: Syncs::default(),
         })
     }
 
@@ -319,7 +360,7 @@ impl BulkWriter {
             let rows = Gathered::new(&self.schema.columns, &sources, &order);
             let written = write_segment(self.storage.vfs().system(), &path, &columns, &rows)?;
             if self.storage.options().commit_mode == CommitMode::Sync {
-                self.files.push(written.file);
+                self.syncs.add(written.file, &self.storage);
             }
             let meta = SegmentMeta {
                 name,
@@ -354,9 +395,7 @@ impl BulkWriter {
             return Ok(());
         }
         let vfs = Arc::clone(self.storage.vfs());
-        for file in self.files.drain(..) {
-            file.sync().map_err(|error| EngineError::io(&self.directory, &error))?;
-        }
+        self.syncs.end().map_err(|error| EngineError::io(&self.directory, &error))?;
         let directory = table_dir(self.schema.id);
         vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
         for (_, meta) in &self.segments {

@@ -1,15 +1,22 @@
 //! Rows through QuestDB's Rust client: `questdb-rs-client CONF TABLE VERSION`. Over the columnar
-//! protocol (`ws::…`) they are read as well, and printed.
+//! protocol (`ws::…`) they are read as well, and printed; with `arrow` for the version they are
+//! batches of Arrow.
+
+mod frames;
 
 use std::env::args;
+use std::error::Error;
 use std::time::Duration;
 
 use questdb::egress::column::ColumnView;
 use questdb::egress::reader::Reader;
 use questdb::ingress::{AckLevel, Sender, TimestampMicros, TimestampNanos};
 
-fn main() -> questdb::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let [conf, table, version] = [1, 2, 3].map(|place| args().nth(place).unwrap_or_default());
+    if version == "arrow" {
+        return frames::run(&conf, &table);
+    }
     let version: u8 = version.parse().unwrap_or(1);
     let is_columnar = conf.starts_with("ws");
     let mut sender = Sender::from_conf(&conf)?;

@@ -172,6 +172,50 @@ export async function* changes(
   }
 }
 
+/** A query whose answers are wanted whenever they differ. */
+export interface LiveQuery {
+  readonly name: string;
+  readonly query: string;
+  readonly everyMs: number;
+}
+
+/** Answers of queries, and new ones whenever they differ, until the server ends them. */
+export async function* live(
+  queries: readonly LiveQuery[],
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  if (awaitsLogin()) {
+    throw new SqlError(SIGNED_OUT, undefined, 401);
+  }
+  const body = JSON.stringify({ queries });
+  const response = await send('live', { method: 'POST', body }, signal);
+  if (!response.ok) {
+    throw refusal(await readTail(response), response.status);
+  }
+  const reader = new EventReader();
+  for await (const text of pieces(response)) {
+    yield* reader.feed(text);
+  }
+}
+
+interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Asks another part of the interface than SQL; answers the status and the JSON. */
+export async function call(
+  address: string,
+  { method, body, signal }: Call,
+): Promise<{ status: number; body: unknown }> {
+  const init = { method, ...(body === undefined ? {} : { body }) };
+  const response = await send(address, init, signal);
+  const text = await response.text();
+  const parsed: unknown = read(() => JSON.parse(text) as unknown, response.status);
+  return { status: response.status, body: parsed };
+}
+
 /** The address that runs a statement. */
 export function execAddress(statement: string, more: Record<string, string> = {}): string {
   return `exec?${new URLSearchParams({ query: statement, ...more })}`;
@@ -226,17 +270,22 @@ async function request(
   if (statement !== undefined && awaitsLogin()) {
     throw new SqlError(SIGNED_OUT, undefined, 401);
   }
+  const body = new URLSearchParams({ query: statement ?? '' });
+  return await send(address, statement === undefined ? {} : { method: 'POST', body }, signal);
+}
+
+async function send(
+  address: string,
+  init: RequestInit,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
   const headers = await credentialHeaders();
-  const sent =
-    statement === undefined
-      ? {}
-      : { method: 'POST', body: new URLSearchParams({ query: statement }) };
   let response;
   try {
     response = await fetch(address, {
       cache: 'no-store',
       headers,
-      ...sent,
+      ...init,
       ...(signal ? { signal } : {}),
     });
   } catch (cause) {

@@ -11,10 +11,22 @@ type TokenSource = () => Promise<string>;
 let tokens: TokenSource | undefined;
 let isRefused = false;
 const listeners = new Set<() => void>();
+const forgotten = new Set<() => void>();
 
-/** `undefined` forgets what was held. */
+/** `undefined` forgets what was held, and ends what lasts longer than a request. */
 export function useTokens(source: TokenSource | undefined): void {
   tokens = source;
+  if (source === undefined) {
+    for (const listener of forgotten) {
+      listener();
+    }
+  }
+}
+
+/** Calls `listener` when the login is forgotten; the result ends that. */
+export function onLoginForgotten(listener: () => void): () => void {
+  forgotten.add(listener);
+  return () => forgotten.delete(listener);
 }
 
 export function holdsTokens(): boolean {

@@ -14,6 +14,7 @@ import {
 } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { bracketMatching } from '@codemirror/language';
+import { search, searchKeymap } from '@codemirror/search';
 import {
   EditorSelection,
   EditorState,
@@ -74,6 +75,19 @@ export interface Place {
 
 /** What Ctrl+/ writes before lines, and Alt+Shift+A around a part of one. */
 const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
+
+/** Names of buttons as everywhere else. */
+const SEARCH_WORDS = {
+  next: 'Next',
+  previous: 'Previous',
+  all: 'Select all',
+  replace: 'Replace',
+  'replace all': 'Replace all',
+  'match case': 'Match case',
+  regexp: 'Regular expression',
+  'by word': 'Whole words',
+  close: 'Close',
+};
 
 /** After the editor has lost the focus, completions of a click are taken. */
 const BLUR_MS = 10;
@@ -289,6 +303,8 @@ export class SqlEditor {
       watchProblems(this.#events.validate, () => this.#tell()),
       hover(this.#events.names.names),
       theme,
+      search({ top: true }),
+      EditorState.phrases.of(SEARCH_WORDS),
       plainTyping,
       autocompletion({ override: [completions(this.#events.names)], icons: false }),
       keymap.of([
@@ -300,6 +316,7 @@ export class SqlEditor {
         { key: 'Escape', run: (view) => (view.setTabFocusMode(TAB_LEAVES_MS), false) },
         indentWithTab,
         ...closeBracketsKeymap,
+        ...searchKeymap,
         ...historyKeymap,
         // Alt+L copies a link, here as everywhere.
         ...defaultKeymap.filter(({ key }) => key !== 'Alt-l'),

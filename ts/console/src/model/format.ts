@@ -97,12 +97,30 @@ function timeCell(iso: string, zone: Zone, digits: number): CellText {
   const moment = zone === 'utc' ? match.slice(1, 5) : localParts(iso);
   const [year, month, day, time] = moment;
   const base = `${year}-${month}-${day} ${time}`;
-  if (digits === 0) {
-    return { kind: 'time', text: base };
+  const offset = zone === 'local' ? offsetOfTwice(new Date(iso)) : '';
+  const text = digits === 0 ? base : `${base}.${fraction.slice(0, 3)}`;
+  const faint = fraction.slice(3, digits) + offset;
+  return faint === '' ? { kind: 'time', text } : { kind: 'time', text, faint };
+}
+
+const AROUND_MS = 6 * 3_600_000;
+const MINUTE_MS = 60_000;
+
+/** The offset from UTC of a time that the clocks show twice, when they are set back. */
+function offsetOfTwice(date: Date): string {
+  const time = date.getTime();
+  const offset = date.getTimezoneOffset();
+  const isTwice = [time - AROUND_MS, time + AROUND_MS].some((near) => {
+    const other = new Date(near).getTimezoneOffset();
+    const twin = new Date(time + (other - offset) * MINUTE_MS);
+    return other !== offset && twin.getTimezoneOffset() === other;
+  });
+  if (!isTwice) {
+    return '';
   }
-  const text = `${base}.${fraction.slice(0, 3)}`;
-  const beyond = fraction.slice(3, digits);
-  return beyond === '' ? { kind: 'time', text } : { kind: 'time', text, faint: beyond };
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const minutes = Math.abs(offset);
+  return ` ${offset > 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
 
 function localParts(iso: string): string[] {

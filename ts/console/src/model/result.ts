@@ -89,7 +89,7 @@ export class Result {
 
   #measureWidths(row: Row): void {
     this.layout.forEach((layout, index) => {
-      const shown = cellText(row[index] ?? null, layout.column, 'utc', layout.digits);
+      const shown = cellText(row[index] ?? null, layout.column, 'local', layout.digits);
       const chars =
         shown.text.length + (shown.faint?.length ?? 0) + (shown.kind === 'array' ? 3 : 0);
       layout.chars = Math.max(layout.chars, Math.min(chars, WIDEST_CHARS));

@@ -1,5 +1,6 @@
 /** What is done with all of a notebook: run, undo, time range, refresh, layout. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import { keptItems, KeptTools } from '../kept/KeptTools.js';
 import { Icon } from '../shell/icons.js';
 import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
 import { ZoneSwitch } from '../shell/ZoneSwitch.js';
@@ -43,6 +44,7 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
       <RefreshChoice {...props} />
       <RefreshSays {...props} />
       <span class="spring" />
+      <KeptTools {...props} />
       <span class="notebook-looks">
         <span class="segmented" role="group" aria-label="Layout">
           <For each={LAYOUTS}>
@@ -77,6 +79,7 @@ function menuOf(props: NotebookParts): MenuItem[] {
   return [
     { label: 'Variables', run: () => openVariables() },
     { label: 'Refresh now', run: () => props.refresher.now() },
+    ...keptItems(props),
     { label: 'Export as a file', apart: true, run: () => exportFile(props.tab) },
   ];
 }

@@ -1,4 +1,5 @@
 /** A tab with a notebook: its tools, its variables, its cells below each other or in a grid. */
+import '../styles/kept.css';
 import '../styles/notebook.css';
 import {
   createEffect,
@@ -11,6 +12,8 @@ import {
   Show,
   type JSX,
 } from 'solid-js';
+import { Keeper } from '../kept/keeper.js';
+import { MergeOffer } from '../kept/MergeOffer.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/workspace.js';
@@ -34,6 +37,7 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
     tab,
     document: document_,
     refresher,
+    keeper: new Keeper(session, tab),
     maximised: () => (document_.cell(maximised() ?? '') ? maximised() : undefined),
     maximise,
   };
@@ -82,6 +86,7 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
       <Show when={props.maximised() === undefined}>
         <VariableBar {...props} />
       </Show>
+      <MergeOffer {...props} />
       <Untouched {...props} />
       <div class="cells" classList={{ maximised: props.maximised() !== undefined }}>
         <For each={shown()}>
@@ -106,8 +111,8 @@ function Untouched(props: NotebookParts): JSX.Element {
       <p class="notebook-note">
         <Icon name="alert" />
         <span>
-          This notebook came from a file. Nothing of it has run, and it asks for nothing by itself
-          until you run it.
+          This notebook was written elsewhere. Nothing of it has run, and it asks for nothing by
+          itself until you run it.
         </span>
       </p>
     </Show>
@@ -162,6 +167,9 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
   if (modified && event.code === 'Enter' && id !== undefined) {
     // A text takes it as its end.
     return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
+  }
+  if (modified && event.code === 'KeyS' && parts.session.keepsNotebooks) {
+    return () => void parts.keeper.save();
   }
   if (event.altKey && event.code === 'KeyK') {
     return () => doc.stop();

@@ -2,6 +2,7 @@
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/workspace.js';
+import type { Keeper } from '../kept/keeper.js';
 import type { NotebookDocument } from './document.js';
 import type { Refresher } from './refresher.js';
 
@@ -10,6 +11,8 @@ export interface NotebookParts {
   readonly tab: Tab;
   readonly document: NotebookDocument;
   readonly refresher: Refresher;
+  /** What the server has of it. */
+  readonly keeper: Keeper;
   /** The cell that fills the notebook, if one does. */
   readonly maximised: () => string | undefined;
   readonly maximise: (id: string | undefined) => void;

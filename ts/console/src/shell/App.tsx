@@ -128,6 +128,7 @@ const ENTRIES: readonly Entry[] = [
   { page: 'tables', name: 'Tables and ingestion', icon: 'tables' },
   { page: 'import', name: 'Import', icon: 'import' },
   { page: 'queries', name: 'Running queries', icon: 'queries' },
+  { page: 'notebooks', name: 'Notebooks', icon: 'notebook' },
   { page: 'access', name: 'Users and permissions', icon: 'access' },
 ];
 
@@ -212,6 +213,9 @@ function Rail(props: {
 function isOffered({ page }: Entry, session: Session): boolean {
   if (page === 'access') {
     return session.hasUsers;
+  }
+  if (page === 'notebooks') {
+    return session.keepsNotebooks;
   }
   return page !== 'start' || spot().page === 'start' || isEmpty(session);
 }

@@ -8,6 +8,7 @@ const TablesPage = lazy(() => import('../tables/TablesPage.js'));
 const ImportPage = lazy(() => import('../import/ImportPage.js'));
 const AccessPage = lazy(() => import('../access/AccessPage.js'));
 const QueriesPage = lazy(() => import('../queries/QueriesPage.js'));
+const NotebooksPage = lazy(() => import('../kept/NotebooksPage.js'));
 const JobsPage = lazy(() => import('../jobs/JobsPage.js'));
 
 export function Page(props: { session: Session }): JSX.Element {
@@ -28,6 +29,9 @@ export function Page(props: { session: Session }): JSX.Element {
         </Match>
         <Match when={spot().page === 'queries'}>
           <QueriesPage session={props.session} />
+        </Match>
+        <Match when={spot().page === 'notebooks'}>
+          <NotebooksPage session={props.session} />
         </Match>
         <Match when={spot().page === 'jobs'}>
           <JobsPage session={props.session} />

@@ -8,6 +8,7 @@ export function ZoneSwitch(props: { session: Session }): JSX.Element {
       <For each={['utc', 'local'] as const}>
         {(zone) => (
           <button
+            title={zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone}
             aria-pressed={props.session.zone() === zone ? 'true' : 'false'}
             onClick={() => props.session.setZone(zone)}
           >

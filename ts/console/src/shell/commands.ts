@@ -85,6 +85,9 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('import', 'Open the import of files', '', () => openPage('import')),
     command('queries', 'Open the running queries', '', () => openPage('queries')),
     command('clock', 'Open the background jobs', '', () => openPage('jobs')),
+    ...(session.keepsNotebooks
+      ? [command('notebook', 'Open the notebooks', '', () => openPage('notebooks'))]
+      : []),
     ...(session.hasUsers
       ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
       : []),

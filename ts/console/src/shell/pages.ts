@@ -4,7 +4,16 @@
  */
 import { createSignal } from 'solid-js';
 
-const PAGES = ['sql', 'tables', 'import', 'queries', 'jobs', 'access', 'start'] as const;
+const PAGES = [
+  'sql',
+  'tables',
+  'import',
+  'queries',
+  'jobs',
+  'notebooks',
+  'access',
+  'start',
+] as const;
 export type PageName = (typeof PAGES)[number];
 
 interface Spot {

@@ -3,7 +3,7 @@ import { createSignal, type Accessor } from 'solid-js';
 import { reader, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 import { JOBS_QUESTION } from './jobs.js';
-import { settle, TREE_QUESTION, type Loading } from './schema.js';
+import { LIVE_TREE_QUESTION, settle, TREE_QUESTION, type Loading } from './schema.js';
 import { VITAL_QUESTIONS } from './vitals.js';
 
 export interface RunningQuery {
@@ -17,12 +17,14 @@ export interface RunningQuery {
 }
 
 /** Asked again and again; it finds itself among the rest. */
-const QUESTION = 'SELECT query_id, username, query_start, state, query FROM query_activity()';
+export const ACTIVITY_QUESTION =
+  'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
 /** Queries that pages send by themselves are not a user's. */
 const OWN_QUESTIONS: ReadonlySet<string> = new Set([
-  QUESTION,
+  ACTIVITY_QUESTION,
   TREE_QUESTION,
+  LIVE_TREE_QUESTION,
   JOBS_QUESTION,
   ...VITAL_QUESTIONS,
 ]);
@@ -52,8 +54,13 @@ export class Activity {
       return;
     }
     this.#asking = true;
-    this.#setQueries(await settle(async () => runningQueries(await query(QUESTION))));
+    this.#setQueries(await settle(async () => runningQueries(await query(ACTIVITY_QUESTION))));
     this.#asking = false;
+  }
+
+  /** Takes over an answer to `ACTIVITY_QUESTION`. */
+  take(answer: Answer): void {
+    this.#setQueries({ state: 'ready', value: runningQueries(answer) });
   }
 
   /** Asks the server to stop a query; it may have ended before. */

@@ -64,6 +64,11 @@ export class Jobs {
     }
   }
 
+  /** Takes over an answer to `JOBS_QUESTION`. */
+  take(answer: Answer): void {
+    this.#setAll({ state: 'ready', value: jobsOf(answer) });
+  }
+
   async #ask(): Promise<void> {
     const asked = await settle(async () => {
       try {

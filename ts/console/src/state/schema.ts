@@ -1,6 +1,7 @@
 /** The tree's content: tables at once, columns of a table when it is opened. */
 import { createSignal, type Accessor } from 'solid-js';
 import { query, SqlError, Unreachable } from '../api/client.js';
+import type { Answer } from '../api/cells.js';
 import type { KnownNames } from '../editor/completion.js';
 import {
   columnEntries,
@@ -17,21 +18,27 @@ export type Loading<T> =
   | { readonly state: 'ready'; readonly value: T }
   | { readonly state: 'failed'; readonly message: string };
 
-/** Asked again and again, by every page: all that the tree shows without opening anything. */
-export const TREE_QUESTION =
-  `SELECT t.table_name, t.table_type, t.table_row_count, t.partitionBy, t.designatedTimestamp,
-    t.table_suspended, v.refresh_type, v.base_table_name, v.view_status, v.invalidation_reason,
-    v.last_refresh_finish_timestamp, v.refresh_base_table_txn, v.base_table_txn, v.timer_start,
-    l.base_table_name live_base, l.view_status live_status, l.invalidation_reason live_reason,
-    l.lag_seqtxn, l.lag_micros, l.last_processed_seqtxn, j.state job_state, now() asked_at
+/** All that the tree shows without opening anything, asked for by every page. */
+export const TREE_QUESTION = treeQuestion('now()');
+/** The same without the time, which would make each answer another one. */
+export const LIVE_TREE_QUESTION = treeQuestion('null::timestamp');
+
+function treeQuestion(now: string): string {
+  return `SELECT t.table_name, t.table_type, t.table_row_count, t.partitionBy,
+    t.designatedTimestamp, t.table_suspended, v.refresh_type, v.base_table_name, v.view_status,
+    v.invalidation_reason, v.last_refresh_finish_timestamp, v.refresh_base_table_txn,
+    v.base_table_txn, v.timer_start, l.base_table_name live_base, l.view_status live_status,
+    l.invalidation_reason live_reason, l.lag_seqtxn, l.lag_micros, l.last_processed_seqtxn,
+    j.state job_state, ${now} asked_at
   FROM tables() t
   LEFT JOIN materialized_views() v ON v.view_name = t.table_name
   LEFT JOIN live_views() l ON l.view_name = t.table_name
   LEFT JOIN jobs() j ON j.name = l.view_name AND j.kind = 'refresh'
   UNION ALL
   SELECT view_name, 'V', null, null, null, view_status = 'invalid', null, null, null, null, null,
-    null, null, null, null, null, null, null, null, null, null, now()
+    null, null, null, null, null, null, null, null, null, null, ${now}
   FROM views()`.replace(/\s+/g, ' ');
+}
 
 export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>>;
@@ -73,6 +80,13 @@ export class Schema {
    */
   async look(): Promise<void> {
     this.#setTables(await settle(listAll, Unreachable));
+  }
+
+  /** Takes over an answer to `LIVE_TREE_QUESTION`, as of `now`. */
+  take({ head, rows }: Answer, now: string): void {
+    const asked = head.columns.findIndex(({ name }) => name === 'asked_at');
+    const dated = rows.map((row) => row.with(asked, now));
+    this.#setTables({ state: 'ready', value: tableEntries({ head, rows: dated }) });
   }
 
   async open(table: string): Promise<void> {

@@ -1,6 +1,7 @@
 /** What the page shares: workspace, schema, connection, and what commands do with them. */
 import { createSignal, type Accessor } from 'solid-js';
 import { settings, type Settings } from '../api/client.js';
+import type { Answer } from '../api/cells.js';
 import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
 import { nearest, quoted } from '../schema/model.js';
@@ -11,6 +12,7 @@ import { openPage } from '../shell/pages.js';
 import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';
 import { Jobs } from './jobs.js';
+import { followServer, type LiveName } from './live.js';
 import { Plans } from './plans.js';
 import type { Run, StatementText } from './run.js';
 import { Schema } from './schema.js';
@@ -26,7 +28,6 @@ export interface Problem extends Place {
 
 type Connection = 'connecting' | 'connected' | 'lost';
 
-const HEARTBEAT_MS = 5000;
 const FOLLOWED_ROWS = 500;
 
 export class Session {
@@ -85,43 +86,70 @@ export class Session {
     return this.settings()?.config['acl.enabled'] === true;
   }
 
+  /** Whether the server keeps notebooks for its users. */
+  get keepsNotebooks(): boolean {
+    return this.settings()?.config['notebooks.kept'] === true;
+  }
+
   /** Whether the server refuses everything that writes and comes over HTTP. */
   get isReadOnly(): boolean {
     const writers = this.settings()?.config['accepting.writes'];
     return Array.isArray(writers) && !writers.includes('http');
   }
 
-  /** Asks the server who it is, now and every few seconds while the page is looked at. */
+  /** Follows the server while the page is looked at. */
   watch(): () => void {
-    const beat = async (): Promise<void> => {
-      if (document.hidden && this.connection() === 'connected') {
-        return;
+    return followServer({
+      greet: () => this.#greet(),
+      ask: () => this.#ask(),
+      take: (name, answer, now) => this.#take(name, answer, now),
+      lost: () => this.#lose(),
+      isLost: () => this.connection() === 'lost',
+    });
+  }
+
+  /** Asks the server who it is, and once for what seldom changes. */
+  async #greet(): Promise<void> {
+    this.#setSettings(await settings());
+    this.#setConnection('connected');
+    await this.schema.refresh();
+  }
+
+  /** Asks for all that the server would tell by itself. */
+  async #ask(): Promise<void> {
+    this.#setSettings(await settings());
+    const before = this.connection();
+    this.#setConnection('connected');
+    if (before !== 'connected') {
+      await this.schema.refresh();
+    } else if (this.schema.tables().state === 'ready') {
+      await this.schema.look();
+    }
+    // Who may not read the tables is not asked for what runs either.
+    if (this.schema.tables().state === 'ready') {
+      await this.activity.refresh();
+      await this.vitals.refresh(this.schema.rowCount);
+      await this.jobs.watch();
+    }
+  }
+
+  #take(name: LiveName, answer: Answer | undefined, now: string): void {
+    if (name === 'tables') {
+      if (answer) {
+        this.schema.take(answer, now);
       }
-      const before = this.connection();
-      try {
-        this.#setSettings(await settings());
-        this.#setConnection('connected');
-        if (before !== 'connected') {
-          await this.schema.refresh();
-        } else if (this.schema.tables().state === 'ready') {
-          await this.schema.look();
-        }
-        // Who may not read the tables is not asked for what runs either.
-        if (this.schema.tables().state === 'ready') {
-          await this.activity.refresh();
-          await this.vitals.refresh(this.schema.rowCount);
-          await this.jobs.watch();
-        }
-      } catch {
-        this.#setConnection('lost');
-        if (before === 'connected') {
-          announce('The server does not answer.');
-        }
-      }
-    };
-    void beat();
-    const timer = setInterval(() => void beat(), HEARTBEAT_MS);
-    return () => clearInterval(timer);
+      this.vitals.note(this.schema.rowCount);
+    } else if (answer) {
+      const takers = { queries: this.activity, memory: this.vitals, jobs: this.jobs };
+      takers[name].take(answer);
+    }
+  }
+
+  #lose(): void {
+    if (this.connection() === 'connected') {
+      announce('The server does not answer.');
+    }
+    this.#setConnection('lost');
   }
 
   /** Runs the selection or the statement under the cursor. */

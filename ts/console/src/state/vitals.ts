@@ -1,11 +1,13 @@
 /** The server as a whole: how fast rows come in, and what memory it holds. */
 import { createSignal, type Accessor } from 'solid-js';
+import type { Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
 import { Rates } from '../tables/rates.js';
 
-const MEMORY = "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
+export const MEMORY_QUESTION =
+  "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
 /** What is asked again and again, by every page. */
-export const VITAL_QUESTIONS: readonly string[] = [MEMORY];
+export const VITAL_QUESTIONS: readonly string[] = [MEMORY_QUESTION];
 
 const ALL_TABLES = '';
 
@@ -37,8 +39,21 @@ export class Vitals {
     this.#setNow({
       rate: this.#rates.of(ALL_TABLES),
       history: this.#rates.history(ALL_TABLES),
-      memory: await this.#ask(MEMORY),
+      memory: await this.#ask(MEMORY_QUESTION),
     });
+  }
+
+  /** Takes over how many rows there are now. */
+  note(rows: number | undefined): void {
+    this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
+    const [rate, history] = [this.#rates.of(ALL_TABLES), this.#rates.history(ALL_TABLES)];
+    this.#setNow({ ...this.now(), rate, history });
+  }
+
+  /** Takes over an answer to `MEMORY_QUESTION`. */
+  take({ rows }: Answer): void {
+    const value = Number(rows[0]?.[0] ?? Number.NaN);
+    this.#setNow({ ...this.now(), memory: Number.isNaN(value) ? undefined : value });
   }
 
   async #ask(question: string): Promise<number | undefined> {

@@ -19,6 +19,20 @@ export interface FollowSpec {
 interface NotebookSpec {
   /** Whether its statements may run by themselves; not before the user has run one of them. */
   readonly approved: boolean;
+  /** Where the server keeps it. */
+  readonly kept?: KeptNotebook;
+}
+
+/** What the server has of a notebook, as it was when it was read or saved. */
+export interface KeptNotebook {
+  readonly id: string;
+  readonly version: number;
+  readonly title: string;
+  readonly text: string;
+  /** Whether it is this user's to change, to share and to delete. */
+  readonly access: 'own' | 'write' | 'read';
+  /** By which it is read, where it is not shared otherwise. */
+  readonly link?: string;
 }
 
 export interface Tab {
@@ -175,7 +189,30 @@ export class Workspace {
 
   /** From now on the statements of a notebook may run by themselves. */
   approveNotebook(id: string): void {
-    this.#change(id, (tab) => (tab.notebook = { approved: true }));
+    if (this.tabs.find((tab) => tab.id === id)?.notebook?.approved === false) {
+      this.#changeNotebook(id, { approved: true });
+    }
+  }
+
+  /** Notes what the server has of a notebook; nothing: it is in this browser alone. */
+  keepNotebook(id: string, kept: KeptNotebook | undefined): void {
+    this.#changeNotebook(id, { kept });
+  }
+
+  /** Takes over what someone else has made of a notebook: it runs nothing by itself. */
+  replaceNotebook(id: string, kept: KeptNotebook, draft = kept.text): void {
+    this.#change(id, (tab) => {
+      tab.draft = draft;
+      tab.title = kept.title;
+      tab.notebook = { approved: false, kept };
+    });
+  }
+
+  #changeNotebook(id: string, change: { approved?: true; kept?: KeptNotebook | undefined }): void {
+    this.#change(id, (tab) => {
+      const { kept, ...rest } = { approved: false, ...tab.notebook, ...change };
+      tab.notebook = kept ? { ...rest, kept } : rest;
+    });
   }
 
   setFollow(id: string, change: Partial<FollowSpec>): void {
@@ -353,8 +390,12 @@ function copyOf({ parameters, follow, notebook, ...tab }: Tab): Tab {
     ...tab,
     ...(parameters ? { parameters: { ...parameters } } : {}),
     ...(follow ? { follow: { ...follow } } : {}),
-    ...(notebook ? { notebook: { ...notebook } } : {}),
+    ...(notebook ? { notebook: copyOfNotebook(notebook) } : {}),
   };
+}
+
+function copyOfNotebook({ approved, kept }: NotebookSpec): NotebookSpec {
+  return { approved, ...(kept ? { kept: { ...kept } } : {}) };
 }
 
 const TABS_FORMAT = 'tidemark-tabs';

@@ -1,5 +1,5 @@
 /** All tables with their sizes and how fast they grow, and everything about one of them. */
-import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { approximate, grouped } from '../model/format.js';
 import { Icon } from '../shell/icons.js';
@@ -10,7 +10,14 @@ import type { Session } from '../state/session.js';
 import { TableDetails } from './TableDetails.js';
 import { ViewBadge } from '../views/ViewBadge.js';
 import type { ViewFacts } from '../views/model.js';
-import { bytesText, instantText, tableFacts, type TableFacts } from './model.js';
+import {
+  bytesText,
+  instantText,
+  sorted,
+  tableFacts,
+  type TableFacts,
+  type TableSort,
+} from './model.js';
 import { Rates } from './rates.js';
 
 const REFRESH_MS = 2000;
@@ -103,27 +110,30 @@ function TableList(props: {
   chosen: string | undefined;
   rateOf: (name: string) => number | undefined;
 }): JSX.Element {
+  const [wanted, setWanted] = createSignal('');
+  const [sort, setSort] = createSignal<TableSort>({ by: 'name', isDown: false });
+  const shown = createMemo(() => sorted(props.tables, wanted(), sort(), props.rateOf));
   return (
     <div class="page-table" role="region" aria-label="Tables" tabindex="0">
+      <label class="field table-filter">
+        <Icon name="search" />
+        <input
+          type="search"
+          placeholder="Filter by name"
+          aria-label="Filter the list by name"
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
+      </label>
       <table class="listing">
         <thead>
           <tr>
-            <th scope="col">Table</th>
-            <th scope="col">State</th>
-            <th scope="col" class="num">
-              Rows
-            </th>
-            <th scope="col" class="num">
-              Rows/s
-            </th>
-            <th scope="col" class="num">
-              On disk
-            </th>
-            <th scope="col">Newest row, UTC</th>
+            <For each={HEADS}>
+              {([by, label]) => <Head by={by} label={label} sort={sort()} choose={setSort} />}
+            </For>
           </tr>
         </thead>
         <tbody>
-          <For each={props.tables}>
+          <For each={shown()}>
             {(table) => (
               <tr
                 classList={{ selected: props.chosen === table.name }}
@@ -153,6 +163,43 @@ function TableList(props: {
         </tbody>
       </table>
     </div>
+  );
+}
+
+const HEADS = [
+  ['name', 'Table'],
+  ['state', 'State'],
+  ['rows', 'Rows'],
+  ['rate', 'Rows/s'],
+  ['bytes', 'On disk'],
+  ['newest', 'Newest row, UTC'],
+] as const satisfies readonly (readonly [TableSort['by'], string])[];
+
+const NUMBERS: ReadonlySet<TableSort['by']> = new Set(['rows', 'rate', 'bytes']);
+
+function Head(props: {
+  by: TableSort['by'];
+  label: string;
+  sort: TableSort;
+  choose: (sort: TableSort) => void;
+}): JSX.Element {
+  const isChosen = (): boolean => props.sort.by === props.by;
+  const order = (): 'none' | 'ascending' | 'descending' =>
+    !isChosen() ? 'none' : props.sort.isDown ? 'descending' : 'ascending';
+  const choose = (): void => {
+    // Of numbers and times the largest are wanted first.
+    const first = props.by !== 'name' && props.by !== 'state';
+    props.choose({ by: props.by, isDown: isChosen() ? !props.sort.isDown : first });
+  };
+  return (
+    <th scope="col" class={NUMBERS.has(props.by) ? 'num' : ''} aria-sort={order()}>
+      <button class="sort-head" onClick={choose}>
+        {props.label}
+        <Show when={isChosen()}>
+          <Icon name={props.sort.isDown ? 'down' : 'up'} />
+        </Show>
+      </button>
+    </th>
   );
 }
 

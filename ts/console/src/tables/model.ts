@@ -143,3 +143,44 @@ export function bytesText(bytes: number): string {
 export function instantText(iso: string | undefined): string {
   return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
 }
+
+/** In which order tables are listed. */
+export interface TableSort {
+  readonly by: 'name' | 'state' | 'rows' | 'rate' | 'bytes' | 'newest';
+  readonly isDown: boolean;
+}
+
+/** Those whose names have a text, in order; of the same, by name. What is not known goes last. */
+export function sorted(
+  tables: readonly TableFacts[],
+  wanted: string,
+  { by, isDown }: TableSort,
+  rateOf: (name: string) => number | undefined,
+): TableFacts[] {
+  const words = wanted.trim().toLowerCase();
+  const valueOf = (table: TableFacts): number | string | undefined => {
+    switch (by) {
+      case 'rate':
+        return rateOf(table.name);
+      case 'state':
+        return table.isSuspended ? 0 : 1;
+      default:
+        return table[by];
+    }
+  };
+  const order = (left: TableFacts, right: TableFacts): number => {
+    const [one, other] = [valueOf(left), valueOf(right)];
+    if (one === other || (one === undefined && other === undefined)) {
+      return left.name.localeCompare(right.name);
+    }
+    if (one === undefined || other === undefined) {
+      return one === undefined ? 1 : -1;
+    }
+    const isLess =
+      typeof one === 'number' && typeof other === 'number'
+        ? one < other
+        : String(one).localeCompare(String(other)) < 0;
+    return isLess === isDown ? 1 : -1;
+  };
+  return tables.filter(({ name }) => name.toLowerCase().includes(words)).sort(order);
+}

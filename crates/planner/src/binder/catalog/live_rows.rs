@@ -98,7 +98,7 @@ impl Binder<'_> {
         let list = LiveList(&known);
         let mut columns = self.described_live(list);
         columns.extend(followed(list, self.context.now_micros));
-        columns.extend(checkpoints(list.0.len()));
+        columns.extend(checkpoints(list));
         columns.extend(repairs(list));
         self.literal_rows(columns)
     }
@@ -209,26 +209,22 @@ fn followed<'a>(list: LiveList<'_>, now_micros: i64) -> Vec<LiteralColumn<'a>> {
             let target = one.state.seed_target.unwrap_or(one.last);
             (one.state.invalid.is_none() && one.is_seeding()).then_some(target as i64)
         }),
-        list.longs("o3_resume_replay_rows", |_| Some(0)),
+        list.longs("o3_resume_replay_rows", |one| Some(one.progress.resumed_rows)),
         list.longs("o3_boundary_replay_rows", |one| Some(one.progress.repaired_rows)),
         list.longs("o3_replay_scan_rows", |_| Some(0)),
     ]
 }
 
-/// Checkpoints of functions' state: there are none, the state is computed again after a start.
-fn checkpoints<'a>(count: usize) -> Vec<LiteralColumn<'a>> {
+/// Checkpoints of functions' state: those in memory, none on the disk.
+fn checkpoints<'a>(list: LiveList<'_>) -> Vec<LiteralColumn<'a>> {
+    let count = list.0.len();
     let nulls = || Arc::new(Int64Array::new_null(count)) as ArrayRef;
     let zeros = || Arc::new(Int64Array::from(vec![0; count])) as ArrayRef;
-    let long = |name| (name, SqlType::Long);
-    let mut columns: Vec<LiteralColumn<'a>> = Vec::new();
-    for name in [
-        "checkpoint_timeline_generation",
-        "checkpoint_timeline_entries",
-        "checkpoint_timeline_normalized_base_seqtxn",
-    ] {
-        let (name, of) = long(name);
-        columns.push((name, of, nulls()));
-    }
+    let mut columns: Vec<LiteralColumn<'a>> = vec![
+        ("checkpoint_timeline_generation", SqlType::Long, nulls()),
+        list.longs("checkpoint_timeline_entries", |one| Some(one.progress.kept_states)),
+        ("checkpoint_timeline_normalized_base_seqtxn", SqlType::Long, nulls()),
+    ];
     for name in [
         "checkpoint_timeline_logical_bytes",
         "checkpoint_timeline_physical_bytes",
@@ -273,7 +269,7 @@ fn repairs<'a>(list: LiveList<'_>) -> Vec<LiteralColumn<'a>> {
         times("checkpoint_repair_high_timestamp", |repair| repair.high_micros),
         zero("checkpoint_repair_roots_versioned"),
         zero("checkpoint_repair_new_bytes"),
-        zero("checkpoint_repair_resumes"),
+        list.longs("checkpoint_repair_resumes", |one| Some(one.progress.resumes)),
         list.longs("checkpoint_repair_failures", |one| Some(one.progress.failures)),
         list.texts("checkpoint_repair_plan", |one| of(one).plan.map(str::to_owned)),
         list.texts("checkpoint_repair_last_disposition", |one| {

@@ -104,6 +104,7 @@ impl Binder<'_> {
         let name = match lower.as_str() {
             "transaction isolation level" => "transaction_isolation",
             "time zone" => "timezone",
+            "all" => return self.all_settings(),
             other => other,
         };
         let found = SETTINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -124,6 +125,18 @@ impl Binder<'_> {
             return self.literal_rows(vec![(name, SqlType::Int, cell)]);
         }
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
+    }
+
+    /// Every setting that [`Self::setting`] knows.
+    fn all_settings(&mut self) -> EngineResult<Relation> {
+        let names = texts(SETTINGS.iter().map(|(name, _)| Some(*name)));
+        let values = texts(SETTINGS.iter().map(|(_, value)| Some(*value)));
+        let about = texts(SETTINGS.iter().map(|_| Some("")));
+        self.literal_rows(vec![
+            ("name", SqlType::String, names),
+            ("setting", SqlType::String, values),
+            ("description", SqlType::String, about),
+        ])
     }
 
     /// The keys of a table as CREATE TABLE has them. A foreign key is shown to who may read what it

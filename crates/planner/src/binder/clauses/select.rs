@@ -252,7 +252,7 @@ impl Binder<'_> {
         if source.base.is_some() {
             let uses_in_others = self.parameter_uses.met - before - uses_in_time;
             let found = Where { conjuncts, uses_in_time, uses_in_others, ranges };
-            self.parameter_uses.note(found, &source);
+            self.parameter_uses.note(found, &source, &self.variables);
         }
         if test.as_truth() == Some(true) {
             return Ok(source.with_plan(plan));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Union};
 use tidemark_ast::{Node, NodeId, SetOperator, Span, ValuesBlock};
 use tidemark_functions::CastMode;
@@ -194,9 +195,8 @@ impl Binder<'_> {
             }
             exprs.push(cast);
         }
-        let plan = LogicalPlanBuilder::values(exprs)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(error::plan)?;
+        let has_queries = exprs.iter().flatten().any(has_subquery);
+        let plan = if has_queries { rows_of_queries(exprs)? } else { literal_rows(exprs)? };
         let columns = types
             .iter()
             .enumerate()
@@ -256,6 +256,44 @@ impl Binder<'_> {
             _ => Ok(Typed::null()),
         }
     }
+}
+
+/// Whether a value comes from a query.
+fn has_subquery(expr: &Expr) -> bool {
+    let is_query = |node: &Expr| {
+        Ok(matches!(node, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)))
+    };
+    expr.exists(is_query).unwrap_or(true)
+}
+
+/// Rows some of whose values come from queries. Each of those is a plan of its own; literal rows
+/// between them stay together.
+fn rows_of_queries(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
+    let mut plans = Vec::new();
+    let mut literals = Vec::new();
+    for row in rows {
+        if !row.iter().any(has_subquery) {
+            literals.push(row);
+            continue;
+        }
+        if !literals.is_empty() {
+            plans.push(literal_rows(std::mem::take(&mut literals))?);
+        }
+        let named = |(index, value): (usize, Expr)| value.alias(format!("column{}", index + 1));
+        let values = row.into_iter().enumerate().map(named).collect();
+        plans.push(relation::project(relation::one_row().plan, values)?);
+    }
+    if !literals.is_empty() {
+        plans.push(literal_rows(literals)?);
+    }
+    match plans.len() {
+        1 => Ok(plans.swap_remove(0)),
+        count => united_plan(plans, &vec![true; count]),
+    }
+}
+
+fn literal_rows(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
+    LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build).map_err(error::plan)
 }
 
 /// Whether a value is a text in quotes, which is of whatever type its place asks for.

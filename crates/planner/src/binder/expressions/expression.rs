@@ -9,10 +9,11 @@ use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType}
 
 use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::catalog::pg_catalog::marked::marked;
+use crate::binder::catalog::pg_catalog::numbers::table_oid;
 use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::registered::Registered;
 use crate::binder::expressions::{constant, literal, parameter, predicate};
-use crate::binder::state::scope::{Scope, is_unknown};
+use crate::binder::state::scope::{Relation, Scope, is_unknown};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
@@ -188,12 +189,8 @@ impl Binder<'_> {
                 (None, [name]) if !name.quoted && is_session_word(&name.text) => {
                     self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
                 }
-                // Nothing of the catalog has a comment, which is what this is asked for.
-                (None, [.., name])
-                    if name.text.eq_ignore_ascii_case("tableoid")
-                        && scope.relation.is_some_and(is_catalog) =>
-                {
-                    Ok(Typed::literal(ScalarValue::Int32(None), SqlType::Int))
+                (None, [.., name]) if name.text.eq_ignore_ascii_case("tableoid") => {
+                    scope.relation.and_then(oid_of_table).ok_or(failure)
                 }
                 // Not a number is the null of doubles, unless a column is called so.
                 (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
@@ -379,6 +376,14 @@ fn bare_call(name: &Name) -> CallNode {
         ignore_nulls: false,
         over: None,
     }
+}
+
+/// The number of the table that rows are of: null for the catalog's, which is asked for it to find
+/// comments. `None` for what is not one table.
+fn oid_of_table(relation: &Relation) -> Option<Typed> {
+    let oid = relation.base.as_ref().map(|base| table_oid(base.table.schema()));
+    let is_known = oid.is_some() || is_catalog(relation);
+    is_known.then(|| Typed::literal(ScalarValue::Int32(oid), SqlType::Int))
 }
 
 fn is_session_word(name: &str) -> bool {

@@ -25,7 +25,10 @@ impl Binder<'_> {
         for (value, times) in [(&operand, 6), (&low, 2), (&high, 2)] {
             work::must_repeat(value, times, position)?;
         }
-        if low.is_null_constant() || high.is_null_constant() {
+        if operand.is_null_constant() || low.is_null_constant() || high.is_null_constant() {
+            for bound in [low, high] {
+                self.settled(bound, operand.sql_type)?;
+            }
             return Ok(Typed::truth(false));
         }
         let forward = self.inside(&operand, &low, &high, position)?;

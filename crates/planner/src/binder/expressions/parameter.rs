@@ -49,6 +49,13 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOp::Minus, operand, Span::default())
     }
 
+    /// Whether a parameter is null, or has no value yet.
+    pub(crate) fn is_absent(&self, index: u32) -> bool {
+        let place = (index as usize).saturating_sub(1);
+        let value = self.context.parameter_values.as_ref().and_then(|values| values.get(place));
+        value.is_none_or(|value| matches!(value, ParameterValue::Null))
+    }
+
     /// The parameter that a node is, or that is the value of its variable.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {

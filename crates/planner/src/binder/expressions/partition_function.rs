@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array};
 use arrow_schema::DataType;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::WindowUDF;
 use tidemark_ast::{CallNode, WindowSpec};
 use tidemark_functions::CastMode;
@@ -176,7 +176,9 @@ impl Binder<'_> {
         let arguments = self.expressions(&call.arguments, scope)?;
         let (kind, returns) = match (name.as_str(), arguments.as_slice()) {
             ("interpolate", [_]) => (Kind::Interpolate, SqlType::Double),
-            ("lttb", [_, most]) => {
+            ("lttb", [_, _]) => {
+                let most = ScalarValue::Int64(Some(1));
+                let most = self.demanded(call.arguments[1], SqlType::Long, most)?;
                 let most = most.constant.as_ref().and_then(constant::as_i64);
                 let Some(Ok(most)) = most.map(usize::try_from) else {
                     return refused("lttb: a number of rows of at least 0 expected".to_owned());

@@ -143,12 +143,8 @@ impl Binder<'_> {
         let Some(first) = call.arguments.first() else { return Ok(None) };
         let at = call.name.span;
         let texts = match plain {
-            "to_regclass" | "to_regtype" => {
-                let argument = self.expression(*first, scope)?;
-                let text = argument.constant.as_ref().and_then(text_of).unwrap_or_default();
-                let kind = if plain == "to_regtype" { Registered::Type } else { Registered::Class };
-                return Ok(Some(number(self.number_of(kind, &text))));
-            }
+            "to_regclass" => return self.number_asked(Registered::Class, *first, scope).map(Some),
+            "to_regtype" => return self.number_asked(Registered::Type, *first, scope).map(Some),
             "current_setting" => return self.setting_asked(*first, at, scope).map(Some),
             "pg_typeof" => {
                 let argument = self.expression(*first, scope)?;
@@ -181,7 +177,11 @@ impl Binder<'_> {
             "pg_get_indexdef" | "pg_index_has_property" | "pg_index_column_has_property" => {
                 return self.index_call(plain, call, scope).map(Some);
             }
-            "pg_database_size" => return self.size_of_all().map(Some),
+            "pg_database_size" => {
+                let name = self.expression(*first, scope)?;
+                self.settled(name, SqlType::Varchar)?;
+                return self.size_of_all().map(Some);
+            }
             "pg_table_size" | "pg_relation_size" | "pg_total_relation_size" => {
                 let size = |object: &Object| (object.oid, object.bytes.to_string());
                 self.objects()?.iter().map(size).collect()
@@ -202,6 +202,19 @@ impl Binder<'_> {
             return self.cast(found, SqlType::Long, CastMode::Explicit, at).map(Some);
         }
         Ok(Some(found))
+    }
+
+    /// The number that a name has, null for an unknown one.
+    fn number_asked(
+        &mut self,
+        kind: Registered,
+        name: NodeId,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let name = self.expression(name, scope)?;
+        let name = self.settled(name, SqlType::Varchar)?;
+        let text = name.constant.as_ref().and_then(text_of).unwrap_or_default();
+        Ok(number(self.number_of(kind, &text)))
     }
 
     /// The bytes of all tables.

@@ -25,8 +25,9 @@ impl Binder<'_> {
     /// they may mean another plan.
     pub(crate) fn restriction(
         &mut self,
-        Conditions { conjuncts, source, .. }: &Conditions,
+        Conditions { conjuncts, source, variables, .. }: &Conditions,
     ) -> EngineResult<Option<Restriction>> {
+        self.variables.clone_from(variables);
         let mut ranges: Option<Ranges> = None;
         let mut others = Vec::new();
         // In the order in which a first binding meets them: the first error is reported.

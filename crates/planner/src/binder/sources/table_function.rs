@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, TimestampMicrosecondArray, TimestampNanosecondArray};
+use arrow_array::{ArrayRef, TimestampMicrosecondArray, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, lit};
 use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_border::TextFormat;
 use tidemark_functions::CastMode;
@@ -140,7 +140,10 @@ impl Binder<'_> {
         // A text that is no number is a mistake, not an absent number.
         let is_text = value.sql_type.is_text() || value.sql_type == SqlType::Char;
         let mode = if is_text { CastMode::Implicit } else { CastMode::Explicit };
-        let was_null = value.is_null_constant();
+        // A parameter of open type may be null; with another value it has to be a number.
+        let absent = value.parameter.map(|index| self.is_absent(index));
+        let was_null = absent.unwrap_or_else(|| value.is_null_constant());
+        let is_text = is_text || absent.is_some();
         let value = self.cast(value, SqlType::Long, mode, position)?;
         let number = value.constant.as_ref().and_then(constant::as_i64);
         if is_text && !was_null && number.is_none() {
@@ -171,11 +174,8 @@ impl Binder<'_> {
     /// `low..=high` in steps, made row by row while it is read.
     fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
         // The generator refuses an end before the start; here that is an empty series.
-        if (step > 0 && low > high) || (step < 0 && low < high) {
-            let none = Arc::new(Int64Array::from(Vec::<i64>::new()));
-            let rows = self.literal_rows(vec![("series", SqlType::Long, none)])?;
-            return named_series(rows, name);
-        }
+        let is_empty = (step > 0 && low > high) || (step < 0 && low < high);
+        let high = if is_empty { low } else { high };
         let field = Field::new("value", DataType::Int64, false);
         let args = GenSeriesArgs::Int64Args {
             start: low,
@@ -186,7 +186,12 @@ impl Binder<'_> {
         };
         let schema = Arc::new(Schema::new(vec![field]));
         let provider = Arc::new(GenerateSeriesTable::new(schema, args));
-        let rows = self.provider_rows(provider, &[("value".to_owned(), SqlType::Long)])?;
+        let mut rows = self.provider_rows(provider, &[("value".to_owned(), SqlType::Long)])?;
+        if is_empty {
+            let schema = Arc::clone(rows.plan.schema());
+            rows.plan =
+                LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema });
+        }
         named_series(rows, name)
     }
 

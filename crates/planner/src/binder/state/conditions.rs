@@ -1,5 +1,7 @@
 //! The conditions of a WHERE as they are kept, and where parameters were met.
 
+use hashbrown::HashMap;
+
 use tidemark_ast::NodeId;
 use tidemark_storage::TimeRange;
 
@@ -12,6 +14,8 @@ pub struct Conditions {
     pub(crate) conjuncts: Vec<Conjunct>,
     pub(crate) source: Relation,
     pub(crate) ranges: Vec<TimeRange>,
+    /// The variables that DECLARE gives them.
+    pub(crate) variables: Vec<HashMap<String, NodeId>>,
 }
 
 impl Conditions {
@@ -50,13 +54,19 @@ pub(crate) struct Where {
 
 impl ParameterUses {
     /// Notes the conditions on a table.
-    pub(crate) fn note(&mut self, found: Where, source: &Relation) {
+    pub(crate) fn note(
+        &mut self,
+        found: Where,
+        source: &Relation,
+        variables: &[HashMap<String, NodeId>],
+    ) {
         self.in_conditions += found.uses_in_time + found.uses_in_others;
         if found.uses_in_time + found.uses_in_others > 0 {
             let mut conjuncts = found.conjuncts;
             conjuncts.retain(|conjunct| conjunct.is_in_time || found.uses_in_others > 0);
             let (source, ranges) = (source.clone(), found.ranges.unwrap_or_default());
-            self.noted.push(Conditions { conjuncts, source, ranges });
+            let variables = variables.to_vec();
+            self.noted.push(Conditions { conjuncts, source, ranges, variables });
         }
     }
 

@@ -8,7 +8,7 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnDefault, ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use crate::binder::catalog::pg_catalog::object::NEXT_NUMBER;
+use crate::binder::catalog::pg_catalog::object::Numbering;
 use crate::binder::expressions::constant;
 use crate::binder::state::scope::Scope;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
@@ -62,8 +62,8 @@ impl Binder<'_> {
             let Some(default) = column.default.as_ref().filter(|_| !given.contains(&index)) else {
                 continue;
             };
-            if default.text == NEXT_NUMBER
-                && let Some(expr) = self.next_number(schema, column)?
+            if let Some(numbering) = Numbering::of_default(&default.text)
+                && let Some(expr) = self.next_number(schema, column, numbering)?
             {
                 columns.push((index, expr));
                 continue;
@@ -99,7 +99,8 @@ impl Binder<'_> {
         text: Option<String>,
     ) -> EngineResult<()> {
         // Numbers are counted from the rows of the table, once there is one.
-        if text.as_deref() != Some(NEXT_NUMBER) || !column.sql_type.is_integer() {
+        let is_numbered = text.as_deref().is_some_and(|text| Numbering::of_default(text).is_some());
+        if !is_numbered || !column.sql_type.is_integer() {
             self.check_default(column, id)?;
         }
         let part = self.part(id);

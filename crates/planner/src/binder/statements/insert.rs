@@ -14,7 +14,7 @@ use tidemark_storage::{TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::state::relation;
-use crate::binder::state::scope::Scope;
+use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::statements::defaults::check_required;
 use crate::binder::statements::insert_values::{Cell, InsertTemplate, ValueRows};
@@ -29,7 +29,14 @@ impl Binder<'_> {
         let targets = insert_columns(&schema, &node.columns)?;
         self.note_change(&schema.name, Permission::Insert);
         let source = match node.query {
-            Some(query) => self.insert_query(&schema, &targets, query, &node.table)?,
+            Some(query) => {
+                let rows = self.query(query)?;
+                self.insert_rows(&schema, &targets, rows, &node.table)?
+            }
+            None if self.has_subqueries(node) => {
+                let rows = self.values_rows(&as_block(node)?)?;
+                self.insert_rows(&schema, &targets, rows, &node.table)?
+            }
             None => self.insert_values(&schema, targets, node)?,
         };
         let source = match &node.conflict {
@@ -199,14 +206,21 @@ impl Binder<'_> {
     }
 
     /// INSERT … SELECT: the query's columns by position, in the types of their targets.
-    fn insert_query(
+    /// Whether a value of the rows is a sub-query, or has one in it: they are a query then.
+    fn has_subqueries(&self, node: &InsertNode) -> bool {
+        let is_query = |node: &Node| matches!(node, Node::Subquery { .. } | Node::Exists { .. });
+        let has_expressions = node.values.as_ref().is_some_and(|rows| rows.kinds.contains('x'));
+        has_expressions && self.tree.nodes.iter().any(is_query)
+    }
+
+    /// Inserts what a query gives.
+    fn insert_rows(
         &mut self,
         schema: &Arc<TableSchema>,
         targets: &[usize],
-        query: NodeId,
+        rows: Relation,
         name: &Name,
     ) -> EngineResult<InsertSource> {
-        let rows = self.query(query)?;
         if rows.columns.len() != targets.len() {
             // For a query of fewer columns without the timestamp, the error names the timestamp.
             let lacks = targets
@@ -270,6 +284,50 @@ fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResul
         return Err(EngineError::internal(message));
     }
     Ok(())
+}
+
+/// The rows of an INSERT as those of a query are written.
+fn as_block(node: &InsertNode) -> EngineResult<ValuesBlock> {
+    let rest = node.values.clone().unwrap_or_default();
+    if rest.kinds.contains('v') {
+        let message = "DEFAULT is not taken beside a sub-query: leave the column out";
+        return Err(EngineError::new(ErrorCode::NotSupported, message));
+    }
+    let Some(plain) = &node.plain else { return Ok(rest) };
+    let mut block = ValuesBlock::default();
+    let mut width = 0;
+    for part in plain.parts() {
+        match part {
+            PlainPart::Cell { kind, text, start } => {
+                block.kinds.push(match kind {
+                    PlainKind::Null => 'n',
+                    PlainKind::True => 't',
+                    PlainKind::False => 'f',
+                    PlainKind::Integer => 'i',
+                    PlainKind::Floating => 'd',
+                    PlainKind::Text => 's',
+                });
+                block.texts.push(text.into_owned());
+                block.starts.push(start);
+                width += 1;
+            }
+            PlainPart::RowEnd { last_end } => {
+                block.widths.push(width);
+                block.row_starts.push(last_end);
+                block.row_ends.push(last_end);
+                block.rows += 1;
+                width = 0;
+            }
+        }
+    }
+    block.rows += rest.rows;
+    block.widths.extend(rest.widths);
+    block.kinds.push_str(&rest.kinds);
+    block.texts.extend(rest.texts);
+    block.starts.extend(rest.starts);
+    block.row_starts.extend(rest.row_starts);
+    block.row_ends.extend(rest.row_ends);
+    Ok(block)
 }
 
 fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {

@@ -1,6 +1,6 @@
-//! Columns that number their rows: SERIAL, IDENTITY. Numbers grow from 1, or from the greatest one
-//! that the table has when the first is asked for; those of rows that never came are not used
-//! again while the database is open.
+//! Columns that number their rows: SERIAL, IDENTITY. Numbers grow from the first one, or from the
+//! greatest that the table has when the first is asked for; those of rows that never came are not
+//! used again while the database is open.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::Drawn;
-use crate::binder::catalog::pg_catalog::object::sequence_name;
+use crate::binder::catalog::pg_catalog::object::{Numbering, sequence_name};
 use crate::binder::expressions::constant::as_i64;
 use crate::binder::state::relation;
 use crate::binder::{Binder, Typed};
@@ -29,6 +29,7 @@ impl Binder<'_> {
         &mut self,
         schema: &TableSchema,
         column: &ColumnSchema,
+        Numbering { first, step }: Numbering,
     ) -> EngineResult<Option<Expr>> {
         let Some(external) = self.context.external.clone() else { return Ok(None) };
         let last = external.last_number(schema.identity(), column.identity());
@@ -47,11 +48,14 @@ impl Binder<'_> {
             let greatest = found.first().and_then(as_i64).unwrap_or_default();
             last.fetch_max(greatest, Ordering::AcqRel);
         }
+        let before = first.saturating_sub(step);
+        let _ = last.compare_exchange(0, before, Ordering::AcqRel, Ordering::Acquire);
         let function = ScalarUDF::from(NextNumber {
             last,
             sequence: sequence_name(&schema.name, &column.name),
             drawn: self.context.drawn.clone(),
             most: most_of(column.sql_type),
+            step,
             signature: Signature::exact(Vec::new(), Volatility::Volatile),
         });
         let value = Typed::computed(function.call(Vec::new()), SqlType::Long);
@@ -75,6 +79,7 @@ struct NextNumber {
     drawn: Drawn,
     /// The greatest number that the column holds.
     most: i64,
+    step: i64,
     signature: Signature,
 }
 
@@ -107,17 +112,20 @@ impl ScalarUDFImpl for NextNumber {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let count = i64::try_from(args.number_rows).unwrap_or(i64::MAX);
-        let first = self.last.fetch_add(count, Ordering::AcqRel).saturating_add(1);
-        let end = first.saturating_add(count) - 1;
-        if end > self.most {
+        let length = count.saturating_mul(self.step);
+        let after = |last: i64| last.checked_add(length).filter(|end| *end <= self.most);
+        let taken = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, after);
+        let Ok(before) = taken else {
             let message = format!("the column has no number above {}", self.most);
             let failure = EngineError::new(ErrorCode::InvalidValue, message);
             return Err(datafusion::common::DataFusionError::External(Box::new(failure)));
-        }
+        };
+        let end = before + length;
         if count > 0 {
-            self.drawn.note(&self.sequence, &self.last, (count, end));
+            self.drawn.note(&self.sequence, &self.last, (length, end));
         }
-        let numbers: Int64Array = (first..).take(args.number_rows).collect();
+        let steps = (1..).map(|number: i64| before.wrapping_add(self.step.wrapping_mul(number)));
+        let numbers: Int64Array = steps.take(args.number_rows).collect();
         Ok(ColumnarValue::Array(Arc::new(numbers)))
     }
 }

@@ -7,8 +7,27 @@ use super::numbers::index_oid;
 use super::types;
 
 pub(crate) const DATABASE: &str = "qdb";
-/// The default of a column that numbers its rows.
-pub(crate) const NEXT_NUMBER: &str = "next_id()";
+/// How a column numbers its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numbering {
+    /// The number of the first row.
+    pub(crate) first: i64,
+    /// From one number to the next, at least 1.
+    pub(crate) step: i64,
+}
+
+impl Numbering {
+    /// Of a default `next_id()` or `next_id(first, step)`; `None` for another.
+    pub(crate) fn of_default(text: &str) -> Option<Self> {
+        let numbers = text.strip_prefix("next_id(")?.strip_suffix(')')?;
+        if numbers.is_empty() {
+            return Some(Self { first: 1, step: 1 });
+        }
+        let (first, step) = numbers.split_once(',')?;
+        let numbering = Self { first: first.trim().parse().ok()?, step: step.trim().parse().ok()? };
+        (numbering.step > 0).then_some(numbering)
+    }
+}
 
 /// A table or a view, as the catalog shows it.
 pub(crate) struct Object {
@@ -69,7 +88,8 @@ fn constant_default(text: &str, column: &ColumnSchema) -> String {
 
 /// Whether a column numbers its rows.
 pub(crate) fn is_numbered(column: &ColumnSchema) -> bool {
-    column.default.as_ref().is_some_and(|default| default.text == NEXT_NUMBER)
+    let default = column.default.as_ref();
+    default.is_some_and(|default| Numbering::of_default(&default.text).is_some())
 }
 
 /// What `PostgreSQL` calls the sequence of such a column.
@@ -81,7 +101,7 @@ pub(crate) fn sequence_name(table: &str, column: &str) -> String {
 /// which they know such a column.
 pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String> {
     let text = &column.default.as_ref()?.text;
-    if text != NEXT_NUMBER {
+    if Numbering::of_default(text).is_none() {
         return Some(constant_default(text, column));
     }
     let name = sequence_name(table, &column.name);

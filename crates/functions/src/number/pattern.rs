@@ -1,0 +1,465 @@
+//! Numbers as text by `PostgreSQL`'s patterns: `to_char(1234.5, 'FM9,999.00')`.
+
+use std::sync::Arc;
+
+use tidemark_types::timestamp_pattern::MOST_PATTERN_BYTES;
+
+use crate::column::{Call, invalid, try_build_text};
+use crate::native::Kernel;
+use crate::resolve::ResolveError;
+use crate::signature::Bound;
+use crate::text::bounded_text::BoundedText;
+
+/// Most zeros that an exponent adds to a number's digits: as many as a DOUBLE has.
+const MOST_ZEROS: i32 = 400;
+/// Letters of Roman numbers and what they count for.
+const ROMAN: [(&str, u32); 13] = [
+    ("M", 1000),
+    ("CM", 900),
+    ("D", 500),
+    ("CD", 400),
+    ("C", 100),
+    ("XC", 90),
+    ("L", 50),
+    ("XL", 40),
+    ("X", 10),
+    ("IX", 9),
+    ("V", 5),
+    ("IV", 4),
+    ("I", 1),
+];
+/// Letters of the longest Roman number below 4,000.
+const ROMAN_WIDTH: usize = 15;
+
+/// A part of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// A digit; where there is none a zero is written, or a blank.
+    Digit {
+        is_zero: bool,
+    },
+    Point,
+    Comma,
+    /// The sign where it is written: `S` and `SG` show both, `MI` the minus, `PL` the plus.
+    Sign {
+        has_plus: bool,
+        has_minus: bool,
+    },
+    /// `TH`, `th`.
+    Ordinal {
+        is_lower: bool,
+    },
+    Text(String),
+}
+
+/// What a pattern of a number says.
+#[derive(Debug, Default)]
+struct Pattern {
+    pieces: Vec<Piece>,
+    /// Digits before the point and behind it.
+    digits: [usize; 2],
+    /// Places that a `V` moves the point by.
+    shift: usize,
+    has_point: bool,
+    /// `FM`: no blanks, and no zeros at the end that no `0` asks for.
+    is_dense: bool,
+    /// `PR`: a negative number is in angle brackets.
+    is_bracketed: bool,
+    is_scientific: bool,
+    /// The sign before the digits is shown when it is a plus, too.
+    has_plus: bool,
+    /// `RN`, `rn`: the number is written in Roman letters, small ones when `true`.
+    roman: Option<bool>,
+}
+
+/// The words of a pattern, longer ones before those that they begin with.
+const WORDS: [&str; 14] =
+    ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH", "9", "0", ".", "D", ",", "G"];
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > MOST_PATTERN_BYTES {
+            let length = text.len();
+            return Err(format!(
+                "a number pattern of {length} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed"
+            ));
+        }
+        let mut pattern = Self::default();
+        let mut after_v = false;
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            if let Some(quoted) = rest.strip_prefix('"') {
+                let end = quoted.find('"').unwrap_or(quoted.len());
+                pattern.pieces.push(Piece::Text(quoted[..end].to_owned()));
+                rest = quoted.get(end + 1..).unwrap_or_default();
+                continue;
+            }
+            let starts = |word: &&&str| {
+                rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+            };
+            let word = WORDS.iter().find(starts).copied();
+            let written = &rest[..word.map_or(next.len_utf8(), str::len)];
+            rest = &rest[written.len()..];
+            match (word, next) {
+                (Some(word), _) => pattern.add(word, written, after_v)?,
+                (None, 'V' | 'v') => after_v = true,
+                // Before the digits it is at the first that is written.
+                (None, 'S' | 's') if pattern.digits == [0, 0] => pattern.has_plus = true,
+                (None, 'S' | 's') => {
+                    pattern.pieces.push(Piece::Sign { has_plus: true, has_minus: true });
+                }
+                // The currency of a server without a country is a blank.
+                (None, 'L' | 'l') => pattern.pieces.push(Piece::Text(" ".into())),
+                (None, other) => pattern.pieces.push(Piece::Text(other.to_string())),
+            }
+        }
+        if pattern.digits == [0, 0] && pattern.roman.is_none() {
+            return Err(format!(
+                "the number pattern '{text}' has no 9 or 0, which stand for digits"
+            ));
+        }
+        Ok(pattern)
+    }
+
+    fn add(&mut self, word: &str, written: &str, after_v: bool) -> Result<(), String> {
+        let sign = |has_plus, has_minus| Piece::Sign { has_plus, has_minus };
+        let is_lower = written.bytes().any(|letter| letter.is_ascii_lowercase());
+        self.pieces.push(match word {
+            "9" | "0" => {
+                self.digits[usize::from(self.has_point)] += 1;
+                self.shift += usize::from(after_v);
+                Piece::Digit { is_zero: word == "0" }
+            }
+            "." | "D" if self.has_point => {
+                return Err("a number pattern has one decimal point at most".into());
+            }
+            "." | "D" => {
+                self.has_point = true;
+                Piece::Point
+            }
+            "," | "G" => Piece::Comma,
+            "MI" => sign(false, true),
+            "PL" => sign(true, false),
+            "SG" => sign(true, true),
+            "TH" => Piece::Ordinal { is_lower },
+            "EEEE" => {
+                self.is_scientific = true;
+                return Ok(());
+            }
+            "FM" => {
+                self.is_dense = true;
+                return Ok(());
+            }
+            "PR" => {
+                self.is_bracketed = true;
+                return Ok(());
+            }
+            _ => {
+                self.roman = Some(is_lower);
+                return Ok(());
+            }
+        });
+        Ok(())
+    }
+
+    /// Writes a number, given as its text.
+    fn write(&self, text: &str, out: &mut BoundedText) {
+        let Some(number) = Number::parse(text) else { return };
+        if let Some(is_lower) = self.roman {
+            self.write_roman(&number, is_lower, out);
+        } else if self.is_scientific {
+            self.write_scientific(&number, out);
+        } else {
+            self.write_digits(&number.rounded(self.digits[1], self.shift), out);
+        }
+    }
+
+    fn write_roman(&self, number: &Number, is_lower: bool, out: &mut BoundedText) {
+        let rounded = number.rounded(0, 0);
+        let value = rounded.whole.parse::<u32>().unwrap_or(0);
+        if number.is_negative || !(1..4000).contains(&value) {
+            out.push_str(&"#".repeat(ROMAN_WIDTH));
+            return;
+        }
+        let (mut letters, mut left) = (String::new(), value);
+        for (letter, worth) in ROMAN {
+            while left >= worth {
+                letters.push_str(letter);
+                left -= worth;
+            }
+        }
+        if is_lower {
+            letters.make_ascii_lowercase();
+        }
+        let blanks = if self.is_dense { 0 } else { ROMAN_WIDTH - letters.len() };
+        out.push_str(&" ".repeat(blanks));
+        out.push_str(&letters);
+    }
+
+    /// One digit, the places of the pattern, and the exponent.
+    fn write_scientific(&self, number: &Number, out: &mut BoundedText) {
+        let places = self.digits[1];
+        let (mut mantissa, mut exponent) = number.normal();
+        mantissa = mantissa.rounded(places, 0);
+        if mantissa.whole.len() > 1 {
+            // 9.96 in one place is 1.0e1.
+            exponent += 1;
+            mantissa.fraction.insert(0, '0');
+            mantissa.fraction.truncate(places);
+            mantissa.whole.truncate(1);
+        }
+        let sign = if number.is_negative { "-" } else { " " };
+        out.push_str(if self.is_dense && !number.is_negative { "" } else { sign });
+        out.push_str(if mantissa.whole.is_empty() { "0" } else { &mantissa.whole });
+        if places > 0 {
+            out.push('.');
+            out.push_str(&mantissa.fraction);
+        }
+        let sign = if exponent < 0 { '-' } else { '+' };
+        out.push_str(&format!("e{sign}{:02}", exponent.unsigned_abs()));
+    }
+
+    fn write_digits(&self, number: &Number, out: &mut BoundedText) {
+        let positions = self.digits[0];
+        let is_over = number.whole.len().max(1) > positions;
+        let is_zero = |piece: &Piece| matches!(piece, Piece::Digit { is_zero: true });
+        let is_digit = |piece: &&Piece| matches!(piece, Piece::Digit { .. });
+        let kept = if is_over { self.digits[1] } else { self.kept_places(number) };
+        // The first position that has a digit: by the number, or by a zero of the pattern. A point
+        // with nothing behind it has one before it.
+        let is_whole = kept == 0;
+        let by_number = positions.saturating_sub(number.whole.len().max(usize::from(is_whole)));
+        let zeros = self.pieces.iter().filter(is_digit).position(is_zero);
+        let first = zeros.map_or(by_number, |zero| zero.min(by_number));
+        let is_own = |piece: &Piece| matches!(piece, Piece::Sign { has_minus: true, .. });
+        let mut is_signed = self.pieces.iter().any(is_own);
+        let mut at = 0;
+        for piece in &self.pieces {
+            let is_blank = at < first;
+            let starts = match piece {
+                Piece::Digit { .. } => !is_blank,
+                Piece::Point => true,
+                _ => false,
+            };
+            if starts && !is_signed {
+                is_signed = true;
+                self.write_sign(number.is_negative, out);
+            }
+            match piece {
+                Piece::Digit { .. } => {
+                    self.write_digit(number, (at, first, kept, is_over), out);
+                    at += 1;
+                }
+                Piece::Point if self.digits[1] == 0 && !is_over => {}
+                Piece::Point => out.push('.'),
+                Piece::Comma if at <= first => out.push_str(if self.is_dense { "" } else { " " }),
+                Piece::Comma => out.push(','),
+                Piece::Sign { has_plus, has_minus } => {
+                    let (has, sign) =
+                        if number.is_negative { (has_minus, "-") } else { (has_plus, "+") };
+                    out.push_str(match (*has, self.is_dense) {
+                        (true, _) => sign,
+                        (false, true) => "",
+                        (false, false) => " ",
+                    });
+                }
+                Piece::Ordinal { is_lower }
+                    if !number.is_negative && !self.has_point && !is_over =>
+                {
+                    let ordinal = ordinal(&number.whole);
+                    out.push_str(&if *is_lower { ordinal.into() } else { ordinal.to_uppercase() });
+                }
+                Piece::Ordinal { .. } => {}
+                Piece::Text(text) => out.push_str(text),
+            }
+        }
+        if self.is_bracketed {
+            out.push_str(match (number.is_negative, self.is_dense) {
+                (true, _) => ">",
+                (false, false) => " ",
+                (false, true) => "",
+            });
+        }
+    }
+
+    fn write_sign(&self, is_negative: bool, out: &mut BoundedText) {
+        out.push_str(match (is_negative, self.is_bracketed, self.is_dense) {
+            (true, true, _) => "<",
+            (true, false, _) => "-",
+            (false, ..) if self.has_plus => "+",
+            (false, _, false) => " ",
+            (false, _, true) => "",
+        });
+    }
+
+    /// One digit, at a position counted from the first one of the pattern.
+    fn write_digit(
+        &self,
+        number: &Number,
+        (at, first, kept, is_over): (usize, usize, usize, bool),
+        out: &mut BoundedText,
+    ) {
+        let positions = self.digits[0];
+        let digit = if at >= positions {
+            let place = at - positions;
+            if place >= kept {
+                return;
+            }
+            number.fraction.as_bytes().get(place)
+        } else {
+            let leading = positions.saturating_sub(number.whole.len());
+            at.checked_sub(leading).and_then(|index| number.whole.as_bytes().get(index))
+        };
+        match digit {
+            _ if is_over => out.push('#'),
+            _ if at < first && self.is_dense => {}
+            _ if at < first => out.push(' '),
+            Some(digit) => out.push(char::from(*digit)),
+            None => out.push('0'),
+        }
+    }
+
+    /// Places behind the point that are written.
+    fn kept_places(&self, number: &Number) -> usize {
+        if !self.is_dense {
+            return self.digits[1];
+        }
+        let mut at = 0;
+        let mut asked = 0;
+        for piece in &self.pieces {
+            if let Piece::Digit { is_zero } = piece {
+                at += 1;
+                if *is_zero && at > self.digits[0] {
+                    asked = at - self.digits[0];
+                }
+            }
+        }
+        asked.max(number.fraction.trim_end_matches('0').len())
+    }
+}
+
+/// `st`, `nd`, `rd` or `th` behind digits.
+pub(crate) fn ordinal(whole: &str) -> &'static str {
+    let last = |count: usize| &whole[whole.len().saturating_sub(count)..];
+    match (last(2), last(1)) {
+        ("11" | "12" | "13", _) => "th",
+        (_, "1") => "st",
+        (_, "2") => "nd",
+        (_, "3") => "rd",
+        _ => "th",
+    }
+}
+
+/// A number as digits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Number {
+    is_negative: bool,
+    /// Digits before the point, without zeros in front: none for a number below 1.
+    whole: String,
+    /// Digits behind the point.
+    fraction: String,
+}
+
+impl Number {
+    /// Reads `-12.5`, `1.0E10`; `None` for what is no finite number.
+    fn parse(text: &str) -> Option<Self> {
+        let (is_negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let number = Self { is_negative, whole: whole.into(), fraction: fraction.into() };
+        (exponent.abs() <= MOST_ZEROS).then(|| number.moved(exponent))
+    }
+
+    /// It times 10 to the power of `places`.
+    fn moved(self, places: i32) -> Self {
+        let by = places.unsigned_abs() as usize;
+        let Self { is_negative, mut whole, mut fraction } = self;
+        if places >= 0 {
+            fraction.extend(std::iter::repeat_n('0', by.saturating_sub(fraction.len())));
+            whole.extend(fraction.drain(..by));
+        } else {
+            whole.insert_str(0, &"0".repeat(by.saturating_sub(whole.len())));
+            fraction.insert_str(0, &whole.split_off(whole.len() - by));
+        }
+        Self { is_negative, whole: whole.trim_start_matches('0').into(), fraction }
+    }
+
+    /// It times 10 to the power of `shift`, in so many places; halves go away from zero.
+    fn rounded(&self, places: usize, shift: usize) -> Self {
+        let Self { is_negative, whole, mut fraction } = self.clone().moved(shift as i32);
+        let mut carry = fraction.as_bytes().get(places).is_some_and(|digit| *digit >= b'5');
+        fraction.truncate(places);
+        fraction.extend(std::iter::repeat_n('0', places - fraction.len()));
+        let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+        for digit in digits.iter_mut().rev() {
+            let sum = *digit + u8::from(carry);
+            carry = sum > b'9';
+            *digit = if carry { b'0' } else { sum };
+        }
+        if carry {
+            digits.insert(0, b'1');
+        }
+        let all: String = digits.into_iter().map(char::from).collect();
+        let (whole, fraction) = all.split_at(all.len() - places);
+        let is_zero = all.bytes().all(|digit| digit == b'0');
+        Self {
+            is_negative: is_negative && !is_zero,
+            whole: whole.trim_start_matches('0').into(),
+            fraction: fraction.into(),
+        }
+    }
+
+    /// The number with one digit before the point, and the power of 10 that it is to be multiplied
+    /// by.
+    fn normal(&self) -> (Self, i32) {
+        let zeros = self.fraction.bytes().take_while(|digit| *digit == b'0').count();
+        let exponent = match self.whole.len() {
+            0 if zeros == self.fraction.len() => 0,
+            0 => -(zeros as i32) - 1,
+            digits => digits as i32 - 1,
+        };
+        (self.clone().moved(-exponent), exponent)
+    }
+}
+
+/// `to_char(number, pattern)`; the number comes as its text.
+pub(crate) fn to_char(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
+    let known = bound.arguments[1].text().map(|text| Pattern::parse(&text)).transpose();
+    let known = known.map_err(|message| ResolveError::Invalid { message })?;
+    Ok(Arc::new(move |call: &Call<'_>| {
+        let (numbers, patterns) = (call.texts(0)?, call.texts(1)?);
+        try_build_text(call.rows, |row, out| {
+            let (Some(number), Some(pattern)) = (numbers.get(row), patterns.get(row)) else {
+                return Ok(false);
+            };
+            match &known {
+                Some(known) => known.write(number, out),
+                None => Pattern::parse(pattern).map_err(invalid)?.write(number, out),
+            }
+            Ok(true)
+        })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_postgresql_writes_them() {
+        for (number, pattern, expected) in include!("pattern_cases.rs") {
+            let mut out = BoundedText::default();
+            Pattern::parse(pattern).unwrap().write(number, &mut out);
+            assert_eq!(out.get().unwrap(), expected, "{number} by {pattern}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+/** Answers that are kept up to date: what is sent, for whom, how much, and how it ends. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
+
+interface LiveEvent {
+  readonly event: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** One stream, read as it arrives. */
+class Stream {
+  readonly events: LiveEvent[] = [];
+  readonly status: number;
+  isOver = false;
+  readonly #stop: AbortController;
+
+  private constructor(response: Response, stop: AbortController) {
+    this.status = response.status;
+    this.#stop = stop;
+    void this.#read(response)
+      .catch(() => undefined)
+      .finally(() => (this.isOver = true));
+  }
+
+  static async open(
+    t: ExecutionContext,
+    server: TestServer,
+    queries: unknown,
+    login?: string,
+  ): Promise<Stream> {
+    const stop = new AbortController();
+    t.teardown(() => {
+      stop.abort();
+    });
+    const response = await fetch(`${server.url}/live`, {
+      method: 'POST',
+      body: JSON.stringify({ queries }),
+      headers: login === undefined ? {} : { Authorization: `Basic ${btoa(login)}` },
+      signal: stop.signal,
+    });
+    return new Stream(response, stop);
+  }
+
+  of(name: string): Record<string, unknown>[] {
+    return this.events.filter(({ data }) => data['name'] === name).map(({ data }) => data);
+  }
+
+  async until(what: () => boolean): Promise<void> {
+    await until(what, JSON.stringify(this.events).slice(-2000));
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #read({ body }: Response): Promise<void> {
+    let text = '';
+    for await (const piece of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+      text += piece;
+      const all = text.split('\n\n');
+      text = all.pop() ?? '';
+      for (const one of all) {
+        const [, event = '', data = '{}'] = /^event: (.*)\ndata: (.*)$/s.exec(one) ?? [];
+        this.events.push({ event, data: JSON.parse(data) as Record<string, unknown> });
+      }
+    }
+  }
+}
+
+async function start(t: ExecutionContext, ...set: string[]): Promise<TestServer> {
+  const server = await startTestServer({ set });
+  t.teardown(() => server.stop());
+  return server;
+}
+
+async function exec(server: TestServer, query: string, login?: string): Promise<number> {
+  const headers = login === undefined ? {} : { Authorization: `Basic ${btoa(login)}` };
+  const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
+  return (await fetch(address, { headers })).status;
+}
+
+const FAST = 250;
+
+test('an answer is sent at once, and again only when it differs', async (t) => {
+  const server = await start(t);
+  await exec(server, 'CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts)');
+  const stream = await Stream.open(t, server, [
+    { name: 'rows', query: 'SELECT x FROM t', everyMs: FAST },
+    { name: 'same', query: 'SELECT 1 one', everyMs: FAST },
+  ]);
+  await stream.until(() => stream.of('rows').length === 1 && stream.of('same').length === 1);
+  t.deepEqual(stream.of('same')[0], {
+    name: 'same',
+    columns: [{ name: 'one', type: 'INT' }],
+    dataset: [[1]],
+  });
+  t.is(stream.events[0]?.event, 'alive');
+  await sleep(1000);
+  t.is(stream.events.filter(({ event }) => event === 'answer').length, 2);
+  await exec(server, "INSERT INTO t VALUES ('2026-01-01', 9007199254740993)");
+  await stream.until(() => stream.of('rows').length === 2);
+  t.deepEqual(stream.of('rows')[1]?.['dataset'], [['9007199254740993']]);
+});
+
+test('many rows arrive whole; too many are refused, and the others go on', async (t) => {
+  const server = await start(t, 'live.max.answer.size=1M');
+  const stream = await Stream.open(t, server, [
+    { name: 'many', query: 'SELECT x FROM long_sequence(100000)', everyMs: FAST },
+    { name: 'more', query: 'SELECT x FROM long_sequence(10000000)', everyMs: FAST },
+  ]);
+  await stream.until(() => stream.of('many').length === 1 && stream.of('more').length === 1);
+  t.is((stream.of('many')[0]?.['dataset'] as unknown[]).length, 100_000);
+  t.regex(String(stream.of('more')[0]?.['error']), /larger than live\.max\.answer\.size, 1048576/);
+});
+
+test('what fails is reported once, and answered when it can be', async (t) => {
+  const server = await start(t);
+  const queries = [{ name: 'rows', query: 'SELECT count() FROM later', everyMs: FAST }];
+  const stream = await Stream.open(t, server, queries);
+  await stream.until(() => stream.of('rows').length === 1);
+  t.regex(String(stream.of('rows')[0]?.['error']), /later/);
+  await exec(server, 'CREATE TABLE later (x INT)');
+  await stream.until(() => stream.of('rows').length === 2);
+  t.deepEqual(stream.of('rows')[1]?.['dataset'], [['0']]);
+  await exec(server, 'DROP TABLE later');
+  await stream.until(() => stream.of('rows').length === 3);
+  t.true('error' in (stream.of('rows')[2] ?? {}));
+});
+
+test('nothing but queries runs, and what is asked for wrongly is refused', async (t) => {
+  const server = await start(t);
+  await exec(server, 'CREATE TABLE kept (x INT)');
+  const stream = await Stream.open(t, server, [
+    { name: 'a', query: 'DROP TABLE kept', everyMs: FAST },
+    { name: 'b', query: 'INSERT INTO kept VALUES (1)', everyMs: FAST },
+    { name: 'c', query: 'SELECT $1', everyMs: FAST },
+    { name: 'd', query: '', everyMs: FAST },
+  ]);
+  await stream.until(() => ['a', 'b', 'c', 'd'].every((name) => stream.of(name).length === 1));
+  t.true(stream.events.every(({ event }) => event !== 'answer'));
+  t.is(await exec(server, 'SELECT * FROM kept'), 200);
+  const one = { name: 'a', query: 'SELECT 1', everyMs: FAST };
+  const wrong: unknown[] = [
+    null,
+    [],
+    {},
+    [null],
+    [{ ...one, name: 'a"\n' }],
+    [{ ...one, everyMs: 1 }],
+    [{ ...one, everyMs: '1000' }],
+    [{ ...one, everyMs: 1e9 }],
+    [one, one],
+    Array.from({ length: 9 }, (_, index) => ({ ...one, name: `q${index}` })),
+  ];
+  for (const queries of wrong) {
+    const { status } = await Stream.open(t, server, queries);
+    t.is(status, 400, JSON.stringify(queries));
+  }
+});
+
+test('rights count at each answer; a login that ends ends the stream', async (t) => {
+  const server = await start(t, 'acl.enabled=true', 'acl.admin.password=secret');
+  const admin = 'admin:secret';
+  for (const statement of [
+    'CREATE TABLE t (x INT)',
+    "CREATE USER ann WITH PASSWORD 'p'",
+    'GRANT HTTP TO ann',
+    'GRANT SELECT ON t TO ann',
+  ]) {
+    t.is(await exec(server, statement, admin), 200);
+  }
+  const queries = [{ name: 'rows', query: 'SELECT count() FROM t', everyMs: FAST }];
+  t.is((await Stream.open(t, server, queries)).status, 401);
+  const stream = await Stream.open(t, server, queries, 'ann:p');
+  await stream.until(() => stream.of('rows').length === 1);
+  await exec(server, 'REVOKE SELECT ON t FROM ann', admin);
+  await stream.until(() => stream.of('rows').length === 2);
+  t.true('error' in (stream.of('rows')[1] ?? {}), 'no row after the right is gone');
+  await exec(server, 'DROP USER ann', admin);
+  await stream.until(() => stream.isOver);
+});
+
+test('streams count as feeds do, and end with their client or the server', async (t) => {
+  const server = await start(t, 'changes.max.feeds=2');
+  const queries = [{ name: 'q', query: 'SELECT sleep(1000)', everyMs: FAST }];
+  const plain = [{ name: 'q', query: 'SELECT 1', everyMs: 3_600_000 }];
+  const [first] = await Promise.all([
+    Stream.open(t, server, queries),
+    Stream.open(t, server, plain),
+  ]);
+  t.is((await Stream.open(t, server, plain)).status, 503);
+  first.close();
+  let last: Stream | undefined;
+  for (let tries = 0; last?.status !== 200 && tries < 100; tries += 1) {
+    last = await Stream.open(t, server, plain);
+    await sleep(50);
+  }
+  t.is(last?.status, 200, 'its place is free again');
+  const began = performance.now();
+  t.is(await server.stop(), 0);
+  t.true(performance.now() - began < 5000, 'the stop does not wait for the next answer');
+});

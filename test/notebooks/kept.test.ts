@@ -1,0 +1,295 @@
+/** Notebooks kept by the server: versions, sharing, links, rights, limits, two who save at once. */
+import test, { type ExecutionContext } from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+
+const LOGINS = ['acl.enabled=true', 'acl.admin.password=secret'];
+const PEOPLE = [
+  ...['ann', 'ben', 'cy'].flatMap((name) => [
+    `CREATE USER ${name} WITH PASSWORD 'p'`,
+    `GRANT HTTP TO ${name}`,
+  ]),
+  'CREATE GROUP quants',
+  'ADD USER cy TO quants',
+];
+
+type Body = Record<string, unknown> & { id?: string; error?: string; version?: number };
+
+interface Answer {
+  readonly status: number;
+  readonly body: Body;
+}
+
+async function request(
+  { url }: TestServer,
+  user: string,
+  method: string,
+  path: string,
+  body?: string | Buffer,
+): Promise<Answer> {
+  const login = user === 'admin' ? 'admin:secret' : `${user}:p`;
+  const response = await fetch(`${url}/api/v1/${path}`, {
+    method,
+    headers: user === '' ? {} : { Authorization: `Basic ${btoa(login)}` },
+    ...(body === undefined ? {} : { body: new Uint8Array(Buffer.from(body)) }),
+  });
+  const text = await response.text();
+  try {
+    return { status: response.status, body: JSON.parse(text) as Body };
+  } catch {
+    return { status: response.status, body: { error: text } };
+  }
+}
+
+type Asks = (user: string, method: string, path: string, body?: string | Buffer) => Promise<Answer>;
+
+async function people(
+  t: ExecutionContext,
+  set: readonly string[] = [],
+  root?: string,
+): Promise<{ server: TestServer; ask: Asks }> {
+  const options = { set: [...LOGINS, ...set], ...(root === undefined ? {} : { root }) };
+  const server = await startTestServer(options);
+  t.teardown(() => server.stop());
+  const login = { Authorization: `Basic ${btoa('admin:secret')}` };
+  for (const statement of root === undefined ? PEOPLE : []) {
+    const query = encodeURIComponent(statement);
+    const response = await fetch(`${server.url}/exec?query=${query}`, { headers: login });
+    t.is(response.status, 200, `${statement}: ${await response.text()}`);
+  }
+  return { server, ask: (...asked) => request(server, ...asked) };
+}
+
+async function created(ask: Asks, user: string, title: string, text: string): Promise<string> {
+  const { body } = await ask(user, 'POST', `notebooks?title=${encodeURIComponent(title)}`, text);
+  return String(body.id);
+}
+
+test('a notebook is kept with its versions, over a restart as well', async (t) => {
+  const { server, ask } = await people(t);
+  const id = await created(ask, 'ann', 'Prices today', 'one');
+  t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], 'one');
+  const path = `notebook?id=${id}&title=Prices`;
+  t.like(await ask('ann', 'PUT', `${path}&version=1`, 'twö'), {
+    status: 200,
+    body: { version: 2, title: 'Prices', changedBy: 'ann', access: 'own', mine: true },
+  });
+  const same = await ask('ann', 'PUT', `${path}&version=2`, 'twö');
+  t.is(same.body.version, 2, 'the same text again is no version');
+  t.is((await ask('ann', 'GET', `notebook?id=${id}&version=1`)).body['text'], 'one');
+  server.process.kill('SIGKILL');
+  await new Promise((resolve) => server.process.once('exit', resolve));
+  const { ask: later } = await people(t, [], server.root);
+  t.like((await later('ann', 'GET', `notebook?id=${id}`)).body, { text: 'twö', version: 2 });
+  const versions = (await later('ann', 'GET', `notebook/versions?id=${id}`)).body;
+  t.like(versions, { 0: { version: 1, title: 'Prices today' }, 1: { version: 2 } } as never);
+  t.is((await later('ann', 'DELETE', `notebook?id=${id}`)).status, 200);
+  t.is((await later('ann', 'GET', `notebook?id=${id}`)).status, 404);
+  t.deepEqual((await later('ann', 'GET', 'notebooks')).body, [] as never);
+});
+
+test('of two who save the second is told who was first, and nothing is lost', async (t) => {
+  const { ask } = await people(t);
+  const id = await created(ask, 'ann', 'Shared', 'base');
+  const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
+  t.is((await ask('ann', 'PUT', `notebook/access?id=${id}`, shares)).status, 200);
+  const path = `notebook?id=${id}&title=Shared&version=1`;
+  const both = await Promise.all([
+    ask('ann', 'PUT', path, 'of ann'),
+    ask('ben', 'PUT', path, 'of ben'),
+  ]);
+  t.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
+  const isFirst = both[0].status === 200;
+  const [winner, loser] = isFirst ? (['ann', 'ben'] as const) : (['ben', 'ann'] as const);
+  const refused = both.find(({ status }) => status === 409);
+  t.like(refused?.body['now'], { version: 2, changedBy: winner });
+  t.regex(refused?.body.error ?? '', new RegExp(`version 2 was saved by '${winner}'`));
+  t.is((await ask(loser, 'GET', `notebook?id=${id}`)).body['text'], `of ${winner}`);
+  const again = await ask(winner, 'PUT', path, `of ${winner}`);
+  t.like(again, { status: 200, body: { version: 2 } }, 'sent again after a lost answer');
+});
+
+test('a hundred saves at once: one wins, and each version is one text', async (t) => {
+  const { ask } = await people(t);
+  const id = await created(ask, 'ann', 'Race', 'base');
+  const path = `notebook?id=${id}&title=Race&version=1`;
+  const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`);
+  const answers = await Promise.all(texts.map((text) => ask('ann', 'PUT', path, text)));
+  const won = answers.flatMap(({ status }, index) => (status === 200 ? [texts[index]] : []));
+  t.is(won.length, 1);
+  t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], won[0]);
+});
+
+test('who may not know of a notebook learns nothing; readers do not write', async (t) => {
+  const { server, ask } = await people(t);
+  const id = await created(ask, 'ann', 'Mine', 'secret');
+  const put = `notebook?id=${id}&title=Mine&version=1`;
+  const calls: [string, string, string?][] = [
+    ['GET', `notebook?id=${id}`],
+    ['GET', `notebook?id=${id}&version=1`],
+    ['GET', `notebook/versions?id=${id}`],
+    ['PUT', put, 'x'],
+    ['PUT', `notebook/access?id=${id}`, '{"shares":[],"link":true}'],
+    ['DELETE', `notebook?id=${id}`],
+  ];
+  const statuses = async (user: string): Promise<number[]> => {
+    const all: number[] = [];
+    for (const call of calls) {
+      all.push((await ask(user, ...call)).status);
+    }
+    return all;
+  };
+  t.deepEqual(await statuses('ben'), [404, 404, 404, 404, 404, 404]);
+  t.deepEqual(await statuses(''), [401, 401, 401, 401, 401, 401]);
+  const read = { shares: [{ name: 'quants', access: 'read' }], link: false };
+  await ask('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(read));
+  t.deepEqual(await statuses('cy'), [200, 403, 403, 403, 403, 403], 'by the group');
+  t.like(await ask('cy', 'GET', 'notebooks'), { body: { 0: { access: 'read', mine: false } } });
+  t.deepEqual(await statuses('ben'), [404, 404, 404, 404, 404, 404]);
+  const login = { Authorization: `Basic ${btoa('admin:secret')}` };
+  const out = encodeURIComponent('REMOVE USER cy FROM quants');
+  await fetch(`${server.url}/exec?query=${out}`, { headers: login });
+  t.deepEqual(await statuses('cy'), [404, 404, 404, 404, 404, 404], 'left the group');
+  t.like(await ask('admin', 'GET', `notebook?id=${id}`), { body: { access: 'own', mine: false } });
+});
+
+test('a name that is given to someone else brings no notebooks along', async (t) => {
+  const { server, ask } = await people(t);
+  const run = async (query: string): Promise<number> => {
+    const login = { Authorization: `Basic ${btoa('admin:secret')}` };
+    const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
+    return (await fetch(address, { headers: login })).status;
+  };
+  const id = await created(ask, 'ann', 'Mine', 'secret');
+  const shares = { shares: [{ name: 'ben', access: 'write' }], link: false };
+  await ask('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(shares));
+  t.is((await ask('ben', 'GET', `notebook?id=${id}`)).status, 200);
+  for (const name of ['ann', 'ben']) {
+    t.is(await run(`DROP USER ${name}`), 200);
+    t.is(await run(`CREATE USER ${name} WITH PASSWORD 'p'`), 200);
+    t.is(await run(`GRANT HTTP TO ${name}`), 200);
+    t.is((await ask(name, 'GET', `notebook?id=${id}`)).status, 404);
+  }
+});
+
+test('a link lets those read who may log in, and ends when it is taken back', async (t) => {
+  const { ask } = await people(t);
+  const id = await created(ask, 'ann', 'Linked', 'text');
+  const access = `notebook/access?id=${id}`;
+  const made = await ask('ann', 'PUT', access, '{"shares":[],"link":true}');
+  const link = String(made.body['link']);
+  t.regex(link, /^[\w-]{32}$/);
+  t.like(await ask('ben', 'POST', 'notebook/linked', link), {
+    status: 200,
+    body: { text: 'text', access: 'read', owner: 'ann' },
+  });
+  t.false('link' in (await ask('ben', 'POST', 'notebook/linked', link)).body);
+  t.is((await ask('', 'POST', 'notebook/linked', link)).status, 401);
+  t.is((await ask('ben', 'GET', `notebook?id=${id}`)).status, 404, 'the link alone leads there');
+  await ask('ann', 'PUT', access, '{"shares":[],"link":false}');
+  t.is((await ask('ben', 'POST', 'notebook/linked', link)).status, 404);
+  const other = await ask('ann', 'PUT', access, '{"shares":[],"link":true}');
+  t.not(other.body['link'], link);
+});
+
+test('who may not list users does not learn by sharing who is one', async (t) => {
+  const { ask } = await people(t);
+  const id = await created(ask, 'ann', 'Mine', 'x');
+  const share = async (user: string, name: string): Promise<Answer> => {
+    const body = JSON.stringify({ shares: [{ name, access: 'read' }], link: false });
+    return await ask(user, 'PUT', `notebook/access?id=${id}`, body);
+  };
+  const [known, unknown] = [await share('ann', 'ben'), await share('ann', 'nobody')];
+  const [a, b] = [known, unknown].map(({ body }) => JSON.stringify(body));
+  t.is(a?.replaceAll('ben', 'nobody'), b);
+  t.like(await share('admin', 'nobody'), { status: 400 });
+});
+
+test('limits: text, number, room, versions', async (t) => {
+  const { ask } = await people(t, [
+    'notebooks.max.size=64K',
+    'notebooks.max.count=3',
+    'notebooks.max.versions=3',
+    'notebooks.max.user.size=100K',
+    'notebooks.max.total.size=130K',
+  ]);
+  const noise = (length: number): string =>
+    Buffer.from(Array.from({ length }, () => Math.floor(Math.random() * 256))).toString('base64');
+  t.is((await ask('ann', 'POST', 'notebooks?title=a', 'x'.repeat(65_537))).status, 413);
+  const id = await created(ask, 'ann', 'a', noise(40_000));
+  const full = await ask('ann', 'POST', 'notebooks?title=b', noise(48_000));
+  t.is(full.status, 201);
+  t.like(await ask('ann', 'POST', 'notebooks?title=c', noise(20_000)), { status: 507 });
+  t.like(await ask('ben', 'POST', 'notebooks?title=c', noise(45_000)), { status: 507 });
+  await ask('ann', 'DELETE', `notebook?id=${full.body.id ?? ''}`);
+  t.is((await ask('ben', 'POST', 'notebooks?title=c', noise(45_000))).status, 201);
+  for (const version of [1, 2, 3, 4]) {
+    const saved = await ask(
+      'ann',
+      'PUT',
+      `notebook?id=${id}&title=a&version=${version}`,
+      `${version}`,
+    );
+    t.is(saved.status, 200);
+  }
+  const versions = (await ask('ann', 'GET', `notebook/versions?id=${id}`)).body;
+  t.like(versions, { 0: { version: 3 }, 1: { version: 4 }, 2: { version: 5 }, length: 3 } as never);
+  t.is((await ask('ann', 'GET', `notebook?id=${id}&version=1`)).status, 404);
+  t.is((await ask('ann', 'POST', 'notebooks?title=x', 'x')).status, 201);
+  t.is((await ask('ann', 'POST', 'notebooks?title=y', 'y')).status, 201);
+  t.like(await ask('ann', 'POST', 'notebooks?title=z', 'z'), { status: 507 });
+});
+
+test('what cannot be kept is refused, and says why', async (t) => {
+  const { ask } = await people(t);
+  const id = await created(ask, 'ann', 'a', 'x');
+  const title = (text: string): string => `notebooks?title=${encodeURIComponent(text)}`;
+  const cases: [string, string, string | Buffer | undefined, RegExp][] = [
+    ['POST', 'notebooks', 'x', /missing title/],
+    ['POST', title('  '), 'x', /invalid title/],
+    ['POST', title('a\nb'), 'x', /invalid title/],
+    ['POST', title('a\u202Eb'), 'x', /invalid title/],
+    ['POST', title('a'.repeat(81)), 'x', /1 to 80 characters/],
+    ['POST', 'notebooks?title=%FF', 'x', /missing title/],
+    ['POST', title('a'), Buffer.from([0xff, 0xfe, 0x41]), /no text in UTF-8/],
+    ['PUT', `notebook?id=${id}&title=a`, 'x', /missing version/],
+    ['PUT', `notebook?id=${id}&title=a&version=-1`, 'x', /invalid version: '-1'/],
+    ['GET', 'notebook', undefined, /missing id/],
+    ['PUT', `notebook/access?id=${id}`, '{"shares":{}}', /expected \{"shares"/],
+    ['PUT', `notebook/access?id=${id}`, '{"shares":[null],"link":true}', /expected \{"shares"/],
+    ['PUT', `notebook/access?id=${id}`, 'x', /expected \{"shares"/],
+    [
+      'PUT',
+      `notebook/access?id=${id}`,
+      JSON.stringify({
+        shares: Array.from({ length: 101 }, (_, index) => ({ name: `u${index}`, access: 'read' })),
+        link: false,
+      }),
+      /more than 100 names/,
+    ],
+  ];
+  for (const [method, path, body, expected] of cases) {
+    const { status, body: answer } = await ask('ann', method, path, body);
+    t.is(status, 400, path);
+    t.regex(answer.error ?? '', expected);
+  }
+  t.is((await ask('ann', 'GET', 'notebook?id=constructor')).status, 404);
+  const odd = '\u0000<script>\u202E\ud83d\ude00\r\n'.repeat(100);
+  const kept = await created(ask, 'ann', 'odd', odd);
+  t.is((await ask('ann', 'GET', `notebook?id=${kept}`)).body['text'], odd);
+});
+
+test('where nobody logs in, and where it is switched off, the server keeps none', async (t) => {
+  for (const set of [[], [...LOGINS, 'notebooks.enabled=false']]) {
+    const server = await startTestServer({ set });
+    t.teardown(() => server.stop());
+    const { status } = await request(server, 'admin', 'GET', 'notebooks');
+    t.is(status, 404);
+    const { config } = (await (await fetch(`${server.url}/settings`)).json()) as { config: object };
+    t.false('notebooks.kept' in config);
+  }
+  const reading = await startTestServer({ set: [...LOGINS, 'http.security.readonly=true'] });
+  t.teardown(() => reading.stop());
+  t.is((await request(reading, 'admin', 'POST', 'notebooks?title=a', 'x')).status, 403);
+  t.is((await request(reading, 'admin', 'GET', 'notebooks')).status, 200);
+});

@@ -1,0 +1,126 @@
+/**
+ * Quiet senders beside busy ones, over HTTP and the columnar protocol: their small batches are
+ * acknowledged before a busy connection has had more than so many turns. Commits are counted, not
+ * time.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { WebSocketClient } from '../http/websocket-client.js';
+import { rows } from '../line/harness.js';
+import { answer, block, longs, message, row, STATUS, TYPE } from './messages.js';
+
+const BATCH_ROWS = 5_000;
+/** Connections of each protocol that send batches without a pause. */
+const BUSY = 4;
+/** Messages that a busy connection has on their way. */
+const AHEAD = 4;
+/** Batches of a quiet sender in each protocol, one after the other. */
+const QUIET = 8;
+/**
+ * Turns go by message: until one quiet batch is acknowledged, a busy connection may have had one
+ * for each of its messages on their way, and as many that were answered before.
+ */
+const MOST = 2 * QUIET * 2 * (AHEAD + 1);
+
+const NUMBERS = Array.from({ length: BATCH_ROWS }, (_, at) => at);
+const columnBatch = (table: string): Buffer =>
+  message(
+    0,
+    1,
+    block(
+      table,
+      BATCH_ROWS,
+      ['x', TYPE.long, longs(...NUMBERS)],
+      ['', TYPE.timestamp, longs(...NUMBERS.map((at) => at + 1))],
+    ),
+  );
+const lineBatch = (table: string): string =>
+  NUMBERS.map((at) => `${table} x=${at}i ${at + 1}\n`).join('');
+
+/** Tells busy senders to go on, and what became of their turns. */
+class Race {
+  readonly turns: number[] = [];
+  isOver = false;
+
+  /** A busy connection: `turn` ends with each acknowledgement. */
+  async busy(turn: () => Promise<void>): Promise<void> {
+    const at = this.turns.push(0) - 1;
+    while (!this.isOver) {
+      await turn();
+      this.turns[at] = (this.turns[at] ?? 0) + 1;
+    }
+  }
+}
+
+async function postLines(server: TestServer, lines: string): Promise<void> {
+  const reply = await fetch(`${server.url}/write?precision=us`, { method: 'POST', body: lines });
+  if (reply.status !== 204) {
+    throw new Error(await reply.text());
+  }
+}
+
+async function acknowledged(client: WebSocketClient): Promise<void> {
+  const { status, reason } = (await answer(client)) ?? {};
+  if (status !== STATUS.ok) {
+    throw new Error(`answered ${status ?? 'nothing'}: ${reason ?? ''}`);
+  }
+}
+
+/** `tableOf` names the table of each connection. */
+async function race(server: TestServer, tableOf: (at: number) => string): Promise<Race> {
+  const running = new Race();
+  const port = Number(new URL(server.url).port);
+  const work: Promise<void>[] = [];
+  for (let at = 0; at < BUSY; at += 1) {
+    const lines = lineBatch(tableOf(at));
+    work.push(running.busy(() => postLines(server, lines)));
+    const client = await WebSocketClient.open(port, '/write/v4', {});
+    const batch = columnBatch(tableOf(BUSY + at));
+    const send = (): void => {
+      client.send(batch);
+    };
+    Array.from({ length: AHEAD }).forEach(send);
+    const turn = async (): Promise<void> => {
+      await acknowledged(client);
+      send();
+    };
+    work.push(running.busy(turn).finally(() => client.socket.destroy()));
+  }
+  const failed = Promise.all(work);
+  // Each has had a turn: all of them are in the middle of their work.
+  while (running.turns.some((count) => count === 0)) {
+    await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 5))]);
+  }
+  const before = [...running.turns];
+  const quiet = await WebSocketClient.open(port, '/write/v4', {});
+  for (let at = 0; at < QUIET; at += 1) {
+    await postLines(server, `${tableOf(-1)} x=${at}i ${at + 1}\n`);
+    quiet.send(message(0, 1, row(tableOf(-2), at, at + 1)));
+    await acknowledged(quiet);
+  }
+  before.forEach((count, at) => {
+    running.turns[at] = (running.turns[at] ?? 0) - count;
+  });
+  running.isOver = true;
+  const counted = [...running.turns];
+  await failed.catch(() => undefined);
+  quiet.socket.destroy();
+  return Object.assign(running, { turns: counted });
+}
+
+for (const [title, tableOf] of [
+  ['tables of their own', (at: number) => `of_${at < 0 ? `quiet${-at}` : at}`],
+  ['one table', () => 'shared'],
+] as const) {
+  test.serial(`quiet senders have their turns beside busy ones, ${title}`, async (t) => {
+    const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
+    t.teardown(() => server.stop());
+    const { turns } = await race(server, tableOf);
+    t.true(Math.max(...turns) <= MOST, turns.join(' '));
+    t.true(turns.filter((count) => count > 0).length > BUSY, turns.join(' '));
+    const table = tableOf(-1);
+    const [[count] = []] = await rows(server, `select count() from ${table}`);
+    t.true(Number(count) >= QUIET);
+  });
+}

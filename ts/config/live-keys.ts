@@ -1,0 +1,11 @@
+/** Keys of answers that are kept up to date. */
+import { OWN, RELOAD, size } from './key.js';
+
+export const LIVE_KEYS = {
+  liveAnswerSize: size(
+    'live.max.answer.size',
+    '4M',
+    'one answer of a query that is kept up to date over /live; a larger one is refused',
+    { ...OWN, ...RELOAD },
+  ),
+};

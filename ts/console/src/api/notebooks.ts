@@ -1,0 +1,108 @@
+/** Notebooks that the server keeps. */
+import { call, SqlError } from './client.js';
+
+export interface Sharing {
+  readonly name: string;
+  readonly access: 'read' | 'write';
+}
+
+/** A notebook of the list. */
+export interface Listed {
+  readonly id: string;
+  readonly title: string;
+  readonly owner: string;
+  readonly mine: boolean;
+  readonly access: 'own' | 'write' | 'read';
+  readonly version: number;
+  /** ISO 8601. */
+  readonly changed: string;
+  readonly changedBy: string;
+  /** For those who may share it. */
+  readonly shares?: readonly Sharing[];
+  readonly link?: string | null;
+}
+
+export interface Opened extends Listed {
+  readonly text: string;
+}
+
+export interface Version {
+  readonly version: number;
+  readonly changed: string;
+  readonly changedBy: string;
+  readonly title: string;
+}
+
+/** Someone else has saved since. */
+export class Outdated extends Error {
+  readonly now: Listed;
+
+  constructor(message: string, now: Listed) {
+    super(message);
+    this.name = 'Outdated';
+    this.now = now;
+  }
+}
+
+const ALL = 'api/v1/notebooks';
+const ONE = 'api/v1/notebook';
+
+interface Refusal {
+  readonly error?: string;
+  readonly now?: Listed;
+}
+
+async function ask<T>(
+  address: string,
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE' = 'GET',
+  body?: string,
+): Promise<T> {
+  const answer = await call(address, { method, ...(body === undefined ? {} : { body }) });
+  const { error, now } = answer.body as Refusal;
+  if (now !== undefined && answer.status === 409) {
+    throw new Outdated(error ?? '', now);
+  }
+  if (error !== undefined) {
+    throw new SqlError(error, undefined, answer.status);
+  }
+  return answer.body as T;
+}
+
+function address(path: string, parameters: Readonly<Record<string, string | number>>): string {
+  const pairs = Object.entries(parameters).map(([name, value]) => [name, String(value)]);
+  return `${path}?${new URLSearchParams(pairs)}`;
+}
+
+export const list = (): Promise<readonly Listed[]> => ask(ALL);
+
+/** The current version, or an older one. */
+export const open = (id: string, version?: number): Promise<Opened> =>
+  ask(address(ONE, { id, ...(version === undefined ? {} : { version }) }));
+
+/** The current version, without its text where that is the one that is known. */
+export const look = (id: string, known: number): Promise<Listed & Partial<Opened>> =>
+  ask(address(ONE, { id, known }));
+
+export const openLinked = (link: string): Promise<Opened> => ask(`${ONE}/linked`, 'POST', link);
+
+export const create = (title: string, text: string): Promise<Listed> =>
+  ask(address(ALL, { title }), 'POST', text);
+
+/** Throws `Outdated` where the current version is not `version`. */
+export const save = (
+  id: string,
+  version: number,
+  { title, text }: { readonly title: string; readonly text: string },
+): Promise<Listed> => ask(address(ONE, { id, version, title }), 'PUT', text);
+
+export const remove = (id: string): Promise<Listed> => ask(address(ONE, { id }), 'DELETE');
+
+export const versions = (id: string): Promise<readonly Version[]> =>
+  ask(address(`${ONE}/versions`, { id }));
+
+export const share = (id: string, shares: readonly Sharing[], link: boolean): Promise<Listed> =>
+  ask(
+    address(`${ONE}/access`, { id }),
+    'PUT',
+    JSON.stringify({ shares: shares.map(({ name, access }) => ({ name, access })), link }),
+  );

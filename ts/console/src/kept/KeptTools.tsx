@@ -1,0 +1,74 @@
+/** In the bar of a notebook: whether the server has it as it is, and the button that keeps it. */
+import { createSignal, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import type { NotebookParts } from '../notebook/parts.js';
+import { Icon } from '../shell/icons.js';
+import type { MenuItem } from '../shell/Menu.js';
+import { ShareDialog } from './ShareDialog.js';
+import { VersionsDialog } from './VersionsDialog.js';
+
+/** Others are looked for as often while the notebook is looked at. */
+const LOOK_MS = 30_000;
+
+const [shown, show] = createSignal<'versions' | 'share'>();
+
+/** What else can be done with a notebook that the server keeps. */
+export function keptItems({ keeper }: NotebookParts): MenuItem[] {
+  const { kept } = keeper;
+  if (kept === undefined || kept.access === 'read') {
+    return [];
+  }
+  return [
+    { label: 'Versions', apart: true, run: () => show('versions') },
+    ...(kept.access === 'own' ? [{ label: 'Share', run: () => show('share') }] : []),
+  ];
+}
+
+export function KeptTools(props: NotebookParts): JSX.Element {
+  const { keeper } = props;
+  onMount(() => {
+    const look = (): void => void keeper.look();
+    look();
+    const timer = setInterval(look, LOOK_MS);
+    document.addEventListener('visibilitychange', look);
+    onCleanup(() => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+      show(undefined);
+    });
+  });
+  const isReader = (): boolean => keeper.kept?.access === 'read';
+  const says = (): string => {
+    const { kept } = keeper;
+    if (kept === undefined) {
+      return 'In this browser';
+    }
+    if (!keeper.isChanged) {
+      return `Version ${kept.version}`;
+    }
+    return kept.access === 'read' ? 'Changed here' : `Changed since version ${kept.version}`;
+  };
+  return (
+    <Show when={props.session.keepsNotebooks && !props.session.isReadOnly}>
+      <span class="kept-state">{says()}</span>
+      <button
+        class="button small"
+        title={isReader() ? 'Keep a copy of your own (Ctrl+S)' : 'Keep it on the server (Ctrl+S)'}
+        disabled={keeper.isSaving() || !keeper.isChanged}
+        onClick={() => void keeper.save()}
+      >
+        <Show when={keeper.isSaving()}>
+          <Icon name="running" class="spin" />
+        </Show>
+        {isReader() ? 'Save as mine' : 'Save'}
+      </button>
+      <Show when={shown() === 'versions' && keeper.kept}>
+        {(kept) => <VersionsDialog {...props} id={kept().id} onClose={() => show(undefined)} />}
+      </Show>
+      <Show when={shown() === 'share' && keeper.kept}>
+        {(kept) => (
+          <ShareDialog id={kept().id} title={kept().title} onClose={() => show(undefined)} />
+        )}
+      </Show>
+    </Show>
+  );
+}

@@ -1,0 +1,196 @@
+/** Says that someone else has saved the notebook, and puts both people's changes together. */
+import { createMemo, createSignal, createUniqueId, For, onMount, Show, type JSX } from 'solid-js';
+import type { Opened } from '../api/notebooks.js';
+import { read, write } from '../notebook/file.js';
+import type { Notebook } from '../notebook/model.js';
+import type { NotebookParts } from '../notebook/parts.js';
+import { Icon } from '../shell/icons.js';
+import type { Keeper } from './keeper.js';
+import { merge, type Choice, type Conflict, type Merge } from './merge.js';
+
+export function MergeOffer(props: NotebookParts): JSX.Element {
+  const { keeper } = props;
+  const [isMerging, setMerging] = createSignal(false);
+  return (
+    <Show when={keeper.newer()}>
+      {(newer) => (
+        <div class="notebook-note" role="alert">
+          <Icon name="alert" />
+          <span>
+            <b>
+              <bdi>{newer().changedBy}</bdi> saved version {newer().version}.
+            </b>{' '}
+            {keeper.isChanged
+              ? 'You have changed the version before; nothing of either is lost.'
+              : 'You see the version before.'}
+          </span>
+          <span class="spring" />
+          <Show
+            when={keeper.isChanged}
+            fallback={
+              <button class="button small" onClick={() => keeper.takeTheirs()}>
+                Show it
+              </button>
+            }
+          >
+            <button class="button small" onClick={() => keeper.takeTheirs()}>
+              Take theirs, keep mine as a copy
+            </button>
+            <Show when={keeper.kept?.access !== 'read' && mergeOf(props, newer())}>
+              {(merged) => (
+                <>
+                  <button class="button small primary" onClick={() => setMerging(true)}>
+                    Merge
+                  </button>
+                  <Show when={isMerging()}>
+                    <MergeDialog
+                      keeper={keeper}
+                      newer={newer()}
+                      merge={merged()}
+                      onClose={() => setMerging(false)}
+                    />
+                  </Show>
+                </>
+              )}
+            </Show>
+          </Show>
+        </div>
+      )}
+    </Show>
+  );
+}
+
+/** Nothing where one of the texts is no notebook that this page reads. */
+function mergeOf({ keeper, document: doc }: NotebookParts, newer: Opened): Merge | undefined {
+  const base = notebookOf(keeper.kept?.text ?? '');
+  const theirs = notebookOf(newer.text);
+  return base && theirs && !doc.problem() ? merge(base, doc.notebook(), theirs) : undefined;
+}
+
+function notebookOf(text: string): Notebook | undefined {
+  try {
+    return read(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function MergeDialog(props: {
+  keeper: Keeper;
+  newer: Opened;
+  merge: Merge;
+  onClose: () => void;
+}): JSX.Element {
+  let dialog!: HTMLDialogElement;
+  const title = createUniqueId();
+  const [choices, setChoices] = createSignal<ReadonlyMap<string, Choice>>(new Map());
+  const open = createMemo(
+    () => props.merge.conflicts.filter(({ key }) => !choices().has(key)).length,
+  );
+  onMount(() => dialog.showModal());
+  const save = (): void => {
+    dialog.close();
+    void props.keeper.saveMerged(write(props.merge.merged(choices())));
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog wide merge"
+      aria-labelledby={title}
+      onClose={() => props.onClose()}
+    >
+      <header>
+        <h2 id={title}>
+          Merge with version {props.newer.version} of <bdi>{props.newer.changedBy}</bdi>
+        </h2>
+      </header>
+      <p>{fits(props.merge, props.newer.changedBy)}</p>
+      <div class="merge-conflicts">
+        <For each={props.merge.conflicts}>
+          {(conflict) => (
+            <ConflictChoice
+              conflict={conflict}
+              by={props.newer.changedBy}
+              chosen={choices().get(conflict.key)}
+              choose={(choice) => setChoices(new Map(choices()).set(conflict.key, choice))}
+            />
+          )}
+        </For>
+      </div>
+      <div class="confirm-actions">
+        <button class="button" onClick={() => dialog.close()}>
+          Not now
+        </button>
+        <button class="button primary" disabled={open() > 0} onClick={save}>
+          Save what is merged
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+function fits({ conflicts, mine, theirs }: Merge, by: string): string {
+  const parts = (count: number): string => `${count} ${count === 1 ? 'part' : 'parts'}`;
+  const were = conflicts.length === 1 ? 'was' : 'were';
+  const both =
+    conflicts.length === 0
+      ? 'No part was changed by both.'
+      : `${parts(conflicts.length)} ${were} changed by both: choose.`;
+  return `You changed ${parts(mine)} alone, ${by} ${parts(theirs)}; both are taken. ${both}`;
+}
+
+const CHOICES: readonly (readonly [Choice, string])[] = [
+  ['mine', 'Mine'],
+  ['theirs', 'Theirs'],
+  ['both', 'Both'],
+];
+
+function ConflictChoice(props: {
+  conflict: Conflict;
+  by: string;
+  chosen: Choice | undefined;
+  choose: (choice: Choice) => void;
+}): JSX.Element {
+  const name = createUniqueId();
+  const offered = (): readonly (readonly [Choice, string])[] =>
+    CHOICES.filter(([choice]) => choice !== 'both' || props.conflict.canKeepBoth);
+  return (
+    <fieldset>
+      <legend>
+        <bdi>{props.conflict.label}</bdi>
+      </legend>
+      <div class="merge-sides">
+        <Side name="Mine" text={props.conflict.mine} />
+        <Side name={`Of ${props.by}`} text={props.conflict.theirs} />
+      </div>
+      <For each={offered()}>
+        {([choice, label]) => (
+          <label class="merge-choice">
+            <input
+              type="radio"
+              name={name}
+              checked={props.chosen === choice}
+              onChange={() => props.choose(choice)}
+            />
+            {label}
+          </label>
+        )}
+      </For>
+    </fieldset>
+  );
+}
+
+function Side(props: { name: string; text: string | undefined }): JSX.Element {
+  return (
+    <div>
+      <b class="hint">
+        <bdi>{props.name}</bdi>
+      </b>
+      <Show when={props.text !== undefined} fallback={<p class="hint">Deleted</p>}>
+        <pre class="code-block" tabindex="0" role="region" aria-label={props.name}>
+          {props.text}
+        </pre>
+      </Show>
+    </div>
+  );
+}

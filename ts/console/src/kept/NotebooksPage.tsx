@@ -1,0 +1,222 @@
+/** The notebooks that the server keeps: one's own, and those that others share. */
+import '../styles/kept.css';
+import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import * as notebooks from '../api/notebooks.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
+import { withNotebooks } from '../shell/tab-menu.js';
+import { showFailure, showToast } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { LivePage } from '../shell/LivePage.js';
+import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
+import { openPage, spot } from '../shell/pages.js';
+import { signIn } from '../signin/state.js';
+import type { Loading } from '../state/schema.js';
+import type { Session } from '../state/session.js';
+import { openKept, openLink } from './open.js';
+import { ShareDialog } from './ShareDialog.js';
+import { instant } from './VersionsDialog.js';
+
+const REFRESH_MS = 5000;
+
+export default function NotebooksPage(props: { session: Session }): JSX.Element {
+  const [all, setAll] = createSignal<Loading<readonly notebooks.Listed[]>>({ state: 'loading' });
+  const [shared, setShared] = createSignal<notebooks.Listed>();
+  const look = async (): Promise<void> => {
+    try {
+      setAll({ state: 'ready', value: await notebooks.list() });
+    } catch (cause) {
+      setAll({ state: 'failed', message: cause instanceof Error ? cause.message : String(cause) });
+    }
+  };
+  // A link that a user was given; without a login it is followed after it.
+  createEffect(
+    on(
+      () => (signIn().state === 'out' ? '' : spot().subject),
+      (link) => {
+        if (link !== '') {
+          openLink(props.session, link).catch((cause: unknown) => {
+            if (signIn().state !== 'out') {
+              openPage('notebooks');
+              showFailure(cause);
+            }
+          });
+        }
+      },
+    ),
+  );
+  return (
+    <>
+      <LivePage
+        page="notebooks"
+        title="Notebooks"
+        hint={(rows) => `${rows.length} ${rows.length === 1 ? 'notebook' : 'notebooks'}`}
+        everyMs={REFRESH_MS}
+        look={() => void look()}
+        loaded={all()}
+        key="id"
+        unread="The notebooks could not be read"
+        empty={<NothingKept session={props.session} />}
+      >
+        {(rows) => (
+          <Shelf
+            session={props.session}
+            rows={rows}
+            share={setShared}
+            changed={() => void look()}
+          />
+        )}
+      </LivePage>
+      <Show when={shared()} keyed>
+        {(one) => (
+          <ShareDialog
+            id={one.id}
+            title={one.title}
+            onClose={() => setShared(undefined)}
+            onShared={() => void look()}
+          />
+        )}
+      </Show>
+    </>
+  );
+}
+
+function NothingKept(props: { session: Session }): JSX.Element {
+  return (
+    <>
+      <strong>No notebook is kept here yet</strong>
+      <p>Make one, and press Save. Notebooks that others share with you appear here, too.</p>
+      <button
+        class="button primary"
+        onClick={() => withNotebooks((make) => make.create(props.session))}
+      >
+        New notebook
+      </button>
+    </>
+  );
+}
+
+interface ShelfProps {
+  readonly session: Session;
+  readonly rows: readonly notebooks.Listed[];
+  readonly share: (notebook: notebooks.Listed) => void;
+  readonly changed: () => void;
+}
+
+function Shelf(props: ShelfProps): JSX.Element {
+  const [wanted, setWanted] = createSignal('');
+  const shown = createMemo(() => {
+    const words = wanted().toLowerCase();
+    return props.rows.filter(({ title, owner }) =>
+      `${title}\n${owner}`.toLowerCase().includes(words),
+    );
+  });
+  return (
+    <>
+      <div class="page-filters">
+        <label class="field">
+          <Icon name="search" />
+          <input
+            type="search"
+            placeholder="Filter by title or owner"
+            aria-label="Filter by title or owner"
+            onInput={(event) => setWanted(event.currentTarget.value)}
+          />
+        </label>
+      </div>
+      <div class="page-table" role="region" aria-label="Notebooks" tabindex="0">
+        <table class="listing">
+          <thead>
+            <tr>
+              <th scope="col">Notebook</th>
+              <th scope="col">Owner</th>
+              <th scope="col">Shared</th>
+              <th scope="col">Changed</th>
+              <th scope="col">By</th>
+              <th scope="col" class="num">
+                Version
+              </th>
+              <th scope="col">
+                <span class="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            <For each={shown()}>{(row) => <Row {...props} row={row} />}</For>
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
+  const open = (): void => {
+    openKept(props.session, props.row.id).catch(showFailure);
+  };
+  return (
+    <tr>
+      <th scope="row">
+        <button class="row-link" title={props.row.title} onClick={open}>
+          <bdi>{props.row.title}</bdi>
+        </button>
+      </th>
+      <td>
+        <bdi>{props.row.mine ? 'you' : props.row.owner}</bdi>
+      </td>
+      <td class="shared-with" title={sharedText(props.row)}>
+        <bdi>{sharedText(props.row)}</bdi>
+      </td>
+      <td class="data">{instant(props.row.changed)}</td>
+      <td>
+        <bdi>{props.row.changedBy}</bdi>
+      </td>
+      <td class="data num">{props.row.version}</td>
+      <td class="actions">
+        <button
+          class="icon-button"
+          aria-label={`More about ${props.row.title}`}
+          aria-haspopup="menu"
+          onClick={(event) => openMenuBelow('Notebook', event.currentTarget, itemsOf(props, open))}
+        >
+          <Icon name="more" />
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+function sharedText({ access, shares = [], link }: notebooks.Listed): string {
+  if (access !== 'own') {
+    return access === 'write' ? 'you may write' : 'you may read';
+  }
+  const names = shares.map(({ name }) => name);
+  const all = typeof link === 'string' ? [...names, 'by a link'] : names;
+  return all.length === 0 ? 'not shared' : all.join(', ');
+}
+
+function itemsOf(props: ShelfProps & { row: notebooks.Listed }, open: () => void): MenuItem[] {
+  const { row } = props;
+  const remove = async (): Promise<void> => {
+    const others = (row.shares?.length ?? 0) > 0 ? ' Those it is shared with lose it, too.' : '';
+    const isSure = await confirmed({
+      title: `Delete the notebook ${row.title}?`,
+      text: `All ${row.version} versions are gone then. This cannot be undone.${others}`,
+      keep: 'Keep it',
+      destroy: `Delete ${row.title}`,
+    });
+    if (isSure) {
+      await notebooks.remove(row.id);
+      showToast({ text: `${row.title} is deleted` });
+      props.changed();
+    }
+  };
+  return [
+    { label: 'Open', run: open },
+    ...(row.access === 'own'
+      ? [
+          { label: 'Share', run: () => props.share(row) },
+          { label: 'Delete', apart: true, run: () => void remove().catch(showFailure) },
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,107 @@
+/** The versions of a notebook that are kept: looked at, and made the draft again. */
+import { createSignal, createUniqueId, For, onMount, Show, type JSX } from 'solid-js';
+import * as notebooks from '../api/notebooks.js';
+import type { NotebookParts } from '../notebook/parts.js';
+import { showToast } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+
+export function VersionsDialog(
+  props: NotebookParts & { id: string; onClose: () => void },
+): JSX.Element {
+  let dialog!: HTMLDialogElement;
+  const title = createUniqueId();
+  // No resources: while one loads, the page around it would be taken away, and the dialog with it.
+  const [versions, setVersions] = createSignal<readonly notebooks.Version[]>([]);
+  const [chosen, setChosen] = createSignal<number>();
+  const [text, setText] = createSignal<string>();
+  const [failure, setFailure] = createSignal('');
+  const failed = (cause: unknown): void => {
+    setFailure(cause instanceof Error ? cause.message : String(cause));
+  };
+  const choose = (version: number): void => {
+    setChosen(version);
+    setText(undefined);
+    setFailure('');
+    notebooks.open(props.id, version).then((opened) => {
+      if (chosen() === version) {
+        setText(opened.text);
+      }
+    }, failed);
+  };
+  const restore = (): void => {
+    const draft = text();
+    if (draft !== undefined) {
+      props.session.workspace.setDraft(props.tab.id, draft);
+      dialog.close();
+      showToast({ text: `Version ${chosen()} is your draft. Save makes it the newest.` });
+    }
+  };
+  onMount(() => {
+    dialog.showModal();
+    notebooks.versions(props.id).then((all) => setVersions(all.toReversed()), failed);
+  });
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog wide"
+      aria-labelledby={title}
+      onClose={() => props.onClose()}
+    >
+      <header>
+        <h2 id={title}>
+          Versions of <bdi>{props.tab.title}</bdi>
+        </h2>
+      </header>
+      <div class="versions">
+        <VersionList versions={versions()} chosen={chosen()} choose={choose} />
+        <pre class="code-block" tabindex="0" role="region" aria-label="Text of the version">
+          {text() ?? (chosen() === undefined ? 'Choose a version to read it.' : '')}
+        </pre>
+      </div>
+      <Show when={failure()}>
+        <p class="error" role="alert">
+          <Icon name="alert" /> <bdi>{failure()}</bdi>
+        </p>
+      </Show>
+      <div class="confirm-actions">
+        <button class="button" onClick={() => dialog.close()}>
+          Close
+        </button>
+        <button class="button primary" disabled={text() === undefined} onClick={restore}>
+          Make it my draft
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+function VersionList(props: {
+  versions: readonly notebooks.Version[];
+  chosen: number | undefined;
+  choose: (version: number) => void;
+}): JSX.Element {
+  return (
+    <ul class="version-list">
+      <For each={props.versions}>
+        {(version) => (
+          <li>
+            <button
+              aria-pressed={props.chosen === version.version ? 'true' : 'false'}
+              onClick={() => props.choose(version.version)}
+            >
+              <b>Version {version.version}</b>
+              <span class="hint">
+                {instant(version.changed)}, <bdi>{version.changedBy}</bdi>
+              </span>
+            </button>
+          </li>
+        )}
+      </For>
+    </ul>
+  );
+}
+
+/** `2026-11-27 10:30`, in UTC as everything that the server tells. */
+export function instant(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+}

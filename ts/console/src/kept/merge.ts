@@ -1,0 +1,260 @@
+/**
+ * Two people's changes to one notebook, put together cell by cell: what one of them changed is
+ * taken, what both changed is asked. Pure.
+ */
+import {
+  freeName,
+  type Cell,
+  type Notebook,
+  type NotebookSettings,
+  type Variable,
+} from '../notebook/model.js';
+
+/** What is taken where both changed something. */
+export type Choice = 'mine' | 'theirs' | 'both';
+
+/** What both changed, each otherwise. */
+export interface Conflict {
+  readonly key: string;
+  readonly label: string;
+  /** Nothing where it was deleted. */
+  readonly mine: string | undefined;
+  readonly theirs: string | undefined;
+  /** Whether both can stay beside each other. */
+  readonly canKeepBoth: boolean;
+}
+
+export interface Merge {
+  readonly conflicts: readonly Conflict[];
+  /** How many parts one side alone has changed. */
+  readonly mine: number;
+  readonly theirs: number;
+  /** The notebook; each conflict needs its choice. */
+  readonly merged: (choices: ReadonlyMap<string, Choice>) => Notebook;
+}
+
+/** One version's parts by their keys, in order. */
+type Parts<T> = ReadonlyMap<string, T>;
+
+interface Piece<T> {
+  readonly key: string;
+  readonly mine: T | undefined;
+  readonly theirs: T | undefined;
+  readonly take: 'mine' | 'theirs' | 'asked';
+  readonly isSame: boolean;
+}
+
+export function merge(base: Notebook, mine: Notebook, theirs: Notebook): Merge {
+  const before = keyed(base.cells, new Map());
+  const cells = {
+    base: before,
+    mine: keyed(mine.cells, before),
+    theirs: keyed(theirs.cells, before),
+  };
+  const pieces = compared(cells.base, cells.mine, cells.theirs, cellText);
+  const settings = compared(settingsOf(base), settingsOf(mine), settingsOf(theirs), JSON.stringify);
+  const order = orderOf([...cells.base.keys()], [...cells.mine.keys()], [...cells.theirs.keys()]);
+  const all: readonly Piece<unknown>[] = [...settings, ...pieces];
+  return {
+    conflicts: [
+      ...settings.filter(isAsked).map(settingConflict),
+      ...pieces.filter(isAsked).map(cellConflict),
+    ],
+    mine: all.filter(({ take, isSame }) => take === 'mine' && !isSame).length,
+    theirs: all.filter(({ take, isSame }) => take === 'theirs' && !isSame).length,
+    merged: (choices) => ({
+      ...chosenSettings(settings, choices),
+      cells: chosenCells(order, new Map(pieces.map((piece) => [piece.key, piece])), choices),
+    }),
+  };
+}
+
+function isAsked({ take }: Piece<unknown>): boolean {
+  return take === 'asked';
+}
+
+/** Cells of SQL go by their names, texts by the cell they follow unless they stayed the same. */
+function keyed(cells: readonly Cell[], before: Parts<Cell>): Parts<Cell> {
+  const known = new Map<string, string>();
+  for (const [key, cell] of before) {
+    if (cell.kind === 'markdown' && !known.has(cell.text)) {
+      known.set(cell.text, key);
+    }
+  }
+  const same = new Set(
+    cells.flatMap((cell) => (cell.kind === 'markdown' ? (known.get(cell.text) ?? []) : [])),
+  );
+  const found = new Map<string, Cell>();
+  let after = '';
+  for (const cell of cells) {
+    if (cell.kind === 'sql') {
+      after = `sql ${cell.name.toLowerCase()}`;
+      found.set(after, cell);
+      continue;
+    }
+    const kept = known.get(cell.text);
+    if (kept !== undefined && !found.has(kept)) {
+      found.set(kept, cell);
+      continue;
+    }
+    let number = 1;
+    while (found.has(textKey(after, number)) || same.has(textKey(after, number))) {
+      number += 1;
+    }
+    found.set(textKey(after, number), cell);
+  }
+  return found;
+}
+
+function textKey(after: string, number: number): string {
+  return `text ${number} after ${after}`;
+}
+
+function compared<T>(
+  base: Parts<T>,
+  mine: Parts<T>,
+  theirs: Parts<T>,
+  textOf: (value: T) => string,
+): Piece<T>[] {
+  const text = (value: T | undefined): string | undefined =>
+    value === undefined ? undefined : textOf(value);
+  return [...new Set([...base.keys(), ...theirs.keys(), ...mine.keys()])].map((key) => {
+    const [was, left, right] = [base.get(key), mine.get(key), theirs.get(key)];
+    const [old, ours, other] = [text(was), text(left), text(right)];
+    const isSame = ours === other;
+    const take = isSame || ours === old ? 'theirs' : other === old ? 'mine' : 'asked';
+    return { key, mine: left, theirs: right, take, isSame };
+  });
+}
+
+/** Their order, unless the order was changed here alone; what they do not have where it is here. */
+function orderOf(
+  base: readonly string[],
+  mine: readonly string[],
+  theirs: readonly string[],
+): string[] {
+  const common = base.filter((key) => mine.includes(key) && theirs.includes(key));
+  const inOrder = (keys: readonly string[]): string =>
+    JSON.stringify(keys.filter((key) => common.includes(key)));
+  const isMoved = inOrder(theirs) === inOrder(base) && inOrder(mine) !== inOrder(base);
+  const [first, second] = isMoved ? [mine, theirs] : [theirs, mine];
+  const order = [...first];
+  for (const [index, key] of second.entries()) {
+    if (!order.includes(key)) {
+      const before = second[index - 1];
+      order.splice(before === undefined ? 0 : order.indexOf(before) + 1, 0, key);
+    }
+  }
+  return order;
+}
+
+function cellText(cell: Cell): string {
+  return JSON.stringify({ ...cell, id: '' });
+}
+
+function cellConflict({ key, mine, theirs }: Piece<Cell>): Conflict {
+  const cell = mine ?? theirs;
+  return {
+    key,
+    label: cell?.kind === 'sql' ? `Cell ${cell.name}` : 'Text',
+    mine: mine && shownCell(mine),
+    theirs: theirs && shownCell(theirs),
+    canKeepBoth: mine !== undefined && theirs !== undefined,
+  };
+}
+
+/** A cell to be read: with what differs beside its text. */
+function shownCell(cell: Cell): string {
+  if (cell.kind === 'markdown') {
+    return cell.text;
+  }
+  const looks = [cell.view, cell.chart, cell.folded === true ? 'folded' : undefined]
+    .filter((one) => one !== undefined && one !== 'grid')
+    .join(', ');
+  return looks === '' ? cell.text : `-- ${looks}\n${cell.text}`;
+}
+
+type Setting = NotebookSettings[keyof NotebookSettings] | Variable;
+
+function settingsOf({ layout, refresh, range, variables }: Notebook): Parts<Setting> {
+  return new Map<string, Setting>([
+    ['layout', layout],
+    ['refresh', refresh],
+    ...(range ? [['range', range] as const] : []),
+    ...variables.map((variable) => [`@${variable.name.toLowerCase()}`, variable] as const),
+  ]);
+}
+
+const SETTING_NAMES: Readonly<Record<string, string>> = {
+  layout: 'Layout',
+  refresh: 'Refresh',
+  range: 'Time range',
+};
+
+function settingConflict({ key, mine, theirs }: Piece<Setting>): Conflict {
+  const shown = (value: Setting | undefined): string | undefined =>
+    value === undefined || typeof value === 'string' || typeof value === 'number'
+      ? value?.toString()
+      : Object.values(value).join('  ');
+  return {
+    key,
+    label: SETTING_NAMES[key] ?? `Variable ${key}`,
+    mine: shown(mine),
+    theirs: shown(theirs),
+    canKeepBoth: false,
+  };
+}
+
+function chosenSettings(
+  pieces: readonly Piece<Setting>[],
+  choices: ReadonlyMap<string, Choice>,
+): NotebookSettings {
+  const chosen = new Map(
+    pieces.map(({ key, mine, theirs, take }) => {
+      const side = take === 'asked' ? (choices.get(key) ?? 'theirs') : take;
+      return [key, side === 'mine' ? mine : theirs];
+    }),
+  );
+  return {
+    layout: chosen.get('layout') as NotebookSettings['layout'],
+    refresh: chosen.get('refresh') as NotebookSettings['refresh'],
+    range: chosen.get('range') as NotebookSettings['range'],
+    variables: [...chosen].flatMap(([key, value]) =>
+      key.startsWith('@') && value !== undefined ? [value as Variable] : [],
+    ),
+  };
+}
+
+function chosenCells(
+  order: readonly string[],
+  pieces: ReadonlyMap<string, Piece<Cell>>,
+  choices: ReadonlyMap<string, Choice>,
+): Cell[] {
+  const cells: Cell[] = [];
+  for (const key of order) {
+    const { mine, theirs, take } = pieces.get(key) ?? { take: 'theirs' };
+    const side = take === 'asked' ? (choices.get(key) ?? 'theirs') : take;
+    const first = side === 'mine' ? mine : theirs;
+    if (first) {
+      cells.push(first);
+    }
+    if (side === 'both' && mine) {
+      cells.push(beside(mine, cells, pieces));
+    }
+  }
+  return cells;
+}
+
+/** A cell that stays beside the other one of its name gets a name that no cell has. */
+function beside(
+  cell: Cell,
+  cells: readonly Cell[],
+  pieces: ReadonlyMap<string, Piece<Cell>>,
+): Cell {
+  if (cell.kind === 'markdown') {
+    return cell;
+  }
+  const others = [...pieces.values()].flatMap(({ mine, theirs }) => [mine, theirs]);
+  const taken = [...cells, ...others].filter((one) => one !== undefined);
+  return { ...cell, name: freeName({ cells: taken }, cell.name) };
+}

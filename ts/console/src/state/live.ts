@@ -1,0 +1,167 @@
+/**
+ * The one stream by which the server says what has changed: tables, running queries, memory, jobs.
+ * A page that is not looked at has none. Where the server refuses it, it is asked instead.
+ */
+import type { Column, Row } from '../api/answer.js';
+import type { Answer } from '../api/cells.js';
+import { onLoginForgotten } from '../api/credentials.js';
+import { aborted, live, SqlError, type LiveQuery } from '../api/client.js';
+import { ACTIVITY_QUESTION } from './activity.js';
+import { JOBS_QUESTION } from './jobs.js';
+import { LIVE_TREE_QUESTION } from './schema.js';
+import { MEMORY_QUESTION } from './vitals.js';
+
+const QUERIES = [
+  { name: 'tables', query: LIVE_TREE_QUESTION, everyMs: 1000 },
+  { name: 'queries', query: ACTIVITY_QUESTION, everyMs: 1000 },
+  { name: 'memory', query: MEMORY_QUESTION, everyMs: 5000 },
+  { name: 'jobs', query: JOBS_QUESTION, everyMs: 5000 },
+] as const satisfies readonly LiveQuery[];
+
+export type LiveName = (typeof QUERIES)[number]['name'];
+
+/** The server says that it is there every 5 s. */
+const SILENT_MS = 12_000;
+/** How often it is asked where it says nothing by itself, and looked for where it is gone. */
+const ASK_MS = 5000;
+const FIRST_RETRY_MS = 1000;
+
+interface Follower {
+  /** Before the first event of a stream. */
+  readonly greet: () => Promise<void>;
+  readonly ask: () => Promise<void>;
+  /** An answer, or that it is the one before, and the time of the server. */
+  readonly take: (name: LiveName, answer: Answer | undefined, now: string) => void;
+  readonly lost: () => void;
+  readonly isLost: () => boolean;
+}
+
+/** Until what it returns is called. */
+export function followServer(follower: Follower): () => void {
+  const over = new AbortController();
+  void follow(follower, over.signal);
+  return () => over.abort();
+}
+
+async function follow(follower: Follower, over: AbortSignal): Promise<void> {
+  let waitMs = FIRST_RETRY_MS;
+  const isOver = (): boolean => over.aborted;
+  while (!isOver()) {
+    if (document.hidden && !follower.isLost()) {
+      await shown(over);
+    }
+    const outcome = await once(follower, over);
+    if (outcome === 'hidden') {
+      continue;
+    }
+    waitMs = outcome === 'ended' ? FIRST_RETRY_MS : Math.min(ASK_MS, waitMs * 2);
+    await pause(outcome === 'refused' ? ASK_MS : waitMs, over);
+  }
+}
+
+type Outcome = 'hidden' | 'ended' | 'lost' | 'refused';
+
+/** One stream, from its beginning to its end. */
+async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
+  const end = new AbortController();
+  const stop = (): void => end.abort();
+  const hide = (): void => {
+    if (document.hidden) {
+      stop();
+    }
+  };
+  over.addEventListener('abort', stop);
+  document.addEventListener('visibilitychange', hide);
+  const login = new AbortController();
+  login.signal.addEventListener('abort', stop);
+  const forget = onLoginForgotten(() => login.abort());
+  let silence = setTimeout(stop, SILENT_MS);
+  try {
+    await follower.greet();
+    await readStream(follower, end.signal, () => {
+      clearTimeout(silence);
+      silence = setTimeout(stop, SILENT_MS);
+    });
+    return 'ended';
+  } catch (cause) {
+    if (aborted(cause) && (document.hidden || over.aborted)) {
+      return 'hidden';
+    }
+    if (aborted(cause) && login.signal.aborted) {
+      return 'ended';
+    }
+    return cause instanceof SqlError ? await instead(follower) : lose(follower);
+  } finally {
+    forget();
+    clearTimeout(silence);
+    over.removeEventListener('abort', stop);
+    document.removeEventListener('visibilitychange', hide);
+  }
+}
+
+async function readStream(
+  follower: Follower,
+  signal: AbortSignal,
+  heard: () => void,
+): Promise<void> {
+  let now = new Date().toISOString();
+  for await (const { name, data } of live(QUERIES, signal)) {
+    heard();
+    if (name === 'alive') {
+      ({ now } = JSON.parse(data) as { now: string });
+      follower.take('tables', undefined, now);
+    } else if (name === 'answer') {
+      const answer = JSON.parse(data) as LiveAnswer;
+      const { columns, dataset: rows } = answer;
+      follower.take(answer.name, { head: { columns }, rows }, now);
+    } else if (name === 'error') {
+      throw new SqlError((JSON.parse(data) as { error: string }).error, undefined, 403);
+    }
+  }
+}
+
+interface LiveAnswer {
+  readonly name: LiveName;
+  readonly columns: Column[];
+  readonly dataset: Row[];
+}
+
+async function instead(follower: Follower): Promise<Outcome> {
+  try {
+    await follower.ask();
+    return 'refused';
+  } catch {
+    return lose(follower);
+  }
+}
+
+function lose(follower: Follower): Outcome {
+  follower.lost();
+  return 'lost';
+}
+
+/** Until the page is looked at. */
+async function shown(over: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (!document.hidden || over.aborted) {
+        document.removeEventListener('visibilitychange', look);
+        over.removeEventListener('abort', look);
+        resolve();
+      }
+    };
+    document.addEventListener('visibilitychange', look);
+    over.addEventListener('abort', look);
+  });
+}
+
+async function pause(ms: number, over: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    over.addEventListener('abort', end, { once: true });
+  });
+}

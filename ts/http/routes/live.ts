@@ -1,0 +1,300 @@
+/**
+ * POST /live: answers of some queries, and new ones whenever they differ, as server-sent events on
+ * one connection. Each query runs again and again for its user, who may only read here; an answer
+ * that is the one before is not sent.
+ */
+import { createHash } from 'node:crypto';
+
+import { KEYS } from '../../config/index.js';
+import {
+  asDatabaseError,
+  DatabaseError,
+  errorMeaning,
+  type ExecuteReply,
+  type PreparedStatement,
+  type Principal,
+  type Session,
+} from '../../session/index.js';
+import type { HttpPaths } from '../paths.js';
+import { slotOf } from '../../sockets/index.js';
+import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { columnJson, principalOf } from '../response/statement-answer.js';
+import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+import { LastingLogin } from '../websocket/lasting-login.js';
+
+const EVENT_TYPE = 'text/event-stream; charset=utf-8';
+const REQUEST_BYTES = 64 * 1024;
+const MOST_QUERIES = 8;
+const LEAST_MS = 250;
+const MOST_MS = 3_600_000;
+/** Shows that the server is there, and what time it is for it. */
+const ALIVE_MS = 5_000;
+const LOGIN_CHECK_MS = 1_000;
+/** A query that failed is tried again after so long, at the least. */
+const FAILED_MS = 5_000;
+
+interface LiveQuery {
+  readonly name: string;
+  readonly query: string;
+  readonly everyMs: number;
+}
+
+export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
+  const { sessions, config } = services;
+  const logger = services.logger.child('live');
+  return {
+    path: `${base}/live`,
+    methods: ['POST'],
+    access: 'data',
+    body: { kind: 'bytes', limitBytes: REQUEST_BYTES },
+    about: 'answers of queries, and new ones whenever they differ: server-sent events',
+    handle: async (context) => {
+      const queries = queriesOf(context);
+      if (typeof queries === 'string') {
+        answer(context, 400, JSON_TYPE, JSON.stringify({ error: queries }));
+        return;
+      }
+      const free = sessions.feeds.take();
+      try {
+        const { login } = context.state;
+        const lasting = login === null ? null : new LastingLogin(login, true);
+        const principal: Principal = lasting ?? principalOf(context, true);
+        const mostBytes = (): number => config.get(KEYS.liveAnswerSize);
+        const open = (): Session => sessions.open(principal, true);
+        await new LiveAnswers({ context, queries, lasting, open, mostBytes }).run((failure) => {
+          const { code, message } = failure;
+          logger.log(errorMeaning(code).logLevel, 'live_ended', { code, message });
+        });
+      } finally {
+        free();
+      }
+    },
+  };
+}
+
+const FORM = 'expected {"queries":[{"name":"…","query":"SELECT …","everyMs":1000}]}';
+
+/** What was asked for, or what is wrong with it. */
+function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
+  let sent: unknown;
+  try {
+    sent = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(state.body));
+  } catch {
+    return FORM;
+  }
+  const list = (sent as { queries?: unknown } | null)?.queries;
+  if (!Array.isArray(list) || list.length === 0) {
+    return FORM;
+  }
+  if (list.length > MOST_QUERIES) {
+    return `${list.length} queries, at most ${MOST_QUERIES}`;
+  }
+  const queries = new Map<string, LiveQuery>();
+  for (const one of list as readonly unknown[]) {
+    const { name, query, everyMs } = (one ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof name !== 'string' || !/^\w{1,32}$/.test(name) || typeof query !== 'string') {
+      return FORM;
+    }
+    if (queries.has(name)) {
+      return `two queries are called '${name}'`;
+    }
+    if (typeof everyMs !== 'number' || !(everyMs >= LEAST_MS && everyMs <= MOST_MS)) {
+      return `everyMs of '${name}': expected a number from ${LEAST_MS} to ${MOST_MS}`;
+    }
+    queries.set(name, { name, query, everyMs });
+  }
+  return [...queries.values()];
+}
+
+interface LiveParts {
+  readonly context: HttpContext;
+  readonly queries: readonly LiveQuery[];
+  /** Absent where no client has to log in. */
+  readonly lasting: LastingLogin | null;
+  readonly open: () => Session;
+  readonly mostBytes: () => number;
+}
+
+/** One client's answers. */
+class LiveAnswers {
+  readonly #parts: LiveParts;
+  readonly #writer: BodyWriter;
+  readonly #over = new AbortController();
+  #last: Promise<unknown> = Promise.resolve();
+  #checkedAt = performance.now();
+
+  constructor(parts: LiveParts) {
+    this.#parts = parts;
+    const { context } = parts;
+    const { res } = context;
+    context.respond = false;
+    res.statusCode = 200;
+    res.setHeader('Content-Type', EVENT_TYPE);
+    res.setHeader('Cache-Control', 'no-cache, no-transform');
+    // Proxies pass on what comes, when it comes.
+    res.setHeader('X-Accel-Buffering', 'no');
+    this.#writer = new BodyWriter(res, null, context.state.timeouts.sendMs);
+  }
+
+  async run(failed: (failure: DatabaseError) => void): Promise<void> {
+    const { context, queries } = this.#parts;
+    const gone = (): void => {
+      this.#over.abort();
+    };
+    context.res.once('close', gone);
+    const stopping = slotOf(context.req.socket)?.stopping;
+    stopping?.addEventListener('abort', gone);
+    try {
+      const endless = [this.#stayAlive(), ...queries.map((query) => this.#keep(query))];
+      await Promise.all(endless);
+      this.#writer.end('');
+    } catch (error) {
+      this.#over.abort();
+      if (!(error instanceof ClientGone || context.res.closed)) {
+        const failure = asDatabaseError(error);
+        failed(failure);
+        this.#writer.end(event('error', { error: failure.message }));
+      }
+    } finally {
+      context.res.off('close', gone);
+      stopping?.removeEventListener('abort', gone);
+      this.#over.abort();
+    }
+  }
+
+  async #stayAlive(): Promise<void> {
+    while (!this.#isOver()) {
+      await this.#checkLogin();
+      await this.#write(event('alive', { now: new Date().toISOString() }));
+      await this.#pause(ALIVE_MS);
+    }
+  }
+
+  /** Runs a query until the client is gone; what fails is reported once, and tried again. */
+  async #keep({ name, query, everyMs }: LiveQuery): Promise<void> {
+    let sent = '';
+    let statement: PreparedStatement | undefined;
+    const stop = (): void => {
+      statement?.cancel();
+    };
+    this.#over.signal.addEventListener('abort', stop);
+    try {
+      while (!this.#isOver()) {
+        await this.#checkLogin();
+        const began = performance.now();
+        let pauseMs = everyMs;
+        let next: Buffer;
+        try {
+          statement ??= await this.#prepared(query);
+          next = await this.#answerOf(name, statement);
+        } catch (error) {
+          statement?.close();
+          statement = undefined;
+          next = failureOf(name, error);
+          pauseMs = Math.max(everyMs, FAILED_MS);
+        }
+        const digest = createHash('sha256').update(next).digest('base64');
+        if (digest !== sent && !this.#isOver()) {
+          await this.#write(next);
+          sent = digest;
+        }
+        // A query that is slower than asked for leaves half of the time to others.
+        await this.#pause(Math.max(pauseMs, performance.now() - began));
+      }
+    } finally {
+      this.#over.signal.removeEventListener('abort', stop);
+      statement?.close();
+    }
+  }
+
+  async #prepared(query: string): Promise<PreparedStatement> {
+    const { signal } = this.#over;
+    const statement = await this.#parts.open().prepare(query, undefined, { signal, elapsedMs: 0 });
+    const { kind, parameters } = statement.description;
+    if (kind !== 'select' || parameters.length > 0) {
+      statement.close();
+      const message = 'only queries without parameters are kept up to date';
+      throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
+    }
+    return statement;
+  }
+
+  async #answerOf(name: string, statement: PreparedStatement): Promise<Buffer> {
+    const rows = { format: 'json', quoteLargeNumbers: true } as const;
+    const reply = await statement.execute([], () => ({ rows }));
+    const columns = statement.description.columns.map((column) => columnJson(column)).join(',');
+    const head = `event: answer\ndata: {"name":"${name}","columns":[${columns}],"dataset":[`;
+    return Buffer.concat([
+      Buffer.from(head),
+      ...(await this.#rowsOf(reply)),
+      Buffer.from(']}\n\n'),
+    ]);
+  }
+
+  async #rowsOf({ chunk, stream }: ExecuteReply): Promise<Buffer[]> {
+    const most = this.#parts.mostBytes();
+    const parts: Buffer[] = [];
+    let length = 0;
+    let next = chunk ?? (await stream?.next()) ?? null;
+    while (next !== null) {
+      length += next.bytes.length;
+      if (length > most) {
+        stream?.cancel();
+        const message = `the answer is larger than live.max.answer.size, ${most} bytes`;
+        throw new DatabaseError({ code: 'ResourceLimit', message });
+      }
+      parts.push(next.bytes);
+      next = (await stream?.next()) ?? null;
+    }
+    return parts;
+  }
+
+  #isOver(): boolean {
+    return this.#over.signal.aborted;
+  }
+
+  async #checkLogin(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#checkedAt < LOGIN_CHECK_MS) {
+      return;
+    }
+    this.#checkedAt = now;
+    const refusal = await this.#parts.lasting?.refusal();
+    if (refusal !== undefined && refusal !== null) {
+      throw refusal;
+    }
+  }
+
+  /** One after the other: each waits until the client has taken the one before. */
+  #write(bytes: Buffer): Promise<void> {
+    const turn = this.#last.then(() => this.#writer.write(bytes));
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#over;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      signal.addEventListener('abort', end);
+      if (signal.aborted) {
+        end();
+      }
+    });
+  }
+}
+
+function event(name: string, data: object): Buffer {
+  return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+function failureOf(name: string, error: unknown): Buffer {
+  const { message, start } = asDatabaseError(error);
+  const place = start === undefined ? {} : { position: start };
+  return event('failed', { name, error: message, ...place });
+}

@@ -1,0 +1,298 @@
+/**
+ * Notebooks of the console, kept for those who log in. A save names the version that it changed;
+ * where there is a newer one it is refused with 409, and nothing is lost.
+ */
+import { identityKey } from '../../auth/index.js';
+import { type Config, KEYS } from '../../config/index.js';
+import {
+  type NotebookLimits,
+  NotebookRefusal,
+  NotebookStore,
+  type Person,
+  type Share,
+} from '../../notebooks/index.js';
+import { allowing } from '../../session/index.js';
+import type { HttpPaths } from '../paths.js';
+import { principalOf } from '../response/statement-answer.js';
+import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
+
+/** Names, and whether there is a link. */
+const ACCESS_BYTES = 64 * 1024;
+const LINK_BYTES = 1024;
+const ABOUT = 'notebooks of the console, kept for those who log in ([Notebooks](notebooks.md))';
+
+const STATUSES: Readonly<Record<NotebookRefusal['reason'], number>> = {
+  invalid: 400,
+  denied: 403,
+  absent: 404,
+  outdated: 409,
+  'too large': 413,
+  full: 507,
+};
+
+/** Without logins they would be everyone's: then the browser keeps them. */
+export function keepsNotebooks({ config, authenticator }: HttpServices): boolean {
+  return config.get(KEYS.notebooksEnabled) && authenticator.required;
+}
+
+type Answer = object | readonly object[];
+
+export function notebookRoutes(services: HttpServices, paths: HttpPaths): Route[] {
+  const store = new NotebookStore(services.sessions.database, limitsOf(services.config));
+  const largest = services.config.get(KEYS.notebooksSize);
+  return [...textRoutes(store, paths, largest), ...sharingRoutes(store, paths, services)].map(
+    (spec) => routeOf(spec, services),
+  );
+}
+
+interface Spec {
+  readonly path: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly work: (context: HttpContext, person: Person) => Promise<Answer>;
+  readonly limitBytes?: number;
+  readonly writes?: boolean;
+  readonly status?: number;
+}
+
+function routeOf(spec: Spec, services: HttpServices): Route {
+  const { path, method, limitBytes, writes, status = 200 } = spec;
+  return {
+    path,
+    methods: [method],
+    access: 'data',
+    about: ABOUT,
+    ...(limitBytes === undefined ? {} : { body: { kind: 'bytes', limitBytes } }),
+    handle: (context) =>
+      reply(context, status, async () => {
+        if (!keepsNotebooks(services)) {
+          const who = 'notebooks are kept for those who log in, unless notebooks.enabled=false';
+          throw new NotebookRefusal('absent', who);
+        }
+        if (writes === true && services.config.get(KEYS.httpReadOnly)) {
+          throw new NotebookRefusal('denied', 'the server is read-only over HTTP');
+        }
+        return await spec.work(context, personOf(context, services));
+      }),
+  };
+}
+
+function textRoutes(
+  store: NotebookStore,
+  { notebooks, notebook }: HttpPaths,
+  limitBytes: number,
+): Spec[] {
+  return [
+    { path: notebooks, method: 'GET', work: async (_, person) => await store.list(person) },
+    {
+      path: notebooks,
+      method: 'POST',
+      limitBytes,
+      writes: true,
+      status: 201,
+      work: (context, person) => store.create(person, titleOf(context), textOf(context)),
+    },
+    {
+      path: notebook,
+      method: 'GET',
+      work: (context, person) => {
+        const [id, known] = [idOf(context), numberOf(context, 'known')];
+        return known === undefined
+          ? store.read(person, id, numberOf(context, 'version'))
+          : store.look(person, id, known);
+      },
+    },
+    {
+      path: notebook,
+      method: 'PUT',
+      limitBytes,
+      writes: true,
+      work: (context, person) => {
+        const based = numberOf(context, 'version');
+        if (based === undefined) {
+          throw new NotebookRefusal('invalid', 'missing version: the one that was changed');
+        }
+        const [id, title] = [idOf(context), titleOf(context)];
+        return store.save(person, { id, based, title, text: textOf(context) });
+      },
+    },
+    {
+      path: `${notebook}/versions`,
+      method: 'GET',
+      work: async (context, person) =>
+        (await store.versions(person, idOf(context))).map(({ number, at, by, title }) => ({
+          version: number,
+          changed: new Date(at).toISOString(),
+          changedBy: by,
+          title,
+        })),
+    },
+  ];
+}
+
+function sharingRoutes(
+  store: NotebookStore,
+  { notebook }: HttpPaths,
+  services: HttpServices,
+): Spec[] {
+  const note = (context: HttpContext, what: string): void => {
+    services.sessions.guard?.ran(principalOf(context, false), what, { command: 'NOTEBOOK' });
+  };
+  return [
+    {
+      path: notebook,
+      method: 'DELETE',
+      writes: true,
+      work: async (context, person) => {
+        const removed = await store.remove(person, idOf(context));
+        note(context, `notebook ${removed.id} deleted: ${removed.title}`);
+        return removed;
+      },
+    },
+    {
+      path: `${notebook}/access`,
+      method: 'PUT',
+      limitBytes: ACCESS_BYTES,
+      writes: true,
+      work: async (context, person) => {
+        const { shares, link } = sharingOf(context, services);
+        const shared = await store.share(person, idOf(context), shares, link);
+        const names = shares.map(({ name, access }) => `${name} (${access})`).join(', ');
+        note(context, `notebook ${shared.id} shared: ${names || 'with no one'}; link: ${link}`);
+        return shared;
+      },
+    },
+    {
+      // In the body: those who have the link may read.
+      path: `${notebook}/linked`,
+      method: 'POST',
+      limitBytes: LINK_BYTES,
+      work: (context, person) => store.readLinked(person, textOf(context).trim()),
+    },
+  ];
+}
+
+function limitsOf(config: Config): NotebookLimits {
+  return {
+    textBytes: () => config.get(KEYS.notebooksSize),
+    count: () => config.get(KEYS.notebooksCount),
+    versions: () => config.get(KEYS.notebooksVersions),
+    ownerBytes: () => config.get(KEYS.notebooksUserSize),
+    totalBytes: () => config.get(KEYS.notebooksTotalSize),
+  };
+}
+
+async function reply(
+  context: HttpContext,
+  status: number,
+  work: () => Promise<Answer>,
+): Promise<void> {
+  try {
+    answer(context, status, JSON_TYPE, JSON.stringify(await work()));
+  } catch (error) {
+    if (!(error instanceof NotebookRefusal)) {
+      throw error;
+    }
+    const { message, now } = error;
+    const body = JSON.stringify({ error: message, ...(now === undefined ? {} : { now }) });
+    answer(context, STATUSES[error.reason], JSON_TYPE, body);
+  }
+}
+
+function personOf({ state }: HttpContext, { directory }: HttpServices): Person {
+  const { identity } = state;
+  if (identity === null) {
+    throw new NotebookRefusal('denied', 'notebooks are kept for those who log in');
+  }
+  return {
+    key: identityKey(identity),
+    name: identity.name,
+    groups: directory?.groupKeys(identity) ?? [],
+    // Without users of the database there is the one of the configuration.
+    isAdmin: directory?.isAdministrator(identity) ?? identity.kind !== 'external',
+  };
+}
+
+function idOf({ state }: HttpContext): string {
+  const id = state.parameters.get('id') ?? '';
+  if (id === '') {
+    throw new NotebookRefusal('invalid', 'missing id');
+  }
+  return id;
+}
+
+function numberOf({ state }: HttpContext, name: 'version' | 'known'): number | undefined {
+  const text = state.parameters.get(name);
+  if (text !== undefined && !/^[1-9]\d{0,14}$/.test(text)) {
+    throw new NotebookRefusal('invalid', `invalid ${name}: '${text}', expected a whole number`);
+  }
+  return text === undefined ? undefined : Number(text);
+}
+
+function titleOf({ state }: HttpContext): string {
+  const { parameters } = state;
+  const title = parameters.isInvalid('title') ? undefined : parameters.get('title');
+  if (title === undefined) {
+    throw new NotebookRefusal('invalid', 'missing title');
+  }
+  return title;
+}
+
+function textOf({ state }: HttpContext): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(state.body);
+  } catch {
+    throw new NotebookRefusal('invalid', 'the body is no text in UTF-8');
+  }
+}
+
+interface Sharing {
+  readonly shares: readonly Share[];
+  readonly link: boolean;
+}
+
+const FORM = 'expected {"shares":[{"name":"…","access":"read" or "write"}],"link":true or false}';
+
+function sharingOf(context: HttpContext, services: HttpServices): Sharing {
+  const invalid = (what: string): NotebookRefusal => new NotebookRefusal('invalid', what);
+  let sent: { shares?: unknown; link?: unknown } | null;
+  try {
+    sent = JSON.parse(textOf(context)) as typeof sent;
+  } catch {
+    throw invalid(FORM);
+  }
+  const shares: unknown = sent?.shares;
+  if (!Array.isArray(shares) || typeof sent?.link !== 'boolean') {
+    throw invalid(FORM);
+  }
+  const byName = new Map<string, Share>();
+  for (const one of shares as readonly unknown[]) {
+    const { name, access } = (one ?? {}) as { name?: unknown; access?: unknown };
+    if (typeof name !== 'string' || name === '' || (access !== 'read' && access !== 'write')) {
+      throw invalid(FORM);
+    }
+    byName.set(name, shareOf(context, services, name, access));
+  }
+  return { shares: [...byName.values()], link: sent.link };
+}
+
+/** Who may not list users does not learn from this who is one: a name of no user has no effect. */
+function shareOf(
+  context: HttpContext,
+  { directory, sessions }: HttpServices,
+  name: string,
+  access: Share['access'],
+): Share {
+  const found = directory?.principal(name) ?? null;
+  const { guard } = sessions;
+  const may =
+    guard === undefined ||
+    allowing(guard, principalOf(context, false))({ table: '', columns: [], permission: LISTS });
+  if (found === null && may) {
+    throw new NotebookRefusal('invalid', `there is no user, group or service account '${name}'`);
+  }
+  return may && found !== null
+    ? { name, access, ...found }
+    : { name, access, key: found?.key ?? '', kind: '' };
+}
+
+const LISTS = 'LIST USERS';

@@ -1,0 +1,374 @@
+/**
+ * Notebooks in the database: for each a record of what is known of it, and the texts of its
+ * versions. What is known is in memory, the texts are read when they are asked for. Every change is
+ * one commit, and one change follows the other.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+
+import { DatabaseError } from '../session/index.js';
+import {
+  checkTitle,
+  current,
+  listed,
+  NotebookRefusal,
+  reachOf,
+  type Listed,
+  type Person,
+  type Reach,
+  type Share,
+  type StoredNotebook,
+  type Version,
+} from './model.js';
+
+const RECORD_KIND = 'notebook';
+const TEXT_KIND = 'notebook text ';
+/** Records are read a kind at a time: texts are spread over so many. */
+const SHELVES = 64;
+/** What a notebook and a version take beside their texts. */
+const NOTEBOOK_BYTES = 512;
+const VERSION_BYTES = 256;
+/** Versions of one notebook that are kept take no more. */
+const HISTORY_BYTES = 4 * 1024 * 1024;
+const MOST_SHARES = 100;
+const ID_BYTES = 9;
+const LINK_BYTES = 24;
+
+const deflate = promisify(deflateRaw);
+const inflate = promisify(inflateRaw);
+
+/** The part of the database that keeps records. */
+interface Records {
+  loadRecords(kind: string): Promise<Map<string, Buffer>>;
+  commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
+}
+
+export interface NotebookLimits {
+  /** Of one text. */
+  readonly textBytes: () => number;
+  /** Of one owner. */
+  readonly count: () => number;
+  readonly ownerBytes: () => number;
+  readonly versions: () => number;
+  /** Of everyone. */
+  readonly totalBytes: () => number;
+}
+
+/** With its text. */
+interface OpenedNotebook extends Listed {
+  readonly text: string;
+}
+
+export class NotebookStore {
+  readonly #records: Records;
+  readonly #limits: NotebookLimits;
+  readonly #now: () => number;
+  readonly #notebooks = new Map<string, StoredNotebook>();
+  /** Identifiers by link. */
+  readonly #links = new Map<string, string>();
+  #totalBytes = 0;
+  #opened: Promise<void> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(records: Records, limits: NotebookLimits, now: () => number = Date.now) {
+    this.#records = records;
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  /** What `person` may see, the latest change first. */
+  async list(person: Person): Promise<readonly Listed[]> {
+    await this.#open();
+    return [...this.#notebooks.values()]
+      .flatMap((notebook) => {
+        const access = reachOf(notebook, person);
+        return access === null ? [] : [listed(notebook, person, access)];
+      })
+      .sort((left, right) => (left.changed < right.changed ? 1 : -1));
+  }
+
+  /** The current version, or an older one, which only those who may write see. */
+  async read(person: Person, id: string, version?: number): Promise<OpenedNotebook> {
+    await this.#open();
+    const { notebook, access } = this.#find(person, id, version === undefined ? 'read' : 'write');
+    const wanted = version ?? current(notebook).number;
+    const found = notebook.versions.find(({ number }) => number === wanted);
+    if (found === undefined) {
+      throw new NotebookRefusal('absent', `there is no version ${wanted} of this notebook`);
+    }
+    const text = await this.#textOf(id, found.number);
+    return { ...listed(notebook, person, access), title: found.title, version: wanted, text };
+  }
+
+  /** The current version; without its text where that is the one that is `known`. */
+  async look(person: Person, id: string, known: number): Promise<Listed | OpenedNotebook> {
+    await this.#open();
+    const { notebook, access } = this.#find(person, id, 'read');
+    const isKnown = current(notebook).number === known;
+    return isKnown ? listed(notebook, person, access) : await this.read(person, id);
+  }
+
+  /** What a link leads to. */
+  async readLinked(person: Person, link: string): Promise<OpenedNotebook> {
+    await this.#open();
+    const notebook = this.#notebooks.get(this.#links.get(link) ?? '');
+    if (notebook === undefined) {
+      throw new NotebookRefusal('absent', 'this link leads to no notebook, or no longer');
+    }
+    const access = reachOf(notebook, person) ?? 'read';
+    const text = await this.#textOf(notebook.id, current(notebook).number);
+    return { ...listed(notebook, person, access), text };
+  }
+
+  async versions(person: Person, id: string): Promise<readonly Version[]> {
+    await this.#open();
+    return this.#find(person, id, 'write').notebook.versions;
+  }
+
+  async create(person: Person, title: string, text: string): Promise<Listed> {
+    const id = randomBytes(ID_BYTES).toString('base64url');
+    const version = await this.#prepared(person, title, text);
+    return await this.#change(async () => {
+      const own = [...this.#notebooks.values()].filter(({ owner }) => owner.key === person.key);
+      const most = this.#limits.count();
+      if (own.length >= most) {
+        const what = `you have ${own.length} notebooks, and notebooks.max.count is ${most}`;
+        throw new NotebookRefusal('full', `${what}: delete some`);
+      }
+      const owner = { key: person.key, name: person.name };
+      const versions = [{ ...version.facts, number: 1 }];
+      const notebook: StoredNotebook = { id, owner, versions, shares: [], link: null };
+      await this.#put(notebook, undefined, version.bytes);
+      return listed(notebook, person, 'own');
+    });
+  }
+
+  /** Makes the next version of what was `based` when it was changed. */
+  async save(
+    person: Person,
+    { id, based, title, text }: { id: string; based: number; title: string; text: string },
+  ): Promise<Listed> {
+    const version = await this.#prepared(person, title, text);
+    return await this.#change(async () => {
+      const { notebook, access } = this.#find(person, id, 'write');
+      const now = current(notebook);
+      if (now.digest === version.facts.digest && now.title === version.facts.title) {
+        // Nothing is new, or an answer was lost and the same is sent again.
+        return listed(notebook, person, access);
+      }
+      if (now.number !== based) {
+        const what = `version ${now.number} was saved by '${now.by}' since version ${based}`;
+        throw new NotebookRefusal('outdated', what, listed(notebook, person, access));
+      }
+      const versions = [...notebook.versions, { ...version.facts, number: now.number + 1 }];
+      const next = { ...notebook, versions: this.#kept(versions) };
+      await this.#put(next, notebook, version.bytes);
+      return listed(next, person, access);
+    });
+  }
+
+  /** Replaces whom it is shared with, and makes or takes away its link. */
+  async share(
+    person: Person,
+    id: string,
+    shares: readonly Share[],
+    hasLink: boolean,
+  ): Promise<Listed> {
+    if (shares.length > MOST_SHARES) {
+      throw new NotebookRefusal('invalid', `shared with more than ${MOST_SHARES} names`);
+    }
+    return await this.#change(async () => {
+      const { notebook, access } = this.#find(person, id, 'own');
+      const fresh = notebook.link ?? randomBytes(LINK_BYTES).toString('base64url');
+      const next = { ...notebook, shares, link: hasLink ? fresh : null };
+      await this.#put(next, notebook);
+      return listed(next, person, access);
+    });
+  }
+
+  async remove(person: Person, id: string): Promise<Listed> {
+    return await this.#change(async () => {
+      const { notebook, access } = this.#find(person, id, 'own');
+      // The texts go last: without a record nothing finds them.
+      await this.#records.commitRecords(RECORD_KIND, new Map([[id, null]]));
+      this.#forget(notebook);
+      const texts = notebook.versions.map(({ number }): [string, null] => [key(id, number), null]);
+      await this.#records.commitRecords(shelfOf(id), new Map(texts));
+      return listed(notebook, person, access);
+    });
+  }
+
+  #find(person: Person, id: string, needs: Reach): { notebook: StoredNotebook; access: Reach } {
+    const notebook = this.#notebooks.get(id);
+    const access = notebook === undefined ? null : reachOf(notebook, person);
+    if (notebook === undefined || access === null) {
+      throw new NotebookRefusal(
+        'absent',
+        'there is no such notebook, or it is not shared with you',
+      );
+    }
+    if (RANKS[access] < RANKS[needs]) {
+      const may = needs === 'own' ? 'its owner' : 'those with whom it is shared for writing';
+      throw new NotebookRefusal('denied', `only ${may} may do this to the notebook`);
+    }
+    return { notebook, access };
+  }
+
+  async #prepared(
+    person: Person,
+    title: string,
+    text: string,
+  ): Promise<{ facts: Omit<Version, 'number'>; bytes: Buffer }> {
+    const most = this.#limits.textBytes();
+    if (Buffer.byteLength(text) > most) {
+      const what = `the notebook is larger than notebooks.max.size, ${most} bytes`;
+      throw new NotebookRefusal('too large', what);
+    }
+    const name = checkTitle(title);
+    const bytes = await deflate(text);
+    const facts = {
+      at: this.#now(),
+      by: person.name,
+      title: name,
+      bytes: bytes.length,
+      digest: createHash('sha256').update(text).digest('hex'),
+    };
+    return { facts, bytes };
+  }
+
+  /** The newest versions, as many as are kept; the current one always. */
+  #kept(versions: readonly Version[]): readonly Version[] {
+    const kept = versions.slice(-Math.max(1, this.#limits.versions()));
+    let bytes = kept.reduce((sum, version) => sum + version.bytes, 0);
+    while (kept.length > 1 && bytes > HISTORY_BYTES) {
+      bytes -= kept.shift()?.bytes ?? 0;
+    }
+    return kept;
+  }
+
+  async #put(
+    next: StoredNotebook,
+    before: StoredNotebook | undefined,
+    text?: Buffer,
+  ): Promise<void> {
+    this.#checkRoom(next, before);
+    const { id } = next;
+    if (text !== undefined) {
+      const texts = new Map<string, Buffer | null>([[key(id, current(next).number), text]]);
+      const kept = new Set(next.versions.map(({ number }) => number));
+      const gone = (before?.versions ?? []).filter(({ number }) => !kept.has(number));
+      // A text without a record is found by nothing: the next save replaces it.
+      await this.#records.commitRecords(shelfOf(id), texts);
+      await this.#commit(next);
+      if (gone.length > 0) {
+        const old = gone.map(({ number }): [string, null] => [key(id, number), null]);
+        await this.#records.commitRecords(shelfOf(id), new Map(old));
+      }
+    } else {
+      await this.#commit(next);
+    }
+  }
+
+  async #commit(next: StoredNotebook): Promise<void> {
+    const record = new Map([[next.id, Buffer.from(JSON.stringify(next))]]);
+    await this.#records.commitRecords(RECORD_KIND, record);
+    const before = this.#notebooks.get(next.id);
+    if (before !== undefined) {
+      this.#forget(before);
+    }
+    this.#take(next);
+  }
+
+  #checkRoom(next: StoredNotebook, before: StoredNotebook | undefined): void {
+    const more = sizeOf(next) - (before === undefined ? 0 : sizeOf(before));
+    if (more <= 0) {
+      return;
+    }
+    const { totalBytes, ownerBytes } = this.#limits;
+    const own = [...this.#notebooks.values()]
+      .filter(({ owner }) => owner.key === next.owner.key)
+      .reduce((sum, notebook) => sum + sizeOf(notebook), 0);
+    if (own + more > ownerBytes()) {
+      const what = `the notebooks of '${next.owner.name}' would take more than`;
+      throw new NotebookRefusal('full', `${what} notebooks.max.user.size, ${ownerBytes()} bytes`);
+    }
+    if (this.#totalBytes + more > totalBytes()) {
+      const what = 'the notebooks of all users would take more than notebooks.max.total.size';
+      throw new NotebookRefusal('full', `${what}, ${totalBytes()} bytes`);
+    }
+  }
+
+  async #textOf(id: string, version: number): Promise<string> {
+    const bytes = (await this.#records.loadRecords(shelfOf(id))).get(key(id, version));
+    if (bytes === undefined) {
+      throw new NotebookRefusal('absent', 'this version was replaced meanwhile');
+    }
+    return (await inflate(bytes)).toString('utf8');
+  }
+
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(async () => {
+      await this.#open();
+      return await work();
+    });
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  #open(): Promise<void> {
+    this.#opened ??= this.#load().catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    return this.#opened;
+  }
+
+  async #load(): Promise<void> {
+    for (const [id, bytes] of await this.#records.loadRecords(RECORD_KIND)) {
+      this.#take(decoded(id, bytes));
+    }
+  }
+
+  #take(notebook: StoredNotebook): void {
+    this.#notebooks.set(notebook.id, notebook);
+    this.#totalBytes += sizeOf(notebook);
+    if (notebook.link !== null) {
+      this.#links.set(notebook.link, notebook.id);
+    }
+  }
+
+  #forget(notebook: StoredNotebook): void {
+    this.#notebooks.delete(notebook.id);
+    this.#totalBytes -= sizeOf(notebook);
+    if (notebook.link !== null) {
+      this.#links.delete(notebook.link);
+    }
+  }
+}
+
+const RANKS: Readonly<Record<Reach, number>> = { read: 0, write: 1, own: 2 };
+
+function key(id: string, version: number): string {
+  return `${id}/${version}`;
+}
+
+function shelfOf(id: string): string {
+  const [first = 0] = createHash('sha256').update(id).digest();
+  return `${TEXT_KIND}${first % SHELVES}`;
+}
+
+function sizeOf({ versions }: StoredNotebook): number {
+  return versions.reduce((sum, { bytes }) => sum + bytes + VERSION_BYTES, NOTEBOOK_BYTES);
+}
+
+function decoded(id: string, bytes: Buffer): StoredNotebook {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as StoredNotebook;
+  } catch (cause) {
+    throw new DatabaseError(
+      { code: 'Internal', message: `the record of notebook ${id}` },
+      { cause },
+    );
+  }
+}
