@@ -28,7 +28,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, Wi
 use crate::operator::OperatorExec;
 use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
-use crate::sort::function::Rank;
+use crate::sort::function::Place;
 
 /// What a node is.
 pub enum PlanNode<'a> {
@@ -186,7 +186,7 @@ pub(crate) fn limit_of(
 
 /// Window functions that number rows, all in one order.
 pub(crate) struct Ranking<'a> {
-    pub(crate) functions: Vec<Rank>,
+    pub(crate) functions: Vec<Place>,
     pub(crate) partition_by: &'a [Arc<dyn PhysicalExpr>],
     pub(crate) order_by: &'a [PhysicalSortExpr],
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
@@ -194,17 +194,17 @@ pub(crate) struct Ranking<'a> {
 
 /// The ranks that a window operator computes, if it computes nothing else.
 pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
-    let (windows, input) = match plan.downcast_ref::<BoundedWindowAggExec>() {
-        Some(window) => (window.window_expr(), window.input()),
-        None => {
-            let window = plan.downcast_ref::<WindowAggExec>()?;
-            (window.window_expr(), window.input())
-        }
+    let bounded = plan.downcast_ref::<BoundedWindowAggExec>();
+    let bounded = bounded.map(|window| (window.window_expr(), window.input()));
+    let whole = || {
+        let window = plan.downcast_ref::<WindowAggExec>()?;
+        Some((window.window_expr(), window.input()))
     };
+    let (windows, input) = bounded.or_else(whole)?;
     let rank = |window: &Arc<dyn WindowExpr>| {
         let function = window.as_any().downcast_ref::<StandardWindowExpr>()?;
         let function = function.get_standard_func_expr().as_any();
-        Rank::named(function.downcast_ref::<WindowUDFExpr>()?.fun().name())
+        Place::named(function.downcast_ref::<WindowUDFExpr>()?.fun().name())
     };
     let functions = windows.iter().map(rank).collect::<Option<_>>()?;
     let (partition_by, order_by) = (windows.first()?.partition_by(), windows.first()?.order_by());

@@ -13,6 +13,8 @@ use tidemark_storage::{Bounds, Slice, Zone};
 
 use super::exec::SliceScan;
 
+type Expr = Arc<dyn PhysicalExpr>;
+
 /// Doubles that are closer may compare as equal.
 const TOLERANCE: f64 = 1e-9;
 
@@ -89,9 +91,7 @@ pub(super) fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExp
 }
 
 /// The two sides of a comparison of numbers.
-fn compared(
-    predicate: &Arc<dyn PhysicalExpr>,
-) -> Option<(&Arc<dyn PhysicalExpr>, Operator, &Arc<dyn PhysicalExpr>)> {
+fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
     if let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() {
         return Some((comparison.left(), *comparison.op(), comparison.right()));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::physical_expr::{
     Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
@@ -108,7 +108,7 @@ impl SortRows {
 
     /// The same by a sort that spills.
     fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<SendableRecordBatchStream> {
-        let sorted = held.spilling(rest, run.inputs[0].schema(), &self.order);
+        let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.order);
         let limited = GlobalLimitExec::new(sorted, self.skip, self.fetch);
         limited.execute(0, Arc::clone(&run.context))
     }
@@ -169,9 +169,9 @@ impl Sorted {
     }
 
     fn batch(&self, rows: &[u64]) -> Result<RecordBatch> {
-        let columns = self.columns.iter().map(|chunks| match chunks.first() {
-            Some(first) => gather(chunks, rows, &first.slice(0, 0)),
-            None => datafusion::common::internal_err!("rows without a batch"),
+        let columns = self.columns.iter().map(|chunks| {
+            let Some(first) = chunks.first() else { return internal_err!("rows without a batch") };
+            gather(chunks, rows, &first.slice(0, 0))
         });
         let columns = columns.collect::<Result<_>>()?;
         let count = RecordBatchOptions::new().with_row_count(Some(rows.len()));

@@ -2,13 +2,13 @@
 
 /// What a row is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rank {
+pub(crate) enum Place {
     RowNumber,
     Rank,
     DenseRank,
 }
 
-impl Rank {
+impl Place {
     /// What a window function of this name gives.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {

@@ -127,7 +127,7 @@ impl Held {
 
     /// The same rows, and those that are left of their partitions, in an order, by operators that
     /// spill: one partition.
-    pub(super) fn spilling(self, mut rest: Rest, schema: SchemaRef, order: &LexOrdering) -> Input {
+    pub(super) fn spilling(self, mut rest: Rest, schema: &SchemaRef, order: &LexOrdering) -> Input {
         rest.resize_with(self.parts.len(), || None);
         self.memory.shrink(self.spare);
         let streams = self.parts.into_iter().zip(rest).map(|(batches, rest)| {
@@ -137,16 +137,16 @@ impl Held {
                 Ok(batch.rows)
             });
             let rows = held.chain(futures::stream::iter(rest).flatten());
-            let rows = RecordBatchStreamAdapter::new(Arc::clone(&schema), rows);
+            let rows = RecordBatchStreamAdapter::new(Arc::clone(schema), rows);
             Some(Box::pin(rows) as SendableRecordBatchStream)
         });
-        let again = OperatorExec::plan(Again(Mutex::new(streams.collect())), vec![], &schema);
+        let again = OperatorExec::plan(Again(Mutex::new(streams.collect())), vec![], schema);
         let is_one = again.output_partitioning().partition_count() == 1;
         let sort = SortExec::new(order.clone(), again).with_preserve_partitioning(!is_one);
-        match is_one {
-            true => Arc::new(sort),
-            false => Arc::new(SortPreservingMergeExec::new(order.clone(), Arc::new(sort))),
+        if is_one {
+            return Arc::new(sort);
         }
+        Arc::new(SortPreservingMergeExec::new(order.clone(), Arc::new(sort)))
     }
 }
 

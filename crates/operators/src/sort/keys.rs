@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringViewArray};
 use arrow_schema::{DataType, Schema, SortOptions};
 use datafusion::arrow::compute::cast;
 use datafusion::common::Result;
@@ -103,7 +103,7 @@ impl Places {
                 place => place + first,
             }
         };
-        let codes = symbols.into_iter().flat_map(|symbols| symbols.keys_iter());
+        let codes = symbols.into_iter().flat_map(DictionaryArray::keys_iter);
         codes.map(move |code| code.map_or(null, place))
     }
 }

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tidemark_kernels::unpack;
 
 use super::exec::is_copied_by_rows;
-use super::function::Rank;
+use super::function::Place;
 use super::held::{Held, Read, Rest, begin, pause};
 use super::keys::{is_number, is_symbol};
 use super::order::{Order, row_bytes};
@@ -36,7 +36,7 @@ use crate::properties::properties;
 pub struct RankRows {
     /// The operator that does the same with sorted rows.
     window: Arc<dyn ExecutionPlan>,
-    functions: Vec<Rank>,
+    functions: Vec<Place>,
     /// Those of PARTITION BY, then those of ORDER BY.
     keys: LexOrdering,
     partition_by: usize,
@@ -84,7 +84,7 @@ impl RankRows {
         if order.leading() < self.partition_by || !fits {
             return self.spilling(order.held, vec![], run);
         }
-        let of_batches = |_: &Rank| {
+        let of_batches = |_: &Place| {
             let batches = order.held.parts().flatten();
             let cells = |rows: usize| (0..rows).map(|_| AtomicU64::new(0)).collect();
             batches.map(|batch| cells(batch.rows.num_rows())).collect()
@@ -97,7 +97,7 @@ impl RankRows {
 
     /// The same by operators that spill, in the order that the rows came in.
     fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<Ranked> {
-        let sorted = held.spilling(rest, run.inputs[0].schema(), &self.keys);
+        let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.keys);
         let mut plan = with_first_input(Arc::clone(&self.window), |_| Ok(sorted))?;
         if let Some(order) = order_of_first(&run.inputs).and_then(LexOrdering::new) {
             plan = Arc::new(SortExec::new(order, plan));
@@ -114,7 +114,7 @@ enum Ranked {
 }
 
 struct HeldRanks {
-    functions: Vec<Rank>,
+    functions: Vec<Place>,
     order: Order,
     /// Those of each function, by batch.
     ranks: Vec<Vec<Vec<AtomicU64>>>,
@@ -130,7 +130,7 @@ struct Before {
 impl HeldRanks {
     /// Gives each row what its place says.
     async fn fill(self: &Arc<Self>, workers: usize) -> Result<()> {
-        let keys = if self.functions.contains(&Rank::DenseRank) {
+        let keys = if self.functions.contains(&Place::DenseRank) {
             let of_range = |held: &Self, range| {
                 let ties = |one: &u128, other: &u128| held.order.is_tie(*one, *other);
                 held.order.sorted(range).chunk_by(ties).count() as u64
@@ -186,9 +186,9 @@ impl HeldRanks {
                 let (batch, place) = unpack(entry as u64);
                 for (function, ranks) in self.functions.iter().zip(&self.ranks) {
                     let rank = match function {
-                        Rank::RowNumber => row,
-                        Rank::Rank => first,
-                        Rank::DenseRank => key,
+                        Place::RowNumber => row,
+                        Place::Rank => first,
+                        Place::DenseRank => key,
                     };
                     // A row has one place, and is read when all have theirs.
                     ranks[batch][place].store(rank, Ordering::Relaxed);

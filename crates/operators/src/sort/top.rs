@@ -100,7 +100,7 @@ struct Blocks<I> {
     scan: SliceScan,
     seen: Seen,
     /// Numbers that the rows of blocks do not come before, the least on top.
-    blocks: BinaryHeap<Reverse<(u64, usize)>>,
+    order: BinaryHeap<Reverse<(u64, usize)>>,
     places: Vec<(Arc<Slice>, Range<usize>)>,
 }
 
@@ -116,14 +116,14 @@ impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
             };
             for (rows, zone) in zones {
                 let first = zone.map_or(0, |zone| first_of_zone(&zone, self.seen.top.options));
-                self.blocks.push(Reverse((first, self.places.len())));
+                self.order.push(Reverse((first, self.places.len())));
                 self.places.push((Arc::clone(&slice), rows));
             }
             return Some(Ok(RecordBatch::new_empty(Arc::clone(self.scan.schema()))));
         }
-        let Reverse((first, place)) = self.blocks.pop()?;
+        let Reverse((first, place)) = self.order.pop()?;
         if !self.seen.may_be_first(first) {
-            self.blocks.clear();
+            self.order.clear();
             return None;
         }
         let (slice, rows) = self.places.get(place)?;
@@ -209,8 +209,8 @@ impl Operator for TopRows {
         let mut seen = Seen { top: Self::clone(&self), first: BinaryHeap::new() };
         if let Some(Scan::Table(scan)) = scan_of(&run.inputs[0]) {
             let chunks = scan.chunks(run.partition)?;
-            let (blocks, places) = (BinaryHeap::new(), vec![]);
-            let blocks = Blocks { chunks, scan: scan.clone(), seen, blocks, places };
+            let (order, places) = (BinaryHeap::new(), vec![]);
+            let blocks = Blocks { chunks, scan: scan.clone(), seen, order, places };
             return Ok(paced(schema, blocks));
         }
         let rows = run.rows(0, run.partition)?;
