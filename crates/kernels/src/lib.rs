@@ -10,6 +10,7 @@ mod keyed;
 mod latest;
 mod matching;
 mod native;
+mod order;
 mod range_tree;
 mod search;
 mod validity;
@@ -29,6 +30,7 @@ pub use keyed::{
 pub use latest::pick_latest;
 pub use matching::matching;
 pub use native::Native;
+pub use order::{Ranges, Spread, double_order, integer_order};
 pub use range_tree::{
     Combine, GreatestDouble, GreatestInteger, LeastDouble, LeastInteger, RangeTree, SumOfDoubles,
 };

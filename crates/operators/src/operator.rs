@@ -144,6 +144,12 @@ impl Run {
         MemoryConsumer::new(self.memory).register(self.context.memory_pool())
     }
 
+    /// The same for what can be handed to an operator that spills.
+    pub fn spilling_memory(&self) -> MemoryReservation {
+        let consumer = MemoryConsumer::new(self.memory).with_can_spill(true);
+        consumer.register(self.context.memory_pool())
+    }
+
     /// What the partitions of one execution share; the first to come here makes it.
     pub async fn shared<T: Send + Sync + 'static>(
         &self,

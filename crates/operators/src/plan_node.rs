@@ -6,6 +6,8 @@ use std::sync::Arc;
 use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{JoinType, Result};
+use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
@@ -21,10 +23,12 @@ use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
 
 use crate::operator::OperatorExec;
 use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
+use crate::sort::function::Place;
 
 /// What a node is.
 pub enum PlanNode<'a> {
@@ -170,6 +174,41 @@ pub fn with_first_input(
 pub fn below_endless_limit(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let limit = plan.downcast_ref::<GlobalLimitExec>()?;
     (limit.skip() == 0 && limit.fetch().is_none()).then(|| limit.input())
+}
+
+/// How many rows a limit skips, how many it takes, and the rows below it.
+pub(crate) fn limit_of(
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Option<(usize, Option<usize>, &Arc<dyn ExecutionPlan>)> {
+    let limit = plan.downcast_ref::<GlobalLimitExec>()?;
+    Some((limit.skip(), limit.fetch(), limit.input()))
+}
+
+/// Window functions that number rows, all in one order.
+pub(crate) struct Ranking<'a> {
+    pub(crate) functions: Vec<Place>,
+    pub(crate) partition_by: &'a [Arc<dyn PhysicalExpr>],
+    pub(crate) order_by: &'a [PhysicalSortExpr],
+    pub(crate) input: &'a Arc<dyn ExecutionPlan>,
+}
+
+/// The ranks that a window operator computes, if it computes nothing else.
+pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
+    let bounded = plan.downcast_ref::<BoundedWindowAggExec>();
+    let bounded = bounded.map(|window| (window.window_expr(), window.input()));
+    let whole = || {
+        let window = plan.downcast_ref::<WindowAggExec>()?;
+        Some((window.window_expr(), window.input()))
+    };
+    let (windows, input) = bounded.or_else(whole)?;
+    let rank = |window: &Arc<dyn WindowExpr>| {
+        let function = window.as_any().downcast_ref::<StandardWindowExpr>()?;
+        let function = function.get_standard_func_expr().as_any();
+        Place::named(function.downcast_ref::<WindowUDFExpr>()?.fun().name())
+    };
+    let functions = windows.iter().map(rank).collect::<Option<_>>()?;
+    let (partition_by, order_by) = (windows.first()?.partition_by(), windows.first()?.order_by());
+    Some(Ranking { functions, partition_by, order_by, input })
 }
 
 /// The scan that this node is, if it is one.

@@ -56,6 +56,7 @@ use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
 use crate::rules::select_joins::{LookUp, SelectJoins};
+use crate::rules::sort_rows::{Ranks, Sorts, Tops};
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals};
 
@@ -149,13 +150,15 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 13] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 16] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
         (false, Arc::new(OutputRequirements::new_add_mode())),
         // Joins are planned undecided: picks the build side by row counts, unless an order is kept.
         (false, Arc::new(SelectJoins(JoinSelection::new()))),
+        // Ours: ranks in an order that rows do not have.
+        (true, Arc::new(Ranks)),
         // Sorts and exchanges where an operator requires them.
         (false, Arc::new(EnsureRequirements)),
         // Two aggregation steps in one partition are one too many.
@@ -169,8 +172,12 @@ pub(crate) fn physical_optimizer_rules(
         (false, Arc::new(KeepTimeOrder)),
         // Limits stop their inputs early.
         (true, Arc::new(LimitPushdown::new())),
+        // Ours: sorts of many rows by numbers and symbols.
+        (true, Arc::new(Sorts)),
         // Ours: predicates on symbols become tables of keys, columns are read where rows pass.
         (true, Arc::new(FilterScan)),
+        // Ours: of what cannot be among the first few, nothing is sorted.
+        (true, Arc::new(Tops)),
         // Foreign operators yield, so that cancelling works.
         (false, Arc::new(EnsureCooperative::new())),
         // Ours: any operator ends in time and takes no more than it may.

@@ -265,7 +265,7 @@ const ORDER: Readonly<Record<string, Entry>> = {
   SortExec: {
     of: ({ table, payload }) => [
       {
-        rows: `select ${payload} p, n v from ${table} order by n desc`,
+        rows: `select ${payload} p, n v from ${table} order by n desc, t`,
         totals: asTheyAre,
         first: largest,
       },
@@ -274,7 +274,31 @@ const ORDER: Readonly<Record<string, Entry>> = {
         totals: ranked,
       },
     ],
+    terms: (n) => `select n from ${SMALL} order by t, ${list(n, (at) => `n + ${at}`)}`,
+  },
+  SortRowsExec: {
+    of: ({ table, payload }) => [
+      {
+        rows: `(select ${payload} p, n v from ${table} order by n desc limit 1000000000)`,
+        totals: asTheyAre,
+      },
+      {
+        rows: `(select ${payload} p, n v from ${table} order by k, n limit 1000000000)`,
+        totals: asTheyAre,
+      },
+    ],
     terms: (n) => `select n from ${SMALL} order by ${list(n, (at) => `n + ${at}`)}`,
+    // Lists are sorted by another operator.
+    without: ['long_array'],
+  },
+  TopRowsExec: {
+    of: one(
+      ({ table, payload }) =>
+        `(select ${payload} p, n v from ${table} order by n desc limit 10000)`,
+      null,
+      largest,
+    ),
+    terms: (n) => `select n from ${SMALL} order by n, ${list(n, (at) => `n + ${at}`)} limit 10`,
   },
   SortPreservingMergeExec: {
     of: one(
@@ -421,6 +445,21 @@ const WINDOWS: Readonly<Record<string, Entry>> = {
       { rows: `select ${payload} p, count() over () v from ${table}`, totals: null },
     ],
     terms: (n) => `select ${list(n, (at) => `sum(n + ${at}) over (order by ts)`)} from ${SMALL}`,
+  },
+  RankRowsExec: {
+    of: ({ table, payload }) => [
+      {
+        rows: `select ${payload} p, row_number() over (order by n desc) v from ${table}`,
+        totals: ranked,
+      },
+      {
+        rows: `select ${payload} p, dense_rank() over (partition by k order by n) v from ${table}`,
+        totals: null,
+      },
+    ],
+    terms: (n) => `select rank() over (order by ${list(n, (at) => `n + ${at}`)}) from ${SMALL}`,
+    // Rows with lists are ranked by another operator.
+    without: ['long_array'],
   },
   BoundedWindowAggExec: {
     of: one(

@@ -56,6 +56,16 @@ impl BoundedText {
         }
     }
 
+    /// Adds a text and changes it where it is.
+    #[inline]
+    pub(crate) fn push_changed(&mut self, more: &str, change: fn(&mut str)) {
+        if !self.refuses(more.len()) {
+            let start = self.text.len();
+            self.text.push_str(more);
+            change(&mut self.text[start..]);
+        }
+    }
+
     /// The text, unless it would have become too long.
     pub(crate) fn get(&self) -> EngineResult<&str> {
         match &self.refused {

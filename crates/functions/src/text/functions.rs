@@ -409,8 +409,10 @@ fn quote_ident(text: &str, out: &mut BoundedText) {
 }
 
 /// A text in another case, which may take three times its bytes.
-fn recased(text: &str, out: &mut BoundedText, change: fn(&str) -> String) {
-    if !out.refuses(3 * text.len()) {
+fn recased(text: &str, out: &mut BoundedText, ascii: fn(&mut str), change: fn(&str) -> String) {
+    if text.is_ascii() {
+        out.push_changed(text, ascii);
+    } else if !out.refuses(3 * text.len()) {
         out.push_str(&change(text));
     }
 }
@@ -504,10 +506,26 @@ const PIECES: &[Overload] = &[
 ];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    one!("upper", |text, out| recased(text, out, str::to_uppercase), "upper case"),
-    one!("to_uppercase", |text, out| recased(text, out, str::to_uppercase), "upper case"),
-    one!("lower", |text, out| recased(text, out, str::to_lowercase), "lower case"),
-    one!("to_lowercase", |text, out| recased(text, out, str::to_lowercase), "lower case"),
+    one!(
+        "upper",
+        |text, out| recased(text, out, str::make_ascii_uppercase, str::to_uppercase),
+        "upper case"
+    ),
+    one!(
+        "to_uppercase",
+        |text, out| recased(text, out, str::make_ascii_uppercase, str::to_uppercase),
+        "upper case"
+    ),
+    one!(
+        "lower",
+        |text, out| recased(text, out, str::make_ascii_lowercase, str::to_lowercase),
+        "lower case"
+    ),
+    one!(
+        "to_lowercase",
+        |text, out| recased(text, out, str::make_ascii_lowercase, str::to_lowercase),
+        "lower case"
+    ),
     trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
     trimming!("btrim", trim_matches, "without blanks, or some characters, at both ends"),
     trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),

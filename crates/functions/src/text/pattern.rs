@@ -9,6 +9,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Int32Type, UInt32Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::Expr;
+use memchr::memmem::Finder;
 use regex::Regex;
 use tidemark_types::{SqlType, account};
 
@@ -80,7 +81,7 @@ enum Matcher {
     Equal(String),
     Prefix(String),
     Suffix(String),
-    Inside(String),
+    Inside(Box<Finder<'static>>),
     Regex(Regex),
     Nothing,
 }
@@ -91,7 +92,7 @@ impl Matcher {
             Self::Equal(pattern) => text == pattern,
             Self::Prefix(pattern) => text.starts_with(pattern.as_str()),
             Self::Suffix(pattern) => text.ends_with(pattern.as_str()),
-            Self::Inside(pattern) => text.contains(pattern.as_str()),
+            Self::Inside(pattern) => pattern.find(text.as_bytes()).is_some(),
             Self::Regex(regex) => regex.is_match(text),
             Self::Nothing => false,
         }
@@ -156,7 +157,7 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
             (false, false) => Matcher::Equal(inner),
             (false, true) => Matcher::Prefix(inner),
             (true, false) => Matcher::Suffix(inner),
-            (true, true) => Matcher::Inside(inner),
+            (true, true) => Matcher::Inside(Box::new(Finder::new(&inner).into_owned())),
         });
     }
     check_length(pattern)?;
@@ -251,9 +252,11 @@ fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {
         let texts = texts_of_any(call)?;
         let mut failed = None;
         let found = build_flags(call.rows, |row| {
-            let (Some(text), Some(pattern)) = (texts(row), patterns.get(row)) else { return false };
+            let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {
+                return false;
+            };
             match syntax.compile(pattern) {
-                Ok(matcher) => matcher.matches(&text),
+                Ok(matcher) => matcher.matches(text),
                 Err(message) => {
                     failed.get_or_insert(message);
                     false
@@ -278,28 +281,38 @@ fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {
         }
     }
     let texts = texts_of_any(call)?;
-    Ok(build_flags(call.rows, |row| texts(row).is_some_and(|text| matcher.matches(&text))))
+    Ok(build_flags(call.rows, |row| texts.get(row).is_some_and(|text| matcher.matches(text))))
 }
 
 fn as_symbols(array: &ArrayRef) -> Option<&DictionaryArray<Int32Type>> {
     array.as_any().downcast_ref()
 }
 
-type TextAt = Box<dyn Fn(usize) -> Option<String>>;
+/// The first argument's texts, be it SYMBOL or VARCHAR.
+enum AnyTexts {
+    Symbols { symbols: DictionaryArray<Int32Type>, scalar: bool },
+    Texts(Texts),
+}
 
-/// The first argument's texts, be it SYMBOL or VARCHAR; for the shapes that are not hot.
-fn texts_of_any(call: &Call<'_>) -> Result<TextAt> {
+impl AnyTexts {
+    fn get(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Symbols { symbols, scalar } => {
+                let key = symbols.key(if *scalar { 0 } else { row })?;
+                Some(symbols.values().as_string_opt::<i32>()?.value(key))
+            }
+            Self::Texts(texts) => texts.get(row),
+        }
+    }
+}
+
+fn texts_of_any(call: &Call<'_>) -> Result<AnyTexts> {
     let (array, scalar) = call.array(0)?;
-    let row_of = move |row: usize| if scalar { 0 } else { row };
     if let Some(symbols) = as_symbols(&array).cloned() {
-        return Ok(Box::new(move |row| {
-            let values = symbols.values().as_string_opt::<i32>()?;
-            symbols.key(row_of(row)).map(|key| values.value(key).to_owned())
-        }));
+        return Ok(AnyTexts::Symbols { symbols, scalar });
     }
     let views = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?.clone();
-    let texts = Texts::new(views, scalar);
-    Ok(Box::new(move |row| texts.get(row).map(str::to_owned)))
+    Ok(AnyTexts::Texts(Texts::new(views, scalar)))
 }
 
 fn containment(

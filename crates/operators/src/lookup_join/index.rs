@@ -117,7 +117,7 @@ impl Form {
 }
 
 /// Whether values of the two types are compared as they are.
-pub(super) fn is_comparable(one: &DataType, other: &DataType) -> bool {
+pub(crate) fn is_comparable(one: &DataType, other: &DataType) -> bool {
     let (form, same) = (Form::of(one), Form::of(other));
     form == same && (one == other || form == Form::Text)
 }

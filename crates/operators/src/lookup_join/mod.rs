@@ -6,6 +6,6 @@
 
 pub(crate) mod exec;
 mod held;
-mod index;
+pub(crate) mod index;
 pub(crate) mod plan;
 mod probe;

@@ -38,13 +38,13 @@ impl OutputColumn {
 /// A join of which one side is held.
 pub struct LookupJoin {
     /// Keys of the other side, and of the held one.
-    pub(super) keys: Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>,
-    pub(super) kind: LookupKind,
+    pub(crate) keys: Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>,
+    pub(crate) kind: LookupKind,
     /// Whether a null equals another.
-    pub(super) nulls: bool,
+    pub(crate) nulls: bool,
     /// What has to hold of a pair beside equal keys; of an inner join alone.
-    pub(super) filter: Option<JoinFilter>,
-    pub(super) output: Vec<OutputColumn>,
+    pub(crate) filter: Option<JoinFilter>,
+    pub(crate) output: Vec<OutputColumn>,
     /// Which columns of the output are equal or constant: sorts and windows above rely on it.
-    pub(super) equal: EquivalenceProperties,
+    pub(crate) equal: EquivalenceProperties,
 }

@@ -17,9 +17,9 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchemaRef, Result, ScalarValue, internal_datafusion_err, internal_err};
+use datafusion::common::{DFSchemaRef, Result, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
@@ -33,6 +33,7 @@ use super::exec::{SliceScan, TABLE_SCAN};
 use super::pace::{Steps, paced};
 use super::rows::{read, reverse};
 use super::time_filter;
+use super::zones::{ZoneTest, certain, stretches};
 use crate::error::engine_error;
 
 /// When fewer than one row in this many is left, the remaining predicates see only those.
@@ -58,6 +59,8 @@ struct Tests {
     times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
     others: Vec<Arc<dyn PhysicalExpr>>,
+    /// What the others say of whole blocks.
+    zones: Vec<ZoneTest>,
 }
 
 /// A comparison of the designated timestamp with a value that is known when the scan runs: that of
@@ -236,13 +239,33 @@ impl FilteredScan {
         }
     }
 
+    /// The rows of a chunk without the blocks in which none can pass: one stretch at least, so
+    /// that others get their turn.
+    fn stretches(&self, slice: Arc<Slice>, rows: Range<usize>) -> Vec<(Arc<Slice>, Range<usize>)> {
+        if self.tests.zones.is_empty() {
+            return vec![(slice, rows)];
+        }
+        let nothing = rows.start..rows.start;
+        let mut found = stretches(&self.tests.zones, &self.scan, &slice, rows);
+        if found.is_empty() {
+            found.push(nothing);
+        }
+        if self.scan.is_backward() {
+            found.reverse();
+        }
+        found.into_iter().map(|rows| (Arc::clone(&slice), rows)).collect()
+    }
+
     /// A partition's rows.
     pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let (plan, backward) = (self.clone(), self.scan.is_backward());
         let mut room = self.fetch.unwrap_or(usize::MAX);
         // A chunk without rows is a batch, too: a filter that drops everything still yields.
         let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
-        let mut steps = Steps::new(self.scan.chunks(partition)?, backward);
+        let chunks = self.scan.chunks(partition)?;
+        let tested = self.clone();
+        let chunks = chunks.flat_map(move |(slice, rows)| tested.stretches(slice, rows));
+        let mut steps = Steps::new(chunks, backward);
         let batches = std::iter::from_fn(move || {
             let (slice, rows) = steps.next()?;
             let started = Instant::now();
@@ -293,7 +316,8 @@ impl Tests {
         }
         // The most selective first: it may end the work on a batch.
         symbols.sort_by_key(|test| test.passes.iter().filter(|&&passes| passes).count());
-        Self { times, symbols, others }
+        let zones = others.iter().filter_map(|part| ZoneTest::new(scan, part)).collect();
+        Self { times, symbols, others, zones }
     }
 
     /// The rows whose time may pass: all that is left of others is skipped unread.
@@ -336,15 +360,6 @@ impl TimeTest {
         // Null compares with no time.
         Ok(range.unwrap_or(TimeRange { lo: 0, hi: 0 }))
     }
-}
-
-/// What has to be true, rather than null, for a condition to hold.
-fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
-    let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() else { return predicate };
-    let right = comparison.right().downcast_ref::<Literal>();
-    let is_true = right.is_some_and(|right| *right.value() == ScalarValue::Boolean(Some(true)));
-    let is_certain = *comparison.op() == Operator::IsNotDistinctFrom && is_true;
-    if is_certain { comparison.left() } else { predicate }
 }
 
 impl SymbolTest {

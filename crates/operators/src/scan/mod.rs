@@ -8,3 +8,4 @@ pub(crate) mod pace;
 pub(crate) mod provider;
 pub(crate) mod rows;
 pub(crate) mod time_filter;
+mod zones;

@@ -23,7 +23,7 @@ const LONG_STEP: Duration = Duration::from_millis(20);
 const MIN_STEP_ROWS: usize = 4 * 1024;
 
 /// A stream of these batches that yields by the clock.
-pub(super) fn paced(
+pub(crate) fn paced(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
 ) -> SendableRecordBatchStream {

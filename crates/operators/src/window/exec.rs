@@ -27,6 +27,7 @@ use super::function::{self, Function};
 use super::kept::{Copied, Held, Slot};
 use super::node::WindowNode;
 use super::spec::Spec;
+use super::whole::plan_whole;
 use crate::bounded::bytes::held_bytes;
 use crate::lowering::{Inputs, Lower, Lowering, hashed_keys, key_plan, schema_of};
 use crate::operator::{
@@ -424,6 +425,11 @@ impl Lower for WindowNode {
             if timestamp.data_type(&input.schema())? == SqlType::Timestamp.arrow_type() {
                 nanos_per_tick = 1_000;
             }
+        }
+        if let Some(logical) = inputs.logical.first()
+            && let Some(plan) = plan_whole(self, logical, &input, lowering)?
+        {
+            return Ok(plan);
         }
         if input.output_partitioning().partition_count() > 1 {
             input = TimeConcat::plan(input);

@@ -6,3 +6,4 @@ pub(crate) mod kept;
 pub(crate) mod node;
 mod resume;
 pub(crate) mod spec;
+mod whole;

@@ -11,4 +11,5 @@ pub(crate) mod keep_time_order;
 pub(crate) mod push_filters;
 pub(crate) mod requirements;
 pub(crate) mod select_joins;
+pub(crate) mod sort_rows;
 pub(crate) mod stoppable;

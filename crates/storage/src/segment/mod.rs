@@ -10,9 +10,11 @@ pub(crate) mod parquet_file;
 pub(crate) mod patch;
 pub(crate) mod symbol_file;
 pub(crate) mod writer;
+pub(crate) mod zone;
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -33,6 +35,7 @@ use crate::segment::dead_rows::DeadRows;
 use crate::segment::meta::{ColumnEntry, decode_footer};
 use crate::segment::parquet_file::{MappedFile, ParquetColumns};
 use crate::segment::patch::Patch;
+use crate::segment::zone::{Zone, Zones};
 use crate::table::schema::ColumnSchema;
 use crate::table::upsert::UpsertKeys;
 
@@ -47,6 +50,7 @@ fn is_cut(map: &Buffer) -> bool {
 struct OpenColumn {
     entry: ColumnEntry,
     cells: OnceLock<EngineResult<ColumnData>>,
+    zones: Zones,
 }
 
 #[derive(Debug)]
@@ -231,6 +235,22 @@ impl Segment {
         column.cells.get_or_init(|| self.read(&opened.map, &column.entry, compare)).clone()
     }
 
+    /// What is known of the cells of these rows, block by block; `None` where they are not those of
+    /// a mapped file, or no numbers.
+    pub(crate) fn zones(
+        &self,
+        wanted: &ColumnSchema,
+        rows: Range<usize>,
+    ) -> Option<Vec<(Range<usize>, Option<Zone>)>> {
+        let is_plain = !self.is_parquet() && !self.file.is_distrusted();
+        if !is_plain || self.patches.contains_key(&wanted.id) {
+            return None;
+        }
+        let ColumnData::Plain(cells) = self.stored_column(wanted).ok()? else { return None };
+        let column = self.opened().ok()?.columns.get(&wanted.id)?;
+        Some(column.zones.of(cells.as_ref(), rows))
+    }
+
     /// Identifiers of the columns that the file has; none for a Parquet file.
     pub(crate) fn column_ids(&self) -> EngineResult<Vec<u32>> {
         if self.is_parquet() {
@@ -337,7 +357,10 @@ impl Segment {
         }
         let columns = columns
             .into_iter()
-            .map(|entry| (entry.id, OpenColumn { entry, cells: OnceLock::new() }))
+            .map(|entry| {
+                let (cells, zones) = (OnceLock::new(), Zones::default());
+                (entry.id, OpenColumn { entry, cells, zones })
+            })
             .collect();
         Ok(Opened { map, columns })
     }

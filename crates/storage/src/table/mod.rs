@@ -23,6 +23,7 @@ use tidemark_types::{EngineError, EngineResult, SqlType};
 use crate::disk::file::StoredFile;
 use crate::disk::layout::damaged;
 use crate::segment::column::{self, ColumnData};
+use crate::segment::zone::Zone;
 use crate::table::partition::{Fragment, Partition};
 use crate::table::piece::Piece;
 use crate::table::schema::TableSchema;
@@ -424,6 +425,23 @@ impl Slice {
                 Ok(Arc::new(array.map_err(lost)?))
             }
         }
+    }
+
+    /// The least and greatest numbers of a column, for blocks of `rows`, counted from the start of
+    /// the slice; `None` where nothing is known.
+    pub fn zones(
+        &self,
+        column: usize,
+        rows: Range<usize>,
+    ) -> Option<Vec<(Range<usize>, Option<Zone>)>> {
+        let Piece::Segment(segment) = &self.piece else { return None };
+        let wanted = self.head.schema.columns.get(column)?;
+        let first = self.rows.start;
+        let mut zones = segment.zones(wanted, first + rows.start..first + rows.end)?;
+        for (rows, _) in &mut zones {
+            *rows = rows.start - first..rows.end - first;
+        }
+        Some(zones)
     }
 
     /// The designated timestamps of all rows, ascending.

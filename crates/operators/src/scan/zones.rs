@@ -1,0 +1,141 @@
+//! Comparisons of a number with a constant, for whole blocks of a table: those in which no row can
+//! pass are not read.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use tidemark_storage::{Bounds, Slice, Zone};
+
+use super::exec::SliceScan;
+
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// Doubles that are closer may compare as equal.
+const TOLERANCE: f64 = 1e-9;
+
+/// A condition that holds for no null: a column is less than, greater than or equal to a constant.
+#[derive(Debug)]
+pub(super) struct ZoneTest {
+    /// The scan's column.
+    column: usize,
+    op: Operator,
+    value: Value,
+}
+
+#[derive(Debug)]
+enum Value {
+    Double(f64),
+    Integer(i64),
+}
+
+impl ZoneTest {
+    /// The test that a predicate is.
+    pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+        let (left, op, right) = compared(certain(predicate))?;
+        let (column, op, value) = match left.downcast_ref::<Column>() {
+            Some(column) => (column, op, right),
+            None => (right.downcast_ref::<Column>()?, op.swap()?, left),
+        };
+        let value = match value.downcast_ref::<Literal>()?.value() {
+            ScalarValue::Float64(Some(value)) if value.is_finite() => Value::Double(*value),
+            ScalarValue::Int64(Some(value)) => Value::Integer(*value),
+            ScalarValue::Int32(Some(value)) => Value::Integer(i64::from(*value)),
+            ScalarValue::Int16(Some(value)) => Value::Integer(i64::from(*value)),
+            ScalarValue::Int8(Some(value)) => Value::Integer(i64::from(*value)),
+            _ => return None,
+        };
+        let orders = [Operator::Lt, Operator::LtEq, Operator::Gt, Operator::GtEq, Operator::Eq];
+        let data_type = scan.schema().field(column.index()).data_type();
+        let fits = match value {
+            Value::Double(_) => *data_type == DataType::Float64,
+            Value::Integer(_) => data_type.is_signed_integer(),
+        };
+        (fits && orders.contains(&op)).then(|| Self { column: column.index(), op, value })
+    }
+
+    /// Whether a row of the zone may pass.
+    fn may_hold(&self, zone: &Zone) -> bool {
+        // What is known of the least and the greatest row beside the constant.
+        let (least_below, greatest_above) = match (zone.bounds, &self.value) {
+            (Bounds::Double(least, greatest), Value::Double(value)) => {
+                let near = TOLERANCE.max(value.abs() * f64::EPSILON);
+                (least <= value + near, greatest >= value - near)
+            }
+            (Bounds::Integer(least, greatest), Value::Integer(value)) => match self.op {
+                Operator::Lt => (least < *value, true),
+                Operator::Gt => (true, greatest > *value),
+                _ => (least <= *value, greatest >= *value),
+            },
+            _ => return true,
+        };
+        match self.op {
+            Operator::Lt | Operator::LtEq => least_below,
+            Operator::Gt | Operator::GtEq => greatest_above,
+            _ => least_below && greatest_above,
+        }
+    }
+}
+
+/// What has to be true, rather than null, for a condition to hold.
+pub(super) fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
+    let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() else { return predicate };
+    let right = comparison.right().downcast_ref::<Literal>();
+    let is_true = right.is_some_and(|right| *right.value() == ScalarValue::Boolean(Some(true)));
+    let is_certain = *comparison.op() == Operator::IsNotDistinctFrom && is_true;
+    if is_certain { comparison.left() } else { predicate }
+}
+
+/// The two sides of a comparison of numbers.
+fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
+    if let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() {
+        return Some((comparison.left(), *comparison.op(), comparison.right()));
+    }
+    let call = predicate.downcast_ref::<ScalarFunctionExpr>()?;
+    // The names of `DOUBLE_COMPARISONS` among the functions.
+    let op = match call.name() {
+        "double_less" => Operator::Lt,
+        "double_less_or_equal" => Operator::LtEq,
+        "double_greater" => Operator::Gt,
+        "double_greater_or_equal" => Operator::GtEq,
+        "double_equal" => Operator::Eq,
+        _ => return None,
+    };
+    let [left, right] = call.args() else { return None };
+    Some((left, op, right))
+}
+
+/// The rows of a slice in which each of the tests may hold, in stretches.
+pub(super) fn stretches(
+    tests: &[ZoneTest],
+    scan: &SliceScan,
+    slice: &Slice,
+    rows: Range<usize>,
+) -> Vec<Range<usize>> {
+    let mut stretches = vec![rows];
+    for test in tests {
+        let column = scan.projection()[test.column];
+        let mut left: Vec<Range<usize>> = vec![];
+        for rows in stretches {
+            let Some(zones) = slice.zones(column, rows.clone()) else {
+                left.push(rows);
+                continue;
+            };
+            let may_hold = zones
+                .into_iter()
+                .filter(|(_, zone)| zone.as_ref().is_none_or(|zone| test.may_hold(zone)));
+            for (rows, _) in may_hold {
+                match left.last_mut() {
+                    Some(last) if last.end == rows.start => last.end = rows.end,
+                    _ => left.push(rows),
+                }
+            }
+        }
+        stretches = left;
+    }
+    stretches
+}

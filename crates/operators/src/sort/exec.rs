@@ -1,0 +1,241 @@
+//! How rows are sorted, and which sorts these are.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use datafusion::common::{Result, internal_err};
+use datafusion::physical_expr::{
+    Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+};
+use futures::{StreamExt, TryStreamExt};
+
+use super::held::{Held, Read, Rest, begin, pause};
+use super::keys::is_number;
+use super::order::{Order, row_bytes};
+use crate::asof::gather::gather;
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::plan_node::{PlanNode, limit_of};
+use crate::properties::properties;
+use crate::scan::rows::BATCH_ROWS;
+
+/// The fewest rows that are worth sorting all for: fewer are kept in a heap.
+pub(super) const FEWEST_ROWS: usize = 1 << 16;
+
+/// Rows in an order of numbers and symbols. Rows with equal keys stay as they come.
+pub struct SortRows {
+    order: LexOrdering,
+    skip: usize,
+    fetch: Option<usize>,
+}
+
+/// Whether rows of these columns are copied in no more time than their number asks for.
+pub(super) fn is_copied_by_rows(schema: &Schema) -> bool {
+    let by_rows = |data_type: &DataType| match data_type {
+        DataType::Utf8View | DataType::BinaryView | DataType::Boolean => true,
+        DataType::Dictionary(keys, _) => **keys == DataType::Int32,
+        other => other.is_primitive(),
+    };
+    schema.fields().iter().all(|field| by_rows(field.data_type()))
+}
+
+impl SortRows {
+    /// The sort that takes the place of one, with the limit above it, if it is of many rows.
+    pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+        let (skip, limit, below) = limit_of(plan).unwrap_or((0, None, plan));
+        let (sort, merged) = match PlanNode::of(below.as_ref()) {
+            PlanNode::Sort(sort) => (sort, None),
+            PlanNode::Merge(merge) => match PlanNode::of(merge.input().as_ref()) {
+                PlanNode::Sort(sort) if sort.expr() == merge.expr() => (sort, merge.fetch()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        if below.output_partitioning().partition_count() != 1 {
+            return None;
+        }
+        // Limits below count skipped rows.
+        let below = [merged, sort.fetch()].into_iter().flatten().min();
+        let most = below.map(|most| most.saturating_sub(skip));
+        let fetch = [most, limit].into_iter().flatten().min();
+        let is_top = fetch.is_some_and(|fetch| fetch.saturating_add(skip) < FEWEST_ROWS);
+        let schema = sort.input().schema();
+        let are_numbers = sort.expr().iter().all(|key| is_number(key, &schema));
+        if is_top || !are_numbers || !is_copied_by_rows(&schema) {
+            return None;
+        }
+        let operator = Self { order: sort.expr().clone(), skip, fetch };
+        Some(OperatorExec::plan(operator, vec![Arc::clone(sort.input())], &schema))
+    }
+
+    async fn sorted(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let keys: Vec<PhysicalSortExpr> = self.order.iter().cloned().collect();
+        let held = match Held::read(&run, &keys, row_bytes(keys.len())).await? {
+            Read::All(held) => held,
+            Read::Part(held, rest) => return self.spilling(held, rest, &run),
+        };
+        let order = Order::new(held, &keys, keys.len()).await?;
+        let workers = run.context.session_config().target_partitions();
+        let shares = self.shares(&order);
+        // Ranges of equal keys may be long.
+        let most = shares.iter().map(|share| share.rows).max().unwrap_or(0);
+        if !order.held.grow(2 * size_of::<u128>() * most * workers) {
+            return self.spilling(order.held, vec![], &run);
+        }
+        let columns = (0..run.schema.fields().len()).map(|column| {
+            let batches = order.held.parts().flatten();
+            batches.map(|batch| Arc::clone(batch.rows.column(column))).collect()
+        });
+        let sorted =
+            Arc::new(Sorted { columns: columns.collect(), schema: Arc::clone(&run.schema), order });
+        let is_only = shares.len() == 1;
+        let batches = futures::stream::iter(shares)
+            .map(move |share| {
+                let sorted = Arc::clone(&sorted);
+                begin(is_only, async move { Ok(sorted.rows_of(share)) })
+            })
+            .buffered(workers.max(1))
+            .try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&run.schema), batches)))
+    }
+
+    /// The same by a sort that spills.
+    fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<SendableRecordBatchStream> {
+        let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.order);
+        let limited = GlobalLimitExec::new(sorted, self.skip, self.fetch);
+        limited.execute(0, Arc::clone(&run.context))
+    }
+
+    /// The parts of the order that are wanted.
+    fn shares(&self, order: &Order) -> Vec<Share> {
+        let mut shares = vec![];
+        let (mut skip, mut room) = (self.skip, self.fetch.unwrap_or(usize::MAX));
+        for ranges in order.shares(order.ranges()) {
+            let rows: usize = ranges.clone().map(|range| order.rows_of(range)).sum();
+            let skipped = skip.min(rows);
+            skip -= skipped;
+            let take = (rows - skipped).min(room);
+            room -= take;
+            if take > 0 {
+                shares.push(Share { ranges, rows, skip: skipped, take });
+            }
+        }
+        shares
+    }
+}
+
+/// Ranges with so many rows, of which some are skipped and some are taken.
+struct Share {
+    ranges: std::ops::Range<usize>,
+    rows: usize,
+    skip: usize,
+    take: usize,
+}
+
+/// Sorted rows.
+struct Sorted {
+    order: Order,
+    schema: SchemaRef,
+    /// The chunks of each column.
+    columns: Vec<Vec<ArrayRef>>,
+}
+
+impl Sorted {
+    /// The rows of a share, a batch at a time.
+    fn rows_of(
+        self: Arc<Self>,
+        share: Share,
+    ) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
+        let Share { ranges, skip, take, .. } = share;
+        let sorted = ranges.flat_map(|range| self.order.sorted(range));
+        let rows: Vec<u64> = sorted.skip(skip).take(take).map(|entry| entry as u64).collect();
+        let first = self.batch(&rows[..rows.len().min(BATCH_ROWS)]);
+        let later = futures::stream::try_unfold(BATCH_ROWS, move |start| {
+            let batch = (start < rows.len())
+                .then(|| self.batch(&rows[start..rows.len().min(start + BATCH_ROWS)]));
+            async move {
+                pause().await?;
+                Ok(batch.transpose()?.map(|batch| (batch, start + BATCH_ROWS)))
+            }
+        });
+        futures::stream::once(futures::future::ready(first)).chain(later)
+    }
+
+    fn batch(&self, rows: &[u64]) -> Result<RecordBatch> {
+        let columns = self.columns.iter().map(|chunks| {
+            let Some(first) = chunks.first() else { return internal_err!("rows without a batch") };
+            gather(chunks, rows, &first.slice(0, 0))
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        let count = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &count)?)
+    }
+}
+
+impl fmt::Display for SortRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.order)?;
+        if self.skip > 0 {
+            write!(f, ", skip={}", self.skip)?;
+        }
+        match self.fetch {
+            Some(fetch) => write!(f, ", fetch={fetch}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Operator for SortRows {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "SortRowsExec",
+            memory: Some("SortRows"),
+            keeps: Keeps::NOTHING,
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
+        let order = self.order.iter().cloned().collect();
+        properties(schema, [order], 1, EmissionType::Final)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.order.iter().map(|key| &key.expr).collect()
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::UnspecifiedDistribution]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None]
+    }
+
+    /// Rows that were spilled have got keys of other dictionaries.
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        let rows = rows.first().copied().flatten()?.saturating_sub(self.skip);
+        Some(self.fetch.map_or(rows, |fetch| rows.min(fetch)))
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        Ok(Run::stream(Arc::clone(&run.schema), self.sorted(run)))
+    }
+}

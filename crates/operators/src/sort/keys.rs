@@ -1,0 +1,185 @@
+//! Keys of a sort as numbers that are in its order.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, DictionaryArray, StringViewArray};
+use arrow_schema::{DataType, Schema, SortOptions};
+use datafusion::arrow::compute::cast;
+use datafusion::common::Result;
+use datafusion::physical_expr::PhysicalSortExpr;
+use rustc_hash::FxHashMap;
+use tidemark_kernels::{double_order, integer_order, maximum, minimum};
+use tidemark_storage::{Bounds, Zone};
+
+/// Whether a key of this expression becomes a number.
+pub(crate) fn is_number(key: &PhysicalSortExpr, schema: &Schema) -> bool {
+    let number = |data_type: &DataType| {
+        let is_integer = data_type.is_integer() && *data_type != DataType::UInt64;
+        let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
+        is_integer || is_float || matches!(data_type, DataType::Timestamp(..) | DataType::Boolean)
+    };
+    key.expr.data_type(schema).is_ok_and(|data_type| number(&data_type)) || is_symbol(key, schema)
+}
+
+/// Whether a key is a symbol.
+pub(crate) fn is_symbol(key: &PhysicalSortExpr, schema: &Schema) -> bool {
+    let Ok(DataType::Dictionary(keys, _)) = key.expr.data_type(schema) else { return false };
+    *keys == DataType::Int32
+}
+
+/// The places of the texts of a symbol key that occur, whichever dictionaries they are in.
+pub(super) struct Places {
+    /// The place of each entry of a dictionary, by where that is.
+    dictionaries: FxHashMap<usize, Vec<u32>>,
+    texts: u32,
+}
+
+/// Where the texts of a dictionary are.
+fn address(texts: &ArrayRef) -> usize {
+    Arc::as_ptr(texts).cast::<()>() as usize
+}
+
+impl Places {
+    /// Of the texts that rows of these arrays have; `None` where one is no symbol.
+    pub(super) fn new<'a>(keys: impl Iterator<Item = &'a ArrayRef>) -> Result<Option<Self>> {
+        let mut used: FxHashMap<usize, (ArrayRef, Vec<bool>)> = FxHashMap::default();
+        for symbols in keys {
+            let Some(symbols) = symbols.as_dictionary_opt::<Int32Type>() else { return Ok(None) };
+            let texts = symbols.values();
+            let none = || (Arc::clone(texts), vec![false; texts.len()]);
+            let used = &mut used.entry(address(texts)).or_insert_with(none).1;
+            for code in symbols.keys_iter().flatten() {
+                used[code] = true;
+            }
+        }
+        let mut dictionaries = Vec::with_capacity(used.len());
+        for (at, (texts, used)) in used {
+            dictionaries.push((at, cast(&texts, &DataType::Utf8View)?, used));
+        }
+        let mut occurring: Vec<(&str, usize, usize)> = vec![];
+        for (number, (_, texts, used)) in dictionaries.iter().enumerate() {
+            let texts: &StringViewArray = texts.as_string_view();
+            let own =
+                used.iter().enumerate().filter(|(code, used)| **used && texts.is_valid(*code));
+            occurring.extend(own.map(|(code, _)| (texts.value(code), number, code)));
+        }
+        occurring.sort_unstable();
+        // A null among the texts is beyond all of them.
+        let unused = |used: &Vec<bool>| vec![u32::MAX; used.len()];
+        let mut places: Vec<Vec<u32>> =
+            dictionaries.iter().map(|(_, _, used)| unused(used)).collect();
+        let (mut count, mut before) = (0_u32, None);
+        for (text, number, code) in occurring {
+            count += u32::from(before != Some(text));
+            before = Some(text);
+            places[number][code] = count - 1;
+        }
+        let at = dictionaries.iter().map(|(at, _, _)| *at);
+        Ok(Some(Self { dictionaries: at.zip(places).collect(), texts: count }))
+    }
+
+    /// How many places there are, that of null among them.
+    pub(super) fn count(&self) -> usize {
+        self.texts as usize + 1
+    }
+
+    /// The place of each row, in this order.
+    pub(super) fn of<'a>(
+        &'a self,
+        symbols: &'a ArrayRef,
+        options: SortOptions,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let null = if options.nulls_first { 0 } else { self.texts };
+        let first = u32::from(options.nulls_first);
+        let symbols = symbols.as_dictionary_opt::<Int32Type>();
+        let places = symbols.and_then(|symbols| self.dictionaries.get(&address(symbols.values())));
+        let place = move |code: usize| {
+            let place = places.and_then(|places| places.get(code).copied()).unwrap_or(u32::MAX);
+            match place {
+                u32::MAX => null,
+                place if options.descending => self.texts - 1 - place + first,
+                place => place + first,
+            }
+        };
+        let codes = symbols.into_iter().flat_map(DictionaryArray::keys_iter);
+        codes.map(move |code| code.map_or(null, place))
+    }
+}
+
+/// The place of a double.
+fn of_double(value: f64, options: SortOptions) -> u64 {
+    let order = double_order(value);
+    if options.descending { !order } else { order }
+}
+
+/// A place that no double which compares as this one does comes before: of both zeros.
+fn first_of_double(value: f64, options: SortOptions) -> u64 {
+    let zero = if options.descending { 0.0 } else { -0.0 };
+    of_double(if value == 0.0 { zero } else { value }, options)
+}
+
+/// The place of an integer. Beside null there is room where the least one, which no value is, would
+/// be.
+fn of_integer(value: i64, SortOptions { descending, nulls_first }: SortOptions) -> u64 {
+    let order = integer_order(value);
+    match (descending, nulls_first) {
+        (false, true) => order,
+        (false, false) => order.saturating_sub(1),
+        (true, true) => (!order).saturating_add(1),
+        (true, false) => !order,
+    }
+}
+
+/// The place of null.
+fn of_null(options: SortOptions) -> u64 {
+    if options.nulls_first { 0 } else { u64::MAX }
+}
+
+/// The numbers of a key that is no symbol.
+pub(crate) fn numbers(values: &ArrayRef, options: SortOptions) -> Result<Vec<u64>> {
+    let is_float = matches!(values.data_type(), DataType::Float32 | DataType::Float64);
+    let mut numbers: Vec<u64> = if is_float {
+        let values = cast(values, &DataType::Float64)?;
+        let values = values.as_primitive::<Float64Type>().values();
+        values.iter().map(|&value| of_double(value, options)).collect()
+    } else {
+        let values = cast(values, &DataType::Int64)?;
+        let values = values.as_primitive::<Int64Type>().values();
+        values.iter().map(|&value| of_integer(value, options)).collect()
+    };
+    if let Some(nulls) = values.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
+        let null_rows = nulls.iter().enumerate().filter(|(_, is_valid)| !is_valid);
+        null_rows.for_each(|(row, _)| numbers[row] = of_null(options));
+    }
+    Ok(numbers)
+}
+
+/// A number that none of the cells of a zone comes before.
+pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
+    let first = match zone.bounds {
+        Bounds::Double(least, greatest) => {
+            first_of_double(if options.descending { greatest } else { least }, options)
+        }
+        Bounds::Integer(least, greatest) => {
+            of_integer(if options.descending { greatest } else { least }, options)
+        }
+    };
+    if zone.has_nulls { first.min(of_null(options)) } else { first }
+}
+
+/// The same of the values of an array without nulls, where it is quickly found.
+pub(crate) fn first_of(values: &ArrayRef, options: SortOptions) -> Option<u64> {
+    if values.null_count() > 0 {
+        return None;
+    }
+    if let Some(doubles) = values.as_primitive_opt::<Float64Type>() {
+        let doubles = doubles.values();
+        let first = if options.descending { maximum(doubles) } else { minimum(doubles) };
+        return first.filter(|first| !first.is_nan()).map(|first| first_of_double(first, options));
+    }
+    let integers = values.as_primitive_opt::<Int64Type>()?.values();
+    let first = if options.descending { maximum(integers) } else { minimum(integers) };
+    first.map(|first| of_integer(first, options))
+}

@@ -1,0 +1,255 @@
+//! Rows held in memory, sorted in parts.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::SortOptions;
+use datafusion::common::Result;
+use datafusion::physical_expr::PhysicalSortExpr;
+use tidemark_kernels::{Ranges, Spread, pack, unpack};
+
+use super::held::{Held, HeldBatch, begin, pause};
+use super::keys::{Places, numbers};
+use crate::scan::rows::BATCH_ROWS;
+
+/// Rows of a part, about: as many as are sorted in the cache.
+const PART_ROWS: usize = 32 * 1024;
+/// One row in so many is looked at to find the parts.
+const SAMPLE: usize = 256;
+/// The most values of leading symbols that are parts of their own.
+pub(super) const MOST_GROUPS: usize = 1 << 16;
+
+/// Bytes of a row beside those of its own: its entry, its range, its group, and its keys.
+pub(super) fn row_bytes(keys: usize) -> usize {
+    size_of::<u128>() + 2 * size_of::<u32>() + size_of::<u64>() * keys.max(1)
+}
+
+/// The keys of a batch.
+struct Numbers {
+    /// The values of leading symbols as one number; of none where there is but one.
+    groups: Vec<u32>,
+    /// The first of the other keys decides as a rule.
+    first: Vec<u64>,
+    others: Vec<Vec<u64>>,
+}
+
+/// Rows by their keys.
+pub(super) struct Order {
+    pub(super) held: Held,
+    ranges: Ranges,
+    spreads: Vec<Spread>,
+    /// Keys after the first of each batch.
+    others: Vec<Vec<Vec<u64>>>,
+    groups: usize,
+    /// How many of the leading keys make the groups.
+    leading: usize,
+}
+
+/// What is known of keys before rows have numbers.
+struct Plan {
+    options: Vec<SortOptions>,
+    places: Vec<Option<Places>>,
+    leading: usize,
+}
+
+impl Plan {
+    /// At most so many of the leading keys make groups.
+    fn new(held: &Held, keys: &[PhysicalSortExpr], most_leading: usize) -> Result<Self> {
+        let places = (0..keys.len())
+            .map(|key| Places::new(held.parts().flatten().map(|batch| &batch.keys[key])));
+        let places = places.collect::<Result<Vec<_>>>()?;
+        let (mut leading, mut groups) = (0, 1_usize);
+        for places in places.iter().map_while(Option::as_ref).take(most_leading) {
+            groups = groups.saturating_mul(places.count());
+            if groups > MOST_GROUPS {
+                break;
+            }
+            leading += 1;
+        }
+        let options = keys.iter().map(|key| key.options).collect();
+        Ok(Self { options, places, leading })
+    }
+
+    fn groups(&self) -> usize {
+        let leading = self.places[..self.leading].iter().flatten();
+        leading.map(Places::count).product()
+    }
+
+    fn numbers(&self, batch: &HeldBatch) -> Result<Numbers> {
+        let rows = batch.rows.num_rows();
+        let mut groups = if self.leading == 0 { vec![] } else { vec![0_u32; rows] };
+        let mut words = Vec::with_capacity(self.options.len());
+        for (key, (values, &options)) in batch.keys.iter().zip(&self.options).enumerate() {
+            match &self.places[key] {
+                Some(places) if key < self.leading => {
+                    let count = places.count() as u32;
+                    let of = places.of(values, options);
+                    groups
+                        .iter_mut()
+                        .zip(of)
+                        .for_each(|(group, own)| *group = *group * count + own);
+                }
+                Some(places) => words.push(places.of(values, options).map(u64::from).collect()),
+                None => words.push(numbers(values, options)?),
+            }
+        }
+        let others = if words.is_empty() { vec![] } else { words.split_off(1) };
+        let first = words.pop().unwrap_or_else(|| vec![0; rows]);
+        Ok(Numbers { groups, first, others })
+    }
+}
+
+impl Order {
+    /// The rows that are held by these keys, of which symbols among the first `leading` make
+    /// groups.
+    pub(super) async fn new(held: Held, keys: &[PhysicalSortExpr], leading: usize) -> Result<Self> {
+        let plan = Arc::new(Plan::new(&held, keys, leading)?);
+        let held = Arc::new(held);
+        let parts = held.parts().count();
+        let numbered =
+            for_each_part(parts, |part| number(Arc::clone(&held), part, Arc::clone(&plan)));
+        let numbered = numbered.await?;
+        let mut sample = vec![];
+        for batch in numbered.iter().flatten() {
+            let group = |row| batch.groups.get(row).copied().unwrap_or(0);
+            let own = batch.first.iter().enumerate().step_by(SAMPLE);
+            sample.extend(own.map(|(row, &key)| (group(row), key)));
+        }
+        let groups = plan.groups();
+        let ranges = Arc::new(Ranges::new(sample, groups, PART_ROWS / SAMPLE));
+        let mut others = vec![];
+        let mut batches = 0;
+        let mut numbered = numbered.into_iter().map(|part| {
+            let first = batches;
+            batches += part.len();
+            let (kept, keys): (Vec<_>, Vec<_>) =
+                part.into_iter().map(|batch| (batch.others, (batch.groups, batch.first))).unzip();
+            others.extend(kept);
+            (first, keys)
+        });
+        let numbered: Vec<_> = numbered.by_ref().collect();
+        let mut numbered = numbered.into_iter();
+        let spreads = for_each_part(parts, |_| {
+            let (first, keys) = numbered.next().unwrap_or_default();
+            spread(Arc::clone(&ranges), first, keys)
+        });
+        let spreads = spreads.await?;
+        let (held, ranges) = (Arc::into_inner(held), Arc::into_inner(ranges));
+        let whole = held.zip(ranges);
+        let Some((held, ranges)) = whole else {
+            return datafusion::common::internal_err!("rows are still read");
+        };
+        Ok(Self { held, ranges, spreads, others, groups, leading: plan.leading })
+    }
+
+    /// How many of the leading keys make the groups.
+    pub(super) fn leading(&self) -> usize {
+        self.leading
+    }
+
+    /// How many groups there may be.
+    pub(super) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// The ranges of a group.
+    pub(super) fn of_group(&self, group: usize) -> Range<usize> {
+        self.ranges.of_group(group)
+    }
+
+    /// How many rows a range has.
+    pub(super) fn rows_of(&self, range: usize) -> usize {
+        self.spreads.iter().map(|spread| spread.range(range).len()).sum()
+    }
+
+    /// Whether two entries of a range have the same keys.
+    pub(super) fn is_tie(&self, one: u128, other: u128) -> bool {
+        one >> 64 == other >> 64 && self.compare_others(one, other) == Ordering::Equal
+    }
+
+    fn compare_others(&self, one: u128, other: u128) -> Ordering {
+        let (one, other) = (unpack(one as u64), unpack(other as u64));
+        let keys = self.others[one.0].iter().zip(&self.others[other.0]);
+        keys.map(|(a, b)| a[one.1].cmp(&b[other.1]))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+
+    /// The rows of a range, sorted: in the lower half of each is its batch and its row.
+    pub(super) fn sorted(&self, range: usize) -> Vec<u128> {
+        let parts: Vec<&[u128]> = self.spreads.iter().map(|spread| spread.range(range)).collect();
+        let mut entries = parts.concat();
+        entries.sort_unstable();
+        if self.others.first().is_some_and(|others| !others.is_empty()) {
+            for ties in entries.chunk_by_mut(|one, other| one >> 64 == other >> 64) {
+                ties.sort_by(|&one, &other| self.compare_others(one, other));
+            }
+        }
+        entries
+    }
+
+    /// Consecutive ranges with about as many rows as a batch together.
+    pub(super) fn shares(&self, ranges: Range<usize>) -> Vec<Range<usize>> {
+        let (mut shares, mut start, mut rows) = (vec![], ranges.start, 0);
+        for range in ranges.clone() {
+            rows += self.rows_of(range);
+            if rows >= BATCH_ROWS {
+                shares.push(start..range + 1);
+                (start, rows) = (range + 1, 0);
+            }
+        }
+        if rows > 0 {
+            shares.push(start..ranges.end);
+        }
+        shares
+    }
+
+    /// All ranges.
+    pub(super) fn ranges(&self) -> Range<usize> {
+        0..self.ranges.count()
+    }
+}
+
+/// Does the same for each part at once.
+async fn for_each_part<T: Send + 'static, F>(
+    parts: usize,
+    mut work: impl FnMut(usize) -> F,
+) -> Result<Vec<T>>
+where
+    F: Future<Output = Result<T>> + Send + 'static,
+{
+    let tasks: Vec<_> = (0..parts).map(|part| begin(parts == 1, work(part))).collect();
+    let mut done = Vec::with_capacity(parts);
+    for task in tasks {
+        done.push(task.await?);
+    }
+    Ok(done)
+}
+
+async fn number(held: Arc<Held>, part: usize, plan: Arc<Plan>) -> Result<Vec<Numbers>> {
+    let mut numbered = vec![];
+    for batch in held.parts().nth(part).unwrap_or_default() {
+        pause().await?;
+        numbered.push(plan.numbers(batch)?);
+    }
+    Ok(numbered)
+}
+
+async fn spread(
+    ranges: Arc<Ranges>,
+    first: usize,
+    keys: Vec<(Vec<u32>, Vec<u64>)>,
+) -> Result<Spread> {
+    let mut spread = Spread::default();
+    for (groups, keys) in &keys {
+        pause().await?;
+        spread.count(&ranges, groups, keys);
+    }
+    spread.begin();
+    for (number, (_, keys)) in (first..).zip(keys) {
+        pause().await?;
+        spread.place(&keys, pack(number, 0));
+    }
+    Ok(spread)
+}

@@ -1,0 +1,294 @@
+//! Row numbers and ranks in an order of numbers and symbols, of rows that stay as they come: their
+//! keys are sorted, and each row is given what its place says.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, SchemaRef, SortOptions};
+use datafusion::common::Result;
+use datafusion::physical_expr::{
+    Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use tidemark_kernels::unpack;
+
+use super::exec::is_copied_by_rows;
+use super::function::Place;
+use super::held::{Held, Read, Rest, begin, pause};
+use super::keys::{is_number, is_symbol};
+use super::order::{Order, row_bytes};
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+};
+use crate::plan_node::{Ranking, ranking, with_first_input};
+use crate::properties::properties;
+
+/// Rows with their ranks.
+pub struct RankRows {
+    /// The operator that does the same with sorted rows.
+    window: Arc<dyn ExecutionPlan>,
+    functions: Vec<Place>,
+    /// Those of PARTITION BY, then those of ORDER BY.
+    keys: LexOrdering,
+    partition_by: usize,
+}
+
+impl RankRows {
+    /// What takes the place of a window operator of ranks alone, if its rows come in another order.
+    pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(Ranking { functions, partition_by, order_by, input }) = ranking(plan) else {
+            return Ok(None);
+        };
+        let schema = input.schema();
+        let key = |key: &Arc<dyn PhysicalExpr>| {
+            PhysicalSortExpr::new(Arc::clone(key), SortOptions::default())
+        };
+        let keys = partition_by.iter().map(key).chain(order_by.iter().cloned());
+        let (partition_by, all) = (partition_by.len(), partition_by.len() + order_by.len());
+        let Some(keys) = LexOrdering::new(keys) else { return Ok(None) };
+        // A key that is named twice counts once.
+        let suits = keys.len() == all
+            && partition_by < all
+            && keys[..partition_by].iter().all(|key| is_symbol(key, &schema))
+            && keys.iter().all(|key| is_number(key, &schema))
+            && is_copied_by_rows(&schema);
+        if !suits || input.equivalence_properties().ordering_satisfy(keys.clone())? {
+            return Ok(None);
+        }
+        let operator = Self { window: Arc::clone(plan), functions, keys, partition_by };
+        Ok(Some(OperatorExec::plan(operator, vec![Arc::clone(input)], &plan.schema())))
+    }
+
+    async fn ranked(self: Arc<Self>, run: &Run) -> Result<Ranked> {
+        let keys: Vec<PhysicalSortExpr> = self.keys.iter().cloned().collect();
+        // Those of PARTITION BY make groups.
+        let row_bytes =
+            row_bytes(keys.len() - self.partition_by) + size_of::<u64>() * self.functions.len();
+        let held = match Held::read(run, &keys, row_bytes).await? {
+            Read::All(held) => held,
+            Read::Part(held, rest) => return self.spilling(held, rest, run),
+        };
+        let order = Order::new(held, &keys, self.partition_by).await?;
+        let workers = run.context.session_config().target_partitions().max(1);
+        let most = order.ranges().map(|range| order.rows_of(range)).max().unwrap_or(0);
+        let fits = order.held.grow(size_of::<u128>() * most * workers);
+        if order.leading() < self.partition_by || !fits {
+            return self.spilling(order.held, vec![], run);
+        }
+        let of_batches = |_: &Place| {
+            let batches = order.held.parts().flatten();
+            let cells = |rows: usize| (0..rows).map(|_| AtomicU64::new(0)).collect();
+            batches.map(|batch| cells(batch.rows.num_rows())).collect()
+        };
+        let ranks = self.functions.iter().map(of_batches).collect();
+        let held = Arc::new(HeldRanks { functions: self.functions.clone(), order, ranks });
+        held.fill(workers).await?;
+        Ok(Ranked::Held(held))
+    }
+
+    /// The same by operators that spill, in the order that the rows came in.
+    fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<Ranked> {
+        let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.keys);
+        let mut plan = with_first_input(Arc::clone(&self.window), |_| Ok(sorted))?;
+        if let Some(order) = order_of_first(&run.inputs).and_then(LexOrdering::new) {
+            plan = Arc::new(SortExec::new(order, plan));
+        }
+        Ok(Ranked::Spilled(Mutex::new(Some(plan.execute(0, Arc::clone(&run.context))?))))
+    }
+}
+
+/// Rows with their ranks, whose partitions are read on their own.
+enum Ranked {
+    Held(Arc<HeldRanks>),
+    /// All rows; they are the first partition's.
+    Spilled(Mutex<Option<SendableRecordBatchStream>>),
+}
+
+struct HeldRanks {
+    functions: Vec<Place>,
+    order: Order,
+    /// Those of each function, by batch.
+    ranks: Vec<Vec<Vec<AtomicU64>>>,
+}
+
+/// Of a partition before a range: how many rows, and how many different keys.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    rows: u64,
+    keys: u64,
+}
+
+impl HeldRanks {
+    /// Gives each row what its place says.
+    async fn fill(self: &Arc<Self>, workers: usize) -> Result<()> {
+        let keys = if self.functions.contains(&Place::DenseRank) {
+            let of_range = |held: &Self, range| {
+                let ties = |one: &u128, other: &u128| held.order.is_tie(*one, *other);
+                held.order.sorted(range).chunk_by(ties).count() as u64
+            };
+            self.for_each_range(workers, of_range).await?
+        } else {
+            vec![]
+        };
+        let mut before = vec![Before::default(); self.order.ranges().len()];
+        for group in 0..self.order.groups() {
+            let mut sum = Before::default();
+            for range in self.order.of_group(group) {
+                before[range] = sum;
+                sum.rows += self.order.rows_of(range) as u64;
+                sum.keys += keys.get(range).copied().unwrap_or(0);
+            }
+        }
+        self.for_each_range(workers, move |held, range| held.rank(range, before[range])).await?;
+        Ok(())
+    }
+
+    /// What `work` makes of each range, by several workers.
+    async fn for_each_range<T: Send + 'static>(
+        self: &Arc<Self>,
+        workers: usize,
+        work: impl Fn(&Self, usize) -> T + Send + Sync + 'static,
+    ) -> Result<Vec<T>> {
+        let work = Arc::new(work);
+        let shares = self.order.shares(self.order.ranges());
+        let is_only = shares.len() == 1;
+        let done = futures::stream::iter(shares).map(|share: Range<usize>| {
+            let (held, work) = (Arc::clone(self), Arc::clone(&work));
+            begin(is_only, async move {
+                let mut done = Vec::with_capacity(share.len());
+                for range in share {
+                    pause().await?;
+                    done.push(work(&held, range));
+                }
+                Ok(done)
+            })
+        });
+        done.buffered(workers).try_concat().await
+    }
+
+    fn rank(&self, range: usize, before: Before) {
+        let entries = self.order.sorted(range);
+        let (mut row, mut key) = (before.rows, before.keys);
+        for ties in entries.chunk_by(|one, other| self.order.is_tie(*one, *other)) {
+            key += 1;
+            let first = row + 1;
+            for &entry in ties {
+                row += 1;
+                let (batch, place) = unpack(entry as u64);
+                for (function, ranks) in self.functions.iter().zip(&self.ranks) {
+                    let rank = match function {
+                        Place::RowNumber => row,
+                        Place::Rank => first,
+                        Place::DenseRank => key,
+                    };
+                    // A row has one place, and is read when all have theirs.
+                    ranks[batch][place].store(rank, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// A batch of a partition, with its ranks.
+    fn batch(
+        &self,
+        partition: usize,
+        number: usize,
+        schema: &SchemaRef,
+    ) -> Result<Option<RecordBatch>> {
+        let mut parts = self.order.held.parts();
+        let before: usize = parts.by_ref().take(partition).map(<[_]>::len).sum();
+        let Some(batch) = parts.next().and_then(|part| part.get(number)) else { return Ok(None) };
+        let mut columns = batch.rows.columns().to_vec();
+        columns.extend(self.ranks.iter().map(|ranks| {
+            let ranks = ranks[before + number].iter();
+            let ranks = ranks.map(|rank| rank.load(Ordering::Relaxed));
+            Arc::new(UInt64Array::from_iter_values(ranks)) as ArrayRef
+        }));
+        Ok(Some(RecordBatch::try_new(Arc::clone(schema), columns)?))
+    }
+}
+
+impl fmt::Display for RankRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |keys: &[PhysicalSortExpr]| {
+            keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let (partition_by, order_by) = self.keys.split_at(self.partition_by);
+        let by: Vec<String> = partition_by.iter().map(|key| key.expr.to_string()).collect();
+        write!(f, "{:?} by=[{}] order=[{}]", self.functions, by.join(", "), show(order_by))
+    }
+}
+
+impl Operator for RankRows {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "RankRowsExec",
+            memory: Some("RankRows"),
+            keeps: Keeps { rows: true, partitions: true, direction: false },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let partitions = inputs[0].output_partitioning().partition_count();
+        properties(schema, order_of_first(inputs), partitions, EmissionType::Final)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.keys.iter().map(|key| &key.expr).collect()
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::UnspecifiedDistribution]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None]
+    }
+
+    /// Rows that were spilled have got keys of other dictionaries.
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        let schema = inputs[0].schema();
+        let is_symbol =
+            matches!(schema.fields().get(column)?.data_type(), DataType::Dictionary(..));
+        if is_symbol { None } else { of_first(column, inputs) }
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let (schema, partition) = (Arc::clone(&run.schema), run.partition);
+        Ok(Run::stream(Arc::clone(&schema), async move {
+            let ranked = run.shared(self.ranked(&run)).await?;
+            if let Ranked::Spilled(rows) = ranked.as_ref() {
+                let rows = if partition == 0 { rows.lock().take() } else { None };
+                return Ok(futures::stream::iter(rows).flatten().left_stream());
+            }
+            let batches = futures::stream::try_unfold(0, move |number| {
+                let batch = match ranked.as_ref() {
+                    Ranked::Held(held) => held.batch(partition, number, &schema),
+                    Ranked::Spilled(_) => Ok(None),
+                };
+                futures::future::ready(batch.map(|batch| batch.map(|batch| (batch, number + 1))))
+            });
+            Ok(batches.right_stream())
+        }))
+    }
+}

@@ -1,0 +1,139 @@
+//! The least and the greatest number of each block of a column. Found when first asked for and kept
+//! with the mapped file, whose cells never change; the file has none of it.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType,
+};
+use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_schema::{DataType, TimeUnit};
+use tidemark_kernels::{Native, maximum, minimum};
+
+/// Rows of a block.
+const ZONE_ROWS: usize = 8 * 1024;
+
+/// What is known of the cells of a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Zone {
+    /// Between which numbers they are.
+    pub bounds: Bounds,
+    /// Whether one is null.
+    pub has_nulls: bool,
+}
+
+/// The least and the greatest number; what lies in the place of a null may be among them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bounds {
+    /// Of DOUBLE and FLOAT.
+    Double(f64, f64),
+    /// Of integers and timestamps.
+    Integer(i64, i64),
+}
+
+impl Zone {
+    /// Of these cells; `None` where they are no numbers.
+    fn of(cells: &dyn Array) -> Option<Self> {
+        let bounds = match cells.data_type() {
+            DataType::Float64 => double::<Float64Type>(cells),
+            DataType::Float32 => double::<Float32Type>(cells),
+            DataType::Int64 => integer::<Int64Type>(cells),
+            DataType::Int32 => integer::<Int32Type>(cells),
+            DataType::Int16 => integer::<Int16Type>(cells),
+            DataType::Int8 => integer::<Int8Type>(cells),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                integer::<TimestampMicrosecondType>(cells)
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                integer::<TimestampNanosecondType>(cells)
+            }
+            _ => None,
+        };
+        Some(Self { bounds: bounds?, has_nulls: cells.null_count() > 0 })
+    }
+}
+
+fn extremes<P: ArrowPrimitiveType<Native: Native>>(
+    cells: &dyn Array,
+) -> Option<(P::Native, P::Native)> {
+    let values = cells.as_primitive_opt::<P>()?.values();
+    minimum(values).zip(maximum(values))
+}
+
+fn double<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
+    let (least, greatest) = extremes::<P>(cells)?;
+    let (least, greatest) = (least.to_f64(), greatest.to_f64());
+    // Beside what is no number nothing is known.
+    (least <= greatest).then_some(Bounds::Double(least, greatest))
+}
+
+fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
+    let (least, greatest) = extremes::<P>(cells)?;
+    Some(Bounds::Integer(least.to_i64(), greatest.to_i64()))
+}
+
+/// The zones of a column, as far as they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Zones(OnceLock<Box<[OnceLock<Option<Zone>>]>>);
+
+impl Zones {
+    /// The zones of some rows of `cells`, the whole column, each with its rows among them.
+    pub(crate) fn of(
+        &self,
+        cells: &dyn Array,
+        rows: Range<usize>,
+    ) -> Vec<(Range<usize>, Option<Zone>)> {
+        let len = cells.len();
+        let rows = rows.start..rows.end.min(len);
+        let empty = || (0..len.div_ceil(ZONE_ROWS)).map(|_| OnceLock::new()).collect();
+        let zones = self.0.get_or_init(empty);
+        let zone = |block: usize| {
+            let start = block * ZONE_ROWS;
+            let own = start.max(rows.start)..rows.end.min(start + ZONE_ROWS);
+            let find = || Zone::of(&cells.slice(start, ZONE_ROWS.min(len - start)));
+            (own, zones.get(block).and_then(|zone| *zone.get_or_init(find)))
+        };
+        (rows.start / ZONE_ROWS..rows.end.div_ceil(ZONE_ROWS)).map(zone).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Float64Array, Int32Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn zones_hold_their_cells() {
+        let cells: Float64Array = (0..20_000).map(|row| Some(f64::from(row % 9_000))).collect();
+        let zones = Zones::default();
+        for rows in [0..20_000, 8_000..9_000, 19_999..20_000, 20_000..20_000] {
+            let found = zones.of(&cells, rows.clone());
+            assert_eq!(found.iter().map(|(own, _)| own.len()).sum::<usize>(), rows.len());
+            for (own, zone) in found {
+                let Some(Zone { bounds: Bounds::Double(least, greatest), .. }) = zone else {
+                    panic!("no zone of {own:?}")
+                };
+                assert!(own.clone().all(|row| (least..=greatest).contains(&cells.value(row))));
+            }
+        }
+        let first = zones.of(&cells, 0..1)[0].1;
+        let bounds = Bounds::Double(0.0, 8_191.0);
+        assert_eq!(first, Some(Zone { bounds, has_nulls: false }));
+    }
+
+    #[test]
+    fn nulls_are_known_and_texts_have_no_zones() {
+        let cells = Int32Array::from(vec![Some(3), None, Some(-7)]);
+        let zone = Zones::default().of(&cells, 0..3)[0].1;
+        assert!(zone.is_some_and(|zone| zone.has_nulls));
+        let Some(Zone { bounds: Bounds::Integer(least, 3), .. }) = zone else { panic!("{zone:?}") };
+        assert!(least <= -7);
+        let doubles = Float64Array::from(vec![f64::NAN, 1.0]);
+        assert_eq!(Zones::default().of(&doubles, 0..2)[0].1, None);
+        assert_eq!(Zones::default().of(&StringArray::from(vec!["a"]), 0..1)[0].1, None);
+    }
+}
