@@ -78,6 +78,7 @@ const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly
   ['SELECT * FROM (VALUES ($1)) v(a)', { values: ['x'] }, ['x']],
   ['SELECT array_agg(x * 1.5) FROM long_sequence($1)', { values: ['2'] }, ['{1.5,3.0}']],
   ['SELECT null BETWEEN $1 AND $2', { values: ['1', '2'] }, ['f']],
+  ['DECLARE @unread := $1 SELECT 1', { values: ['x'] }, ['1']],
   ['SELECT pg_database_size($1) > 0', { values: ['qdb'] }, ['t']],
   ['SELECT to_regclass($1), to_regtype($2)', { values: ['pg_class', 'int4'] }, ['1259,23']],
   ["SELECT glob('sensor-7', $1)", { values: ['s*'] }, ['t']],
@@ -183,6 +184,17 @@ real('a number that has places is none where whole ones are counted', async (t) 
   const steps =
     'WITH RECURSIVE x (n) AS (SELECT $1 UNION SELECT (n + 2) % 7 FROM x) SELECT * FROM x';
   t.regex(String(await answer(client, steps, { values: ['1'] })), /is VARCHAR in the first part/);
+  client.close();
+});
+
+real('the text of a declared int8 is the microseconds of a time, as its bytes are', async (t) => {
+  const client = await connected();
+  client.send(clientMessage('Q', 'CREATE TABLE at (ts TIMESTAMP, v VARCHAR) TIMESTAMP(ts)'));
+  await client.until('Z');
+  const bound = { types: [20, 20], values: ['1704067200000000', '-7'] };
+  t.deepEqual(await answer(client, 'INSERT INTO at VALUES ($1, $2)', bound), []);
+  const sent = { types: [20], values: ['1704067200000000'] };
+  t.deepEqual(await answer(client, 'SELECT v FROM at WHERE ts = $1', sent), ['-7']);
   client.close();
 });
 

@@ -108,6 +108,11 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     }
     let text = text_of(bytes)?;
     Ok(match sent.oid {
+        // A number may be the microseconds of a time, which a text is not.
+        oid::INT8 => match text.parse() {
+            Ok(number) if number != i64::MIN => ParameterValue::Long(number),
+            _ => ParameterValue::text(text),
+        },
         oid::BOOL => truth(text).map_or(ParameterValue::text(text), ParameterValue::Boolean),
         _ => ParameterValue::text(text),
     })

@@ -30,7 +30,7 @@ pub(super) const UUID: u32 = 2950;
 pub(super) const JSONB: u32 = 3802;
 
 /// Arrays; their bytes name the type of their elements.
-pub(super) const ARRAYS: [u32; 22] = [
+pub(super) const ARRAYS: [u32; 23] = [
     199,  // json[]
     651,  // cidr[]
     1000, // bool[]
@@ -51,6 +51,7 @@ pub(super) const ARRAYS: [u32; 22] = [
     1182, // date[]
     1183, // time[]
     1185, // timestamptz[]
+    1187, // interval[]
     1231, // numeric[]
     2951, // uuid[]
 ];

@@ -156,6 +156,9 @@ fn arrays_come_as_their_text() {
     assert_eq!(one(1022, &doubles), Ok(ParameterValue::text("{{1.5},{1e300}}")));
     assert_eq!(text(&array(&[], oid::TEXT, &[])), Ok(ParameterValue::text("{}")));
     assert_eq!(text(&array(&[0, 3], oid::TEXT, &[])), Ok(ParameterValue::text("{}")));
+    let hour = [&3_600_000_000_i64.to_be_bytes()[..], &[0; 3], &[2], &[0; 4]].concat();
+    let lengths = one(1187, &array(&[2], oid::INTERVAL, &[Some(&hour), None]));
+    assert_eq!(lengths, Ok(ParameterValue::text(r#"{"2 days 01:00:00",NULL}"#)));
 }
 
 #[test]

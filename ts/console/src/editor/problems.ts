@@ -5,7 +5,8 @@
 import { StateEffect, StateField, type ChangeDesc, type EditorState } from '@codemirror/state';
 import { Decoration, EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
 import { parse, SyntaxError_ } from '../../../sql/index.js';
-import { spanAt, type Statement } from '../sql/statements.js';
+import { wrongSpan } from '../sql/meant.js';
+import type { Statement } from '../sql/statements.js';
 import { allStatements, currentStatement } from './text.js';
 
 /** Who found it: the parser in the page, the server asked about a statement, a run. */
@@ -78,7 +79,7 @@ export function problemAt(
   message: string,
   finder: Finder,
 ): Problem | undefined {
-  const { start, end } = spanAt(state.doc.toString(), offset);
+  const { start, end } = wrongSpan(state.doc.toString(), offset, message);
   return end > start ? { from: start, to: end, message, finder } : undefined;
 }
 

@@ -138,15 +138,21 @@ function editDistance(left: string, right: string, limit: number): number {
     return Infinity;
   }
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
+  let beforePrevious = previous;
   for (let row = 1; row <= left.length; row++) {
     const current = [row];
     for (let column = 1; column <= right.length; column++) {
       const same = left.charAt(row - 1) === right.charAt(column - 1);
       const replace = cost(previous, column - 1) + (same ? 0 : 1);
       const insert = cost(current, column - 1) + 1;
-      current.push(Math.min(replace, cost(previous, column) + 1, insert));
+      const swapped =
+        left.charAt(row - 2) === right.charAt(column - 1) &&
+        left.charAt(row - 1) === right.charAt(column - 2);
+      const swap =
+        row > 1 && column > 1 && swapped ? cost(beforePrevious, column - 2) + 1 : Infinity;
+      current.push(Math.min(replace, cost(previous, column) + 1, insert, swap));
     }
-    previous = current;
+    [beforePrevious, previous] = [previous, current];
   }
   return cost(previous, right.length);
 }

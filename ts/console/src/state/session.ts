@@ -5,6 +5,7 @@ import type { Answer } from '../api/cells.js';
 import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
 import { nearest, quoted } from '../schema/model.js';
+import { expectedWord } from '../sql/meant.js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { announce, copy, showToast } from '../shell/announce.js';
 import { confirmed } from '../dialogs/ConfirmDialog.js';
@@ -411,7 +412,7 @@ export class Session {
 
   #suggestion({ message, text }: Place): string | undefined {
     if (!/invalid column|does not exist|unknown (?:column|table)/i.test(message)) {
-      return undefined;
+      return expectedWord(text, message);
     }
     const names = this.schema.names();
     return nearest(text, [...names.columns, ...names.tables.map(({ name }) => name)]);

@@ -64,16 +64,22 @@ impl Binder<'_> {
     }
 
     /// A variable's value reads those declared before it: one that reads itself has none.
-    fn check_declarations(&self, declarations: &[Declaration]) -> EngineResult<()> {
-        for (node, at) in self.tree.nodes.iter().zip(&self.tree.spans) {
+    fn check_declarations(&mut self, declarations: &[Declaration]) -> EngineResult<()> {
+        let tree = self.tree;
+        for (node, at) in tree.nodes.iter().zip(&tree.spans) {
             let read = match node {
+                // One of a variable that nothing reads is sent as well.
+                Node::Parameter { index } => {
+                    self.parameters.slot(*index);
+                    None
+                }
                 Node::Variable { name } => Some(name.text.as_str()),
                 Node::Table { name, .. } => name.text.strip_prefix('@'),
                 _ => None,
             };
             let Some(read) = read else { continue };
             let within = declarations.iter().position(|declaration| {
-                let value = self.tree.span(declaration.value);
+                let value = tree.span(declaration.value);
                 value.start <= at.start && at.end <= value.end
             });
             let Some(within) = within else { continue };

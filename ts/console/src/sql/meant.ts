@@ -1,0 +1,39 @@
+/** What an error means: the word that is wrong, and the one that was meant. */
+import { nearest } from '../schema/model.js';
+import { scan, type Token } from './scanner.js';
+import { spanAt } from './statements.js';
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The word that a message expects and that is nearest to a written one, in its letters. */
+export function expectedWord(written: string, message: string): string | undefined {
+  const words = [...message.matchAll(/'([a-z]+)'/gi)].map(([, word = '']) => word);
+  const near = nearest(written, words);
+  return written === written.toUpperCase() ? near?.toUpperCase() : near;
+}
+
+/**
+ * The part of a text that is wrong: the token at an offset, or the misspelt word before it that
+ * made it come unexpected; of a qualified name that the message has, the last part.
+ */
+export function wrongSpan(text: string, offset: number, message: string): Span {
+  const span = spanAt(text, offset);
+  const before = tokenBefore(scan(text), span.start);
+  if (before !== undefined && expectedWord(text.slice(before.start, before.end), message)) {
+    return before;
+  }
+  const parts = /^(?:\.\w+)+/.exec(text.slice(span.end))?.[0] ?? '';
+  const whole = text.slice(span.start, span.end + parts.length);
+  if (parts === '' || !message.includes(whole)) {
+    return span;
+  }
+  const end = span.end + parts.length;
+  return { start: text.lastIndexOf('.', end - 1) + 1, end };
+}
+
+function tokenBefore(tokens: readonly Token[], offset: number): Token | undefined {
+  return tokens.findLast(({ kind, end }) => kind !== 'comment' && end <= offset);
+}
