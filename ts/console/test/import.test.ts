@@ -3,6 +3,7 @@ import type { Proposal } from '../src/api/upload.js';
 import {
   firstChoices,
   headerLine,
+  orderedBy,
   parametersOf,
   patternOf,
   problemOf,
@@ -156,4 +157,12 @@ test('what an import that was stopped has left is told by the table', (t) => {
   const replaced = { rows: '10', transaction: '6' };
   t.regex(endingText('weather', before, replaced, 'part'), /has changed and has 10 rows now/);
   t.is(endingText('weather', before, undefined, 'part'), 'The table weather is gone.');
+});
+
+test('a time column that is chosen by hand has partitions, too', (t) => {
+  const none = { ...firstChoices(PROPOSAL), timestamp: '', partitionBy: 'NONE' };
+  t.deepEqual(orderedBy(none, 'at'), { timestamp: 'at', partitionBy: 'DAY' });
+  const hours = { ...none, timestamp: 'at', partitionBy: 'HOUR' };
+  t.deepEqual(orderedBy(hours, 'other'), { timestamp: 'other', partitionBy: 'HOUR' });
+  t.deepEqual(orderedBy(hours, ''), { timestamp: '', partitionBy: 'NONE' });
 });

@@ -13,6 +13,7 @@ import {
   type Atomicity,
   type Choices,
   type Existing,
+  orderedBy,
 } from './model.js';
 import { percent, remaining, type Progress } from './progress.js';
 import type { ImportFile, ImportQueue } from './queue.js';
@@ -141,10 +142,7 @@ function TimeField(props: FieldProps): JSX.Element {
     props.file.proposal ? timeColumns(props.file.proposal, props.choices) : [],
   );
   const pick = (timestamp: string): void =>
-    props.queue.decide(props.file.id, {
-      timestamp,
-      ...(timestamp === '' ? { partitionBy: 'NONE' } : {}),
-    });
+    props.queue.decide(props.file.id, orderedBy(props.choices, timestamp));
   return (
     <div class="stack">
       <label for="import-time">Time column</label>

@@ -53,6 +53,7 @@ export const TYPES = [
   'LONG256',
 ] as const;
 
+const USUAL_PARTITIONS = 'DAY';
 export const PARTITION_UNITS = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
 
 const TIME_TYPES: ReadonlySet<string> = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']);
@@ -75,10 +76,21 @@ export function firstChoices(proposal: Proposal): Choices {
     overwrite: false,
     owner: '',
     timestamp: time,
-    partitionBy: time === '' ? 'NONE' : 'DAY',
+    partitionBy: time === '' ? 'NONE' : USUAL_PARTITIONS,
     atomicity: proposal.isTyped ? 'skipCol' : 'widen',
     columns,
   };
+}
+
+/** Another time column: rows that had none are in partitions from now on, without one in none. */
+export function orderedBy(
+  { timestamp: before, partitionBy }: Choices,
+  timestamp: string,
+): Pick<Choices, 'timestamp' | 'partitionBy'> {
+  if (timestamp === '') {
+    return { timestamp, partitionBy: 'NONE' };
+  }
+  return { timestamp, partitionBy: before === '' ? USUAL_PARTITIONS : partitionBy };
 }
 
 /** A typed file's own timestamps come first; its dates are dates. */

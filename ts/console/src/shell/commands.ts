@@ -74,15 +74,15 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('notebook', 'Notebook of the query log', '', () =>
       withNotebooks((all) => all.fromLog(session)),
     ),
-    command('export', 'Export all tabs', '', () => exportTabs(session)),
-    command('plus', 'Import tabs', '', () => importTabs(session)),
+    command('export', 'Save all tabs to a file', '', () => exportTabs(session)),
+    command('plus', 'Open tabs from a file', '', () => importTabs(session)),
     command('refresh', 'Read the schema again', '', () => void session.schema.refresh()),
     command('grid', 'Show the grid', 'Alt+1', () => workspace.setView('grid')),
     command('chart', 'Show the chart', 'Alt+2', () => workspace.setView('chart')),
     command('plan', 'Show how the statement would run', 'Alt+E', () => session.explain()),
     command('log', 'Show the query log', 'Alt+4', () => workspace.setView('log')),
     command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
-    command('import', 'Open the import of files', '', () => openPage('import')),
+    command('import', 'Import files', '', () => openPage('import')),
     command('queries', 'Open the running queries', '', () => openPage('queries')),
     command('clock', 'Open the background jobs', '', () => openPage('jobs')),
     ...(session.keepsNotebooks

@@ -115,6 +115,7 @@ function PasswordForm(props: {
 }): JSX.Element {
   let user!: HTMLInputElement;
   let password!: HTMLInputElement;
+  onMount(() => user.focus());
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     props.submit(user.value, password.value);
