@@ -130,3 +130,14 @@ test('a time that clocks show twice has its offset, others have none', (t) => {
     process.env['TZ'] = before;
   }
 });
+
+test('numbers of a column stand with their points below each other', (t) => {
+  const price = { name: 'price', type: 'DOUBLE' };
+  const short = (value: number | string, digits: number): number | undefined =>
+    cellText(value, price, 'utc', digits).short;
+  t.deepEqual([short(64097.7088, 5), short(63818.087, 5), short(7, 5)], [undefined, 1, 5]);
+  t.is(short('1.5e30', 5), undefined);
+  const result = new Result({ query: '', columns: [price], timestamp: -1 }, '');
+  result.append([[63818.087], [64097.7088], [0.1234567890123456], [null]]);
+  t.like(result.layout[0], { digits: 5, chars: 18 });
+});

@@ -224,6 +224,9 @@ class CellView {
     if (next.faint !== this.#shown.faint) {
       this.#showFaint(next.faint);
     }
+    if (next.short !== this.#shown.short) {
+      this.#value.style.paddingRight = next.short === undefined ? '' : `${next.short}ch`;
+    }
     this.#shown = next;
     this.#hint(column, layout);
   }
@@ -245,7 +248,8 @@ class CellView {
   /** A text that is cut off is there in full when it is pointed at. */
   #hint(column: number, layout: GridLayout): void {
     const { text } = this.#shown;
-    const title = layout.cuts(column, text.length) ? text : '';
+    const chars = text.length + (this.#shown.short ?? 0);
+    const title = layout.cuts(column, chars) ? text : '';
     if (this.element.title !== title) {
       this.element.title = title;
     }

@@ -14,13 +14,18 @@ export interface CellText {
   readonly text: string;
   /** Shown fainter behind the text: digits beyond milliseconds, the rest of a cut array. */
   readonly faint?: string;
+  /** Characters that a number has less behind its point than others of its column. */
+  readonly short?: number;
 }
 
 const NULL: CellText = { kind: 'null', text: 'null' };
 const ARRAY_SHOWN = 5;
 const TEXT_SHOWN = 400;
 
-/** `digits`: how many places of seconds the column's times need (0, 3, 6 or 9). */
+/**
+ * `digits`: how many places of seconds the column's times need (0, 3, 6 or 9), or how many
+ * characters its numbers have from the point on.
+ */
 export function cellText(value: Value, column: Column, zone: Zone, digits: number): CellText {
   if (value === null) {
     return NULL;
@@ -30,7 +35,7 @@ export function cellText(value: Value, column: Column, zone: Zone, digits: numbe
       return timeCell(String(value), zone, digits);
     case 'integer':
     case 'decimal':
-      return numberCell(value);
+      return numberCell(value, digits);
     case 'boolean':
       return { kind: 'boolean', text: value === true ? 'true' : 'false' };
     case 'array':
@@ -55,7 +60,7 @@ function plainCell(text: string): CellText {
   return { kind: 'plain', text: line.slice(0, TEXT_SHOWN), faint: ' …' };
 }
 
-function numberCell(value: Value): CellText {
+function numberCell(value: Value, digits: number): CellText {
   if (Object.is(value, -0)) {
     return { kind: 'special', text: '-0.0' };
   }
@@ -63,8 +68,18 @@ function numberCell(value: Value): CellText {
   if (/^[+-]?(?:NaN|Infinity)$/.test(text)) {
     return { kind: 'special', text };
   }
-  return { kind: 'number', text: grouped(text) };
+  const short = Math.max(0, digits - charsFromPoint(text));
+  return { kind: 'number', text: grouped(text), ...(short === 0 ? {} : { short }) };
 }
+
+/** Characters of a number from its point on; all that may be where it has an exponent. */
+export function charsFromPoint(number: string): number {
+  const match = /^[+-]?\d+(\.\d+)?(e.*)?$/i.exec(number);
+  return match === null || match[2] !== undefined ? MOST_FROM_POINT : (match[1]?.length ?? 0);
+}
+
+/** Numbers with more characters from the point on are not brought into line. */
+export const MOST_FROM_POINT = 13;
 
 /** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent stay as they are. */
 export function grouped(number: string): string {

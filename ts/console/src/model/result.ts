@@ -3,7 +3,7 @@
  * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
  */
 import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
-import { cellText, fractionDigits } from './format.js';
+import { cellText, charsFromPoint, fractionDigits, MOST_FROM_POINT } from './format.js';
 import { familyOf } from './types.js';
 
 /** The most rows that are kept in the page; the others are asked for by people, as many at once. */
@@ -17,7 +17,7 @@ export interface ColumnLayout {
   readonly column: Column;
   /** Widest header or cell seen so far, in characters. */
   chars: number;
-  /** Places of seconds needed by the times seen so far. */
+  /** Places of seconds needed by the times seen so far; of numbers, see `cellText`. */
   digits: number;
 }
 
@@ -87,11 +87,26 @@ export class Result {
     });
   }
 
+  #alignNumber(layout: ColumnLayout, value: Value): void {
+    const chars = value === null ? 0 : charsFromPoint(String(value));
+    if (chars < MOST_FROM_POINT && chars > layout.digits) {
+      // What came before is wider by as much, at most.
+      layout.chars = Math.min(layout.chars + chars - layout.digits, WIDEST_CHARS);
+      layout.digits = chars;
+    }
+  }
+
   #measureWidths(row: Row): void {
     this.layout.forEach((layout, index) => {
+      if (familyOf(layout.column.type) === 'decimal') {
+        this.#alignNumber(layout, row[index] ?? null);
+      }
       const shown = cellText(row[index] ?? null, layout.column, 'local', layout.digits);
       const chars =
-        shown.text.length + (shown.faint?.length ?? 0) + (shown.kind === 'array' ? 3 : 0);
+        shown.text.length +
+        (shown.faint?.length ?? 0) +
+        (shown.short ?? 0) +
+        (shown.kind === 'array' ? 3 : 0);
       layout.chars = Math.max(layout.chars, Math.min(chars, WIDEST_CHARS));
     });
   }
