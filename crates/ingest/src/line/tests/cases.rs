@@ -80,7 +80,6 @@ fn timestamps_in_every_unit() {
         ("3601", Seconds, "TIMESTAMP=[1970-01-01T01:00:01]"),
         ("61", Minutes, "TIMESTAMP=[1970-01-01T01:01:00]"),
         ("25", Hours, "TIMESTAMP=[1970-01-02T01:00:00]"),
-        ("-1", Seconds, "TIMESTAMP=[1969-12-31T23:59:59]"),
         ("1t", Hours, "TIMESTAMP=[1970-01-01T00:00:00.000001]"),
         ("1n", Hours, "TIMESTAMP_NS=[1970-01-01T00:00:00.000000001]"),
     ] {
@@ -91,6 +90,10 @@ fn timestamps_in_every_unit() {
         "'9223372036854775807' is no timestamp"
     );
     assert_eq!(time("12x", Nanos).unwrap_err(), "'12x' is no timestamp");
+    for early in ["-1", "-1t", "-1n"] {
+        let refused = time(early, Seconds).unwrap_err();
+        assert_eq!(refused, "designated timestamp before 1970-01-01 is not allowed", "{early}");
+    }
 }
 
 #[test]
