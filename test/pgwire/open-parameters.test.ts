@@ -78,6 +78,8 @@ const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly
   ['SELECT * FROM (VALUES ($1)) v(a)', { values: ['x'] }, ['x']],
   ['SELECT array_agg(x * 1.5) FROM long_sequence($1)', { values: ['2'] }, ['{1.5,3.0}']],
   ['SELECT null BETWEEN $1 AND $2', { values: ['1', '2'] }, ['f']],
+  ["SELECT count() FROM files($1) WHERE path = 'none'", { values: ['.'] }, ['0']],
+  ["SELECT count() FROM glob($1) WHERE path = 'none'", { values: ['*'] }, ['0']],
   ['DECLARE @unread := $1 SELECT 1', { values: ['x'] }, ['1']],
   ['SELECT pg_database_size($1) > 0', { values: ['qdb'] }, ['t']],
   ['SELECT to_regclass($1), to_regtype($2)', { values: ['pg_class', 'int4'] }, ['1259,23']],

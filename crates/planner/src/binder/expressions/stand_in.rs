@@ -85,8 +85,18 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, wanted)?;
-        let is_described = self.context.parameter_values.is_none() && is_unbound(&value);
-        Ok(if is_described { Typed::literal(stand_in, wanted) } else { value })
+        Ok(if self.is_awaited(&value) { Typed::literal(stand_in, wanted) } else { value })
+    }
+
+    /// Whether an expression has a parameter without a value, of a statement that is only described.
+    pub(crate) fn awaits_value(&mut self, id: NodeId, wanted: SqlType) -> EngineResult<bool> {
+        let value = self.expression(id, &Scope::empty())?;
+        let value = self.settled(value, wanted)?;
+        Ok(self.is_awaited(&value))
+    }
+
+    fn is_awaited(&self, value: &Typed) -> bool {
+        self.context.parameter_values.is_none() && is_unbound(value)
     }
 
     /// Gives parameters whose type is open their values, where a call is refused without them;

@@ -118,8 +118,13 @@ impl Binder<'_> {
     /// Lists of files: `import_files()`, `export_files()`, `files('directory')`, `glob('pattern')`.
     pub(crate) fn file_list(&mut self, name: &str, call: &CallNode) -> EngineResult<Relation> {
         let takes_path = matches!(name, "files" | "glob");
+        let mut is_described = false;
         let (pattern, at) = match (takes_path, call.arguments.as_slice()) {
             (false, []) => ("**".to_owned(), call.name.span),
+            (true, [path]) if self.awaits_value(*path, SqlType::Varchar)? => {
+                is_described = true;
+                (String::new(), call.name.span)
+            }
             (true, [_]) => {
                 let (mut paths, at) = self.paths(call, &call.arguments)?;
                 let path = paths.pop().unwrap_or_default();
@@ -138,7 +143,7 @@ impl Binder<'_> {
         };
         let root = if name == "export_files" { FileRoot::Export } else { FileRoot::Import };
         let external = self.files(call)?;
-        let files = external.files(root, &pattern);
+        let files = if is_described { Ok(Vec::new()) } else { external.files(root, &pattern) };
         let files = files.map_err(|failure| failure.at_if_missing(error::span(at)))?;
         let sizes: Vec<String> =
             files.iter().map(|file| tidemark_functions::size_text(file.bytes as f64)).collect();
