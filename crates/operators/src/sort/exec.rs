@@ -22,7 +22,7 @@ use super::keys::is_number;
 use super::order::{Order, row_bytes};
 use crate::asof::gather::gather;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
-use crate::plan_node::{PlanNode, limit_of};
+use crate::plan_node::{PlanNode, limit_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::rows::BATCH_ROWS;
 
@@ -50,10 +50,17 @@ impl SortRows {
     /// The sort that takes the place of one, with the limit above it, if it is of many rows.
     pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let (skip, limit, below) = limit_of(plan).unwrap_or((0, None, plan));
-        let (sort, merged) = match PlanNode::of(below.as_ref()) {
-            PlanNode::Sort(sort) => (sort, None),
+        let (sort, merged, projection) = match PlanNode::of(below.as_ref()) {
+            PlanNode::Sort(sort) => (sort, None, None),
             PlanNode::Merge(merge) => match PlanNode::of(merge.input().as_ref()) {
-                PlanNode::Sort(sort) if sort.expr() == merge.expr() => (sort, merge.fetch()),
+                PlanNode::Sort(sort) if sort.expr() == merge.expr() => (sort, merge.fetch(), None),
+                // What it computes of sorted rows has the order that is merged.
+                PlanNode::Projection(projection) => {
+                    let PlanNode::Sort(sort) = PlanNode::of(projection.input().as_ref()) else {
+                        return None;
+                    };
+                    (sort, merge.fetch(), Some(merge.input()))
+                }
                 _ => return None,
             },
             _ => return None,
@@ -72,7 +79,11 @@ impl SortRows {
             return None;
         }
         let operator = Self { order: sort.expr().clone(), skip, fetch };
-        Some(OperatorExec::plan(operator, vec![Arc::clone(sort.input())], &schema))
+        let sorted = OperatorExec::plan(operator, vec![Arc::clone(sort.input())], &schema);
+        match projection {
+            Some(projection) => with_first_input(Arc::clone(projection), |_| Ok(sorted)).ok(),
+            None => Some(sorted),
+        }
     }
 
     async fn sorted(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
