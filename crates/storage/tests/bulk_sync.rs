@@ -55,7 +55,9 @@ impl VfsFile for Segment {
 impl Vfs for Disk {
     fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>> {
         let file = self.0.open(path, mode)?;
-        if !path.contains("/stage/") || !path.ends_with(".seg") {
+        if !path.contains("/stage/")
+            || std::path::Path::new(path).extension().is_none_or(|end| end != "seg")
+        {
             return Ok(file);
         }
         if self.1.opened.fetch_add(1, Ordering::SeqCst) == 1 {
