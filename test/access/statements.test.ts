@@ -75,10 +75,10 @@ test.serial('columns: what is not granted is refused, the timestamp comes along'
     ['t'],
   ]);
   t.deepEqual(await rows(server, ANN, 'SHOW PERMISSIONS'), [
-    ['HTTP', null, null, false, 'G'],
-    ['PGWIRE', null, null, false, 'G'],
-    ['SELECT', 't', 'a', false, 'G'],
-    ['SELECT', 't', 'ts', false, 'I'],
+    ['HTTP', null, null, false, 'G', 'ann'],
+    ['PGWIRE', null, null, false, 'G', 'ann'],
+    ['SELECT', 't', 'a', false, 'G', 'ann'],
+    ['SELECT', 't', 'ts', false, 'I', null],
   ]);
   await run(server, 'REVOKE SELECT ON t(a) FROM ann');
 });
@@ -102,6 +102,12 @@ test.serial('groups, and what a member cannot lose alone', async (t) => {
     /^'SELECT' comes to 'ann' from group 'readers'/,
   );
   t.deepEqual(await rows(server, ADMIN, 'SHOW GROUPS ann'), [['readers', '']]);
+  await run(server, 'GRANT SELECT ON t TO ann');
+  t.deepEqual(
+    (await rows(server, ADMIN, 'SHOW PERMISSIONS ann')).filter(([right]) => right === 'SELECT'),
+    [['SELECT', 't', null, false, 'G', 'ann, readers']],
+  );
+  await run(server, 'REMOVE USER ann FROM readers', 'REVOKE SELECT ON t FROM ann');
   await run(server, 'DROP GROUP readers');
   t.is(await errorOf(ANN, 'SELECT a FROM t'), 'Access denied [SELECT on t]');
 });

@@ -17,8 +17,9 @@ const GRANTS: readonly (readonly unknown[])[] = [
   ['SELECT', 'trades', null, true, 'G'],
   ['INSERT', null, null, false, 'G'],
   ['SELECT', 'quotes', 'bid', false, 'G'],
+  ['UPDATE', 'quotes', null, false, 'G', 'quants'],
 ];
-const RIGHTS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin'];
+const RIGHTS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin', 'granted_to'];
 
 function list(names: readonly string[], dataset: readonly (readonly unknown[])[]): string {
   const columns = names.map((name) => ({ name, type: 'STRING' }));
@@ -63,9 +64,11 @@ browserTest('clicks plan changes, and applying runs them in order', async (t) =>
       page.getByRole('button', { name: new RegExp(`^${name}`) });
     await cell('SELECT on trades: granted, may pass on').waitFor();
     await cell('INSERT on trades: from all tables').waitFor();
+    await cell('UPDATE on quotes: from quants').waitFor();
     t.deepEqual(await page.locator('.access-legend span').allInnerTexts(), [
       'granted',
       'granted, may pass on',
+      'from a group',
       'from all tables',
       'on some columns',
     ]);

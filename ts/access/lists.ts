@@ -7,7 +7,7 @@ import type { AccessList, Tree } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { allPermissions, ASSUME, DATABASE_ADMIN } from './catalogue.js';
 import { dumped, dumpOf } from './dump.js';
-import { fold, type GrantRow, grantRows } from './model.js';
+import { fold, type GrantRow, grantRows, type Grants } from './model.js';
 import type { StoredPrincipal } from './principals.js';
 import { isSelf } from './owners.js';
 import { answeredPrivileges, asksPrivilege } from './privileges.js';
@@ -152,22 +152,23 @@ export class Lists {
     const columns: Columns = [
       ...strings('permission', 'table_name', 'column_name'),
       ['grant_option', 'BOOLEAN'],
-      ...strings('origin'),
+      ...strings('origin', 'granted_to'),
     ];
     requireDetails(principal, rights, of, 'USER DETAILS');
     if (of === null && principal.identity?.kind === 'external') {
-      return { columns, rows: shown(rights, await readSchema(this.#context.database)) };
+      const sources = rights.sets.map((grants) => ({ name: null, grants }));
+      const { accounts } = rights;
+      return { columns, rows: shown(sources, accounts, await readSchema(this.#context.database)) };
     }
     const found = this.#find(of ?? principal.name, span);
     if (found === null) {
-      return { columns, rows: [[DATABASE_ADMIN, null, null, true, 'G']] };
+      return { columns, rows: [[DATABASE_ADMIN, null, null, true, 'G', principal.name]] };
     }
     const groups = found.groups.flatMap((group) => this.#context.store.find(group) ?? []);
     const held = [found, ...groups];
-    const sets = held.map(({ grants }) => grants);
     const accounts = new Map(held.flatMap((one) => [...one.accounts]));
     const schema = await readSchema(this.#context.database);
-    return { columns, rows: shown({ all: false, sets, accounts }, schema) };
+    return { columns, rows: shown(held, accounts, schema) };
   }
 
   /** Null for the administrator of the configuration. */
@@ -183,12 +184,27 @@ export class Lists {
   }
 }
 
+/** Whose grants they are; null where that is not known. */
+interface GrantSource {
+  readonly name: string | null;
+  readonly grants: Grants;
+}
+
 /** Rows as SHOW PERMISSIONS has them: what there is now, each once, with what follows from it. */
-function shown({ sets, accounts }: Rights, schema: CurrentSchema): Rows {
-  const rows = new Map<string, GrantRow>();
-  for (const row of sets.flatMap((grants) => grantRows(grants)).filter(isThere(schema))) {
-    const key = JSON.stringify([row.permission, row.table?.toLowerCase(), row.column]);
-    rows.set(key, { ...row, option: row.option || rows.get(key)?.option === true });
+function shown(
+  sources: readonly GrantSource[],
+  accounts: Rights['accounts'],
+  schema: CurrentSchema,
+): Rows {
+  const rows = new Map<string, GrantRow & { readonly grantedTo: readonly string[] }>();
+  for (const { name, grants } of sources) {
+    for (const row of grantRows(grants).filter(isThere(schema))) {
+      const key = JSON.stringify([row.permission, row.table?.toLowerCase(), row.column]);
+      const known = rows.get(key);
+      const option = row.option || known?.option === true;
+      const grantedTo = [...(known?.grantedTo ?? []), ...(name === null ? [] : [name])];
+      rows.set(key, { ...row, option, grantedTo });
+    }
   }
   const granted = [...rows.values()].map((row) => [
     row.permission,
@@ -196,6 +212,7 @@ function shown({ sets, accounts }: Rights, schema: CurrentSchema): Rows {
     row.column,
     row.option,
     'G',
+    row.grantedTo.length === 0 ? null : row.grantedTo.join(', '),
   ]);
   const assumed = [...accounts].map(([name, option]) => [
     `${ASSUME} ${name}`,
@@ -203,6 +220,7 @@ function shown({ sets, accounts }: Rights, schema: CurrentSchema): Rows {
     null,
     option,
     'G',
+    null,
   ]);
   return [...granted, ...implied([...rows.values()], schema), ...assumed];
 }
@@ -230,7 +248,7 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
         (row.column === null || fold(row.column) === fold(timestamp)),
     );
     if (!isExplicit) {
-      added.set(`${permission} ${fold(table)}`, [permission, table, timestamp, false, 'I']);
+      added.set(`${permission} ${fold(table)}`, [permission, table, timestamp, false, 'I', null]);
     }
   }
   return [...added.values()];

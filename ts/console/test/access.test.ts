@@ -2,6 +2,7 @@ import test from 'ava';
 import {
   applies,
   grantsOf,
+  groupsOf,
   markOf,
   passwordStatement,
   stepsOf,
@@ -10,7 +11,7 @@ import {
   type Place,
 } from '../src/access/model.js';
 
-const COLUMNS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin'];
+const COLUMNS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin', 'granted_to'];
 const GRANTS = grantsOf({
   head: { columns: COLUMNS.map((name) => ({ name, type: 'STRING' })) },
   rows: [
@@ -31,22 +32,24 @@ function change(permission: string, place: Place, isGrant = true): Change {
 }
 
 test('a right is held here, passed on, from all tables, on some columns, or not', (t) => {
-  t.is(markOf(GRANTS, 'SELECT', at('trades')), 'option');
-  t.is(markOf(GRANTS, 'INSERT', at()), 'granted');
-  t.is(markOf(GRANTS, 'INSERT', at('trades')), 'inherited');
-  t.is(markOf(GRANTS, 'SELECT', at('clients')), 'part');
-  t.is(markOf(GRANTS, 'SELECT', at()), 'none');
-  t.is(markOf(GRANTS, 'HTTP', at()), 'option');
-  const admin = [{ permission: 'ALL', ...at(), option: false, isImplied: false }];
-  t.is(markOf(admin, 'DROP TABLE', at('trades')), 'inherited');
+  t.is(markOf(GRANTS, 'SELECT', at('trades'), 'ann'), 'option');
+  t.is(markOf(GRANTS, 'INSERT', at(), 'ann'), 'granted');
+  t.is(markOf(GRANTS, 'INSERT', at('trades'), 'ann'), 'inherited');
+  t.is(markOf(GRANTS, 'SELECT', at('clients'), 'ann'), 'part');
+  t.is(markOf(GRANTS, 'SELECT', at(), 'ann'), 'none');
+  t.is(markOf(GRANTS, 'HTTP', at(), 'ann'), 'option');
+  const admin = [
+    { permission: 'ALL', ...at(), option: false, isImplied: false, grantedTo: ['ann'] },
+  ];
+  t.is(markOf(admin, 'DROP TABLE', at('trades'), 'ann'), 'inherited');
 });
 
 test('a column has what is granted on it, what its table has, and what comes along', (t) => {
-  t.is(markOf(GRANTS, 'SELECT', at('clients', 'ID')), 'granted');
-  t.is(markOf(GRANTS, 'SELECT', at('clients', 'ts')), 'implied');
-  t.is(markOf(GRANTS, 'SELECT', at('clients', 'email')), 'none');
-  t.is(markOf(GRANTS, 'SELECT', at('trades', 'price')), 'inherited');
-  t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id')), 'none');
+  t.is(markOf(GRANTS, 'SELECT', at('clients', 'ID'), 'ann'), 'granted');
+  t.is(markOf(GRANTS, 'SELECT', at('clients', 'ts'), 'ann'), 'implied');
+  t.is(markOf(GRANTS, 'SELECT', at('clients', 'email'), 'ann'), 'none');
+  t.is(markOf(GRANTS, 'SELECT', at('trades', 'price'), 'ann'), 'inherited');
+  t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id'), 'ann'), 'none');
   t.true(applies('SELECT', 'column') && !applies('INSERT', 'column'));
   t.true(applies('SELECT', 'view') && !applies('UPDATE', 'view'));
 });
@@ -92,4 +95,22 @@ test('a password is a literal, whatever it holds', (t) => {
   const ada = { kind: 'user', name: 'ada' } as const;
   t.is(passwordStatement(ada, "it's"), "ALTER USER ada WITH PASSWORD 'it''s'");
   t.is(passwordStatement(ada, ''), 'ALTER USER ada WITH NO PASSWORD');
+});
+
+test('what comes from a group is not the own right of its members', (t) => {
+  const rows = [
+    ['SELECT', 'clients', null, false, 'G', 'quants'],
+    ['UPDATE', 'clients', null, false, 'G', 'Ann, quants'],
+    ['INSERT', 'clients', null, false, 'G', 'ann'],
+  ];
+  const head = { columns: COLUMNS.map((name) => ({ name, type: 'STRING' })) };
+  const grants = grantsOf({ head, rows });
+  t.is(markOf(grants, 'SELECT', at('clients'), 'ann'), 'group');
+  t.deepEqual(groupsOf(grants, 'SELECT', at('clients'), 'ann'), ['quants']);
+  t.is(markOf(grants, 'UPDATE', at('clients'), 'ann'), 'granted');
+  t.deepEqual(groupsOf(grants, 'UPDATE', at('clients'), 'ann'), ['quants']);
+  t.is(markOf(grants, 'INSERT', at('clients'), 'ann'), 'granted');
+  t.deepEqual(groupsOf(grants, 'INSERT', at('clients'), 'ann'), []);
+  const [change] = toggled([], 'SELECT', at('clients'), 'group');
+  t.true(change?.isGrant, 'the member gets a right of its own; the group keeps its own');
 });

@@ -12,7 +12,7 @@ export function PermissionMark(props: { mark: Mark }): JSX.Element {
       <Show when={props.mark === 'part'}>
         <path class="solid" d="M3 3h5v10H3z" />
       </Show>
-      <Show when={isFilled() || props.mark === 'inherited'}>
+      <Show when={isFilled() || props.mark === 'inherited' || props.mark === 'group'}>
         <path class="tick" d={TICK} />
       </Show>
       <Show when={props.mark === 'option'}>

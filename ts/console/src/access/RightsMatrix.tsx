@@ -7,6 +7,7 @@ import { PermissionMark } from './PermissionMark.js';
 import {
   applies,
   concerns,
+  groupsOf,
   isGiven,
   markOf,
   RIGHT_GROUPS,
@@ -163,7 +164,7 @@ function Cells(props: CellsProps): JSX.Element {
 export function MarkLegend(): JSX.Element {
   return (
     <p class="access-legend hint">
-      <For each={['granted', 'option', 'inherited', 'part'] as const}>
+      <For each={['granted', 'option', 'group', 'inherited', 'part'] as const}>
         {(mark) => (
           <span>
             <PermissionMark mark={mark} />
@@ -178,6 +179,7 @@ export function MarkLegend(): JSX.Element {
 const MARK_NAMES: Readonly<Record<Mark, string>> = {
   granted: 'granted',
   option: 'granted, may pass on',
+  group: 'from a group',
   inherited: 'from all tables',
   implied: 'comes with other columns',
   part: 'on some columns',
@@ -187,14 +189,23 @@ const MARK_NAMES: Readonly<Record<Mark, string>> = {
 export function RightButton(
   props: MatrixProps & { permission: string; place: Place; object: string },
 ): JSX.Element {
-  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.place);
+  const name = (): string => props.rights.principal.name;
+  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.place, name());
+  const groups = (): readonly string[] =>
+    groupsOf(props.rights.grants, props.permission, props.place, name());
   const planned = (): boolean =>
     props.state.changes().some((change) => concerns(change, props.permission, props.place));
   const shown = (): Mark => (planned() ? (isGiven(mark()) ? 'granted' : 'none') : mark());
-  const nameOf = (one: Mark): string =>
-    one === 'inherited' && props.place.column !== undefined
-      ? 'from the table or all tables'
-      : MARK_NAMES[one];
+  const nameOf = (one: Mark): string => {
+    if (one === 'inherited' && props.place.column !== undefined) {
+      return 'from the table or all tables';
+    }
+    const from = groups().length === 0 ? '' : `from ${groups().join(', ')}`;
+    const isHeld = one === 'granted' || one === 'option';
+    return one === 'group'
+      ? from
+      : MARK_NAMES[one] + (isHeld && from !== '' ? `, and ${from}` : '');
+  };
   const label = (): string => {
     const now = `${props.permission} on ${props.object}: ${nameOf(mark())}`;
     return planned() ? `${now}; planned: ${nameOf(shown())}` : now;

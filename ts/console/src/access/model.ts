@@ -21,6 +21,8 @@ export interface Grant extends Place {
   readonly option: boolean;
   /** Whether it follows from another one: the time column comes along with any other. */
   readonly isImplied: boolean;
+  /** Who was given it: the principal, or groups; empty where the server does not know. */
+  readonly grantedTo: readonly string[];
 }
 
 /** One right to be given or taken; nothing happens before it is applied. */
@@ -29,8 +31,8 @@ export interface Change extends Place {
   readonly isGrant: boolean;
 }
 
-/** How a right shows: held here, to be passed on, from above, from other columns, on some. */
-export type Mark = 'granted' | 'option' | 'inherited' | 'implied' | 'part' | 'none';
+/** How a right shows: held here, to be passed on, a group's, from above, from others, in part. */
+export type Mark = 'granted' | 'option' | 'group' | 'inherited' | 'implied' | 'part' | 'none';
 
 /** Rights that say how a principal may connect. */
 export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
@@ -76,23 +78,46 @@ export function grantsOf(answer: Answer): Grant[] {
   const column = reader(answer, 'column_name');
   const option = reader(answer, 'grant_option');
   const origin = reader(answer, 'origin');
+  const grantedTo = reader(answer, 'granted_to');
   return answer.rows.map((row) => ({
     permission: String(permission(row)),
     table: textOf(table(row)),
     column: textOf(column(row)),
     option: option(row) === true || option(row) === 't',
     isImplied: origin(row) === 'I',
+    grantedTo: textOf(grantedTo(row))?.split(', ') ?? [],
   }));
 }
 
-/** How a principal holds a right at a place. */
-export function markOf(grants: readonly Grant[], permission: string, place: Place): Mark {
-  const held = grants.filter(
+function heldOf(grants: readonly Grant[], permission: string): readonly Grant[] {
+  return grants.filter(
     (grant) => grant.permission === permission || EVERYTHING.has(grant.permission),
   );
+}
+
+/** The groups through which a principal has a right at a place. */
+export function groupsOf(
+  grants: readonly Grant[],
+  permission: string,
+  place: Place,
+  name: string,
+): readonly string[] {
+  const here = heldOf(grants, permission).find((grant) => isSame(grant, place));
+  return here?.grantedTo.filter((one) => !same(one, name)) ?? [];
+}
+
+/** How the principal of this name holds a right at a place. */
+export function markOf(
+  grants: readonly Grant[],
+  permission: string,
+  place: Place,
+  name: string,
+): Mark {
+  const held = heldOf(grants, permission);
   const here = held.find((grant) => isSame(grant, place));
   if (here) {
-    return here.isImplied ? 'implied' : here.option ? 'option' : 'granted';
+    const isOwn = here.grantedTo.length === 0 || here.grantedTo.some((one) => same(one, name));
+    return here.isImplied ? 'implied' : !isOwn ? 'group' : here.option ? 'option' : 'granted';
   }
   if (held.some((grant) => grant.column === undefined && covers(grant, place))) {
     return 'inherited';
@@ -115,9 +140,9 @@ function same(left: string | undefined, right: string | undefined): boolean {
   return left?.toLowerCase() === right?.toLowerCase();
 }
 
-/** Whether a click on a right gives it; otherwise it takes it. */
+/** Whether a click on a right gives it, as where a group has it; otherwise it takes it. */
 export function isGiven(mark: Mark): boolean {
-  return mark === 'none' || mark === 'part' || mark === 'implied';
+  return mark === 'none' || mark === 'part' || mark === 'implied' || mark === 'group';
 }
 
 /** The plan after a click: the change is added, or taken back when it was planned already. */

@@ -88,7 +88,7 @@ impl Binder<'_> {
         Ok(if self.is_awaited(&value) { Typed::literal(stand_in, wanted) } else { value })
     }
 
-    /// Whether an expression has a parameter without a value, of a statement that is only described.
+    /// Whether an expression has a parameter without a value: the statement is only described.
     pub(crate) fn awaits_value(&mut self, id: NodeId, wanted: SqlType) -> EngineResult<bool> {
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, wanted)?;
