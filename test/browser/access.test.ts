@@ -82,6 +82,16 @@ browserTest('clicks plan changes, and applying runs them in order', async (t) =>
       await shown.screenshot(picture(`access-${theme}`));
     });
     t.deepEqual(sent, []);
+    const pick = async (kind: string, name: string): Promise<void> => {
+      await page.getByRole('button', { name: new RegExp(`^${kind} \\d`) }).click();
+      await page.locator('.access-entry', { hasText: name }).click();
+      await page.locator('.access-main h2', { hasText: name }).waitFor();
+    };
+    await pick('Groups', 'quants');
+    await cell('SELECT on trades: not granted').waitFor();
+    t.is(await page.getByText('3 changes not applied yet').count(), 0);
+    await pick('Users', 'ada');
+    await page.getByText('3 changes not applied yet').waitFor();
     await page.locator('[data-action="apply"]').click();
     await page.getByText('0 changes not applied yet').waitFor();
     t.deepEqual(sent, [

@@ -24,15 +24,13 @@ export interface MatrixProps {
 }
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
-  // The tables are listed every few seconds: a row stays, and stays open, while its table is there.
-  const tables = createMemo<readonly Listed[]>(
-    () => {
-      const loaded = props.session.schema.tables();
-      return loaded.state === 'ready' ? loaded.value.map(({ name, kind }) => ({ name, kind })) : [];
-    },
-    [],
-    { equals: (before, now) => JSON.stringify(before) === JSON.stringify(now) },
-  );
+  // The list changes as others make tables: a row stays, and stays open, while its table is there.
+  const tables = createMemo<readonly Listed[]>((before) => {
+    const loaded = props.session.schema.tables();
+    const now = loaded.state === 'ready' ? loaded.value : [];
+    const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
+    return now.map(({ name, kind }) => known.get(`${kind} ${name}`) ?? { name, kind });
+  }, []);
   return (
     <div class="matrix-wrap" role="region" aria-label="Rights by table" tabindex="0">
       <table class="listing matrix">

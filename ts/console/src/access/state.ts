@@ -38,6 +38,9 @@ export class AccessState {
   readonly #setRights: (rights: Loading<Rights> | undefined) => void;
   readonly #setChanges: (changes: readonly Change[]) => void;
   readonly #setFailure: (failure: string) => void;
+  /** What is planned for those who are not shown. */
+  readonly #plans = new Map<string, readonly Change[]>();
+  #shown = '';
 
   constructor() {
     const [principals, setPrincipals] = createSignal<Loading<readonly Principal[]>>({
@@ -70,9 +73,12 @@ export class AccessState {
     );
   }
 
-  /** Shows another one; what was planned for the one before is dropped. */
+  /** Shows another one; what is planned for the one before waits until that is shown again. */
   async show(principal: Principal): Promise<void> {
-    this.discard();
+    this.#plans.set(this.#shown, this.changes());
+    this.#shown = `${principal.kind} ${principal.name}`;
+    this.#setFailure('');
+    this.#setChanges(this.#plans.get(this.#shown) ?? []);
     this.#setRights({ state: 'loading' });
     this.#setRights(await settle(() => rightsOf(principal)));
   }
