@@ -46,7 +46,10 @@ for (const [target, more] of [
   test(`HEAD ${target} ${more.trim()}`, async (t) => {
     const [got, body] = await ask('GET', target, more);
     const [head, nothing] = await ask('HEAD', target, more);
-    t.is(head, got);
+    // What is counted meanwhile may have a digit more.
+    const lasting = (text: string): string =>
+      target === '/metrics' ? text.replace(/^Content-Length: \d+/m, 'Content-Length') : text;
+    t.is(lasting(head), lasting(got));
     t.is(nothing, '');
     t.is(body === '', target === '/ping');
   });
