@@ -221,3 +221,23 @@ real('variables hold in each execution of a statement', async (t) => {
   }
   client.close();
 });
+
+real('a parameter beside a sub-query has the type of its column', async (t) => {
+  const client = await connected();
+  client.send(clientMessage('Q', 'CREATE TABLE beside (ts TIMESTAMP, n LONG) TIMESTAMP(ts)'));
+  await client.until('Z');
+  const insert = 'INSERT INTO beside VALUES ($1, (SELECT count() FROM beside WHERE n < $2))';
+  client.send(
+    clientMessage('P', '', insert, [0]),
+    clientMessage('D', Buffer.from('S\0')),
+    clientMessage('S'),
+  );
+  const described = (await client.until('Z')).find(({ type }) => type === 't');
+  t.deepEqual(
+    [2, 6].map((at) => described?.body.readInt32BE(at)),
+    [1114, 20],
+  );
+  t.deepEqual(await answer(client, insert, { values: ['2026-01-01', '5'] }), []);
+  t.deepEqual(await answer(client, 'SELECT n FROM beside', { values: [] }), ['0']);
+  client.close();
+});

@@ -34,7 +34,9 @@ impl Binder<'_> {
                 self.insert_rows(&schema, &targets, rows, &node.table)?
             }
             None if self.has_subqueries(node) => {
-                let rows = self.values_rows(&as_block(node)?)?;
+                let block = as_block(node)?;
+                self.settle_cells(&schema, &targets, &block)?;
+                let rows = self.values_rows(&block)?;
                 self.insert_rows(&schema, &targets, rows, &node.table)?
             }
             None => self.insert_values(&schema, targets, node)?,
@@ -211,6 +213,25 @@ impl Binder<'_> {
         let is_query = |node: &Node| matches!(node, Node::Subquery { .. } | Node::Exists { .. });
         let has_expressions = node.values.as_ref().is_some_and(|rows| rows.kinds.contains('x'));
         has_expressions && self.tree.nodes.iter().any(is_query)
+    }
+
+    /// Parameters that are whole cells have their columns' types, as in rows without sub-queries.
+    fn settle_cells(
+        &mut self,
+        schema: &TableSchema,
+        targets: &[usize],
+        block: &ValuesBlock,
+    ) -> EngineResult<()> {
+        let columns = targets.iter().cycle().map(|target| schema.columns[*target].sql_type);
+        for ((kind, text), sql_type) in block.kinds.bytes().zip(&block.texts).zip(columns) {
+            let id = if kind == b'x' { text.parse().ok() } else { None };
+            if let Some(id) = id
+                && let Some((index, given)) = self.parameter_cell(id, sql_type)?
+            {
+                self.parameters.settle(index, given);
+            }
+        }
+        Ok(())
     }
 
     /// Inserts what a query gives.
