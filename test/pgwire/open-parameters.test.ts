@@ -78,6 +78,8 @@ const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly
   ['SELECT * FROM (VALUES ($1)) v(a)', { values: ['x'] }, ['x']],
   ['SELECT array_agg(x * 1.5) FROM long_sequence($1)', { values: ['2'] }, ['{1.5,3.0}']],
   ['SELECT null BETWEEN $1 AND $2', { values: ['1', '2'] }, ['f']],
+  ['SELECT $1 BETWEEN $2 AND $3', { values: ['3', '1', '3'] }, ['t']],
+  ['SELECT x FROM long_sequence(4) WHERE $1 BETWEEN x - 1 AND x', { values: ['2'] }, ['2', '3']],
   ["SELECT count() FROM files($1) WHERE path = 'none'", { values: ['.'] }, ['0']],
   ["SELECT count() FROM glob($1) WHERE path = 'none'", { values: ['*'] }, ['0']],
   ['DECLARE @unread := $1 SELECT 1', { values: ['x'] }, ['1']],

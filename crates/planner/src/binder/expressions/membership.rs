@@ -51,7 +51,9 @@ impl Binder<'_> {
         ];
         // `>=` and `<=` hold between two nulls; BETWEEN does not.
         if low.constant.is_none() && high.constant.is_none() {
-            parts.push(predicate::is_null(operand.clone(), true));
+            // A parameter has its type and its value by now.
+            let operand = self.settled(operand.clone(), operand.sql_type)?;
+            parts.push(predicate::is_null(operand, true));
         }
         Ok(predicate::all(parts))
     }
