@@ -31,8 +31,16 @@ export declare class NativeDatabase {
    * or a `CopySpec`, which takes the INSERT whose rows are copied in.
    */
   openAppender(spec: string, insert?: NativeStatement | undefined | null): Promise<NativeAppender>
-  /** Stops a query; false when none has this id. */
-  cancelQuery(queryId: bigint): boolean
+  /**
+   * Stops a query, or ends a loan; false when none has this id. `gently`: what runs in a loan
+   * may end first.
+   */
+  cancelQuery(queryId: bigint, gently?: boolean | undefined | null): boolean
+  /**
+   * Answers the client of a socket, which no other code reads or writes until the promise is
+   * settled. `spec` is the JSON of a `LoanSpec`, which names the statements in their order.
+   */
+  lend(descriptor: number, spec: string, statements: Array<NativeStatement>): Promise<NativeHandBack>
   /**
    * Counters and gauges, what is known to be damaged, and the running queries, as a JSON
    * object.
@@ -112,6 +120,22 @@ export interface NativeChunk {
   bytes: ArrayBuffer
   /** Rows in them. */
   rows: number
+}
+
+/** What comes back when a loan ends. */
+export interface NativeHandBack {
+  /** What the client sent and was not answered. */
+  bytes: Buffer
+  /** What the client is to be sent before anything else. */
+  unsent: Buffer
+  /** The statement that was executed last, where no Sync was answered since. */
+  last?: number
+  /** Why it failed, as errors cross; its client has not been answered that. */
+  failure?: string
+  /** Its rows, where they are more than one chunk; none of them was sent. */
+  reply?: NativeReply
+  /** Microseconds that each execution took. */
+  micros: Uint32Array
 }
 
 /** The answer of `prepare`. */

@@ -55,6 +55,7 @@ const RUST_CLIENTS = {
   'tokio-postgres': ['tokio-postgres-client'],
   sqlx: ['sqlx-client'],
   'questdb-rs': ['questdb-rs-client', 'questdb-rs-columns'],
+  'questdb-rs-polars': ['questdb-rs-polars'],
 };
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
@@ -238,6 +239,7 @@ export async function setupTests() {
     ['curl', 'curl'],
     ['postgresql-client', 'psql'],
     ['strace', 'strace'],
+    ['valgrind', 'valgrind'],
     ['faketime', 'faketime'],
     ['unixodbc', 'isql'],
     ['odbc-postgresql', 'grep', ['-q', 'PostgreSQL Unicode', '/etc/odbcinst.ini']],

@@ -101,6 +101,19 @@ async function harnesses() {
     count(name, Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
     console.log(`   ${name}: ${Math.round((Date.now() - began) / 1000)} s`);
   }
+  await kernelCounts();
+}
+
+/** Instructions of the kernels against those that were counted before. */
+async function kernelCounts() {
+  const script = join(root, 'scripts', 'kernel-counts.mjs');
+  const { code, output } = await run(process.execPath, [script], { capture: true });
+  const [, passed = 0, failed = 0, skipped = 0] =
+    output.match(/^(\d+) passed, (\d+) failed, (\d+) skipped$/m)?.map(Number) ?? [];
+  if (code !== 0) {
+    failures.push(`kernel-counts\n${output.trimEnd().slice(-1500)}`);
+  }
+  count('kernel-counts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 
 /** How long each file of tests takes, from when its first result comes to its last. */

@@ -130,8 +130,12 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> EngineResult<String> {
     serde_json::to_string(value).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// The one shape in which errors cross.
 pub(crate) fn to_napi(error: EngineError) -> napi::Error {
+    napi::Error::from_reason(error_text(error))
+}
+
+/// The one shape in which errors cross.
+pub(crate) fn error_text(error: EngineError) -> String {
     let error = guard::outward(error);
     let json = serde_json::json!({
         "code": error.code,
@@ -142,5 +146,5 @@ pub(crate) fn to_napi(error: EngineError) -> napi::Error {
         "hint": error.hint,
         "retryable": error.retryable,
     });
-    napi::Error::from_reason(json.to_string())
+    json.to_string()
 }

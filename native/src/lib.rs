@@ -17,17 +17,19 @@ use mimalloc::MiMalloc;
 use napi::Status;
 use napi::bindgen_prelude::{
     ArrayBuffer, BigInt, Buffer, BufferSlice, ClassInstance, Either, Env, FnArgs, Function,
-    PromiseRaw,
+    PromiseRaw, Uint32Array,
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, Messages, OpenOptions, ResultStream, Statement, Transaction,
-    WebSocketReader, failpoint, given, log,
+    ExecuteOptions, ExecuteReply, HandBack, Loan, Messages, OpenOptions, ResultStream, Statement,
+    Transaction, WebSocketReader, failpoint, given, log,
 };
 
-use crate::calls::{encode, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi};
+use crate::calls::{
+    encode, error_text, guarded, spawn, spawn_blocking, spawn_on, start_here, sync, to_napi,
+};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
@@ -148,14 +150,34 @@ impl NativeDatabase {
         let insert = insert.map(NativeStatement::get).transpose().map_err(to_napi)?;
         spawn_blocking(env, "open_appender", move || {
             let appender = Appender::open(&database, spec.as_bytes(), insert.as_deref())?;
-            Ok(NativeAppender { appender: Arc::new(appender) })
+            Ok(NativeAppender { database, appender: Arc::new(appender) })
         })
     }
 
-    /// Stops a query; false when none has this id.
+    /// Stops a query, or ends a loan; false when none has this id. `gently`: what runs in a loan
+    /// may end first.
     #[napi(catch_unwind)]
-    pub fn cancel_query(&self, query_id: BigInt) -> napi::Result<bool> {
-        sync("cancel_query", || Ok(self.database.cancel_query(query_id.get_u64().1)))
+    pub fn cancel_query(&self, query_id: BigInt, gently: Option<bool>) -> napi::Result<bool> {
+        let (id, gently) = (query_id.get_u64().1, gently.unwrap_or_default());
+        sync("cancel_query", || Ok(self.database.cancel_query(id, gently)))
+    }
+
+    /// Answers the client of a socket, which no other code reads or writes until the promise is
+    /// settled. `spec` is the JSON of a `LoanSpec`, which names the statements in their order.
+    #[napi(catch_unwind)]
+    pub fn lend<'env>(
+        &self,
+        env: &'env Env,
+        descriptor: i32,
+        spec: String,
+        statements: Vec<ClassInstance<'_, NativeStatement>>,
+    ) -> napi::Result<PromiseRaw<'env, NativeHandBack>> {
+        // At once: the descriptor may be another connection's later, and a loan can be recalled.
+        let loan = sync("lend", || {
+            let statements = statements.iter().map(|one| one.get()).collect::<EngineResult<_>>()?;
+            Loan::take(&self.database, descriptor, spec.as_bytes(), statements)
+        })?;
+        spawn_on(env, &self.database, loan.run(), NativeHandBack::new)
     }
 
     /// Counters and gauges, what is known to be damaged, and the running queries, as a JSON
@@ -226,6 +248,37 @@ impl NativeDatabase {
             let closed = database.close(within);
             log::wait_until_delivered(LOG_PATIENCE);
             closed
+        })
+    }
+}
+
+/// What comes back when a loan ends.
+#[napi(object, object_from_js = false)]
+pub struct NativeHandBack {
+    /// What the client sent and was not answered.
+    pub bytes: Buffer,
+    /// What the client is to be sent before anything else.
+    pub unsent: Buffer,
+    /// The statement that was executed last, where no Sync was answered since.
+    pub last: Option<u32>,
+    /// Why it failed, as errors cross; its client has not been answered that.
+    pub failure: Option<String>,
+    /// Its rows, where they are more than one chunk; none of them was sent.
+    pub reply: Option<NativeReply>,
+    /// Microseconds that each execution took.
+    pub micros: Uint32Array,
+}
+
+impl NativeHandBack {
+    fn new(env: &Env, back: HandBack) -> napi::Result<Self> {
+        let HandBack { bytes, unsent, last, failure, reply, micros } = back;
+        Ok(Self {
+            bytes: bytes.into(),
+            unsent: unsent.into(),
+            last: last.map(|at| at as u32),
+            failure: failure.map(error_text),
+            reply: reply.map(|reply| NativeReply::new(env, reply)).transpose()?,
+            micros: micros.into(),
         })
     }
 }
@@ -386,7 +439,7 @@ impl NativeStatement {
         // Before the caller goes on, so that a request to cancel it finds it.
         let (options, registration) = sync("execute", || {
             let options: ExecuteOptions = given(options.as_bytes(), "options")?;
-            let registration = statement.register(options.query_id)?;
+            let registration = statement.register(&options)?;
             Ok((options, registration))
         })?;
         let parameters = parameters.to_vec();
@@ -465,6 +518,7 @@ impl NativeResultStream {
 /// Bytes on their way into tables.
 #[napi]
 pub struct NativeAppender {
+    database: Arc<Database>,
     appender: Arc<Appender>,
 }
 
@@ -485,7 +539,9 @@ impl NativeAppender {
             Either::A(bytes) => {
                 let bytes = bytes.to_vec();
                 memory.map(ArrayBuffer::detach).transpose()?;
-                spawn(env, "append", async move { encode(&appender.write(bytes).await?) })
+                // Queueing is short, and most often there is room.
+                let work = guarded("append", async move { encode(&appender.write(bytes).await?) });
+                start_here(env, &self.database, work, |_, progress| Ok(progress))
             }
             Either::B(socket) => {
                 let kept = socket.kept.as_ref().map(Arc::clone).unwrap_or_default();

@@ -230,6 +230,12 @@ const FORMS: Readonly<Record<string, Show>> = {
     t.is(await error('ann:p', 'GRANT ASSUME SERVICE ACCOUNT feed TO bob'), '');
     t.deepEqual(await rows(server, ADMIN, 'SHOW SERVICE ACCOUNTS bob'), [['feed', false]]);
     t.not(await error(ADMIN, 'GRANT ASSUME SERVICE ACCOUNT feed TO feed'), '');
+    const right = ['ASSUME SERVICE ACCOUNT feed', null, null, true, 'G'];
+    const assumed = async (): Promise<unknown> =>
+      (await rows(server, ADMIN, 'SHOW PERMISSIONS ann')).find(([name]) => name === right[0]);
+    t.deepEqual(await assumed(), [...right, 'ops']);
+    await run(server, 'GRANT ASSUME SERVICE ACCOUNT feed TO ann');
+    t.deepEqual(await assumed(), [...right, 'ann, ops'], 'the option of the group stays');
   },
   '29.31': async (t) => {
     await run(server, 'REVOKE PGWIRE FROM ann');

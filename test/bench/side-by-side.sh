@@ -1,15 +1,24 @@
 #!/usr/bin/env bash
-# usage: side-by-side.sh SIZE [bench.py options …]        SIZE: tiny, small, full
-# Starts Tidemark and QuestDB with the same commit mode, measures both and the embedded engines by
-# turns, and prints the table of docs/benchmarks.md. Needs python3 with requirements.txt, Java and
-# Maven (for QuestDB's jar), and a finished `npm run build`.
+# usage: npm run bench -- [--size tiny|small|full] [--against questdb,duckdb,polars,…] [bench.py options …]
+# Starts Tidemark, and QuestDB where it is among the peers, with the same commit mode, measures them
+# and the embedded engines by turns in one run, and prints the table of docs/benchmarks.md. Needs
+# python3 with requirements.txt, Java and Maven (for QuestDB's jar), and a finished `npm run build`.
 # Environment: WORK (data, roots, results; default a folder in the cache), MODE (commit mode of both
-# servers, default nosync), EMBEDDED (default duckdb,polars), PYTHON (default python3).
+# servers, default nosync), PYTHON (default python3).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
-size=${1:?usage: side-by-side.sh SIZE [bench.py options]}
-shift
+size=small
+against=questdb,duckdb,polars
+options=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --size) size=${2:?--size tiny, small or full}; shift 2 ;;
+    --against) against=${2?--against questdb,duckdb,…}; shift 2 ;;
+    *) options+=("$1"); shift ;;
+  esac
+done
+embedded=$(tr , '\n' <<< "$against" | grep -v '^questdb$' | paste -sd, || true)
 work=${WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/tidemark/bench}
 mode=${MODE:-nosync}
 python=${PYTHON:-python3}
@@ -23,19 +32,15 @@ fi
 
 peer=
 ours=
+servers=()
 stop() {
   [ -z "$ours" ] || kill "$ours" 2>/dev/null || true
   [ -z "$peer" ] || kill "$peer" 2>/dev/null || true
 }
 trap stop EXIT
 
-echo "== starting QuestDB"
-echo "cairo.commit.mode=$mode" > questdb.conf
-rm -rf questdb-root tidemark-root
-peer=$(QDB_EXTRA_CONF="$work/questdb.conf" QDB_XMX=8g "$here/start_questdb.sh" \
-  "$work/questdb-root" 19000 18812 19009)
-
 echo "== starting Tidemark"
+rm -rf tidemark-root
 node "$repository/build/server/cli.js" serve --root "$work/tidemark-root" \
   --set http.bind.to=127.0.0.1:19100 --set pg.net.bind.to=127.0.0.1:18912 \
   --set http.min.enabled=false --set line.tcp.enabled=false --set pg.auth.method=cleartext --set "cairo.commit.mode=$mode" \
@@ -46,9 +51,17 @@ for _ in $(seq 1 100); do
   sleep 0.1
 done
 grep '^tidemark ready' tidemark.log
+servers+=(--server "name=tidemark,http=127.0.0.1:19100,pg=127.0.0.1:18912,dir=$work/tidemark-root")
 
-"$python" "$here/bench.py" --size "$size" --out "results-$size.json" \
-  --server "name=tidemark,http=127.0.0.1:19100,pg=127.0.0.1:18912,dir=$work/tidemark-root" \
-  --server "name=questdb,http=127.0.0.1:19000,pg=127.0.0.1:18812,dir=$work/questdb-root/db" \
-  --embedded "${EMBEDDED-duckdb,polars}" "$@"
+if [[ ",$against," == *,questdb,* ]]; then
+  echo "== starting QuestDB"
+  echo "cairo.commit.mode=$mode" > questdb.conf
+  rm -rf questdb-root
+  peer=$(QDB_EXTRA_CONF="$work/questdb.conf" QDB_XMX=8g "$here/start_questdb.sh" \
+    "$work/questdb-root" 19000 18812 19009)
+  servers+=(--server "name=questdb,http=127.0.0.1:19000,pg=127.0.0.1:18812,dir=$work/questdb-root/db")
+fi
+
+"$python" "$here/bench.py" --size "$size" --out "results-$size.json" "${servers[@]}" \
+  --embedded "$embedded" "${options[@]}"
 "$python" "$here/report.py" "results-$size.json"

@@ -4,7 +4,8 @@
  *
  * What a small query costs over kept-alive connections, 1 and 32 of them, in a closed loop: the
  * median and the fastest time of an answer, answers per second, and the processor time the server
- * took for each, which noise on the machine moves least. `--form` sends the query as a form. Peers
+ * took for each, which noise on the machine moves least. `--form` sends the query as a form; `{}` in
+ * it is a number that counts up, so that no two texts are alike. Peers
  * that run already (another build, QuestDB) are asked by turns; without any a server is started. A
  * warm-up goes before.
  */
@@ -93,12 +94,20 @@ function isWhole(answer: Buffer): boolean {
   return tail.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) || tail.equals(LAST_CHUNK_LONG);
 }
 
+const NUMBER = '{}';
+const isAlike = !values.query.includes(NUMBER);
+
 /** Asks until `left` runs out; every time is noted. */
-function loop(socket: Socket, request: Buffer, left: { count: number }, micros: number[]) {
+function loop(
+  socket: Socket,
+  request: (number: number) => Buffer,
+  left: { count: number },
+  micros: number[],
+) {
   return new Promise<void>((resolve, reject) => {
     let pieces: Buffer | null = null;
     let started = 0;
-    // Answers of one query are of one length.
+    // Answers of one text are of one length.
     let length = 0;
     const ask = (): void => {
       if (left.count <= 0) {
@@ -106,15 +115,16 @@ function loop(socket: Socket, request: Buffer, left: { count: number }, micros: 
         return;
       }
       left.count -= 1;
+      const bytes = request(left.count);
       started = performance.now();
-      socket.write(request);
+      socket.write(bytes);
     };
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('the server closed the connection')));
     socket.on('data', (bytes: Buffer) => {
       const answer: Buffer = pieces === null ? bytes : Buffer.concat([pieces, bytes]);
       try {
-        if (answer.length !== length && !isWhole(answer)) {
+        if (!(isAlike && answer.length === length) && !isWhole(answer)) {
           pieces = answer;
           return;
         }
@@ -131,14 +141,27 @@ function loop(socket: Socket, request: Buffer, left: { count: number }, micros: 
   });
 }
 
-function requestTo({ host, port }: Peer): Buffer {
-  const query = `query=${encodeURIComponent(values.query)}`;
-  const asked = `HTTP/1.1\r\nHost: ${host}:${port}\r\n`;
+/** Numbers of texts so far: none comes twice in a run. */
+let asked = 0;
+
+function requestTo(peer: Peer): (number: number) => Buffer {
+  if (isAlike) {
+    const request = requestOf(peer, values.query);
+    return () => request;
+  }
+  const from = asked;
+  asked += requests;
+  return (number) => requestOf(peer, values.query.replaceAll(NUMBER, String(from + number)));
+}
+
+function requestOf({ host, port }: Peer, text: string): Buffer {
+  const query = `query=${encodeURIComponent(text)}`;
+  const to = `HTTP/1.1\r\nHost: ${host}:${port}\r\n`;
   const type = 'Content-Type: application/x-www-form-urlencoded';
   return Buffer.from(
     values.form
-      ? `POST /exec ${asked}${type}\r\nContent-Length: ${query.length}\r\n\r\n${query}`
-      : `GET /exec?${query} ${asked}\r\n`,
+      ? `POST /exec ${to}${type}\r\nContent-Length: ${query.length}\r\n\r\n${query}`
+      : `GET /exec?${query} ${to}\r\n`,
   );
 }
 

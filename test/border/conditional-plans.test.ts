@@ -132,8 +132,13 @@ test('a plan kept for other values answers as one made for these', async (t) => 
     await fill(database);
     for (const [text, parameters, types] of STATEMENTS) {
       const kept = await prepare(database, text, types);
-      for (let round = 0; round < 16; round += 1) {
-        const values = Array.from({ length: parameters }, () => value(random));
+      const before: ParameterValues[] = [];
+      for (let round = 0; round < 24; round += 1) {
+        const values =
+          before.length > 3 && random.next() < 0.5
+            ? random.pick(before)
+            : Array.from({ length: parameters }, () => value(random));
+        before.push(values);
         if (random.next() < 0.1) {
           await run(database, `INSERT INTO t VALUES ('${instant(random)}', ${round}, 60.5, 's3')`);
         }
@@ -183,3 +188,123 @@ test('a kept plan ends with the table it was made for', async (t) => {
     t.regex(await outcome(statement, ['2024-01-01']), /table does not exist/);
   });
 });
+
+/** Results that were cached for their values, since the database was opened. */
+const cachedResults = (database: Database): number =>
+  database.metrics()['cached_results_total'] ?? Number.NaN;
+
+test('values that come again have the same result until the next commit', async (t) => {
+  await withDatabase(async (database) => {
+    await fill(database);
+    const statement = await prepare(database, 'SELECT count(), max(x) FROM t WHERE s = $1');
+    const expected = await outcome(statement, ['s1']);
+    for (let round = 0; round < 4; round += 1) {
+      t.is(await outcome(statement, ['s1']), expected);
+    }
+    const kept = cachedResults(database);
+    t.true(kept >= 2, `${kept} cached results`);
+    const rows = { rows: { format: 'csv' } } as const;
+    const csv = (await statement.execute(['s1'], rows)).chunk?.bytes.toString();
+    t.is(`[${csv?.trim()}]`, expected, 'another form');
+    await run(database, "INSERT INTO t VALUES ('2024-01-02', 99999, 1.5, 's1')");
+    t.regex(await outcome(statement, ['s1']), /,99999]$/);
+    statement.close();
+  });
+});
+
+test('what a value says of the clock is asked each time', async (t) => {
+  await withDatabase(async (database) => {
+    await fill(database);
+    const statement = await prepare(database, 'SELECT count() FROM t WHERE ts IN $1', ['VARCHAR']);
+    for (let round = 0; round < 5; round += 1) {
+      t.is(await outcome(statement, ['$today']), '[0]');
+    }
+    t.is(cachedResults(database), 0);
+    statement.close();
+  });
+});
+
+/** One change of `t`, of any kind that moves, adds or takes away last rows. */
+function change(random: Random): string {
+  const s = `s${random.between(0, 6)}`;
+  const at = instant(random);
+  switch (random.between(0, 8)) {
+    case 0:
+      return `UPDATE t SET x = x + 1000 WHERE s = '${s}' AND ts > '${at}'`;
+    case 1:
+      return `UPDATE t SET s = '${s}' WHERE ts > '${at}' AND x % 50 = 0`;
+    case 2:
+      return `DELETE FROM t WHERE s = '${s}' AND ts > '${at}'`;
+    case 3:
+      return `ALTER TABLE t DROP PARTITION WHERE ts < '2024-01-02'`;
+    case 4:
+      return `ALTER TABLE t CONVERT PARTITION TO PARQUET WHERE ts < '2024-01-04'`;
+    default:
+      return (
+        'INSERT INTO t VALUES ' +
+        Array.from(
+          { length: 3 },
+          () => `('${instant(random)}', ${random.between(0, 99)}, 1.5, '${s}')`,
+        ).join()
+      );
+  }
+}
+
+const rowsOf = async (statement: Statement, values: ParameterValues): Promise<unknown> =>
+  JSON.parse(`[${await outcome(statement, values)}]`);
+
+/** The last row of each key, of rows in the order of time. */
+function lastOf(rows: readonly unknown[][], keys: readonly number[]): unknown[][] {
+  const last = new Map<string, unknown[]>();
+  for (const row of rows) {
+    const key = JSON.stringify(keys.map((index) => row[index]));
+    last.delete(key);
+    last.set(key, row);
+  }
+  return [...last.values()];
+}
+
+for (const dedup of [false, true]) {
+  const keys = dedup ? 'upserted keys' : 'keys';
+  test(`the last rows of ${keys} are the last of all rows`, async (t) => {
+    const random = new Random(suiteSeed());
+    await withDatabase(async (database) => {
+      const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';
+      await run(
+        database,
+        'CREATE TABLE t (ts TIMESTAMP, x LONG, d DOUBLE, s SYMBOL) TIMESTAMP(ts) PARTITION BY DAY' +
+          upsert,
+      );
+      await run(
+        database,
+        `INSERT INTO t SELECT dateadd('m', (x * 7 % ${DAYS * 24 * 60})::int, '2024-01-01'), x, ` +
+          "x % 97 * 1.5, 's' || x % 5 FROM long_sequence(3000)",
+      );
+      const of = 'SELECT * FROM t WHERE s';
+      const one = await prepare(database, `${of} = $1 LATEST ON ts PARTITION BY s`, ['VARCHAR']);
+      const since = await prepare(database, `${of} = $1 AND ts < $2 LATEST ON ts PARTITION BY s`, [
+        'VARCHAR',
+        'TIMESTAMP',
+      ]);
+      const two = await prepare(database, `${of} != $1 LATEST ON ts PARTITION BY s, d`, [
+        'VARCHAR',
+      ]);
+      for (let round = 0; round < 60; round += 1) {
+        await run(database, change(random));
+        const rows = JSON.parse(`[${await run(database, 'SELECT * FROM t')}]`) as unknown[][];
+        const until = instant(random);
+        for (let again = 0; again < 9; again += 1) {
+          const s = `s${again % 3}`;
+          const own = rows.filter((row) => row[3] === s);
+          const early = own.filter((row) => String(row[0]) < until);
+          const others = rows.filter((row) => row[3] !== s);
+          t.deepEqual(await rowsOf(one, [s]), lastOf(own, [3]), `${round}: ${s}`);
+          const found = await rowsOf(since, [s, until]);
+          t.deepEqual(found, lastOf(early, [3]), `${round}: ${s} < ${until}`);
+          t.deepEqual(await rowsOf(two, [s]), lastOf(others, [3, 2]), `${round}: not ${s}`);
+        }
+      }
+      t.true(cachedResults(database) > 60, `${cachedResults(database)} cached results`);
+    });
+  });
+}

@@ -4,6 +4,7 @@
  */
 import type { Page } from 'playwright-core';
 
+import { allPermissions } from '../../ts/access/catalogue.js';
 import { seriousViolations } from './axe.js';
 import { statementOf } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -33,6 +34,17 @@ const LISTS: Readonly<Record<string, string>> = {
   'SHOW GROUPS ada': list(['name'], [['quants']]),
   'SHOW PERMISSIONS ada': list(RIGHTS, GRANTS),
   'SHOW PERMISSIONS quants': list(RIGHTS, []),
+  'SHOW USER ada': list(
+    ['auth_type', 'enabled'],
+    [
+      ['Password', true],
+      ['REST Token', false],
+    ],
+  ),
+  'SELECT permission, levels FROM all_permissions()': list(
+    ['permission', 'levels'],
+    allPermissions(),
+  ),
 };
 
 /** Answers what is about rights; the statements that would change some, in order. */
@@ -123,6 +135,7 @@ browserTest('the page is offered where the server has users, and nowhere else', 
   await onPage(t, async (shown) => {
     const entry = shown.page.getByRole('link', { name: 'Users and permissions' });
     t.is(await entry.count(), 0);
+    await prepare(shown.page);
     await shown.page.route('**/settings', async (route) => {
       const body = { config: { 'acl.enabled': true }, preferences: {} };
       await route.fulfill({ json: body });

@@ -115,7 +115,8 @@ export class ConsolePage {
   }
 
   async editorReady(): Promise<void> {
-    await this.page.locator('.editor-host.ready').waitFor({ state: 'attached' });
+    // A notebook has one for each of its cells.
+    await this.page.locator('.editor-host.ready').first().waitFor({ state: 'attached' });
   }
 
   /** The editor is there and the tables have been read. */
@@ -175,6 +176,13 @@ export class ConsolePage {
       for (let at = 3; at < data.length; at += 4) if (data[at] > 0) ink += 1;
       return ink;
     })()`);
+  }
+
+  /** Resizes the window, and waits until the page has taken notice of it. */
+  async resize(width: number, height: number): Promise<void> {
+    await this.page.setViewportSize({ width, height });
+    const frame = 'new Promise((seen) => requestAnimationFrame(seen))';
+    await this.page.evaluate(`${frame}.then(() => ${frame})`);
   }
 
   async theme(): Promise<string> {

@@ -85,6 +85,75 @@ browserTest('completion knows aliases, common tables and the columns in reach', 
   });
 });
 
+browserTest(
+  'completion knows sub-queries, aliases in ORDER BY, LATEST, SHOW, FILL, quotes',
+  async (t) => {
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      const first = async (before: string, after: string, label: string): Promise<void> => {
+        await shown.write(after);
+        await page.keyboard.press('Control+Home');
+        await page.keyboard.insertText(before);
+        await page.keyboard.press('Control+Space');
+        t.is((await offered(shown, label))[0], label, before);
+        await page.keyboard.press('Escape');
+      };
+      await first('SELECT q.', ' FROM (SELECT price pp FROM trades) q', 'pp');
+      await first('SELECT pp', ' FROM (SELECT price pp FROM trades)', 'pp');
+      await first('SELECT price AS pri2 FROM trades ORDER BY pri', '', 'pri2');
+      await first('SELECT * FROM trades LATEST ON ti', '', 'timestamp');
+      await first('SHOW COL', '', 'COLUMNS FROM');
+      await first('SELECT avg(price) FROM trades SAMPLE BY 1h FILL(P', '', 'PREV');
+      await first('SELECT "pri', ' FROM trades', '"price"');
+      await first('INSERT INTO trades (ti', '', 'timestamp');
+    });
+  },
+);
+
+browserTest(
+  'completion knows values of symbols, times and tables in texts, and columns',
+  async (t) => {
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      const offer = async (before: string, after: string, label: string): Promise<void> => {
+        await shown.write(after);
+        await page.keyboard.press('Control+Home');
+        await page.keyboard.insertText(before);
+        await page.keyboard.press('Control+Space');
+        t.true((await offered(shown, label)).includes(label), before);
+      };
+      // By the pointer: keys that come right after the list opens are the text's.
+      const take = async (label: string): Promise<void> =>
+        await page.locator('.cm-completionLabel').getByText(label, { exact: true }).click();
+      await offer("SELECT * FROM trades WHERE symbol = 'BT", '', 'BTC-USD');
+      await take('BTC-USD');
+      t.is(await shown.editor.innerText(), "SELECT * FROM trades WHERE symbol = 'BTC-USD");
+      await offer("SELECT * FROM trades t WHERE t.symbol IN ('BTC-USD', 'E", "')", 'ETH-USD');
+      await page.keyboard.press('Escape');
+      await offer("SELECT * FROM trades WHERE timestamp IN '", "'", '$now - 1h..$now');
+      await page.keyboard.press('Escape');
+      await offer(
+        "SELECT * FROM trades WHERE timestamp >= '20",
+        '',
+        new Date().toISOString().slice(0, 10),
+      );
+      await page.keyboard.press('Escape');
+      await offer("SELECT * FROM table_columns('tr", "')", 'trades');
+      await page.keyboard.press('Escape');
+      await offer('SELECT *', ' FROM trades', '* as 5 columns');
+      await take('* as 5 columns');
+      t.is(
+        await shown.editor.innerText(),
+        'SELECT symbol, side, price, amount, timestamp FROM trades',
+      );
+      await shown.write("SELECT 'BT");
+      await page.keyboard.press('Control+Space');
+      await page.waitForTimeout(300);
+      t.is(await page.locator('.cm-completionLabel').count(), 0, 'a text of nothing');
+    });
+  },
+);
+
 browserTest('names that are still being read are offered once they are there', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -169,6 +238,36 @@ browserTest('the palette finds tables, commands and earlier queries', async (t) 
     await shown.page.keyboard.press('Enter');
     await shown.page.locator('.summary[data-state="done"]').waitFor();
     t.is(await shown.summary(), '1,000 rows');
+  });
+});
+
+browserTest('long lines are broken on request, over a reload', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await shown.write(`SELECT ${'price, '.repeat(100)}price FROM trades`);
+    const height = async (): Promise<number> =>
+      (await page.locator('.cm-line').first().boundingBox())?.height ?? 0;
+    const low = await height();
+    await page.keyboard.press('Alt+z');
+    t.true((await height()) > 2 * low);
+    await page.reload();
+    await shown.ready();
+    t.true((await height()) > 2 * low);
+    await shown.editor.click();
+    await page.keyboard.press('Alt+z');
+    t.is(await height(), low);
+  });
+});
+
+browserTest('a link with characters that turn others around shows them', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const text = 'DROP TABLE \u202eesrever;';
+    await page.evaluate(`location.href = '#query=${encodeURIComponent(text)}'`);
+    const question = page.getByRole('dialog', { name: 'Run what this link brought?' });
+    await question.getByText('DROP TABLE [U+202E]esrever').waitFor();
+    await question.getByRole('button', { name: 'Only open it' }).click();
+    t.is(await page.locator('.cm-specialChar').count(), 1);
   });
 });
 

@@ -26,7 +26,7 @@ browserTest('texts are found and replaced, by keys and in three themes', async (
     );
     await panel.getByLabel('Find').press('Escape');
     await panel.waitFor({ state: 'detached' });
-    await page.setViewportSize({ width: 390, height: 844 });
+    await shown.resize(390, 844);
     await shown.editor.click();
     await page.keyboard.press('Control+F');
     await panel.waitFor();
@@ -61,12 +61,31 @@ browserTest('the tables are filtered by name, and sorted by what is known of the
 browserTest('on paper there are rows, and nothing that is pressed', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
-    t.is(await shown.query('SELECT * FROM trades LIMIT 20'), 'done');
+    t.is(await shown.query('SELECT x AS n, x / 2.0 AS half FROM long_sequence(2500)'), 'done');
+    const printed = page.locator('.printed');
+    t.is(await printed.count(), 0);
     await page.emulateMedia({ media: 'print' });
-    for (const part of ['.rail', '.side', '.status', '.toolbar', '.editor-pane', '.result-bar']) {
+    const parts = ['.rail', '.side', '.status', '.toolbar', '.editor-pane', '.result-bar', '.grid'];
+    for (const part of parts) {
       t.false(await page.locator(part).first().isVisible(), part);
     }
-    t.true(await page.locator('.grid-row').first().isVisible());
+    t.is(await printed.locator('caption').innerText(), 'The first 1,000 of 2,500 rows');
+    t.is(await printed.locator('tbody tr').count(), 1000);
+    t.is(await printed.locator('tbody tr').last().innerText(), '1,000\t500');
     await shown.screenshot(picture('print'));
+    await page.emulateMedia({ media: 'screen' });
+    await printed.waitFor({ state: 'detached' });
+    // What the browser's own dialog does.
+    await page.evaluate(`addEventListener('beforeprint', () => {
+      document.title = document.querySelectorAll('.printed tbody tr').length;
+    })`);
+    await page.pdf();
+    t.is(await page.title(), '1000');
+    await printed.waitFor({ state: 'detached' });
+    t.is(await shown.query('SELECT * FROM trades LIMIT 200'), 'done');
+    await page.emulateMedia({ media: 'print' });
+    t.is(await printed.locator('caption').innerText(), '200 rows');
+    t.true(await page.locator('.chart').isVisible());
+    await page.screenshot({ path: picture('print-chart'), fullPage: true });
   });
 });

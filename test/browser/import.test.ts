@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 
 import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
+import { seriousViolations } from './axe.js';
 import { ConsolePage, launchBrowser } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
@@ -37,18 +38,33 @@ browserTest('a file is proposed, changed, imported and looked at', async (t) => 
       t.is(await page.getByLabel('Table', { exact: true }).inputValue(), 'weather');
       t.is(await page.getByLabel('Time column').inputValue(), 'ts');
       t.is(await page.getByLabel('Partition by').inputValue(), 'DAY');
+      t.is(await page.locator('.import-columns tbody th').nth(3).innerText(), 'wind speed');
+      t.is(await page.getByLabel('Name of wind speed').inputValue(), 'windSpeed');
       t.regex(await page.locator('.near').innerText(), /25 of 999 values in temperature/);
       await inEveryTheme(shown, async (theme) => {
         await shown.screenshot(picture(`import-${theme}`));
       });
       await page.getByRole('button', { name: 'Read it as DOUBLE' }).click();
       await page.getByLabel('Type of city').selectOption('SYMBOL');
-      await page.getByLabel('Name of windSpeed').fill('wind');
+      await page.getByLabel('Name of wind speed').fill('wind');
       await page.getByLabel('Name of ts').fill('at');
       await page.locator('[data-action="import"]').click();
       await page.getByRole('heading', { name: 'weather.csv is loaded' }).waitFor();
       t.regex(await page.locator('.import-report').innerText(), /1,000 rows into weather/);
       t.regex(await page.locator('.import-report table').innerText(), /temperature\s+25/);
+      await page.getByRole('button', { name: 'Lines of temperature' }).click();
+      const lines = page.locator('.bad-lines li');
+      await lines.first().waitFor();
+      t.is(await lines.count(), 11);
+      t.is(
+        await lines.first().innerText(),
+        'Line 9: bad syntax, n/a\nRome,2026-01-01T00:07:00.000000Z,n/a,7',
+      );
+      t.is(await lines.last().innerText(), 'The first 10 of 25.');
+      await inEveryTheme(shown, async (theme) => {
+        t.deepEqual(await seriousViolations(page), []);
+        await shown.screenshot(picture(`import-lines-${theme}`));
+      });
       t.deepEqual(await rows('SELECT "column", type FROM table_columns(\'weather\')'), [
         ['city', 'SYMBOL'],
         ['at', 'TIMESTAMP'],
@@ -101,6 +117,32 @@ browserTest(
     );
   },
 );
+
+browserTest('lines with too many fields and markup are opened as text', async (t) => {
+  await rows('CREATE TABLE measured (name SYMBOL, n INT)');
+  await rows("INSERT INTO measured VALUES ('w', 0)");
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      const good = 'v;5\r\n'.repeat(1000);
+      const bad = '"a;\r\nb";1\r\nx;<img src=x>\r\n"y";2;3\r\nz;4\r\n';
+      await choose(shown, 'measured.csv', `\uFEFFname;n\r\n${good}${bad}`);
+      await page.getByText('exists, 1 rows').waitFor();
+      await page.locator('[data-action="import"]').click();
+      await page.getByRole('heading', { name: 'measured.csv is loaded' }).waitFor();
+      await page.getByRole('button', { name: 'Lines of rows that were left out' }).click();
+      await page.getByRole('button', { name: 'Lines of n', exact: true }).click();
+      await page.locator('.bad-lines').nth(1).waitFor();
+      t.deepEqual(await page.locator('.bad-lines li').allInnerTexts(), [
+        'Line 1,005: 3 fields, expected 2\n"y";2;3',
+        'Line 1,004: bad syntax, <img src=x>\nx;<img src=x>',
+      ]);
+      t.is(await page.locator('.import-report img').count(), 0);
+    },
+    { page: 'import' },
+  );
+});
 
 browserTest('rows are appended to a table that is there, or replace it', async (t) => {
   await rows('CREATE TABLE known (city SYMBOL, v LONG)');

@@ -3,9 +3,7 @@ import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
 
 import type { TestServer } from '../golden/server.js';
-import { seriousViolations } from './axe.js';
-import { browserTest, openBrowser, Person, serverFor } from './person.js';
-import { picture, THEMES } from './suite.js';
+import { browserTest, inThemes, openBrowser, Person, serverFor } from './person.js';
 
 openBrowser();
 
@@ -76,22 +74,6 @@ async function openFromPage(page: Page, title: string): Promise<void> {
 
 async function look(page: Page): Promise<void> {
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
-}
-
-async function inThemes(
-  t: ExecutionContext,
-  page: Page,
-  name: string,
-  size = { width: 1440, height: 900 },
-): Promise<void> {
-  await page.setViewportSize(size);
-  for (const theme of THEMES) {
-    await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
-    t.deepEqual(await seriousViolations(page), [], `${name}, ${theme}`);
-    const path = picture(`${name}-${size.width}-${theme}`);
-    await page.screenshot({ path, caret: 'initial' });
-  }
-  await page.evaluate("document.documentElement.dataset.theme = 'light'");
 }
 
 const PHONE = { width: 390, height: 844 };

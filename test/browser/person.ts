@@ -3,7 +3,9 @@ import test, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { seriousViolations } from './axe.js';
 import { chromiumPath, launchBrowser } from './console-page.js';
+import { picture, THEMES } from './suite.js';
 
 const WAIT_MS = 60_000;
 
@@ -136,4 +138,21 @@ export async function serverFor(t: ExecutionContext, set: readonly string[]): Pr
   const server = await startTestServer({ set });
   t.teardown(() => server.stop());
   return server;
+}
+
+/** Looks at the page in each theme at a size: nothing serious is wrong, and a picture is left. */
+export async function inThemes(
+  t: ExecutionContext,
+  page: Page,
+  name: string,
+  size = { width: 1440, height: 900 },
+): Promise<void> {
+  await page.setViewportSize(size);
+  for (const theme of THEMES) {
+    await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
+    t.deepEqual(await seriousViolations(page), [], `${name}, ${theme}`);
+    const path = picture(`${name}-${size.width}-${theme}`);
+    await page.screenshot({ path, caret: 'initial' });
+  }
+  await page.evaluate("document.documentElement.dataset.theme = 'light'");
 }

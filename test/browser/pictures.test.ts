@@ -1,6 +1,6 @@
 /**
- * The two pictures of the README. They go to build/screenshots, and with TIDEMARK_SCREENSHOTS=1 to
- * docs/images: commit them when the console has changed.
+ * The pictures of the README and of the documentation of notebooks. They go to build/screenshots,
+ * and with TIDEMARK_SCREENSHOTS=1 to docs/images: commit them when the console has changed.
  */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -36,6 +36,71 @@ browserTest('a query with its rows and its chart', async (t) => {
       await shown.screenshot(target('console-workspace'));
     },
     SIZE,
+  );
+});
+
+/** Charts of one symbol, as a person writes them who looks at the tree of tables. */
+const CHARTS = [
+  'SELECT timestamp, first(price) AS open, max(price) AS high, min(price) AS low, ' +
+    'last(price) AS close FROM trades WHERE symbol = @symbol SAMPLE BY 30m',
+  'SELECT timestamp, sum(amount) AS amount, avg(price) AS price FROM trades ' +
+    'WHERE symbol = @symbol SAMPLE BY 30m',
+  'SELECT timestamp, avg(ask - bid) AS spread FROM quotes ' +
+    'WHERE symbol = @symbol SAMPLE BY 30m',
+  'SELECT symbol, count() AS trades FROM trades GROUP BY symbol',
+];
+
+/** Presses of the pointer that building a dashboard may take. */
+const MOST_CLICKS = 20;
+
+browserTest('a live dashboard of four charts with a choice of symbols, by hand', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.evaluate(
+        'globalThis.clicks = 0; addEventListener("click", () => (globalThis.clicks += 1), true)',
+      );
+      await page.getByRole('button', { name: 'Begin a notebook or dashboard' }).click();
+      const add = page.getByRole('group', { name: 'Add a cell' });
+      await add.getByRole('button', { name: 'Variable' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill('symbol');
+      await dialog.getByLabel('Kind').selectOption('List of a query');
+      await dialog.getByLabel('Query of the values').fill('SELECT DISTINCT symbol FROM trades');
+      await dialog.getByRole('button', { name: 'Apply' }).click();
+      const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
+      // Nothing has been chosen: the first one counts.
+      await page.waitForFunction('document.querySelector(".parameters input").value !== ""');
+      await symbol.fill('BTC-USD');
+      for (const [index, text] of CHARTS.entries()) {
+        const cell = page.getByRole('article', { name: `Cell cell_${index + 1}`, exact: true });
+        await (
+          index === 0
+            ? cell.getByRole('button', { name: 'Chart', exact: true })
+            : add.getByRole('button', { name: 'Chart' })
+        ).click();
+        await cell.locator('.cm-content').click();
+        await page.keyboard.insertText(text);
+        await page.keyboard.press('Control+Enter');
+        await cell.locator('.plot canvas').waitFor();
+      }
+      const layout = page.getByRole('group', { name: 'Layout' });
+      await layout.getByRole('button', { name: 'Grid' }).click();
+      await page.getByLabel('Refresh', { exact: true }).selectOption('When tables change');
+      await page.locator('.refresh-state', { hasText: 'Live' }).waitFor();
+      t.true((await page.evaluate<number>('globalThis.clicks')) <= MOST_CLICKS);
+      // Another symbol is another picture, of the charts that use it.
+      const open = page.locator('.plot canvas').first();
+      await symbol.fill('ETH-USD');
+      await symbol.blur();
+      await page.waitForTimeout(1500);
+      await open.waitFor();
+      t.is(await page.locator('.plot canvas').count(), CHARTS.length);
+      t.is(await page.locator('.cell [role="alert"]').count(), 0);
+      await shown.screenshot(target('console-dashboard'));
+    },
+    { ...SIZE, height: 940 },
   );
 });
 

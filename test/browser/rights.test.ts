@@ -1,15 +1,18 @@
 /** The permission editor against the server's own users and rights. */
 import type { ExecutionContext } from 'ava';
+import type { Locator, Page } from 'playwright-core';
 
 import type { TestServer } from '../golden/server.js';
 import { seriousViolations } from './axe.js';
-import { browserTest, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, inThemes, openBrowser, Person, serverFor } from './person.js';
 
 openBrowser();
 
+/** `login`: `name:password`, or a token. */
 async function ask(server: TestServer, login: string, query: string): Promise<unknown> {
+  const isToken = login.startsWith('tdm_');
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`, {
-    headers: { Authorization: `Basic ${btoa(login)}` },
+    headers: { Authorization: isToken ? `Bearer ${login}` : `Basic ${btoa(login)}` },
   });
   const body = (await response.json().catch(() => null)) as {
     dataset?: unknown;
@@ -18,15 +21,19 @@ async function ask(server: TestServer, login: string, query: string): Promise<un
   return body?.dataset ?? body?.error ?? response.status;
 }
 
-async function signedIn(t: ExecutionContext, server: TestServer): Promise<Person> {
+async function signedIn(
+  t: ExecutionContext,
+  server: TestServer,
+  [user, password] = ['admin', 'secret'],
+): Promise<Person> {
   const admin = await Person.arrive(t);
   await admin.page.goto(`${server.url}/#access`);
   await admin.isOut();
   const card = admin.page.locator('.signin-card');
-  await card.getByLabel('User', { exact: true }).fill('admin');
-  await card.getByLabel('Password').fill('secret');
+  await card.getByLabel('User', { exact: true }).fill(user);
+  await card.getByLabel('Password').fill(password);
   await admin.page.keyboard.press('Enter');
-  await admin.isIn('admin');
+  await admin.isIn(user);
   return admin;
 }
 
@@ -98,6 +105,43 @@ browserTest('an administrator makes people and gives them rights, without any SQ
   t.deepEqual(admin.complaints, []);
 });
 
+browserTest('who may not list users has no page of them; who may filters it', async (t) => {
+  const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
+  for (const statement of [
+    'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
+    'CREATE TABLE orders (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
+    "CREATE USER ann WITH PASSWORD 'p'",
+    "CREATE USER bob WITH PASSWORD 'p'",
+    'GRANT HTTP TO ann',
+  ]) {
+    await ask(server, 'admin:secret', statement);
+  }
+  const ann = await signedIn(t, server, ['ann', 'p']);
+  await ann.page.getByText('Access denied').waitFor();
+  t.is(await ann.page.locator('.access-new').count(), 0, 'no form to create users');
+  t.is(await ann.page.locator('.access-list').count(), 0);
+  const rail = (person: Person) =>
+    person.page.getByRole('navigation', { name: 'Main' }).getByLabel('Users and permissions');
+  t.is(await rail(ann).count(), 0);
+  t.deepEqual(await seriousViolations(ann.page), []);
+
+  const admin = await signedIn(t, server);
+  const { page } = admin;
+  await rail(admin).waitFor();
+  const names = page.locator('.access-entry');
+  await names.filter({ hasText: 'bob' }).waitFor();
+  await page.getByLabel('Filter people and groups by name').fill('AN');
+  await names.filter({ hasText: 'bob' }).waitFor({ state: 'detached' });
+  t.deepEqual(await names.allInnerTexts(), ['ann']);
+  await names.first().click();
+  await page.getByRole('button', { name: 'orders', exact: true }).waitFor();
+  await page.getByLabel('Filter tables and views by name').fill('read');
+  await page.getByRole('button', { name: 'orders', exact: true }).waitFor({ state: 'detached' });
+  t.is(await page.getByRole('button', { name: 'readings', exact: true }).count(), 1);
+  t.deepEqual(await seriousViolations(page), []);
+  t.deepEqual([...ann.complaints, ...admin.complaints], []);
+});
+
 browserTest('rights on single columns are given and taken in the table of rights', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [
@@ -143,5 +187,226 @@ browserTest('rights on single columns are given and taken in the table of rights
   await cell('SELECT on clients.id: not granted').waitFor();
   t.regex(String(await ann('SELECT id FROM clients')), /Access denied/);
   t.deepEqual(await ann('SELECT tier FROM clients'), [['gold']]);
+  t.deepEqual(admin.complaints, []);
+});
+
+const LOGINS = ['acl.enabled=true', 'acl.admin.password=secret'];
+const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 1024, height: 768 },
+  { width: 390, height: 844 },
+] as const;
+
+async function inAllSizes(t: ExecutionContext, page: Page, name: string): Promise<void> {
+  for (const size of SIZES) {
+    await inThemes(t, page, name, size);
+    const rail = await page.evaluate<number>('document.querySelector(".rail").offsetWidth');
+    const left = await page.evaluate<number>('document.querySelector(".page").offsetLeft');
+    t.is(left, rail < size.width ? rail : 0, `${name}: the page begins beside the rail`);
+    t.true(await page.evaluate<boolean>('document.body.scrollWidth <= innerWidth'), name);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+}
+
+/** All that the page holds: its text, what is in its fields, and what the browser keeps for it. */
+async function traces(person: Person): Promise<string> {
+  const inside = await person.page.evaluate<unknown>(`(async () => {
+    const done = (request) => new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+    const kept = [];
+    for (const { name } of await indexedDB.databases()) {
+      const database = await done(indexedDB.open(name));
+      for (const store of database.objectStoreNames) {
+        kept.push(store, await done(database.transaction(store).objectStore(store).getAll()));
+      }
+      database.close();
+    }
+    const fields = [...document.querySelectorAll('input, textarea')].map(({ value }) => value);
+    return [kept, fields, document.documentElement.outerHTML, location.href, history.state];
+  })()`);
+  return JSON.stringify([inside, await person.stored(), person.requests]);
+}
+
+const LABELS = "[...document.querySelectorAll('.permission')].map(({ ariaLabel }) => ariaLabel)";
+
+/** Makes a token in the dialogs of who is shown, and answers its text. */
+async function newToken(page: Page, owner: string, ttl: string): Promise<string> {
+  await page.getByRole('button', { name: 'New token…' }).click();
+  const form = page.getByRole('dialog', { name: `New token of ${owner}` });
+  await form.getByLabel('Time to live').fill(ttl);
+  await form.getByRole('button', { name: 'Make the token' }).click();
+  return (await tokenOf(page, owner).locator('.token').innerText()).trim();
+}
+
+function tokenOf(page: Page, owner: string): Locator {
+  return page.getByRole('dialog', { name: `The new token of ${owner}` });
+}
+
+/** An administrator who looks at ann, on a page without HTTPS: it has no clipboard. */
+async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: Person }> {
+  const server = await serverFor(t, LOGINS);
+  for (const statement of [
+    "CREATE USER ann WITH PASSWORD 'p'",
+    'CREATE GROUP quants',
+    'CREATE SERVICE ACCOUNT feed',
+    'GRANT HTTP TO ann',
+    'GRANT HTTP TO feed',
+  ]) {
+    t.is(await ask(server, 'admin:secret', statement), 200, statement);
+  }
+  const admin = await signedIn(t, server);
+  await admin.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+  await admin.page.getByRole('button', { name: 'ann', exact: true }).click();
+  return { server, admin };
+}
+
+const WHO = 'SELECT current_user()';
+
+browserTest('a token is shown once, copied, and nowhere afterwards', async (t) => {
+  const { server, admin } = await atAnn(t);
+  const { page } = admin;
+  const logins = page.getByRole('group', { name: 'Logins' });
+  await logins.getByText('Password').waitFor();
+  await logins.getByRole('button', { name: 'New token…' }).click();
+  const form = page.getByRole('dialog', { name: 'New token of ann' });
+  await form.getByLabel('Time to live').fill('soon');
+  await form.getByRole('button', { name: 'Make the token' }).click();
+  await form.getByRole('alert').getByText("from '1m' to '3650d'").waitFor();
+  await inAllSizes(t, page, 'token-new');
+  await form.getByRole('button', { name: 'Make none' }).click();
+  await form.waitFor({ state: 'detached' });
+  const token = await newToken(page, 'ann', '1h');
+  t.regex(token, /^tdm_[\w-]{49}$/);
+  await inAllSizes(t, page, 'token-shown');
+  await tokenOf(page, 'ann').getByRole('button', { name: 'Copy token' }).click();
+  await tokenOf(page, 'ann').getByRole('button', { name: 'Copied' }).waitFor();
+  t.true((await traces(admin)).includes(token), 'the look finds what is there');
+  await tokenOf(page, 'ann').getByRole('button', { name: 'Close and forget it' }).click();
+  await logins.getByText('Token', { exact: true }).waitFor();
+  t.false((await traces(admin)).includes(token));
+  t.deepEqual(await ask(server, token, WHO), [['ann']]);
+  await page.getByLabel('Filter people and groups by name').focus();
+  await page.keyboard.press('Control+V');
+  t.is(await page.getByLabel('Filter people and groups by name').inputValue(), token);
+  await page.getByLabel('Filter people and groups by name').fill('');
+
+  await page.getByRole('button', { name: /^Services \d/ }).click();
+  await page.getByRole('button', { name: 'feed', exact: true }).click();
+  await logins.getByText('nothing at present').waitFor();
+  const ofFeed = await newToken(page, 'feed', '30d');
+  t.deepEqual(await ask(server, ofFeed, WHO), [['feed']]);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: /^Groups \d/ }).click();
+  await page.getByRole('button', { name: 'quants', exact: true }).click();
+  await page.locator('.access-main h2', { hasText: 'quants' }).waitFor();
+  t.is(await logins.count(), 0, 'a group cannot log in');
+  t.deepEqual(admin.complaints, []);
+});
+
+browserTest('one token is dropped by its text, or all are; both ask first', async (t) => {
+  const { server, admin } = await atAnn(t);
+  const { page } = admin;
+  const logins = page.getByRole('group', { name: 'Logins' });
+  const dropAll = logins.getByRole('button', { name: 'Drop all tokens…' });
+  const isRefused = async (token: string): Promise<boolean> =>
+    (await ask(server, token, WHO)) === 401;
+  await logins.getByText('Password').waitFor();
+  t.is(await dropAll.count(), 0);
+  const token = await newToken(page, 'ann', '1h');
+  await page.keyboard.press('Escape');
+  await tokenOf(page, 'ann').waitFor({ state: 'detached' });
+  const other = await newToken(page, 'ann', '1d');
+  await page.keyboard.press('Escape');
+  t.deepEqual([await isRefused(token), await isRefused(other)], [false, false]);
+
+  await logins.getByRole('button', { name: 'Drop a token…' }).click();
+  const one = page.getByRole('dialog', { name: 'Drop a token of ann' });
+  await one.getByLabel('The token itself').fill(token.slice(0, -1));
+  await one.getByRole('button', { name: 'Drop this token' }).click();
+  await one.getByText('no such token').waitFor();
+  await inAllSizes(t, page, 'token-drop');
+  await one.getByLabel('The token itself').fill(token);
+  await one.getByRole('button', { name: 'Drop this token' }).click();
+  await one.waitFor({ state: 'detached' });
+  t.deepEqual([await isRefused(token), await isRefused(other)], [true, false]);
+
+  await dropAll.click();
+  await page.getByRole('button', { name: 'Keep them' }).click();
+  t.false(await isRefused(other));
+  await dropAll.click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Drop all tokens' }).click();
+  await dropAll.waitFor({ state: 'detached' });
+  t.true(await isRefused(other));
+  const left = await traces(admin);
+  t.false(left.includes(token) || left.includes(other));
+  t.deepEqual(admin.complaints, []);
+});
+
+browserTest('every right that the server knows is shown, given and taken', async (t) => {
+  const server = await serverFor(t, LOGINS);
+  for (const statement of [
+    'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
+    'CREATE VIEW newest AS (SELECT v FROM readings)',
+    "CREATE USER ann WITH PASSWORD 'p'",
+    'CREATE GROUP quants',
+    'CREATE SERVICE ACCOUNT "my feed"',
+    'GRANT HTTP TO ann',
+    'GRANT ASSUME SERVICE ACCOUNT "my feed" TO quants',
+    'ADD USER ann TO quants',
+  ]) {
+    t.is(await ask(server, 'admin:secret', statement), 200, statement);
+  }
+  const admin = await signedIn(t, server);
+  const { page } = admin;
+  const cell = (name: string): Locator =>
+    page.getByRole('button', { name: new RegExp(`^${name}`) });
+  const choice = page.getByLabel('Rights on tables and views');
+  await page.getByRole('button', { name: 'ann', exact: true }).click();
+  await page.getByText('Rights on the whole database').click();
+  await cell('CREATE TABLE: not granted').waitFor();
+  const shown = new Set<string>();
+  for (const set of await choice.locator('option').allInnerTexts()) {
+    await choice.selectOption(set);
+    const labels = await page.evaluate<string[]>(LABELS);
+    for (const label of labels) {
+      shown.add(label.replace(/(?: on .*)?: .*$/, ''));
+    }
+    await inAllSizes(t, page, `rights-${set.toLowerCase().replaceAll(' ', '-')}`);
+  }
+  const all = 'SELECT permission FROM all_permissions()';
+  const known = (await ask(server, 'admin:secret', all)) as string[][];
+  t.true(known.length > 60);
+  t.deepEqual(
+    [...shown].sort(),
+    known
+      .map(([name = '']) => (name === 'ASSUME SERVICE ACCOUNT' ? `${name} my feed` : name))
+      .filter((name) => name !== 'ALL')
+      .sort(),
+  );
+
+  await choice.selectOption('Views');
+  t.is(await page.getByRole('button', { name: 'readings', exact: true }).count(), 0);
+  await cell('DROP VIEW on newest: not granted').click();
+  await cell('CREATE TABLE: not granted').click();
+  await cell('ASSUME SERVICE ACCOUNT my feed: from quants').click();
+  await page.getByText('GRANT DROP VIEW ON newest TO ann').waitFor();
+  await page.getByText('GRANT ASSUME SERVICE ACCOUNT "my feed" TO ann').waitFor();
+  await page.locator('[data-action="apply"]').click();
+  await page.getByText('0 changes not applied yet').waitFor();
+  await cell('ASSUME SERVICE ACCOUNT my feed: granted, and from quants').waitFor();
+  const ann = (query: string): Promise<unknown> => ask(server, 'ann:p', query);
+  t.is(await ann('CREATE TABLE made (v INT)'), 200);
+  t.is(await ann('DROP VIEW newest'), 200);
+  await cell('CREATE TABLE: granted').click();
+  await page.locator('[data-action="apply"]').click();
+  await cell('CREATE TABLE: not granted').waitFor();
+  t.regex(String(await ann('CREATE TABLE more (v INT)')), /Access denied/);
+
+  await cell('DATABASE ADMIN: not granted').click();
+  await page.locator('[data-action="apply"]').click();
+  await cell('SQL ENGINE ADMIN: with DATABASE ADMIN').click();
+  await page.getByText('GRANT SQL ENGINE ADMIN TO ann').waitFor();
   t.deepEqual(admin.complaints, []);
 });

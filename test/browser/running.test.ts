@@ -1,5 +1,6 @@
 /** Which statement runs, where its error is, and what is remembered of it. */
-import { browserSuite } from './suite.js';
+import { seriousViolations } from './axe.js';
+import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('running statements in a browser');
 
@@ -74,3 +75,42 @@ browserTest('the log tells what ran in which tab, with both times', async (t) =>
     t.regex(entries[1] ?? '', /Query 1[^]*long_sequence[^]*3 rows in .*, server /);
   });
 });
+
+browserTest(
+  'the log is kept with times and plans, but no secret; it becomes a notebook',
+  async (t) => {
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      t.is(await shown.query('SELECT x FROM long_sequence(3)'), 'done');
+      await page.getByRole('button', { name: 'Explain' }).click();
+      await page.locator('.plan-pane').waitFor();
+      t.is(await shown.query('SELECT 1 AS kept'), 'done');
+      await shown.query("ALTER USER nobody WITH PASSWORD 'secret-1'");
+      await page.getByRole('button', { name: 'Log' }).click();
+      t.is(await page.locator('.log li').count(), 3);
+      await page.waitForTimeout(500);
+      await shown.reload();
+      await page.locator('.log li').first().waitFor();
+      const texts = await page.locator('.log li').allInnerTexts();
+      t.is(texts.length, 2);
+      t.regex(texts[1] ?? '', /long_sequence\(3\)[^]*3 rows in .*, server /);
+      await page.getByRole('button', { name: 'Plan', exact: true }).last().click();
+      t.regex(await page.locator('.log-plan').innerText(), /ProjectionExec/);
+      await inEveryTheme(shown, async (theme) => {
+        await shown.screenshot(picture(`log-${theme}`));
+        t.deepEqual(await seriousViolations(page), [], theme);
+      });
+      for (const width of [1024, 390]) {
+        await shown.resize(width, 800);
+        await shown.screenshot(picture(`log-${width}`));
+        t.deepEqual(await seriousViolations(page), [], `${width}`);
+      }
+      await shown.resize(1440, 900);
+      await page.getByLabel('Filter the log').fill('kept');
+      t.is(await page.locator('.log li').count(), 1);
+      await page.getByRole('button', { name: 'Notebook of these' }).click();
+      await page.locator('.notebook').waitFor();
+      t.is(await page.locator('[data-cell]').count(), 1);
+    });
+  },
+);

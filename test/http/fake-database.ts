@@ -79,6 +79,9 @@ export function fakeDatabase(): FakeDatabase {
     openColumns: () => Promise.reject(new Error('no appender here')),
     openLines: () => Promise.reject(new Error('no appender here')),
     begin: () => NO_TRANSACTION,
+    lend: () => {
+      throw new Error('no loan here');
+    },
     loadRecords: () => Promise.resolve(new Map(records)),
     commitRecords: (_kind, changes) => {
       for (const [key, value] of changes) {

@@ -22,7 +22,7 @@ test('a text is described by its columns and first values', async (t) => {
       table: 'weather',
       delimiter: ';',
       header: true,
-      headerBytes: 11,
+      headerBytes: 12,
       rows: 2,
       columns: [
         { name: 'city', type: 'VARCHAR', couldBeTimestamp: false, values: ['Oslo', 'Rome'] },
@@ -37,6 +37,19 @@ test('the header ends where its line does, whatever its bytes', async (t) => {
   t.is(found['headerBytes'], Buffer.byteLength('"Größe\n1",v\n'));
   const [, none] = await preview('1,2\n3,4\n', '&header=false');
   t.is(none['headerBytes'], 0);
+});
+
+test('a header that is no name is kept beside the name', async (t) => {
+  const [, found] = await preview('city,"Time ""of"" day",sensor-id\nOslo,10:30,1\nRome,11:00,2\n');
+  const columns = found['columns'] as readonly { name: string; header?: string }[];
+  t.deepEqual(
+    columns.map(({ name, header }) => [name, header]),
+    [
+      ['city', undefined],
+      ['TimeOfDay', 'Time "of" day'],
+      ['sensorId', 'sensor-id'],
+    ],
+  );
 });
 
 test('a type that nearly fits is named with its first misfit', async (t) => {

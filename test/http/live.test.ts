@@ -131,6 +131,53 @@ test('what fails is reported once, and answered when it can be', async (t) => {
   t.true('error' in (stream.of('rows')[2] ?? {}));
 });
 
+test('equal queries of one user run once for all streams, whoever of them leaves', async (t) => {
+  const server = await start(t);
+  const queries = [{ name: 'r', query: 'SELECT rnd_long() v', everyMs: FAST }];
+  const values = (stream: Stream): string[] =>
+    stream.of('r').map(({ dataset }) => JSON.stringify(dataset));
+  const first = await Stream.open(t, server, queries);
+  await first.until(() => values(first).length >= 2);
+  // The same under another name: what differs is added for each stream.
+  const second = await Stream.open(t, server, [{ ...queries[0], name: 'r' }]);
+  await second.until(() => values(second).length >= 3);
+  await first.until(() => values(first).includes(values(second)[2] ?? ''));
+  t.deepEqual(
+    values(second).filter((value) => !values(first).includes(value)),
+    [],
+  );
+  // The query ran in the session of the first.
+  first.close();
+  const seen = values(second).length;
+  await second.until(() => values(second).length >= seen + 3);
+  t.true(second.of('r').every((one) => !('error' in one)));
+  const other = await Stream.open(t, server, [{ ...queries[0], everyMs: FAST + 1 }]);
+  await other.until(() => values(other).length >= 2);
+  t.deepEqual(
+    values(other).filter((value) => values(second).includes(value)),
+    [],
+  );
+});
+
+test('who comes later has the answer at once, a large one as well', async (t) => {
+  const server = await start(t);
+  const rarely = 3_600_000;
+  const queries = [
+    { name: 'small', query: 'SELECT rnd_long() v', everyMs: rarely },
+    { name: 'large', query: 'SELECT x FROM long_sequence(100000)', everyMs: rarely },
+  ];
+  const all = (stream: Stream): boolean =>
+    stream.of('small').length === 1 && stream.of('large').length === 1;
+  const first = await Stream.open(t, server, queries);
+  await first.until(() => all(first));
+  const second = await Stream.open(t, server, queries);
+  await second.until(() => all(second));
+  t.deepEqual(second.of('small'), first.of('small'));
+  t.is((second.of('large')[0]?.['dataset'] as unknown[]).length, 100_000);
+  await sleep(500);
+  t.true(all(first), 'the same answer is not sent twice');
+});
+
 test('nothing but queries runs, and what is asked for wrongly is refused', async (t) => {
   const server = await start(t);
   await exec(server, 'CREATE TABLE kept (x INT)');

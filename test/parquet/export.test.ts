@@ -3,7 +3,7 @@
  * both encodings, partitions in an archive, and all of it back through read_parquet.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -204,6 +204,21 @@ test('partitions are files of an archive, and one table again', async (t) => {
   t.is(Object.keys(files ?? {}).length, 5);
   const none = await exported('none.zip', `${query} WHERE x < 0`, { partition_by: 'DAY' });
   t.deepEqual(Object.values(await readBack(none)), [{}]);
+});
+
+test('numbers that come again are indices, where compressing them takes longer', async (t) => {
+  const query = 'SELECT rnd_int(0, 20000, 0) / 8.0 again FROM long_sequence(90000)';
+  const size = async (codec: string): Promise<number> => {
+    const path = await exported(`${codec}.parquet`, query, { compression_codec: codec });
+    return (await stat(path)).size;
+  };
+  // 15 bits for each, and 20,000 values; without that ZSTD makes 250,000 bytes of them.
+  t.true((await size('ZSTD')) < 235_000);
+  t.true((await size('LZ4_RAW')) > 300_000);
+  t.deepEqual(
+    await rows(server, "SELECT count(), max(again) <= 2500 FROM read_parquet('ZSTD.parquet')"),
+    [[90_000, true]],
+  );
 });
 
 test('partitions need a designated timestamp', async (t) => {

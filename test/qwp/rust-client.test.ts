@@ -9,6 +9,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { columns, rows } from '../line/harness.js';
 
 const CLIENT = join(TOOLS, 'bin', 'questdb-rs-client');
+const POLARS = join(TOOLS, 'bin', 'questdb-rs-polars');
 
 let server: TestServer;
 
@@ -50,6 +51,28 @@ test('batches of Arrow in, a result as Arrow out', async (t) => {
     ...['symbol SYMBOL', 'text_symbol SYMBOL', 'text VARCHAR', 'd DOUBLE', 'f FLOAT', 'l LONG'],
     ...['i LONG', 'b BOOLEAN', 'm TIMESTAMP', 'ms DATE', 'day DATE', 'ip IPv4', 'u UUID'],
     ...['dec DECIMAL(18,3)', 'a DOUBLE[]', 'timestamp TIMESTAMP_NS'],
+  ]);
+});
+
+test('a frame of Polars in, a result as a frame out', async (t) => {
+  if (!existsSync(POLARS)) {
+    skip(t, 'the client is not built: node scripts/setup-tests.mjs');
+    return;
+  }
+  const { port } = new URL(server.url);
+  const { stdout } = await run(POLARS, [`ws::addr=127.0.0.1:${port};`, 'from_polars']);
+  const days = ['1970-01-02 00:00:00 UTC', '1970-01-03 00:00:00 UTC'];
+  const start = '2023-11-14 22:13:20';
+  t.deepEqual(stdout.trim().split('\n'), [
+    ...['symbol cat', 'text str', 'd f64', 'f f32', 'l i64', 'i i64', 'b bool'],
+    ...['day datetime[ms, UTC]', 'timestamp datetime[μs, UTC]', '"x"|"a "b"'],
+    `ä"|1.5|2.5|1099511627776|7|true|${days[0]}|${start} UTC`,
+    `"y"|""|-0.5|0.5|-2|-8|false|${days[1]}|${start}.000001 UTC`,
+    `null|null|null|null|null|null|true|null|${start}.000002 UTC`,
+  ]);
+  t.deepEqual(await columns(server, 'from_polars'), [
+    ...['symbol SYMBOL', 'text VARCHAR', 'd DOUBLE', 'f FLOAT', 'l LONG', 'i LONG', 'b BOOLEAN'],
+    ...['day DATE', 'timestamp TIMESTAMP'],
   ]);
 });
 

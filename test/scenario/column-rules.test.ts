@@ -78,7 +78,8 @@ test('an import treats a missing value like a bad one', async (t) => {
     const send = async (atomicity: string): Promise<Record<string, unknown>> => {
       const form = new FormData();
       form.set('data', new Blob([text]));
-      const url = `${server.url}/imp?name=t&fmt=json&forceHeader=true&atomicity=${atomicity}`;
+      const asked = `name=t&fmt=json&forceHeader=true&badLines=true&atomicity=${atomicity}`;
+      const url = `${server.url}/imp?${asked}`;
       const response = await fetch(url, { method: 'POST', body: form });
       return (await response.json()) as Record<string, unknown>;
     };
@@ -93,6 +94,12 @@ test('an import treats a missing value like a bad one', async (t) => {
     t.like(skipped, { status: 'OK', rowsImported: 2, rowsRejected: 3 });
     const errors = (skipped['columns'] as readonly { errors: number }[]).map((c) => c.errors);
     t.deepEqual(errors, [2, 1, 1]);
+    t.deepEqual(skipped['badLines'], [
+      "line 3, field 1: column 'i' is NOT NULL: expected a value",
+      'line 4, field 1: bad syntax',
+      "line 5, field 2: column 'v' is NOT NULL: expected a value",
+      'line 6, field 3: bad syntax',
+    ]);
     t.deepEqual(await rows(server, 'SELECT * FROM t'), [
       [1, 'a', 1.5],
       [5, 'e', null],

@@ -39,6 +39,7 @@ test('rights are asked for at prepare and at every execution', async (t) => {
     database,
     parse: fakeParse,
     guard: {
+      watch: () => undefined,
       authorise: () => {
         if (!allowed) {
           throw new DatabaseError({ code: 'AccessDenied', message: 'no' });

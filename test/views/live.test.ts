@@ -361,6 +361,110 @@ test('late rows go on from an earlier state, which is near them', async (t) => {
   });
 });
 
+/** Rows that the views leave out lie behind those they show; what happens then, step by step. */
+const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
+  ['deleted', ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T11', 'a', 5.0, 5)"]],
+  [
+    'deleted, and a row at the last instant that is left',
+    ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T10', 'a', 5.0, 5)"],
+  ],
+  [
+    'deleted with all that was computed again, and a row that looks back further',
+    [
+      "INSERT INTO t VALUES ('2026-03-04T08', 'a', 5.0, 5)",
+      'ALTER TABLE t ADD COLUMN z INT',
+      "DELETE FROM t WHERE ts >= '2026-03-03'",
+      "INSERT INTO t(ts, s, x, n) VALUES ('2026-03-02T11', 'a', 6.0, 6)",
+    ],
+  ],
+  [
+    'left out after a change, then deleted',
+    [
+      "INSERT INTO t VALUES ('2026-03-03T13', 'a', 5.0, 5)",
+      "UPDATE t SET x = 0 WHERE ts >= '2026-03-03'",
+      'DELETE FROM t WHERE x = 0',
+      "INSERT INTO t VALUES ('2026-03-02T11', 'a', 6.0, 6), ('2026-03-03T12', 'b', 7.0, 7)",
+    ],
+  ],
+  [
+    'put away, and a change before the beginning',
+    [
+      "ALTER TABLE t DROP PARTITION LIST '2026-03-03'",
+      "INSERT INTO t VALUES ('2026-02-01', 'a', 5.0, 5)",
+      "INSERT INTO t VALUES ('2026-03-02T11', 'a', 6.0, 6)",
+    ],
+  ],
+  [
+    'all that there are',
+    [
+      "DELETE FROM t WHERE ts < '2026-03-03'",
+      'DELETE FROM t WHERE x = 0',
+      "INSERT INTO t VALUES ('2026-03-02T11', 'a', 6.0, 6)",
+    ],
+  ],
+];
+
+test('the end of a base goes back behind what is shown, and rows follow', async (t) => {
+  const windows = {
+    endless: 'sum(x) OVER (PARTITION BY s ORDER BY ts) a, row_number() OVER (ORDER BY ts) b',
+    ranged:
+      "sum(x) OVER (PARTITION BY s ORDER BY ts RANGE BETWEEN '2' DAY PRECEDING AND CURRENT ROW) a",
+    anchored: `sum(x) OVER w a, row_number() OVER w b`,
+  };
+  const query = (columns: string, from: string): string =>
+    `SELECT ts, s, x, ${columns} FROM ${from} WHERE x > 0
+      WINDOW w AS (PARTITION BY s ORDER BY ts ANCHOR DAILY '09:30')`;
+  const started = "(SELECT * FROM t WHERE ts >= '2026-03-01')";
+  await withServer(async (server) => {
+    for (const [what, steps] of ENDS) {
+      await run(server, TABLE, ROWS, "INSERT INTO t VALUES ('2026-03-03T12:00:00Z', 'a', 0.0, 0)");
+      for (const [view, columns] of Object.entries(windows)) {
+        const clauses = "FLUSH EVERY 100ms START FROM '2026-03-01' AS";
+        await run(server, `CREATE LIVE VIEW ${view} ${clauses} (${query(columns, 't')})`);
+      }
+      for (const step of ['SELECT 1', ...steps]) {
+        await run(server, step);
+        await live(server, ...Object.keys(windows));
+        for (const [view, columns] of Object.entries(windows)) {
+          const expected = await sorted(server, query(columns, started));
+          t.deepEqual(await sorted(server, view), expected, `${view}: ${what}: ${step}`);
+        }
+      }
+      for (const view of Object.keys(windows)) {
+        await run(server, `DROP LIVE VIEW ${view}`);
+      }
+      await run(server, 'DROP TABLE t');
+    }
+    return server;
+  });
+});
+
+test('rows between many stretches that are computed again are not lost', async (t) => {
+  // Of the gaps between what is read one less is left than of those between what is shown.
+  const changed = Array.from({ length: 255 }, (_, index) => 32 + index * 16);
+  const minutes = [10, 18, ...changed];
+  const query = `SELECT ts, x, n, sum(x) OVER (ORDER BY ts
+    RANGE BETWEEN '5' MINUTE PRECEDING AND CURRENT ROW) a FROM t`;
+  await withServer(async (server) => {
+    await run(
+      server,
+      TABLE,
+      `INSERT INTO t SELECT timestamp_sequence('2026-05-01', 60000000L), 'a', 1.0, x
+         FROM long_sequence(4200)`,
+      `CREATE LIVE VIEW v ${HEAD} (${query})`,
+    );
+    await live(server, 'v');
+    await run(server, 'ALTER LIVE VIEW v SUSPEND WAL');
+    for (const some of [minutes.slice(0, 128), minutes.slice(128)]) {
+      await run(server, `UPDATE t SET x = 2.0 WHERE n IN (${some.join(', ')})`);
+    }
+    await run(server, 'ALTER LIVE VIEW v RESUME WAL');
+    await live(server, 'v');
+    t.deepEqual(await sorted(server, 'v'), await sorted(server, query));
+    return server;
+  });
+});
+
 test('what is put away stays in the view, over late rows and starts', async (t) => {
   await withServer(async (first) => {
     let server = first;

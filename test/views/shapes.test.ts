@@ -265,7 +265,7 @@ test('DROP, ALTER, TRUNCATE and a stop while refreshes run', async (t) => {
 
 test('300 views over one base: each runs once for a commit, idle costs nothing', async (t) => {
   const count = 300;
-  const server = await serve(t);
+  const server = await serve(t, 'metrics.enabled=true');
   await run(
     server,
     'CREATE TABLE t (ts TIMESTAMP, v LONG) TIMESTAMP(ts) PARTITION BY DAY',
@@ -298,12 +298,20 @@ test('300 views over one base: each runs once for a commit, idle costs nothing',
     return found;
   };
   await settled();
-  const before = await runs();
+  const reads = async (): Promise<number> => {
+    const text = await (await fetch(`${server.url}/metrics`)).text();
+    return Number(/^tidemark_view_base_reads_total (\d+)$/m.exec(text)?.[1]);
+  };
+  const [before, readBefore] = [await runs(), await reads()];
   for (let hour = 1; hour <= 3; hour += 1) {
     await run(server, `INSERT INTO t VALUES ('2026-01-01T0${hour}', ${hour})`);
     await settled();
   }
   t.is((await runs()) - before, 3 * count, 'one refresh of each view for each commit');
+  // Of 900 refreshes: after the commit, when the last view lets the base forget, and by those that
+  // began before that.
+  const read = (await reads()) - readBefore;
+  t.true(read >= 3 && read <= 20, `${read} reads`);
   t.deepEqual(
     await rows(server, `SELECT (SELECT sum(x) FROM v0), (SELECT sum(x) FROM v${count - 1})`),
     [[7, 7]],

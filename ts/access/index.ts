@@ -108,6 +108,10 @@ export class Access implements Guard {
     return access;
   }
 
+  watch(changed: () => void): void {
+    this.#context.store.watch(changed);
+  }
+
   authorise(principal: Principal, accesses: Parameters<Guard['authorise']>[1]): void {
     const { store } = this.#context;
     authorise(store.atPresent(rightsOf(store, principal)), accesses, (owner) =>

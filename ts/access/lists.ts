@@ -7,7 +7,7 @@ import type { AccessList, Tree } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { allPermissions, ASSUME, DATABASE_ADMIN } from './catalogue.js';
 import { dumped, dumpOf } from './dump.js';
-import { fold, type GrantRow, grantRows, type Grants } from './model.js';
+import { fold, type GrantRow, grantRows, type Grants, NO_GRANTS } from './model.js';
 import type { StoredPrincipal } from './principals.js';
 import { isSelf } from './owners.js';
 import { answeredPrivileges, asksPrivilege } from './privileges.js';
@@ -156,19 +156,18 @@ export class Lists {
     ];
     requireDetails(principal, rights, of, 'USER DETAILS');
     if (of === null && principal.identity?.kind === 'external') {
-      const sources = rights.sets.map((grants) => ({ name: null, grants }));
-      const { accounts } = rights;
-      return { columns, rows: shown(sources, accounts, await readSchema(this.#context.database)) };
+      const granted = rights.sets.map((grants) => ({ name: null, grants, accounts: NO_ACCOUNTS }));
+      const assumed = { name: null, grants: NO_GRANTS, accounts: rights.accounts };
+      const schema = await readSchema(this.#context.database);
+      return { columns, rows: shown([...granted, assumed], schema) };
     }
     const found = this.#find(of ?? principal.name, span);
     if (found === null) {
       return { columns, rows: [[DATABASE_ADMIN, null, null, true, 'G', principal.name]] };
     }
     const groups = found.groups.flatMap((group) => this.#context.store.find(group) ?? []);
-    const held = [found, ...groups];
-    const accounts = new Map(held.flatMap((one) => [...one.accounts]));
     const schema = await readSchema(this.#context.database);
-    return { columns, rows: shown(held, accounts, schema) };
+    return { columns, rows: shown([found, ...groups], schema) };
   }
 
   /** Null for the administrator of the configuration. */
@@ -188,41 +187,56 @@ export class Lists {
 interface GrantSource {
   readonly name: string | null;
   readonly grants: Grants;
+  readonly accounts: Rights['accounts'];
 }
 
+const NO_ACCOUNTS: Rights['accounts'] = new Map();
+
 /** Rows as SHOW PERMISSIONS has them: what there is now, each once, with what follows from it. */
-function shown(
+function shown(sources: readonly GrantSource[], schema: CurrentSchema): Rows {
+  const held = merged(sources, ({ grants }) => grantRows(grants).filter(isThere(schema)));
+  const accounts = merged(sources, (source) => assumed(source.accounts));
+  return [...held.map(listing), ...implied(held, schema), ...accounts.map(listing)];
+}
+
+interface HeldRow extends GrantRow {
+  readonly grantedTo: readonly string[];
+}
+
+/** Each row once, with the names of all sources that have it. */
+function merged(
   sources: readonly GrantSource[],
-  accounts: Rights['accounts'],
-  schema: CurrentSchema,
-): Rows {
-  const rows = new Map<string, GrantRow & { readonly grantedTo: readonly string[] }>();
-  for (const { name, grants } of sources) {
-    for (const row of grantRows(grants).filter(isThere(schema))) {
+  rowsOf: (source: GrantSource) => readonly GrantRow[],
+): HeldRow[] {
+  const rows = new Map<string, HeldRow>();
+  for (const source of sources) {
+    for (const row of rowsOf(source)) {
       const key = JSON.stringify([row.permission, row.table?.toLowerCase(), row.column]);
       const known = rows.get(key);
       const option = row.option || known?.option === true;
-      const grantedTo = [...(known?.grantedTo ?? []), ...(name === null ? [] : [name])];
+      const grantedTo = [
+        ...(known?.grantedTo ?? []),
+        ...(source.name === null ? [] : [source.name]),
+      ];
       rows.set(key, { ...row, option, grantedTo });
     }
   }
-  const granted = [...rows.values()].map((row) => [
-    row.permission,
-    row.table,
-    row.column,
-    row.option,
-    'G',
-    row.grantedTo.length === 0 ? null : row.grantedTo.join(', '),
-  ]);
-  const assumed = [...accounts].map(([name, option]) => [
-    `${ASSUME} ${name}`,
-    null,
-    null,
+  return [...rows.values()];
+}
+
+function listing({ permission, table, column, option, grantedTo }: HeldRow): Rows[number] {
+  const by = grantedTo.length === 0 ? null : grantedTo.join(', ');
+  return [permission, table, column, option, 'G', by];
+}
+
+/** The rights to become service accounts, as rows. */
+function assumed(accounts: Rights['accounts']): GrantRow[] {
+  return [...accounts].map(([name, option]) => ({
+    permission: `${ASSUME} ${name}`,
+    table: null,
+    column: null,
     option,
-    'G',
-    null,
-  ]);
-  return [...granted, ...implied([...rows.values()], schema), ...assumed];
+  }));
 }
 
 function isThere(schema: CurrentSchema): (row: GrantRow) => boolean {

@@ -108,6 +108,7 @@ export class AccessStore {
   readonly #rights = new Map<string, Rights>();
   /** What grants do not count for while names are given from one object to another. */
   readonly #withheld = new Set<(grants: Grants) => Grants>();
+  readonly #watchers: (() => void)[] = [];
   #epoch = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -178,9 +179,22 @@ export class AccessStore {
   /** Keeps grants back until the returned function is called; `limit` says what is left of them. */
   withhold(limit: (grants: Grants) => Grants): () => void {
     this.#withheld.add(limit);
+    this.#notify();
     return () => {
       this.#withheld.delete(limit);
+      this.#notify();
     };
+  }
+
+  /** Calls `changed` whenever rights that count at this moment have changed. */
+  watch(changed: () => void): void {
+    this.#watchers.push(changed);
+  }
+
+  #notify(): void {
+    for (const changed of this.#watchers) {
+      changed();
+    }
   }
 
   /** The rights that count at this moment. */
@@ -289,6 +303,7 @@ export class AccessStore {
     }
     this.#rights.clear();
     this.#epoch += 1;
+    this.#notify();
   }
 
   #take(name: string, principal: StoredPrincipal | null): void {

@@ -78,7 +78,12 @@ export type OpenOptions = {
    */
   readonly liveViewMemoryMicros?: number;
   /**
-   * Whether they answer queries over their base tables; default true.
+   * Bytes that all views may hold between their refreshes; default a 32nd of
+   * `processMemoryBytes`, 256 MiB at most.
+   */
+  readonly viewStateBytes?: number;
+  /**
+   * Whether materialized views answer queries over their base tables; default true.
    */
   readonly answersFromViews?: boolean;
   /**
@@ -542,6 +547,10 @@ export type ExecuteOptions = {
    * finds one when absent.
    */
   readonly queryId?: number;
+  /**
+   * The text it runs for, where the statement is one with parameters in place of its literals.
+   */
+  readonly text?: string;
   /**
    * Rows left out at the start.
    */
@@ -1348,6 +1357,48 @@ export type CopyMistake = {
    * What to do about it.
    */
   readonly hint?: string;
+};
+
+export type LoanSpec = {
+  /**
+   * What the loan is called, as queries are: nothing else that runs may have it.
+   */
+  readonly id: number;
+  /**
+   * Milliseconds until a statement is given up; 0: no limit.
+   */
+  readonly timeoutMs: number;
+  /**
+   * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+   */
+  readonly nanoseconds: boolean;
+  /**
+   * How each statement is bound.
+   */
+  readonly statements: ReadonlyArray<LentStatement>;
+};
+
+export type LentStatement = {
+  /**
+   * The body of its Bind up to the count of the values.
+   */
+  readonly head: ReadonlyArray<number>;
+  /**
+   * The body of its Bind behind the values.
+   */
+  readonly tail: ReadonlyArray<number>;
+  /**
+   * The beginning of rows of parameters that are sent so.
+   */
+  readonly header: ReadonlyArray<number>;
+  /**
+   * 0 text, 1 binary, one per column.
+   */
+  readonly formatCodes: ReadonlyArray<number>;
+  /**
+   * The `RowDescription` for these.
+   */
+  readonly rowDescription: ReadonlyArray<number>;
 };
 
 /** What can go wrong: the engine's closed list. */

@@ -275,6 +275,12 @@ export const KEYS = {
     { ...OWN, ...RELOAD },
   ),
   pgIdle: duration('pg.net.connection.timeout', '5m', 'a session idles so long'),
+  pgLoans: bool(
+    'pg.loans.enabled',
+    true,
+    'clients that only execute prepared queries are answered without JavaScript',
+    OWN,
+  ),
   pgStatements: integer(
     'pg.named.statement.limit',
     '1000',
@@ -472,6 +478,14 @@ export const KEYS = {
     '3600000000',
     'longest IN MEMORY and FLUSH EVERY of a live view, in microseconds',
     { engine: 'liveViewMemoryMicros' },
+  ),
+  viewStateBytes: size(
+    'cairo.view.state.limit',
+    '0',
+    'bytes that all materialized and live views hold in memory between their refreshes, so that ' +
+      'a refresh reads new rows alone; a view that finds no room reads more rows again; 0 is a ' +
+      '32nd of the memory, 256M at most',
+    { ...OWN, engine: 'viewStateBytes' },
   ),
   viewsAnswer: bool(
     'query.answers.from.views',

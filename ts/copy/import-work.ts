@@ -193,6 +193,7 @@ export class ImportWork implements Work {
       encoding,
       decimal: null,
       schema: null,
+      badLines: false,
       json: true,
       widens: !settings.onErrorIsGiven,
       problem: null,

@@ -10,6 +10,7 @@ export type {
   NativeAppender,
   NativeChunk,
   NativeDatabase,
+  NativeHandBack,
   NativePrepared,
   NativeReply,
   NativeResultStream,

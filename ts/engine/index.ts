@@ -3,7 +3,7 @@
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
 import { native } from './addon.js';
-import type { ColumnsSpec, CopySpec, LinesSpec } from '../border/types.generated.js';
+import type { ColumnsSpec, CopySpec, LinesSpec, LoanSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
@@ -32,7 +32,10 @@ import type {
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
+  HandBack,
   LineOptions,
+  Loan,
+  LoanTerms,
   LogLine,
   MessagesProgress,
   Observed,
@@ -57,6 +60,7 @@ import type {
   NativeAppender,
   NativeChunk,
   NativeDatabase,
+  NativeHandBack,
   NativePrepared,
   NativeReply,
   NativeResultStream,
@@ -237,6 +241,23 @@ class EngineDatabase implements Database {
     return decodedSync(() => this.#native.cancelQuery(queryId));
   }
 
+  lend(descriptor: number, terms: LoanTerms, statements: readonly Statement[]): Loan {
+    const id = this.newQueryId();
+    const spec = JSON.stringify({ id: Number(id), ...terms } satisfies LoanSpec);
+    const natives = statements.filter((one) => one instanceof EngineStatement);
+    const ended = decodedSync(() =>
+      this.#native.lend(
+        descriptor,
+        spec,
+        natives.map((one) => one.native),
+      ),
+    );
+    return {
+      ended: decoded(ended).then(handBack),
+      recall: (gently) => void decodedSync(() => this.#native.cancelQuery(id, gently)),
+    };
+  }
+
   activeQueries(): readonly ActiveQuery[] {
     return this.#observed().queries.map((query) => ({
       ...query,
@@ -296,7 +317,7 @@ class EngineStatement implements Statement {
   /** What has to be known before it can be bound. */
   readonly asks: readonly Ask[];
   readonly texts: readonly TextAsk[];
-  readonly #native: NativeStatement;
+  readonly native: NativeStatement;
   readonly #database: NativeDatabase;
   readonly #newQueryId: () => bigint;
   readonly #kept: CachedResult;
@@ -307,7 +328,7 @@ class EngineStatement implements Statement {
     newQueryId: () => bigint,
     answered: Answered,
   ) {
-    this.#native = prepared.statement;
+    this.native = prepared.statement;
     this.#database = database;
     this.#newQueryId = newQueryId;
     this.#kept = new CachedResult(answered);
@@ -327,8 +348,8 @@ class EngineStatement implements Statement {
     if (known !== null) {
       return known;
     }
-    const { rows, skip, take, countAll, last, firstChunkRows, timeoutMs, elapsedMs, changes } =
-      options;
+    const { rows, skip, take, countAll, last, firstChunkRows } = options;
+    const { timeoutMs, elapsedMs, changes, text } = options;
     const queryId = Number(options.queryId ?? this.#newQueryId());
     const sent = {
       rows,
@@ -341,12 +362,13 @@ class EngineStatement implements Statement {
       elapsedMs,
       queryId,
       changes,
+      text,
     };
     const all: Record<keyof AllExecuteOptions, unknown> = sent;
     try {
       const row =
         parameters instanceof ParameterBatch ? parameters : ParameterBatch.row(parameters);
-      const native = await this.#native.execute(row.bytes, JSON.stringify(all));
+      const native = await this.native.execute(row.bytes, JSON.stringify(all));
       const answer = reply(native);
       if (native.keptFor != null) {
         this.#kept.keep(native.keptFor, options, answer);
@@ -358,7 +380,7 @@ class EngineStatement implements Statement {
   }
 
   async executeBatch(rows: ParameterBatch): Promise<BatchReply> {
-    const call = decodedSync(() => this.#native.executeBatch(rows.bytes));
+    const call = decodedSync(() => this.native.executeBatch(rows.bytes));
     const { summary, drawn } = reply(await decoded(call));
     if (summary === null) {
       throw new DatabaseError({ code: 'Internal', message: 'a batch without its summary' });
@@ -369,7 +391,7 @@ class EngineStatement implements Statement {
   async openCopy(form: CopyForm): Promise<CopyAppender> {
     const spec: CopySpec = { kind: 'copy', ...form };
     const opened = decodedSync(() =>
-      this.#database.openAppender(JSON.stringify(spec), this.#native),
+      this.#database.openAppender(JSON.stringify(spec), this.native),
     );
     return new EngineCopyAppender(await decoded(opened));
   }
@@ -379,14 +401,26 @@ class EngineStatement implements Statement {
   }
 
   #currentEpoch(): number | null {
-    return decodedSync(() => this.#native.currentEpoch());
+    return decodedSync(() => this.native.currentEpoch());
   }
 
   close(): void {
     decodedSync(() => {
-      this.#native.close();
+      this.native.close();
     });
   }
+}
+
+function handBack(native: NativeHandBack): HandBack {
+  const { bytes, unsent, last, failure, reply: more, micros } = native;
+  return {
+    bytes,
+    unsent,
+    last: last ?? null,
+    error: failure == null ? null : asEngineError(failure),
+    reply: more == null ? null : reply(more),
+    micros,
+  };
 }
 
 function chunkOf({ bytes, rows }: NativeChunk): Chunk {
@@ -451,7 +485,13 @@ class Input {
 /** Those that bytes go into. */
 class Chunks extends Input {
   async write(chunk: Buffer): Promise<AppendProgress> {
-    return JSON.parse(await decoded(this.native.write(chunk))) as AppendProgress;
+    return await this.queued(chunk, null);
+  }
+
+  protected async queued(chunk: Buffer, memory: ArrayBuffer | null): Promise<AppendProgress> {
+    // What is wrong at once is thrown, anything later comes with the promise.
+    const written = decodedSync(() => this.native.write(chunk, memory));
+    return JSON.parse(await decoded(written)) as AppendProgress;
   }
 }
 
@@ -467,8 +507,7 @@ class EngineColumnsAppender extends Input implements ColumnsAppender {
 
 class EngineRowsAppender extends Chunks implements RowsAppender {
   async give(chunk: Buffer): Promise<AppendProgress> {
-    const written = this.native.write(chunk, wholeMemory(chunk));
-    return JSON.parse(await decoded(written)) as AppendProgress;
+    return await this.queued(chunk, wholeMemory(chunk));
   }
 
   async finish(): Promise<RowsReply> {

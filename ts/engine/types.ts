@@ -17,6 +17,7 @@ import type {
   TableMetadata,
   TextReport,
 } from '../border/types.generated.js';
+import type { DatabaseError } from './error.js';
 import type { ParameterBatch } from './parameters.js';
 import type { WebSocketReader } from './websocket.js';
 
@@ -199,6 +200,33 @@ export interface Transaction {
   savepoint(): number;
 }
 
+/** How the client of a lent connection is answered, but for what its loan is called. */
+export type LoanTerms = Omit<border.LoanSpec, 'id'>;
+
+/** What comes back when a loan ends. */
+export interface HandBack {
+  /** What the client sent and was not answered. */
+  readonly bytes: Buffer;
+  /** What the client is to be sent before anything else. */
+  readonly unsent: Buffer;
+  /** The statement, by its number, that was executed last; null where a Sync was answered since. */
+  readonly last: number | null;
+  /** Why it failed; its client has not been answered that. */
+  readonly error: DatabaseError | null;
+  /** Its reply, where its rows are more than one chunk; none of them was sent. */
+  readonly reply: ExecuteReply | null;
+  /** Microseconds that each execution took. */
+  readonly micros: Uint32Array;
+}
+
+/** A connection that the engine answers by itself. */
+export interface Loan {
+  /** Until it is settled no other code reads or writes the socket. */
+  readonly ended: Promise<HandBack>;
+  /** Ends it; no statement begins any more. `gently`: the one that runs may end. */
+  recall(gently: boolean): void;
+}
+
 /** An open root directory. */
 export interface Database {
   /** `tree` is the syntax tree as JSON in UTF-8. */
@@ -219,6 +247,11 @@ export interface Database {
   newQueryId(): bigint;
   /** False when no such query runs. */
   cancelQuery(queryId: bigint): boolean;
+  /**
+   * Lets the engine answer the client of a socket, for about a second, who executes `statements`,
+   * in the order of the terms, with other values. Throws where it cannot.
+   */
+  lend(descriptor: number, terms: LoanTerms, statements: readonly Statement[]): Loan;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;
   /** What is known to be damaged. A table counts as sound until something of it is read. */

@@ -15,8 +15,8 @@ export interface ImportReport {
   readonly badLines: readonly string[];
 }
 
-/** Columns are the table's, not the text's. */
-export function renderJson(report: ImportReport): string {
+/** Columns are the table's, not the text's. `withBadLines`: the first ones are named. */
+export function renderJson(report: ImportReport, withBadLines: boolean): string {
   const { table } = report;
   return JSON.stringify({
     status: 'OK',
@@ -33,6 +33,7 @@ export function renderJson(report: ImportReport): string {
       size: sizeOfType(type),
       errors: errorsOf(report, name),
     })),
+    ...(withBadLines ? { badLines: report.badLines } : {}),
   });
 }
 

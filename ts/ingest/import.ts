@@ -98,8 +98,9 @@ export async function importCsv(
   try {
     const request = requestOf(database, parameters, options);
     const report = await importParts(request, parts);
-    const isJson = parameters.format === 'json';
-    return answer(parameters, isJson ? renderJson(report) : renderTabular(report));
+    const { format, badLines } = parameters;
+    const text = format === 'json' ? renderJson(report, badLines) : renderTabular(report);
+    return answer(parameters, text);
   } catch (error) {
     const status = statusOf(error);
     if (status === null) {

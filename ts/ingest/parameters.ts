@@ -26,6 +26,8 @@ export interface ImportParameters {
   readonly decimal: DecimalMark | null;
   /** Types, as the `schema` part sets them. */
   readonly schema: string | null;
+  /** Whether an answer in JSON names the first lines that could not be read. */
+  readonly badLines: boolean;
   /** A text that begins as JSON does is JSON. */
   readonly json: boolean;
   /** Types that turn out to be too narrow become wider, instead of spoiling values. */
@@ -34,7 +36,7 @@ export interface ImportParameters {
   readonly problem: string | null;
 }
 
-const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev'];
+const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev', 'badLines'];
 
 /** Reads the parameters of a request; names are case-sensitive, the last of repeated ones wins. */
 export function readImportParameters(query: URLSearchParams): ImportParameters {
@@ -61,6 +63,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     encoding: filled('encoding'),
     decimal: last('decimal') === ',' ? ',' : last('decimal') === '.' ? '.' : null,
     schema: filled('schema'),
+    badLines: isTrue('badLines'),
     json: delimiter === null,
     // Who says what becomes of values that do not fit has said it.
     widens: last('atomicity') === null,

@@ -26,6 +26,8 @@ interface ProposalHints {
 
 interface ProposedColumn {
   readonly name: string;
+  /** The header's cell where it is no name: `wind speed` of `windSpeed`. */
+  readonly header?: string;
   readonly type: string;
   /** How the texts of a time type are written; absent: ISO. */
   readonly pattern?: string;
@@ -56,6 +58,8 @@ interface ImportProposal {
 }
 
 const SHOWN_VALUES = 3;
+/** Characters of a header's cell that are shown. */
+const MAX_LABEL = 200;
 
 /** Rejects with an `ImportError` when the text has no recognisable structure. */
 export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promise<ImportProposal> {
@@ -83,6 +87,7 @@ export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promis
   const isGuessed = !isCertain && namesColumns(lines);
   const { delimiter, header, columns } = (isGuessed ? analyse(true) : found).structure;
   const rows = dataRows(text, delimiter, header, isWhole);
+  const [labels = []] = header ? dataRows(text, delimiter, false, isWhole) : [];
   const isPlain = begun.isPlain && text === begun.text;
   const warnings = [...found.notes, ...(json?.notes() ?? [])];
   return {
@@ -97,6 +102,7 @@ export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promis
     columns: columns.map((column, index) =>
       proposeColumn(
         column,
+        labels[index] ?? '',
         rows.map((row) => row[index] ?? ''),
       ),
     ),
@@ -147,13 +153,18 @@ async function* nothing(): AsyncGenerator<Buffer> {
   // Nothing is read again.
 }
 
-function proposeColumn(column: TextColumn, cells: readonly string[]): ProposedColumn {
+function proposeColumn(
+  column: TextColumn,
+  label: string,
+  cells: readonly string[],
+): ProposedColumn {
   const { name, type, pattern, instant, notes } = column;
   const couldBeTimestamp = instant !== null;
   const isPlain = type === 'VARCHAR' && !couldBeTimestamp && notes.length === 0;
   const near = isPlain ? nearType(cells) : null;
   return {
     name,
+    ...(label === '' || label === name ? {} : { header: label.slice(0, MAX_LABEL) }),
     type,
     ...(pattern === undefined ? {} : { pattern }),
     couldBeTimestamp,
@@ -178,5 +189,7 @@ function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): num
   if (!header) {
     return mark;
   }
-  return text.length - splitLines(text.slice(mark), [delimiter], 1).rest.length;
+  const { rest } = splitLines(text.slice(mark), [delimiter], 1);
+  const isBetween = rest.startsWith('\n') && text.at(-rest.length - 1) === '\r';
+  return text.length - rest.length + Number(isBetween);
 }

@@ -11,10 +11,15 @@ function gauge(help: string): MetricMeaning {
 
 const MEANINGS: Readonly<Record<string, MetricMeaning>> = {
   statements_total: counter('Statements executed.'),
+  lent_statements_total: counter(
+    'Statements that the engine executed by itself for clients who repeat prepared queries.',
+  ),
+  cached_results_total: counter('Statements whose result was cached for their parameters.'),
   statement_failures_total: counter('Statements that failed.'),
   rows_returned_total: counter('Rows sent to clients.'),
   rows_written_total: counter('Rows written, whatever brought them.'),
   checkpointed_rows_total: counter('Rows that checkpoints moved from the log into segments.'),
+  view_base_reads_total: counter('Reads of what was touched of the bases of views.'),
   imported_bytes_total: counter('Bytes of CSV, lines and COPY that came in.'),
   running_queries: gauge('Queries that run or wait.'),
   waiting_queries: gauge('Queries that wait for their turn.'),

@@ -45,6 +45,8 @@ export interface PgWireOptions extends PgWireLimits {
   readonly stallMs?: number;
   /** Sessions of other machines must be encrypted. */
   readonly requireEncryption: boolean;
+  /** Whether connections are lent to the engine. */
+  readonly lends?: boolean;
 }
 
 /** What a reload of the configuration may change, for connections to come. */
@@ -107,6 +109,7 @@ function optionsOf(config: Config): PgWireOptions {
     readOnly: config.get(KEYS.pgReadOnly),
     idleMs: config.get(KEYS.pgIdle),
     requireEncryption: config.get(KEYS.requireTls),
+    lends: config.get(KEYS.pgLoans),
   };
 }
 
@@ -142,18 +145,15 @@ export async function listenPgWire(
   const { sessions, logger, directory, observer, authenticator, statements } = services;
   const connections = new Set<Connection>();
   const log = logger.child('pgwire');
+  const { readOnly, idleMs, requireEncryption, lends = false } = options;
+  const given = { sessions, observer, authenticator, readOnly, idleMs, requireEncryption, lends };
   const fixed = {
-    sessions,
+    ...given,
     seconds: statements?.pgwire,
-    observer,
-    authenticator,
     cancels: new CancelBook(),
     logger: log,
     refusals: refusedLogins(log),
-    readOnly: options.readOnly,
-    idleMs: options.idleMs,
     loginMs: options.loginMs ?? LOGIN_MS,
-    requireEncryption: options.requireEncryption,
   };
   let limits: PgWireLimits = options;
   const setting = { directory, failures: authenticator?.failures ?? new FailureLimiter() };

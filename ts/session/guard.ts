@@ -48,6 +48,8 @@ export interface ImportTarget {
 }
 
 export interface Guard {
+  /** Calls `changed` whenever someone may do, or see, something else, or may not be here. */
+  watch(changed: () => void): void;
   /** Throws `AccessDenied` when `principal` lacks a right; asked before every execution. */
   authorise(principal: Principal, accesses: readonly Access[]): void;
   /** What `principal` may see; undefined: everything. */

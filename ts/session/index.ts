@@ -24,15 +24,8 @@ export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export { timeBounds, type TimeBounds } from './time-bounds.js';
-export {
-  type Actor,
-  type ParameterTypes,
-  PreparedStatement,
-  type RowOptions,
-  Session,
-  SessionHost,
-  type ServerStatements,
-} from './session.js';
+export { type ParameterTypes, PreparedStatement, type RowOptions } from './prepared-statement.js';
+export { type Actor, Session, SessionHost, type ServerStatements } from './session.js';
 export type { Operations } from './operations.js';
 export type { TemporaryTable } from './temporary.js';
 export { errorMeaning, httpStatusOf, sqlStateOf } from './status.js';
@@ -61,9 +54,12 @@ export type {
   CopyMistake,
   Database,
   ExecuteReply,
+  HandBack,
   LineOptions,
   LinePrecision,
   ListedRows,
+  Loan,
+  LoanTerms,
   Owner,
   ParameterValues,
   ParquetOptions,

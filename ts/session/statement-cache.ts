@@ -9,6 +9,7 @@ import type { Statement as ReadStatement, Tree } from '../sql/index.js';
 import { type Dispatch, dispatch } from './dispatch.js';
 import { asksNumbers } from './drawn-numbers.js';
 import { asSyntaxError } from './error.js';
+import { type LiftedQuery, liftLiterals } from './literals.js';
 import { type Operated, operated } from './operations.js';
 import { type TemporaryTable, temporaryTable } from './temporary.js';
 
@@ -36,6 +37,8 @@ export interface ParsedStatement {
   readonly temporary: TemporaryTable | null;
   /** What it takes for what it does with the server itself. */
   readonly accesses: readonly Access[];
+  /** The query with parameters that all the others are of; null where they are of `text`. */
+  readonly lifted: LiftedQuery | null;
 }
 
 /** What is looked for in a tree. */
@@ -60,6 +63,9 @@ const CACHE_BYTES = 32 * 1024 * 1024;
 const LONGEST_CACHED_TEXT = 64 * 1024;
 /** Bound queries; each may hold a plan of some 10 KiB until the next commit. */
 const MOST_QUERIES = 512;
+/** Fewer than queries, so that the plan of a text that comes again is still there the next time. */
+const MOST_SEEN = MOST_QUERIES / 2;
+const MOST_REFUSED = 2_048;
 
 export class StatementCache {
   readonly #parse: Parse;
@@ -70,6 +76,10 @@ export class StatementCache {
   });
 
   readonly #queries = new LRUCache<string, Statement>({ max: MOST_QUERIES });
+  /** Texts that came once lately. One that comes again has a plan and an answer of its own. */
+  readonly #seen = new LRUCache<string, true>({ max: MOST_SEEN });
+  /** Queries with parameters that answer as others than the texts they were made of. */
+  readonly #refused = new LRUCache<string, true>({ max: MOST_REFUSED });
 
   constructor(parse: Parse, questions: TreeQuestions = NO_QUESTIONS) {
     this.#parse = parse;
@@ -129,7 +139,16 @@ export class StatementCache {
     }
   }
 
+  /** What a text says; of one that comes for the first time, by the query it is one of. */
   parsed(text: string): ParsedStatement {
+    if (text.length > LONGEST_CACHED_TEXT) {
+      return this.#parseText(text);
+    }
+    return this.#trees.get(text) ?? this.#lifted(text) ?? this.plain(text);
+  }
+
+  /** What a text says, with its literals in it. */
+  plain(text: string): ParsedStatement {
     if (text.length > LONGEST_CACHED_TEXT) {
       return this.#parseText(text);
     }
@@ -140,6 +159,28 @@ export class StatementCache {
     const parsed = this.#parseText(text);
     this.#trees.set(text, parsed);
     return parsed;
+  }
+
+  /** A query with parameters answers as another one than the texts it was made of. */
+  refuse({ text }: LiftedQuery): void {
+    this.#refused.set(text, true);
+  }
+
+  #lifted(text: string): ParsedStatement | null {
+    if (this.#seen.has(text)) {
+      return null;
+    }
+    const lifted = liftLiterals(text);
+    if (lifted === null || this.#refused.has(lifted.text)) {
+      return null;
+    }
+    this.#seen.set(text, true);
+    try {
+      const parsed = this.plain(lifted.text);
+      return isPlainQuery(parsed) ? { ...parsed, text, lifted } : null;
+    } catch {
+      return null; // the text itself says what is wrong, and where
+    }
   }
 
   #parseText(text: string): ParsedStatement {
@@ -158,11 +199,17 @@ export class StatementCache {
         shows: shownSetting(tree),
         temporary: temporaryTable(tree),
         accesses: this.#questions.serverAccesses(tree),
+        lifted: null,
       };
     } catch (error) {
       throw asSyntaxError(error);
     }
   }
+}
+
+/** Whether nothing but the engine answers it, by what is in tables. */
+function isPlainQuery({ dispatch, operated, listing, asksNumbers }: ParsedStatement): boolean {
+  return dispatch.runner === 'engine' && operated === null && listing === null && !asksNumbers;
 }
 
 /** The setting that a statement shows, in lower case. */

@@ -9,6 +9,8 @@ interface ErrorMeaning {
   readonly sqlState: string;
   /** `error`: someone must act; `warn`: degraded; `debug`: the client's own doing. */
   readonly logLevel: 'error' | 'warn' | 'debug';
+  /** Whether it is about what the statement's text says, and tells the place there. */
+  readonly isOfText: boolean;
 }
 
 function meaning(
@@ -16,26 +18,30 @@ function meaning(
   sqlState: string,
   logLevel: ErrorMeaning['logLevel'] = 'debug',
 ): ErrorMeaning {
-  return { httpStatus, sqlState, logLevel };
+  return { httpStatus, sqlState, logLevel, isOfText: false };
+}
+
+function ofText(sqlState: string): ErrorMeaning {
+  return { ...meaning(400, sqlState), isOfText: true };
 }
 
 const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
-  Syntax: meaning(400, '42601'),
-  StatementTooComplex: meaning(400, '54001'),
-  TableNotFound: meaning(400, '42P01'),
-  TableExists: meaning(400, '42P07'),
-  ColumnNotFound: meaning(400, '42703'),
-  DuplicateColumn: meaning(400, '42701'),
-  AmbiguousColumn: meaning(400, '42702'),
-  FunctionNotFound: meaning(400, '42883'),
-  TypeMismatch: meaning(400, '42804'),
-  InvalidValue: meaning(400, '22P02'),
-  InvalidEncoding: meaning(400, '22021'),
-  InvalidBinary: meaning(400, '22P03'),
-  InvalidCopyData: meaning(400, '22P04'),
-  InvalidName: meaning(400, '42602'),
-  InvalidState: meaning(400, '55000'),
-  NotSupported: meaning(400, '0A000'),
+  Syntax: ofText('42601'),
+  StatementTooComplex: ofText('54001'),
+  TableNotFound: ofText('42P01'),
+  TableExists: ofText('42P07'),
+  ColumnNotFound: ofText('42703'),
+  DuplicateColumn: ofText('42701'),
+  AmbiguousColumn: ofText('42702'),
+  FunctionNotFound: ofText('42883'),
+  TypeMismatch: ofText('42804'),
+  InvalidValue: ofText('22P02'),
+  InvalidEncoding: ofText('22021'),
+  InvalidBinary: ofText('22P03'),
+  InvalidCopyData: ofText('22P04'),
+  InvalidName: ofText('42602'),
+  InvalidState: ofText('55000'),
+  NotSupported: ofText('0A000'),
   // The session repeats once; only a catalog that keeps moving shows this to a client.
   Replan: meaning(503, '40001', 'warn'),
   // Clients of the HTTP interface know timeouts and cancellations as 400.

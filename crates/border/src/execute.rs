@@ -13,6 +13,9 @@ pub struct ExecuteOptions {
     /// finds one when absent.
     #[serde(default)]
     pub query_id: Option<u64>,
+    /// The text it runs for, where the statement is one with parameters in place of its literals.
+    #[serde(default)]
+    pub text: Option<String>,
     /// Rows left out at the start.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
@@ -106,7 +109,7 @@ pub struct ChangedRange {
 }
 
 /// How rows are encoded.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "format", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub enum RowFormat {
@@ -162,7 +165,7 @@ pub enum RowFormat {
 }
 
 /// How a Parquet file is written; absent values take the encoder's defaults.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ParquetOptions {

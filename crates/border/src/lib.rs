@@ -7,6 +7,7 @@
 
 mod append;
 mod execute;
+mod loan;
 mod metadata;
 mod observe;
 mod open;
@@ -27,6 +28,7 @@ pub use execute::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, ParquetOptions, RowFormat, Summary,
     TableChange,
 };
+pub use loan::{LentStatement, LoanSpec};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};
 pub use observe::{Damage, LogLevel, LogLine, Observed};
 pub use open::{CommitMode, OpenOptions, Setting, Verify};

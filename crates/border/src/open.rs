@@ -47,7 +47,10 @@ pub struct OpenOptions {
     pub live_views: Option<bool>,
     /// The longest IN MEMORY of a live view in microseconds; default an hour.
     pub live_view_memory_micros: Option<i64>,
-    /// Whether they answer queries over their base tables; default true.
+    /// Bytes that all views may hold between their refreshes; default a 32nd of
+    /// `processMemoryBytes`, 256 MiB at most.
+    pub view_state_bytes: Option<usize>,
+    /// Whether materialized views answer queries over their base tables; default true.
     pub answers_from_views: Option<bool>,
     /// Bytes of the latest changes of followed tables that memory keeps; default a 64th of
     /// `processMemoryBytes`, 64 MiB at most.

@@ -11,12 +11,12 @@ use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     AskedCommit, ChangeKind, ChangedRange, ChangesOptions, ColumnSource, ColumnsSpec, CommitMode,
     CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity,
-    CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LinePrecision, LinesRead,
-    LinesSpec, ListedCell, ListedRows, ListedType, LogLevel, LogLine, MessagesProgress, Observed,
-    OpenOptions, Owner, ParquetOptions, Permission, PlannedTable, ResultColumn, RowFormat,
-    RowsReply, Setting, StatementContext, StatementDescription, StatementKind, Summary,
-    TableChange, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport,
-    TextShape, Verify, Visibility, WidenedColumn,
+    CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LentStatement, LinePrecision,
+    LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LoanSpec, LogLevel, LogLine,
+    MessagesProgress, Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable,
+    ResultColumn, RowFormat, RowsReply, Setting, StatementContext, StatementDescription,
+    StatementKind, Summary, TableChange, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat,
+    TextPlace, TextReport, TextShape, Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -34,6 +34,10 @@ macro_rules! declarations {
 
 fn of_copy() -> [String; 6] {
     declarations!(CopySpec, CopyFormat, CopyHeader, CopyColumnSpec, CopyReply, CopyMistake)
+}
+
+fn of_loans() -> [String; 2] {
+    declarations!(LoanSpec, LentStatement)
 }
 
 #[test]
@@ -96,7 +100,7 @@ fn typescript_twin_is_written() {
         RowsReply,
         PlannedTable,
     );
-    for declaration in declarations.into_iter().chain(of_copy()) {
+    for declaration in declarations.into_iter().chain(of_copy()).chain(of_loans()) {
         // JSON has no other numbers, and what is read is not changed.
         let declaration =
             declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");

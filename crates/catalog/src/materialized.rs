@@ -148,6 +148,9 @@ pub struct MaterializedState {
     /// What a statement asked for and was not done yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RefreshRequest>,
+    /// How many statements have asked so far.
+    #[serde(default)]
+    pub requests: u64,
     /// Of a live view that begins to follow again: the transaction it has to reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_target: Option<u64>,

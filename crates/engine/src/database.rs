@@ -29,6 +29,7 @@ use crate::followers::Followers;
 use crate::jobs::policies::Policies;
 use crate::jobs::{Jobs, Scheduled};
 use crate::lanes::Lanes;
+use crate::loans::control::Loans;
 use crate::log::{self, Level};
 use crate::metrics::{Gauges, Metrics};
 use crate::plans::{self, KeptPlans};
@@ -44,6 +45,9 @@ use crate::work::{self, follow_tasks};
 
 /// Of the memory, the latest changes of followed tables take one part in so many.
 const RECENT_CHANGES_SHARE: u64 = 64;
+/// The same of what views hold between their refreshes, and the most of it.
+const VIEW_STATE_SHARE: u64 = 32;
+const VIEW_STATE_BYTES: usize = 256 << 20;
 
 /// Directory below the root that `read_parquet` may read by default.
 const IMPORT_DIRECTORY: &str = "import";
@@ -67,7 +71,7 @@ const MIN_CONCURRENT_QUERIES: usize = 4;
 /// Stack of a worker. Operators poll their inputs, so a query takes a frame for each of those that
 /// stand within each other: enough for the deepest plan that the limit of its size allows. Only
 /// pages that are used take memory.
-const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// How long closing takes, at most, where nothing else is said.
 pub const CLOSE_TIME: Duration = Duration::from_secs(3);
@@ -75,6 +79,8 @@ pub const CLOSE_TIME: Duration = Duration::from_secs(3);
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
+    /// Connections that are answered here.
+    pub(crate) loans: Loans,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
@@ -103,10 +109,19 @@ pub struct Database {
     closed: AtomicBool,
 }
 
-fn refresher(options: &OpenOptions, workers: usize) -> Arc<Refresher> {
+/// What keeps views current, and the counters of the database, of which it counts some.
+fn refresher(options: &OpenOptions, workers: usize, total: u64) -> (Arc<Refresher>, Arc<Metrics>) {
+    let metrics = Arc::default();
     let follows = (options.refresh_views.unwrap_or(true), live_settings(options).is_enabled);
-    Refresher::new(follows, workers)
+    let most_bytes = options.view_state_bytes.unwrap_or_else(|| {
+        let share = usize::try_from(total / VIEW_STATE_SHARE).unwrap_or(usize::MAX);
+        share.min(VIEW_STATE_BYTES)
+    });
+    (Refresher::new(follows, workers, most_bytes, &metrics), metrics)
 }
+
+/// Of the process's memory the part that columns of Parquet partitions may take, decoded.
+const DECODED_SHARE: u64 = 16;
 
 /// The guard of the process's memory, which watches the queries and the rows held.
 fn watched_memory(
@@ -115,6 +130,7 @@ fn watched_memory(
     (registry, storage): (&Arc<QueryRegistry>, &Arc<Storage>),
 ) -> Arc<ResidentGuard> {
     let resident = ResidentGuard::new(total);
+    storage.set_decoded_bytes(total / DECODED_SHARE);
     let (queries, rows) = (Arc::downgrade(registry), Arc::downgrade(storage));
     runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
     resident
@@ -145,7 +161,7 @@ impl Database {
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();
-        let refresher = refresher(options, workers);
+        let (refresher, metrics) = refresher(options, workers, total);
         let policies = Policies::new(&storage, handle.clone(), options.policy_check_ms);
         let scheduled: Vec<Arc<dyn Scheduled<Self>>> =
             vec![Arc::clone(&refresher) as _, policies, Arc::<Cleanup>::default()];
@@ -165,16 +181,16 @@ impl Database {
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
         };
         let resident = watched_memory(&runtime, total, (&registry, &storage));
-        let plans = plans::kept(&runtime, &storage);
         let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {
+            plans: plans::kept(&runtime, &storage),
             storage,
+            loans: Loans::default(),
             session,
             sources: Arc::new(sources),
             registry,
-            plans,
-            metrics: Arc::default(),
+            metrics,
             columns_held: Arc::default(),
             most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
             settings: RwLock::default(),
@@ -200,9 +216,10 @@ impl Database {
         Ok(snapshot.table(name).map(|table| describe_table(&table)))
     }
 
-    /// Stops a query; false when none has this id. Lock-free but for the registry's short lock.
-    pub fn cancel_query(&self, id: u64) -> bool {
-        self.cancel_query_of(id, None)
+    /// Stops a query, or ends a loan; false when none has this id. `gently`: what runs in a loan
+    /// may end first. Lock-free but for short locks.
+    pub fn cancel_query(&self, id: u64, gently: bool) -> bool {
+        self.loans.recall(id, gently) || self.cancel_query_of(id, None)
     }
 
     /// The same, if it is this user's.
@@ -268,6 +285,7 @@ impl Database {
             return Ok(());
         }
         let began = Instant::now();
+        self.loans.recall_all();
         self.registry.cancel_all();
         let runtime = self.runtime.lock().take();
         if let Some(runtime) = runtime {

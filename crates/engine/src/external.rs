@@ -213,6 +213,10 @@ impl ExternalSources for EngineSources {
         self.refresher.is_refreshing(view)
     }
 
+    fn refresh_failure(&self, view: TableId) -> Option<String> {
+        self.refresher.failure(view)
+    }
+
     fn live_progress(&self, view: TableId) -> LiveProgress {
         self.refresher.live_progress(view)
     }

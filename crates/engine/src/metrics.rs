@@ -7,12 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Metrics {
     /// Statements executed.
     pub(crate) statements: Counter,
+    /// Those of them that a loan of their connection executed.
+    pub(crate) lent_statements: Counter,
+    /// Those of them whose result was cached for their values.
+    pub(crate) cached_results: Counter,
     /// Statements that failed.
     pub(crate) failures: Counter,
     /// Rows encoded for clients.
     pub(crate) rows_returned: Counter,
     /// Rows written.
     pub(crate) rows_written: Counter,
+    /// How often it was read what was touched of the bases of views.
+    pub(crate) view_base_reads: Counter,
     /// Bytes taken by appenders.
     pub(crate) bytes_imported: Counter,
 }
@@ -61,6 +67,8 @@ impl Metrics {
     pub(crate) fn to_json(&self, gauges: &Gauges) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),
+            "lent_statements_total": self.lent_statements.get(),
+            "cached_results_total": self.cached_results.get(),
             "statement_failures_total": self.failures.get(),
             "rows_returned_total": self.rows_returned.get(),
             "rows_written_total": self.rows_written.get(),
@@ -73,6 +81,7 @@ impl Metrics {
             "spilled_bytes": gauges.spilled_bytes,
             "resident_bytes": gauges.resident_bytes,
             "unwritten_bytes": gauges.unwritten_bytes,
+            "view_base_reads_total": self.view_base_reads.get(),
             "damaged_tables": gauges.damaged_tables,
             "dropped_log_lines_total": crate::log::dropped_lines(),
         })

@@ -22,6 +22,7 @@ use tidemark_storage::Storage;
 use tidemark_types::{EngineResult, Field};
 use tokio::runtime::Runtime;
 
+use crate::cached_results::{CachedBytes, CachedResults};
 use crate::execution::source::BatchSource;
 use tidemark_operators::from_datafusion;
 
@@ -84,6 +85,7 @@ pub(crate) enum ReadyQuery {
 pub(crate) struct ConditionalPlan {
     pub(crate) conditions: Conditions,
     pub(crate) query: PlannedQuery,
+    pub(crate) results: CachedResults,
 }
 
 impl ConditionalPlan {
@@ -153,6 +155,8 @@ pub(crate) struct KeptPlans {
     /// The newest epoch any statement has seen.
     epoch: AtomicU64,
     slots: Mutex<Vec<Weak<PlanSlot>>>,
+    /// What the results cached with all plans take.
+    pub(crate) cached: CachedBytes,
 }
 
 impl KeptPlans {

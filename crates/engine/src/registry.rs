@@ -32,6 +32,8 @@ pub(crate) struct QueryRegistry {
 struct Entry {
     /// User and text, as the statement has them.
     of: Arc<StatementContext>,
+    /// The text of this execution, where it is another one.
+    text: Option<String>,
     started_micros: i64,
     token: CancelToken,
     memory: Arc<QueryPool>,
@@ -49,7 +51,7 @@ impl Entry {
     fn describe(&self, query_id: u64) -> ActiveQuery {
         let StatementContext { user, text, .. } = self.of.as_ref();
         let identity = self.of.identity().to_owned();
-        let (user, text) = (user.clone(), text.clone());
+        let (user, text) = (user.clone(), self.text.as_ref().unwrap_or(text).clone());
         ActiveQuery { query_id, user, identity, text, started_micros: self.started_micros }
     }
 }
@@ -107,11 +109,13 @@ impl QueryRegistry {
         Self { memory, lanes, running: Mutex::default() }
     }
 
-    /// Enters a query, under this identifier or a free one. Fails when another one runs under it.
+    /// Enters a query, under this identifier or a free one; `text`: what it runs for, where that is
+    /// not the statement's own. Fails when another one runs under it.
     pub(crate) fn register(
         self: &Arc<Self>,
         id: Option<u64>,
         of: &Arc<StatementContext>,
+        text: Option<String>,
     ) -> EngineResult<Registration> {
         let token = CancelToken::default();
         let memory = self.memory.query(&of.user);
@@ -125,6 +129,7 @@ impl QueryRegistry {
         };
         place.insert(Entry {
             of: Arc::clone(of),
+            text,
             started_micros: now_micros(),
             token: token.clone(),
             memory: Arc::clone(&memory),

@@ -209,6 +209,14 @@ impl Planned {
             }
             Definition::New(schema) => writer.new_table(schema.clone()),
             Definition::Changed(schema, _) => writer.changed_table(schema.clone()),
+            Definition::Kept(schema) if rows > MOST_HELD_ROWS as u64 => {
+                let (place, current) = writer.staged(BulkTarget::Existing(schema.id))?;
+                if current.version != schema.version {
+                    let message = format!("table '{}' was changed meanwhile", schema.name);
+                    return Err(EngineError::new(ErrorCode::Replan, message));
+                }
+                place
+            }
             Definition::Kept(schema) => writer.table(schema),
         })
     }
@@ -319,4 +327,91 @@ fn new_schema(
 fn changed_meanwhile(table: &str) -> EngineError {
     let message = format!("table '{table}' was changed while its rows came: send them again");
     EngineError::new(ErrorCode::Busy, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, TimestampMicrosecondArray};
+    use tidemark_ingest::Cells;
+    use tidemark_types::SqlType;
+
+    use super::*;
+
+    const CHUNK: usize = MOST_HELD_ROWS;
+
+    fn database(root: &tempfile::TempDir) -> Arc<Database> {
+        let options = crate::OpenOptions { root: root.path().into(), ..Default::default() };
+        Database::open(&options).unwrap()
+    }
+
+    fn definition() -> TableSchema {
+        let table = TableBuilder::new("t").column("ts", SqlType::Timestamp);
+        table.column("x", SqlType::Long).timestamp("ts").build().unwrap()
+    }
+
+    /// Rows in a chunk of 64 Ki and one of the rest, as readers of lines hand them over.
+    fn rows(database: &Database, rows: usize) -> TableRows {
+        let snapshot = database.snapshot().unwrap();
+        let table = SnapshotTargets::new(snapshot).table("t").unwrap().unwrap();
+        let chunk = |from: usize| {
+            let numbers = from as i64..rows.min(from + CHUNK) as i64;
+            let times: ArrayRef =
+                Arc::new(TimestampMicrosecondArray::from_iter_values(numbers.clone()));
+            let cells: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+            let columns = [times, cells].into_iter().enumerate();
+            let cells = columns.map(|(column, array)| Cells { column, array, missing: None });
+            Chunk { rows: rows.min(from + CHUNK) - from, cells: cells.collect() }
+        };
+        let chunks = (0..rows).step_by(CHUNK).map(chunk).collect();
+        TableRows { known: table.columns.len(), table, exists: true, chunks }
+    }
+
+    fn planned(database: &Arc<Database>, count: usize) -> PlannedRows {
+        let new_tables = NewTables::new("DAY").unwrap();
+        PlannedRows::new(database, new_tables, vec![rows(database, count)]).unwrap()
+    }
+
+    fn made(database: &Arc<Database>) {
+        let mut writer = Writer::new(database);
+        writer.new_table(definition());
+        writer.commit(&CancelToken::default()).unwrap();
+    }
+
+    /// How many files the table has.
+    fn files(database: &Database) -> usize {
+        let table = database.snapshot().unwrap().table("t").unwrap();
+        table.partition_list().iter().map(|partition| partition.segments).sum()
+    }
+
+    #[test]
+    fn many_rows_of_one_message_are_files_whatever_their_chunks() {
+        for (count, expected) in [(CHUNK, 0), (CHUNK + 1, 1), (3 * CHUNK, 1)] {
+            let root = tempfile::tempdir().unwrap();
+            let database = database(&root);
+            made(&database);
+            let committed = planned(&database, count).commit().unwrap();
+            let RowsReply::Committed { rows, .. } = committed else { panic!("{committed:?}") };
+            assert_eq!((rows, files(&database)), (count as u64, expected), "{count} rows");
+        }
+    }
+
+    #[test]
+    fn a_table_that_changed_since_the_plan_is_planned_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let database = database(&root);
+        made(&database);
+        for count in [10, CHUNK + 10] {
+            let mut planned = planned(&database, count);
+            let found = database.snapshot().unwrap().table("t").unwrap();
+            let mut schema = TableSchema::clone(found.schema());
+            schema.columns.push(ColumnSchema::new(format!("c{count}"), SqlType::Long));
+            let mut writer = Writer::new(&database);
+            writer.changed_table(schema);
+            writer.commit(&CancelToken::default()).unwrap();
+            assert!(matches!(planned.commit().unwrap(), RowsReply::Planned { .. }));
+            let committed = planned.commit().unwrap();
+            let RowsReply::Committed { rows, .. } = committed else { panic!("{committed:?}") };
+            assert_eq!(rows, count as u64);
+        }
+    }
 }

@@ -42,6 +42,6 @@ pub use csv_spec::{
     Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
 };
 pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal};
-pub use parameters::ParameterRows;
+pub use parameters::{ParameterRows, are_texts};
 pub use qwp::{QwpFailure, QwpOptions, QwpReader, QwpRefusal, QwpStatus};
 pub use rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable, Targets};

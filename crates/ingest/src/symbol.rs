@@ -33,6 +33,13 @@ fn text_of<'a>(bytes: &'a [u8], ends: &[i32], key: i32) -> &'a [u8] {
 }
 
 impl SymbolTexts {
+    /// The key of a text that is there.
+    #[inline]
+    pub(crate) fn key_of(&self, text: &[u8]) -> Option<i32> {
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        self.table.find(hash(text), |key| text_of(bytes, ends, *key) == text).copied()
+    }
+
     /// The key of `text`, which is UTF-8.
     #[inline]
     pub(crate) fn intern(&mut self, text: &str) -> EngineResult<i32> {

@@ -27,7 +27,11 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     }
     // Counted down, for the minimum has no positive twin. So many digits always fit.
     let mut value = 0_i64;
-    let (head, tail) = digits.split_at(digits.len().min(18));
+    let (mut head, tail) = digits.split_at(digits.len().min(18));
+    while let Some((eight, rest)) = head.split_first_chunk() {
+        value = value * 100_000_000 - i64::from(eight_digits(*eight)?);
+        head = rest;
+    }
     for byte in head {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -43,6 +47,21 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
         value = value.checked_mul(10)?.checked_sub(i64::from(digit))?;
     }
     if negative { Some(value) } else { value.checked_neg() }
+}
+
+/// The number of eight digits, pairs of neighbours added up: tens, hundreds, then ten thousands.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u32> {
+    const ONES: u64 = u64::MAX / 255;
+    let text = u64::from_le_bytes(text);
+    let digits = text.wrapping_sub(ONES * u64::from(b'0'));
+    // A byte beyond nine has a top bit in one of the two, or is no digit with its top bit.
+    if (digits.wrapping_add(ONES * 0x76) | digits | text) & (ONES << 7) != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some(((fours * 10_000 + (fours >> 32)) & 0xffff_ffff) as u32)
 }
 
 #[inline]
@@ -208,6 +227,15 @@ mod tests {
         assert_eq!(int(b"007"), Some(Some(7)));
         for bad in [&b""[..], b"-", b"1.5", b" 1", b"1 ", b"x"] {
             assert_eq!(int(bad), None);
+        }
+        assert_eq!(long(b"1700000000123456789"), Some(Some(1_700_000_000_123_456_789)));
+        for at in 0..17 {
+            for other in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+                let mut text = *b"12345678901234567";
+                text[at] = other;
+                let is_sign = at == 0 && matches!(other, b'-' | b'+');
+                assert_eq!(integer(&text).is_some(), is_sign, "{text:?}");
+            }
         }
         assert_eq!(long(b"5L"), Some(Some(5)));
         assert_eq!(long(b"9223372036854775807"), Some(Some(i64::MAX)));

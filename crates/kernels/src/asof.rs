@@ -2,6 +2,11 @@
 //!
 //! The right side is a list of chunks in time order. A match is a packed pair of chunk and row.
 
+use std::ops::Range;
+
+use crate::search::gallop;
+use crate::upper_bound;
+
 /// No right row matches.
 pub const NO_MATCH: u64 = u64::MAX;
 /// The key was not looked for yet among the rows before the cursor's start.
@@ -39,6 +44,11 @@ pub fn unpack(packed: u64) -> (usize, usize) {
     ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize)
 }
 
+/// Right rows for each left one, up to which the two are read side by side; more are searched.
+const DENSE: usize = 8;
+/// Stretches of left rows that are matched at once, so that none waits for the other's comparisons.
+const LANES: usize = 4;
+
 /// Appends the match of each left row to `matches`, moving `cursor` forward. `before` is the last
 /// row ahead of the cursor (or [`NO_MATCH`]). With `strict`, equal timestamps do not match.
 pub fn match_unkeyed(
@@ -51,34 +61,86 @@ pub fn match_unkeyed(
 ) {
     // `strict` moves the bound by one unit, so that one comparison serves both.
     let bias = i64::from(strict);
-    let mut index = 0;
+    let mut rest = left;
     while let Some(chunk) = right.get(cursor.chunk) {
         let times = chunk.timestamps;
         let base = pack(cursor.chunk, 0);
-        let mut row = cursor.row;
-        let rest = &left[index..];
-        let passed = rest.iter().take_while(|&&ts| {
-            let bound = ts.saturating_sub(bias);
-            row = advance(times, row, bound);
-            // The chunk is used up: later chunks may hold a later match for this very row.
-            if row == times.len() {
-                return false;
+        // Beyond the chunk's last row, later chunks may hold a later match.
+        let inside = match times.last() {
+            Some(&last) => gallop(rest, 0, |ts| ts.saturating_sub(bias) < last),
+            None => 0,
+        };
+        let (own, later) = rest.split_at(inside);
+        rest = later;
+        let early = match times.first() {
+            Some(&first) if cursor.row == 0 => gallop(own, 0, |ts| ts.saturating_sub(bias) < first),
+            _ => 0,
+        };
+        matches.resize(matches.len() + early, *before);
+        if let Some(last) = own.last() {
+            let end = upper_bound(times, cursor.row, last.saturating_sub(bias));
+            let own = &own[early..];
+            let rows = end - cursor.row;
+            if rows <= DENSE * own.len() && own.len() >= 2 * LANES {
+                let lanes = (times, cursor.row..end, base.wrapping_sub(1));
+                match_dense(own, lanes, bias, matches);
+            } else {
+                let mut row = cursor.row;
+                matches.extend(own.iter().map(|ts| {
+                    row = advance(times, row, ts.saturating_sub(bias));
+                    base.wrapping_add(row as u64).wrapping_sub(1)
+                }));
             }
-            matches.push(if row == 0 { *before } else { base | (row - 1) as u64 });
-            true
-        });
-        index += passed.count();
-        if row == times.len() {
-            if row > 0 {
-                *before = base | (row - 1) as u64;
-            }
-            *cursor = Cursor { chunk: cursor.chunk + 1, row: 0 };
-        } else {
-            cursor.row = row;
+            cursor.row = end;
+        }
+        if rest.is_empty() {
             return;
         }
+        if !times.is_empty() {
+            *before = base | (times.len() - 1) as u64;
+        }
+        *cursor = Cursor { chunk: cursor.chunk + 1, row: 0 };
     }
-    matches.resize(matches.len() + left.len() - index, *before);
+    matches.resize(matches.len() + rest.len(), *before);
+}
+
+/// Matches left rows with those of one chunk, of which about as many lie between them: at each step
+/// either side goes on by one row, without a branch. A match is `base` and the number of rows that
+/// are not after the left one.
+fn match_dense(
+    left: &[i64],
+    (times, rows, base): (&[i64], Range<usize>, u64),
+    bias: i64,
+    matches: &mut Vec<u64>,
+) {
+    let start = matches.len();
+    matches.resize(start + left.len(), 0);
+    let found = &mut matches[start..];
+    let mut lanes = [(0, 0); LANES];
+    let mut ends = [0; LANES];
+    for (lane, (next, row)) in lanes.iter_mut().enumerate() {
+        *next = left.len() * lane / LANES;
+        *row = upper_bound(times, rows.start, left[*next].saturating_sub(bias));
+        ends[lane] = left.len() * (lane + 1) / LANES;
+    }
+    let steps = |lane: usize, (next, row): (usize, usize)| {
+        let last = left[ends[lane] - 1].saturating_sub(bias);
+        ends[lane] - next + upper_bound(times, row, last) - row
+    };
+    let all: [usize; LANES] = std::array::from_fn(|lane| steps(lane, lanes[lane]));
+    let shared = all.iter().copied().min().unwrap_or(0);
+    let mut step = |(next, row): &mut (usize, usize)| {
+        let goes_on = times[*row] <= left[*next].saturating_sub(bias);
+        found[*next] = base.wrapping_add(*row as u64);
+        *row += usize::from(goes_on);
+        *next += usize::from(!goes_on);
+    };
+    for _ in 0..shared {
+        lanes.iter_mut().for_each(&mut step);
+    }
+    for (lane, all) in lanes.iter_mut().zip(all) {
+        (shared..all).for_each(|_| step(lane));
+    }
 }
 
 /// First row from `row` on that is after `bound`: a few plain steps, then a gallop, because
@@ -92,7 +154,7 @@ fn advance(times: &[i64], row: usize, bound: i64) -> usize {
             return row + step;
         }
     }
-    crate::upper_bound(times, row + window.len(), bound)
+    upper_bound(times, row + window.len(), bound)
 }
 
 /// As [`match_unkeyed`], among right rows of the same key. `last[key]` is the last row of a key

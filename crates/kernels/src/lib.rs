@@ -10,6 +10,7 @@ mod keyed;
 mod latest;
 mod matching;
 mod native;
+mod numbers;
 mod order;
 mod range_tree;
 mod search;
@@ -30,6 +31,7 @@ pub use keyed::{
 pub use latest::pick_latest;
 pub use matching::matching;
 pub use native::Native;
+pub use numbers::NumberTable;
 pub use order::{Ranges, Spread, double_order, integer_order};
 pub use range_tree::{
     Combine, GreatestDouble, GreatestInteger, LeastDouble, LeastInteger, RangeTree, SumOfDoubles,

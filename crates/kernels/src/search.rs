@@ -16,7 +16,7 @@ pub fn upper_bound(ts: &[i64], from: usize, bound: i64) -> usize {
 }
 
 #[inline]
-fn gallop(ts: &[i64], from: usize, before: impl Fn(i64) -> bool) -> usize {
+pub(crate) fn gallop(ts: &[i64], from: usize, before: impl Fn(i64) -> bool) -> usize {
     let Some(tail) = ts.get(from..) else { return ts.len() };
     let mut step = 1;
     let mut low = 0;

@@ -173,13 +173,13 @@ fn naive_match(ts: i64, right: &[(i64, u32, u64)], key: Option<u32>, strict: boo
 fn asof_agrees_with_a_scan() {
     let mut rng = random();
     for _ in 0..1_000 {
-        let (left_len, right_len) = (rng.random_range(0..60), rng.random_range(0..60));
+        let (left_len, right_len) = (rng.random_range(0..200), rng.random_range(0..200));
         let spread = rng.random_range(1..100);
         let left = sorted(&mut rng, left_len, spread);
         let left_keys: Vec<u32> = (0..left_len).map(|_| rng.random_range(0..7)).collect();
         let times = sorted(&mut rng, right_len, spread);
         let keys: Vec<u32> = (0..right_len).map(|_| rng.random_range(0..5)).collect();
-        let size = rng.random_range(1..30);
+        let size = rng.random_range(1..200);
         let chunks: Vec<RightChunk<'_>> = times
             .chunks(size)
             .zip(keys.chunks(size))
@@ -234,5 +234,41 @@ fn matching_sets_the_bits_of_the_values_that_pass() {
         }
         let ones: u32 = words.iter().map(|word| word.count_ones()).sum();
         assert_eq!(ones as usize, values.iter().filter(|&&value| value > 5).count());
+    }
+}
+
+#[test]
+fn numbers_have_the_place_of_their_first_row() {
+    let mut rng = random();
+    for round in 0..200 {
+        let different = [1, 5, 3_000, u64::MAX][round % 4];
+        let mut table = NumberTable::new(rng.random());
+        let (mut known, mut expected) = (std::collections::HashMap::new(), vec![]);
+        let (mut places, mut new_rows) = (vec![], vec![]);
+        for _ in 0..rng.random_range(1..4) {
+            let numbers: Vec<u64> = (0..rng.random_range(0..3_000))
+                .map(|_| rng.random_range(0..=different) << rng.random_range(0..3))
+                .collect();
+            let valid: Vec<u8> = (0..numbers.len().div_ceil(8)).map(|_| rng.random()).collect();
+            let validity = rng.random_bool(0.5).then(|| Validity::new(&valid, 0));
+            let mut first = vec![];
+            for (row, &number) in numbers.iter().enumerate() {
+                let is_valid = validity.is_none_or(|validity| validity.is_valid(row));
+                let next = known.len() as u32;
+                expected.push(*known.entry(is_valid.then_some(number)).or_insert_with(|| {
+                    first.push(row as u32);
+                    next
+                }));
+            }
+            new_rows.clear();
+            table.assign(&numbers, validity, &mut places, &mut new_rows);
+            assert_eq!(new_rows, first);
+        }
+        assert_eq!(places, expected);
+        assert_eq!(table.keys().len(), known.len());
+        assert_eq!(table.null(), known.get(&None).copied());
+        for (number, &place) in &known {
+            assert_eq!(table.keys()[place as usize], number.unwrap_or(0));
+        }
     }
 }

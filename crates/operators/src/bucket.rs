@@ -5,6 +5,9 @@ use std::cmp::Ordering;
 
 use arrow_schema::TimeUnit;
 use datafusion::logical_expr::Expr;
+use tidemark_types::calendar::{
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
+};
 use tidemark_types::zone::Zone;
 
 /// Unit of a bucket's step, as SAMPLE BY spells it.
@@ -113,6 +116,53 @@ impl BucketSpec {
             to: None,
             nanoseconds: false,
         }
+    }
+
+    /// The buckets that `timestamp_floor` and `date_trunc` cut by this step, if SAMPLE BY has the
+    /// same: those that divide days, and single longer ones.
+    #[must_use]
+    pub fn of_floor(step: &str) -> Option<Self> {
+        let word = match step.to_ascii_lowercase().as_str() {
+            "second" => Some(StepUnit::Second),
+            "minute" => Some(StepUnit::Minute),
+            "hour" => Some(StepUnit::Hour),
+            "day" => Some(StepUnit::Day),
+            "week" => Some(StepUnit::Week),
+            "month" => Some(StepUnit::Month),
+            "year" => Some(StepUnit::Year),
+            _ => None,
+        };
+        if let Some(unit) = word {
+            return Some(Self::new(1, unit));
+        }
+        let digits = step.len() - step.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let count: u32 = if digits == 0 { 1 } else { step[..digits].parse().ok()? };
+        let mut letters = step[digits..].chars();
+        let unit = StepUnit::parse(letters.next()?).filter(|_| letters.next().is_none())?;
+        let is_alike = match unit {
+            StepUnit::Second | StepUnit::Minute | StepUnit::Hour | StepUnit::Day => count > 0,
+            StepUnit::Week | StepUnit::Month | StepUnit::Year => count == 1,
+            StepUnit::Nanosecond | StepUnit::Microsecond | StepUnit::Millisecond => false,
+        };
+        is_alike.then(|| Self::new(count, unit))
+    }
+
+    /// The least length of a bucket, in the timestamp column's unit.
+    #[must_use]
+    pub(crate) fn least_length(&self) -> i64 {
+        let micros = match self.unit {
+            StepUnit::Nanosecond | StepUnit::Microsecond => 1,
+            StepUnit::Millisecond => 1_000,
+            StepUnit::Second => MICROS_PER_SECOND,
+            StepUnit::Minute => MICROS_PER_MINUTE,
+            StepUnit::Hour => MICROS_PER_HOUR,
+            StepUnit::Day => MICROS_PER_DAY,
+            StepUnit::Week => MICROS_PER_WEEK,
+            StepUnit::Month => 28 * MICROS_PER_DAY,
+            StepUnit::Year => 365 * MICROS_PER_DAY,
+        };
+        let scale = if self.nanoseconds { 1_000 } else { 1 };
+        micros.saturating_mul(scale).saturating_mul(i64::from(self.count))
     }
 
     /// The Arrow unit of the timestamp column.

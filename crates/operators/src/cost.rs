@@ -20,11 +20,21 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     match node {
         PlanNode::Operator(node) => match node.facts() {
             Facts { work: Work::Scanned, scan, .. } => Some(scan?.table().row_count()),
-            Facts { work: Work::Inputs, .. } => rows?,
+            Facts { work: Work::Inputs | Work::FromEnd, .. } => rows?,
+            Facts { work: Work::AtMost(most), .. } => Some(rows??.min(most)),
             Facts { work: Work::Cells, .. } => None,
         },
         _ => rows?,
     }
+}
+
+/// Whether a plan reads its one table from the end, and mostly far fewer rows than it may.
+pub fn ends_early(plan: &dyn ExecutionPlan) -> bool {
+    let begins = match PlanNode::of(plan) {
+        PlanNode::Operator(node) => matches!(node.facts().work, Work::FromEnd),
+        _ => false,
+    };
+    begins || matches!(plan.children()[..], [input] if ends_early(input.as_ref()))
 }
 
 /// A join with no rows reads those of its other side.

@@ -6,6 +6,7 @@ use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 use crate::asof::node::AsofJoinNode;
 use crate::fill::node::FillNode;
 use crate::horizon::node::HorizonJoinNode;
+use crate::last_rows::node::LastRowsNode;
 use crate::latest_on::node::LatestOnNode;
 use crate::lowering::Lower;
 use crate::ordered_join::node::OrderedJoinNode;
@@ -20,6 +21,7 @@ pub enum LogicalNode<'a> {
     SampleBy(&'a SampleByNode),
     Fill(&'a FillNode),
     LatestOn(&'a LatestOnNode),
+    LastRows(&'a LastRowsNode),
     Windows(&'a WindowNode),
     Unnest(&'a UnnestNode),
     Asof(&'a AsofJoinNode),
@@ -36,6 +38,7 @@ impl<'a> LogicalNode<'a> {
         None.or_else(|| node.downcast_ref().map(Self::SampleBy))
             .or_else(|| node.downcast_ref().map(Self::Fill))
             .or_else(|| node.downcast_ref().map(Self::LatestOn))
+            .or_else(|| node.downcast_ref().map(Self::LastRows))
             .or_else(|| node.downcast_ref().map(Self::Windows))
             .or_else(|| node.downcast_ref().map(Self::Unnest))
             .or_else(|| node.downcast_ref().map(Self::Asof))
@@ -59,6 +62,7 @@ impl<'a> LogicalNode<'a> {
             Self::SampleBy(node) => node,
             Self::Fill(node) => node,
             Self::LatestOn(node) => node,
+            Self::LastRows(node) => node,
             Self::Windows(node) => node,
             Self::Unnest(node) => node,
             Self::Asof(node) => node,

@@ -7,7 +7,7 @@ use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
-use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
+use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::bounded::{has_long_constant, shared};
 use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
-use crate::sample_by::groups::KeyPlan;
+use crate::sample_by::groups::{KeyPlan, is_number};
 use crate::sample_by::plan::AggregatePlan;
 use crate::symbols::dictionary;
 
@@ -75,16 +75,10 @@ impl Lowering<'_> {
         let expr = own.as_ref().unwrap_or(expr);
         let lowered =
             LoweredAggregateBuilder::new(expr, logical, schema, props, self.context).build()?;
-        let mut arguments = lowered.aggregate.expressions();
-        if lowered.aggregate.fun().name() == "count"
-            && lowered.filter.is_none()
-            && !lowered.aggregate.is_distinct()
-        {
-            // `count(1)` counts rows; there is nothing to evaluate.
-            arguments.retain(|argument| {
-                argument.downcast_ref::<Literal>().is_none_or(|literal| literal.value().is_null())
-            });
-        }
+        let arguments = match &lowered.filter {
+            None => counted_rows(&lowered.aggregate),
+            Some(_) => lowered.aggregate.expressions(),
+        };
         let (function, filter) = (lowered.aggregate, lowered.filter);
         Ok(AggregatePlan { function, arguments, filter, symbols: None })
     }
@@ -109,6 +103,17 @@ impl Lowering<'_> {
         lowered.symbols = symbols_of(input, &lowered);
         Ok(lowered)
     }
+}
+
+/// What an aggregate without a FILTER reads. `count(1)` counts rows; there is nothing to evaluate.
+pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn PhysicalExpr>> {
+    let mut arguments = aggregate.expressions();
+    if aggregate.fun().name() == "count" && !aggregate.is_distinct() {
+        arguments.retain(|argument| {
+            argument.downcast_ref::<Literal>().is_none_or(|literal| literal.value().is_null())
+        });
+    }
+    arguments
 }
 
 /// How many symbols an aggregate may meet, when its argument is a symbol of one table column.
@@ -153,6 +158,17 @@ pub(crate) fn key_plan(
         Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
         _ => hashed_keys(input, keys)?,
     })
+}
+
+/// How rows find the groups of these keys where there are no buckets.
+pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
+    match plan {
+        KeyPlan::Hashed(types) => match types.as_slice() {
+            [number] if is_number(number) => KeyPlan::Number(number.clone()),
+            _ => KeyPlan::Values(types),
+        },
+        plan => plan,
+    }
 }
 
 /// Groups by the values of these keys, whatever the dictionaries of symbols are.

@@ -85,6 +85,10 @@ pub enum Work {
     Scanned,
     /// Those of its inputs, each with each.
     Inputs,
+    /// Those of its input from the end, until it has what it looks for.
+    FromEnd,
+    /// So many of its input's.
+    AtMost(usize),
     /// The cells of its rows decide.
     Cells,
 }

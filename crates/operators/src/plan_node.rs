@@ -6,9 +6,12 @@ use std::sync::Arc;
 use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{JoinType, Result};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
-use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::InputOrderMode;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
@@ -19,6 +22,7 @@ use datafusion::physical_plan::joins::{
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -209,6 +213,53 @@ pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
     let functions = windows.iter().map(rank).collect::<Option<_>>()?;
     let (partition_by, order_by) = (windows.first()?.partition_by(), windows.first()?.order_by());
     Some(Ranking { functions, partition_by, order_by, input })
+}
+
+/// GROUP BY in two steps.
+pub(crate) struct Grouping<'a> {
+    pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
+    pub(crate) functions: &'a [Arc<AggregateFunctionExpr>],
+    pub(crate) filters: &'a [Option<Arc<dyn PhysicalExpr>>],
+    pub(crate) input: &'a Arc<dyn ExecutionPlan>,
+}
+
+/// What groups rows that come in no order of their keys, before anything is between its two steps.
+pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
+    let last = plan.downcast_ref::<AggregateExec>()?;
+    let first = last.input().downcast_ref::<AggregateExec>()?;
+    let is_pair = matches!(last.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned)
+        && *first.mode() == AggregateMode::Partial;
+    let groups = first.group_expr();
+    let is_plain = groups.is_single()
+        && !groups.is_empty()
+        && *first.input_order_mode() == InputOrderMode::Linear
+        && first.limit_options().is_none()
+        && last.limit_options().is_none();
+    (is_pair && is_plain).then(|| Grouping {
+        keys: groups.input_exprs(),
+        functions: first.aggr_expr(),
+        filters: first.filter_expr(),
+        input: first.input(),
+    })
+}
+
+/// The two steps of GROUP BY over another input, with the exchange between them.
+pub(crate) fn grouped_over(
+    plan: &Arc<dyn ExecutionPlan>,
+    input: Arc<dyn ExecutionPlan>,
+    partitions: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    with_first_input(Arc::clone(plan), |first| {
+        let keys = first.downcast_ref::<AggregateExec>().map(AggregateExec::output_group_expr);
+        let first = with_first_input(first, |_| Ok(input))?;
+        Ok(match keys {
+            Some(keys) if partitions > 1 => {
+                let by = Partitioning::Hash(keys, partitions);
+                Arc::new(RepartitionExec::try_new(first, by)?)
+            }
+            _ => Arc::new(CoalescePartitionsExec::new(first)),
+        })
+    })
 }
 
 /// The scan that this node is, if it is one.

@@ -1,5 +1,5 @@
 //! Plans of one table, made in one walk: scan, filter, SAMPLE BY or GROUP BY, FILL, LATEST ON, the
-//! order of time, projections, LIMIT.
+//! order of time, projections, LIMIT from either end.
 //!
 //! Most statements of a time-series database are of this kind, and a prepared one with parameters
 //! is planned for each execution. `DataFusion`'s rules come to the same plan in many walks, each of
@@ -36,8 +36,8 @@ use crate::rules::bound::bounded;
 use crate::rules::decorrelate::has_subquery;
 use tidemark_operators::{
     FillNode, FilteredScan, LatestOnNode, LogicalNode, Lowering, SampleByNode, ScanParts,
-    SliceScan, SnapshotTable, TimeConcat, follows_scan_order, origin, plan_fill, plan_latest_on,
-    plan_sample_by, reversed,
+    SliceScan, SnapshotTable, TimeConcat, follows_scan_order, origin, plan_fill, plan_last_rows,
+    plan_latest_on, plan_sample_by, reversed,
 };
 
 /// An operator and what its columns are called by the expressions above it.
@@ -116,6 +116,15 @@ impl Planner<'_> {
                     LogicalNode::of(extension.node.as_ref()) =>
             {
                 self.latest_on(node, &wanted)
+            }
+            LogicalPlan::Extension(extension)
+                if let Some(LogicalNode::LastRows(node)) =
+                    LogicalNode::of(extension.node.as_ref()) =>
+            {
+                let Some(input) = self.node(node.input(), Wanted { rows: None, ..wanted })? else {
+                    return Ok(None);
+                };
+                Ok(Some(Planned { plan: plan_last_rows(node, input.plan)?, ..input }))
             }
             LogicalPlan::Extension(extension) if wanted.columns.iter().all(|&column| column) => {
                 match LogicalNode::of(extension.node.as_ref()) {

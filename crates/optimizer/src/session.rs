@@ -52,11 +52,11 @@ use crate::rules::decorrelate::Decorrelate;
 use crate::rules::distinct::GroupDistinct;
 use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
+use crate::rules::instead::Instead;
 use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
-use crate::rules::select_joins::{LookUp, SelectJoins};
-use crate::rules::sort_rows::{Ranks, Sorts, Tops};
+use crate::rules::select_joins::SelectJoins;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals};
 
@@ -150,15 +150,19 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 16] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 18] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
         (false, Arc::new(OutputRequirements::new_add_mode())),
         // Joins are planned undecided: picks the build side by row counts, unless an order is kept.
         (false, Arc::new(SelectJoins(JoinSelection::new()))),
+        // Ours: groups by the floor of the timestamp are buckets.
+        (true, Arc::new(Instead::FLOORS)),
+        // Ours: groups by many different keys.
+        (true, Arc::new(Instead::GROUPS)),
         // Ours: ranks in an order that rows do not have.
-        (true, Arc::new(Ranks)),
+        (true, Arc::new(Instead::RANKS)),
         // Sorts and exchanges where an operator requires them.
         (false, Arc::new(EnsureRequirements)),
         // Two aggregation steps in one partition are one too many.
@@ -167,17 +171,17 @@ pub(crate) fn physical_optimizer_rules(
         (true, Arc::new(NarrowColumns(ProjectionPushdown::new()))),
         (false, Arc::new(OutputRequirements::new_remove_mode())),
         // Ours: joins by keys as numbers.
-        (true, Arc::new(LookUp)),
+        (true, Arc::new(Instead::LOOK_UPS)),
         // Ours: time order survives from scan to result without sorting.
         (false, Arc::new(KeepTimeOrder)),
         // Limits stop their inputs early.
         (true, Arc::new(LimitPushdown::new())),
         // Ours: sorts of many rows by numbers and symbols.
-        (true, Arc::new(Sorts)),
+        (true, Arc::new(Instead::SORTS)),
         // Ours: predicates on symbols become tables of keys, columns are read where rows pass.
         (true, Arc::new(FilterScan)),
         // Ours: of what cannot be among the first few, nothing is sorted.
-        (true, Arc::new(Tops)),
+        (true, Arc::new(Instead::TOPS)),
         // Foreign operators yield, so that cancelling works.
         (false, Arc::new(EnsureCooperative::new())),
         // Ours: any operator ends in time and takes no more than it may.

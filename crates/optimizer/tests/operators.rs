@@ -14,8 +14,8 @@ use rand_chacha::ChaCha8Rng;
 use reference_operators::{asof, groups, latest};
 use support::*;
 use tidemark_operators::{
-    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, LatestOnNode, Rows,
-    SampleByNode, StepUnit,
+    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, KeptGroups, LatestOnNode,
+    Rows, SampleByNode, StateMemory, StepUnit,
 };
 use tidemark_storage::TimeRange;
 
@@ -566,6 +566,100 @@ async fn fill_adds_every_missing_bucket() {
         let labels: Vec<i64> = found.iter().map(|row| row[0].parse().unwrap()).collect();
         assert!(labels.is_sorted());
     }
+}
+
+/// Aggregates whose states can be kept.
+fn copied_aggregates() -> Vec<Expr> {
+    let mut aggregates = aggregates();
+    aggregates.truncate(aggregates.len() - 2);
+    aggregates
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kept_groups_go_on_with_the_rows_from_their_mark_on() {
+    let mut rng = random();
+    let mut resumed = 0;
+    for _ in 0..40 {
+        let store = Store::new();
+        let (table, rows) = table(&store, &mut rng, "t");
+        let step = [7, 300 * SECOND, 86_400 * SECOND][rng.random_range(0..3)];
+        let spec = match step {
+            7 => bucket(7, StepUnit::Microsecond),
+            86_400_000_000 => bucket(1, StepUnit::Day),
+            _ => bucket(5, StepUnit::Minute),
+        };
+        let keys =
+            [vec![], vec![col("t.symbol")], vec![col("t.symbol"), col("t.symbol").alias("b")]]
+                [rng.random_range(0..3)]
+            .clone();
+        let plan = |range: Vec<TimeRange>| {
+            let (spec, keys) = (Some(spec.clone()), keys.clone());
+            let input = scan("t", &table, range);
+            extension(SampleByNode::try_new(input, spec, keys, copied_aggregates()).unwrap())
+        };
+        let memory = StateMemory::new(1 << 20);
+        let kept = KeptGroups::new(&memory);
+        let whole = run(plan(vec![]), 3).await.unwrap();
+        let (mut from, mut read_from) = (i64::MIN, i64::MIN);
+        for _ in 0..3 {
+            let Some(row) = rows.get(rng.random_range(0..rows.len().max(1))) else { break };
+            let mark = row.ts.max(read_from);
+            let floor = mark.div_euclid(step) * step;
+            kept.mark_at(mark, floor);
+            let read = vec![TimeRange { lo: read_from, hi: i64::MAX }];
+            let on = kept.in_plan(plan(read)).unwrap().unwrap();
+            let mut found = cells(&run(on, 3).await.unwrap());
+            let mut wanted = cells(&whole);
+            wanted.retain(|row| row[0].parse::<i64>().unwrap() >= from);
+            found.sort();
+            wanted.sort();
+            assert_eq!(found, wanted, "read from {read_from}, marked at {mark}");
+            assert_eq!(kept.marked(), Some(mark));
+            assert!(memory.used() <= 1 << 20);
+            resumed += usize::from(read_from != i64::MIN);
+            (from, read_from) = (floor, mark);
+        }
+        drop(kept);
+        assert_eq!(memory.used(), 0, "what was kept is given back");
+    }
+    assert!(resumed > 20);
+}
+
+#[tokio::test]
+async fn groups_are_kept_where_there_is_room_and_they_can_be_copied() {
+    let mut rng = random();
+    let store = Store::new();
+    let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);
+    let table = store.table("t", vec![batch_of(&rows)]);
+    let plan = |aggregates, keys| {
+        let spec = Some(bucket(1, StepUnit::Day));
+        extension(SampleByNode::try_new(scan("t", &table, vec![]), spec, keys, aggregates).unwrap())
+    };
+    let symbol = || vec![col("t.symbol")];
+    let cases = [
+        (1 << 20, copied_aggregates(), symbol(), true),
+        (16, copied_aggregates(), symbol(), false),
+        (1 << 20, aggregates(), symbol(), false),
+        (1 << 20, copied_aggregates(), vec![col("t.note")], false),
+    ];
+    for (most, aggregates, keys, is_kept) in cases {
+        let memory = StateMemory::new(most);
+        let kept = KeptGroups::new(&memory);
+        kept.mark_at(rows[400].ts, 0);
+        let wanted = cells(&run(plan(aggregates.clone(), keys.clone()), 2).await.unwrap());
+        let on = kept.in_plan(plan(aggregates, keys)).unwrap().unwrap();
+        let mut found = cells(&run(on, 2).await.unwrap());
+        let mut wanted = wanted;
+        found.sort();
+        wanted.sort();
+        assert_eq!(found, wanted);
+        assert_eq!(kept.marked().is_some(), is_kept, "{most}");
+        assert_eq!(memory.used() > 0, is_kept);
+    }
+    let memory = StateMemory::new(1 << 20);
+    let whole = SampleByNode::try_new(scan("t", &table, vec![]), None, symbol(), aggregates());
+    let without_buckets = KeptGroups::new(&memory).in_plan(extension(whole.unwrap())).unwrap();
+    assert!(without_buckets.is_none());
 }
 
 #[tokio::test]

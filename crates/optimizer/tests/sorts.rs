@@ -254,3 +254,24 @@ async fn ranks_agree_with_those_of_the_library() {
     }
     assert!(found > 50_000, "too few rows were ranked: {found}");
 }
+
+/// A range of rows with one first key is sorted by the others, in runs that are merged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_with_one_first_key_are_sorted_by_the_next() {
+    let rows = 400_000_i64;
+    let other = |row: i64| row.wrapping_mul(7_919) % 100_003;
+    let ones = collected::<Float64Array, _>((0..rows).map(|_| Some(1.0)));
+    let others = collected::<Int64Array, _>((0..rows).map(|row| Some(other(row))));
+    let numbers = collected::<Int64Array, _>((0..rows).map(Some));
+    let columns = [("k0", ones), ("k1", others), ("k2", numbers)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let parts = [vec![batch.slice(0, 130_000)], vec![batch.slice(130_000, 270_000)]];
+    let keys = (0..2).map(|at| PhysicalSortExpr::new(column(at), SortOptions::default()));
+    let sort = sorted(in_memory(&parts), &LexOrdering::new(keys).unwrap());
+    let own = SortRows::instead_of(&sort).unwrap();
+    let found = rows_of(&own).await;
+    let found: Vec<i64> = found.iter().map(|row| row[2].parse().unwrap()).collect();
+    let mut expected: Vec<i64> = (0..rows).collect();
+    expected.sort_by_key(|&row| other(row));
+    assert_eq!(found, expected);
+}

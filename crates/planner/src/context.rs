@@ -111,6 +111,12 @@ pub trait ExternalSources: Send + Sync {
         false
     }
 
+    /// Why the refreshes of a view, by its table, fail at the moment.
+    fn refresh_failure(&self, view: TableId) -> Option<String> {
+        let _ = view;
+        None
+    }
+
     /// How a live view, by its table, fares.
     fn live_progress(&self, view: TableId) -> LiveProgress {
         let _ = view;

@@ -37,7 +37,7 @@ use crate::mutation::hold::Holds;
 use crate::mutation::prepare::{Prepared, frees, prepare};
 use crate::options::{CommitMode, PlantedFault, StorageOptions};
 use crate::recovery::listing::list_logs;
-use crate::segment::Segment;
+use crate::segment::{Segment, parquet_file};
 use crate::snapshot::Snapshot;
 use crate::state::apply::{apply, check_limits};
 use crate::state::context::{ApplyContext, Owed};
@@ -232,6 +232,14 @@ impl Storage {
     /// Tells how short the process as a whole is of memory.
     pub fn set_pressure(&self, pressure: Pressure) {
         self.memory.set_outside(pressure);
+        if pressure != Pressure::None {
+            parquet_file::forget_decoded();
+        }
+    }
+
+    /// Sets how many bytes of columns of Parquet files the process keeps decoded.
+    pub fn set_decoded_bytes(&self, most: u64) {
+        parquet_file::set_decoded_bytes(most);
     }
 
     /// Drops the partitions whose time to live, or time in a storage policy, is over by the clock.

@@ -1,4 +1,4 @@
-//! Development only: the crash harness.
+//! Development only: the crash harness, and the kernels whose instructions are counted.
 //!
 //! [`crash`] runs the real storage on a simulated disk, cuts the power at any operation, rebuilds
 //! every kind of disk that may be left, and compares what recovery finds with what was
@@ -15,6 +15,7 @@ pub mod crash;
 pub mod damage;
 pub mod faults;
 mod faulty;
+pub mod kernels;
 mod model;
 pub mod restart;
 mod workload;

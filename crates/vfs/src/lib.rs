@@ -9,9 +9,11 @@
 
 #![warn(missing_docs)]
 
+mod ahead;
 mod allocator;
 mod bus;
 mod checked;
+mod descriptor;
 mod machine;
 mod real;
 mod sim;
@@ -24,9 +26,11 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 use tidemark_types::EngineResult;
 
+pub use ahead::read_ahead;
 pub use allocator::{CountingAllocator, give_back};
 pub use bus::{faults, is_faulted};
 pub use checked::{CheckedKeys, KeyOutOfRange};
+pub use descriptor::duplicate_socket;
 pub use machine::{FileSystem, Limits, limits};
 pub use real::RealVfs;
 pub use sim::{SimFault, SimVfs};

@@ -16,6 +16,7 @@ mod json;
 mod parquet_archive;
 mod parquet_file;
 mod pg;
+mod pg_messages;
 mod qwp;
 mod row_encoder;
 mod row_group;
@@ -25,6 +26,9 @@ mod zip;
 
 pub use arena::write_arena;
 pub use parquet_file::{Codec, ParquetOptions};
+pub use pg_messages::{
+    BIND_COMPLETE, BindPattern, PgMessage, READY_FOR_QUERY, command_complete, next_message,
+};
 pub use qwp::QwpOptions;
 pub use row_encoder::{RowEncoder, RowFormat};
 pub use websocket::{Received, WebSocketReader};

@@ -17,6 +17,7 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, Int8Array, Int16Array, RecordBatch, new_null_array,
 };
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
+use hashbrown::HashSet;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{
@@ -67,6 +68,11 @@ pub enum Codec {
 /// The largest dictionary of a column of numbers. Beyond it most values come once, and looking
 /// each of them up takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
+/// The same where the first rows say that values come again, and the codec is a slow one: indices
+/// are a quarter of the bytes to compress.
+const LONG_DICTIONARY_BYTES: usize = 256 * 1024;
+/// Rows at the beginning that are looked at for that.
+const SAMPLE_ROWS: usize = 4096;
 
 /// Columns beyond which none is encoded by differences: parquet-rs holds a megabyte for each of
 /// them, whatever its rows are.
@@ -115,6 +121,8 @@ pub(crate) struct ParquetFile {
     row_group_rows: usize,
     file: SerializedFileWriter<Vec<u8>>,
     row_groups: ArrowRowGroupWriterFactory,
+    /// How it is written, until its first rows are there.
+    unsettled: Option<ParquetOptions>,
     /// The row group that is not full yet.
     open: Option<RowGroup>,
     /// The designated timestamp and the latest one, as long as the rows ascend by it.
@@ -133,27 +141,44 @@ impl ParquetFile {
         timestamp: Option<usize>,
         options: &ParquetOptions,
     ) -> EngineResult<Self> {
-        let raw = options.raw_arrays;
-        let arrow_fields: Vec<_> = fields.iter().map(|field| file_field(field, raw)).collect();
+        let arrow_fields: Vec<_> =
+            fields.iter().map(|field| file_field(field, options.raw_arrays)).collect();
         let schema = Arc::new(Schema::new(arrow_fields));
-        let converted = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
-        let writer_options = ArrowWriterOptions::new()
-            .with_properties(properties(fields, timestamp, options)?)
-            .with_skip_arrow_metadata(true)
-            .with_parquet_schema(with_uuids(fields, &converted)?);
-        let writer =
-            ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), writer_options)
-                .map_err(failed)?;
-        let (file, row_groups) = writer.into_serialized_writer().map_err(failed)?;
-        let (fields, row_group_rows) = (fields.to_vec(), options.row_group_rows.max(1));
-        let ascending = timestamp.map(|column| (column, i64::MIN));
-        Ok(Self { fields, schema, row_group_rows, file, row_groups, open: None, ascending })
+        let properties = properties(fields, timestamp, options, |_| false)?;
+        let (file, row_groups) = writer(fields, &schema, properties)?;
+        Ok(Self {
+            fields: fields.to_vec(),
+            schema,
+            row_group_rows: options.row_group_rows.max(1),
+            file,
+            row_groups,
+            unsettled: Some(options.clone()),
+            open: None,
+            ascending: timestamp.map(|column| (column, i64::MIN)),
+        })
+    }
+
+    /// Chooses dictionaries by the first rows. Nothing of the file was handed out before.
+    fn settle(&mut self, batch: &RecordBatch) -> EngineResult<()> {
+        let Some(options) = self.unsettled.take() else { return Ok(()) };
+        let timestamp = self.ascending.map(|(column, _)| column);
+        if !is_slow(&options) {
+            return Ok(());
+        }
+        let repeats = |column: usize| values_repeat(batch.column(column));
+        let properties = properties(&self.fields, timestamp, &options, repeats)?;
+        (self.file, self.row_groups) = writer(&self.fields, &self.schema, properties)?;
+        Ok(())
     }
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         if batch.num_columns() != self.fields.len() {
             return Err(EngineError::internal("a batch with other columns than announced"));
         }
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.settle(batch)?;
         self.ascending = self
             .ascending
             .and_then(|(column, latest)| Some((column, latest_of(batch.column(column), latest)?)));
@@ -205,6 +230,46 @@ impl ParquetFile {
     }
 }
 
+/// The file, before its first row group.
+fn writer(
+    fields: &[Field],
+    schema: &SchemaRef,
+    properties: WriterProperties,
+) -> EngineResult<(SerializedFileWriter<Vec<u8>>, ArrowRowGroupWriterFactory)> {
+    let converted = ArrowSchemaConverter::new().convert(schema).map_err(failed)?;
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true)
+        .with_parquet_schema(with_uuids(fields, &converted)?);
+    ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options)
+        .and_then(ArrowWriter::into_serialized_writer)
+        .map_err(failed)
+}
+
+/// Whether compressing takes longer than looking values up.
+fn is_slow(options: &ParquetOptions) -> bool {
+    const SLOW_ZSTD: i32 = 3;
+    match options.codec {
+        Codec::Zstd => options.level.unwrap_or(DEFAULT_LEVEL) >= SLOW_ZSTD,
+        Codec::Gzip | Codec::Brotli => true,
+        Codec::Uncompressed | Codec::Snappy | Codec::Lz4Hadoop | Codec::Lz4Raw => false,
+    }
+}
+
+/// Whether numbers come again as often as those of a dictionary of the greatest size would.
+fn values_repeat(column: &ArrayRef) -> bool {
+    let rows = column.len().min(SAMPLE_ROWS);
+    let data = column.slice(0, rows).to_data();
+    let (Some(width), [values, ..]) = (data.data_type().primitive_width(), data.buffers()) else {
+        return false;
+    };
+    let values = values.as_slice().chunks_exact(width).skip(data.offset()).take(rows);
+    let different: HashSet<&[u8]> = values.collect();
+    // Of n values out of d, about n²/2d came before.
+    let came_before = rows - different.len();
+    came_before > 0 && came_before * 2 * (LONG_DICTIONARY_BYTES / width) >= rows * rows
+}
+
 /// The latest instant of a column; `None` where one is null, or before the one in front of it.
 fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
     let instants = match column.data_type() {
@@ -244,6 +309,7 @@ fn properties(
     fields: &[Field],
     timestamp: Option<usize>,
     options: &ParquetOptions,
+    repeats: impl Fn(usize) -> bool,
 ) -> EngineResult<WriterProperties> {
     let columns: Vec<_> = fields
         .iter()
@@ -274,8 +340,9 @@ fn properties(
             // Hardly a value comes twice, and each is near the one before.
             properties = properties.set_column_dictionary_enabled(path, false);
         } else if file_field(field, options.raw_arrays).data_type().is_primitive() {
-            properties =
-                properties.set_column_dictionary_page_size_limit(path, NUMBER_DICTIONARY_BYTES);
+            let bytes =
+                if repeats(index) { LONG_DICTIONARY_BYTES } else { NUMBER_DICTIONARY_BYTES };
+            properties = properties.set_column_dictionary_page_size_limit(path, bytes);
         }
     }
     Ok(properties.build())

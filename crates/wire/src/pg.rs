@@ -78,9 +78,15 @@ impl PgRows {
             out.extend_from_slice(&[0; 4]);
             out.extend_from_slice(&count.to_be_bytes());
             for (position, column) in columns.iter().enumerate() {
+                let field = &self.fields[position];
+                let is_own = self.binary[position] && field.catalog_type.is_none();
+                if is_own && push_sized(out, column, row) {
+                    growth.check(out)?;
+                    continue;
+                }
                 let at = out.len();
                 out.extend_from_slice(&NULL_LENGTH.to_be_bytes());
-                let written = if let Some(of) = self.fields[position].catalog_type
+                let written = if let Some(of) = field.catalog_type
                     && let Some(written) = push_catalog(out, column, row, of, self.binary[position])
                 {
                     written
@@ -110,6 +116,45 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     })?;
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
     Ok(())
+}
+
+/// Appends length and bytes of a cell of the commonest types, in binary, at once; `false`, and
+/// nothing, for others.
+#[inline]
+fn push_sized(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
+    match column {
+        Column::Double(values) => push_word(out, values.get(row).map(f64::to_be_bytes)),
+        Column::Long(values) => push_word(out, values.get(row).map(i64::to_be_bytes)),
+        Column::Micros(values) => push_word(out, values.get(row).map(since_2000)),
+        Column::Symbol { keys, values, .. } => {
+            push_sized_text(out, keys.get(row).and_then(|key| values.get(key as usize)));
+        }
+        Column::Text(values) => push_sized_text(out, values.get(row)),
+        _ => return false,
+    }
+    true
+}
+
+#[inline]
+fn push_word(out: &mut Vec<u8>, value: Option<[u8; 8]>) {
+    let Some(value) = value else { return out.extend_from_slice(&NULL_LENGTH.to_be_bytes()) };
+    let mut cell = [0; 12];
+    cell[3] = value.len() as u8;
+    cell[4..].copy_from_slice(&value);
+    out.extend_from_slice(&cell);
+}
+
+/// A text of more than 2 GiB makes its row too long, which is refused.
+#[inline]
+fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
+    let length = text.map_or(NULL_LENGTH, |text| text.len() as i32);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(text.unwrap_or_default().as_bytes());
+}
+
+/// An instant as Postgres counts.
+fn since_2000(micros: i64) -> [u8; 8] {
+    micros.wrapping_sub(POSTGRES_EPOCH_MICROS).to_be_bytes()
 }
 
 #[inline]
@@ -193,9 +238,7 @@ fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
 
 /// Appends the binary form of a cell; `false` when it is null.
 fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
-    let since_2000 = |out: &mut Vec<u8>, micros: i64| {
-        out.extend_from_slice(&micros.wrapping_sub(POSTGRES_EPOCH_MICROS).to_be_bytes());
-    };
+    let since_2000 = |out: &mut Vec<u8>, micros: i64| out.extend_from_slice(&since_2000(micros));
     match column {
         Column::Boolean(values) => {
             out.push(u8::from(values.is_valid(row) && values.value(row)));

@@ -286,6 +286,11 @@ const ORDER: Readonly<Record<string, Entry>> = {
         rows: `(select ${payload} p, n v from ${table} order by k, n limit 1000000000)`,
         totals: asTheyAre,
       },
+      // All rows are in one range of keys.
+      {
+        rows: `(select ${payload} p, n v from ${table} order by n * 0, n desc limit 1000000000)`,
+        totals: asTheyAre,
+      },
     ],
     terms: (n) => `select n from ${SMALL} order by ${list(n, (at) => `n + ${at}`)}`,
     // Lists are sorted by another operator.
@@ -318,12 +323,15 @@ const ORDER: Readonly<Record<string, Entry>> = {
   },
   RepartitionExec: {
     of: plain(
-      ({ table }) => `select distinct n p, n v, t from ${table}`,
+      ({ table }) => `select n p, count(distinct t) v from ${table} group by n`,
       (rows) =>
-        asTheyAre([...groupsOf(rows, ({ n }) => n).values()].flatMap((group) => group.slice(-1))),
+        total(
+          [...groupsOf(rows, ({ n }) => n).values()].flatMap((group) => group.slice(-1)),
+          () => 1,
+        ),
     ),
     without: ['long_array', 'long_text', 'no_rows'],
-    terms: (n) => `select distinct ${list(n, (at) => `n + ${at}`)} from ${SMALL}`,
+    terms: (n) => `select ${list(n, (at) => `n + ${at}`)}, count(distinct t) from ${SMALL}`,
   },
   TimeConcatExec: {
     of: plain(
@@ -400,9 +408,33 @@ const GROUPS: Readonly<Record<string, Entry>> = {
   },
   AggregateExec: {
     of: ({ table }) => [
-      { rows: `select distinct n p, n v, t, k from ${table}`, isPlain: true, totals: null },
+      {
+        rows: `select n p, count(distinct t) v from ${table} group by n`,
+        isPlain: true,
+        totals: null,
+      },
       {
         rows: `select n p, count(distinct t) v from ${table} group by cube(n, k, t)`,
+        isPlain: true,
+        totals: null,
+      },
+    ],
+    terms: (n) => `select ${list(n, (at) => `n + ${at}`)}, count(distinct t) from ${SMALL}`,
+  },
+  GroupRowsExec: {
+    of: ({ table }) => [
+      {
+        rows: `select n p, count() v from ${table} group by n`,
+        isPlain: true,
+        totals: (rows) => {
+          const different = [...groupsOf(rows, ({ n }) => n).keys()];
+          const size = different.reduce((sum, n) => sum + n, 0);
+          return { count: different.length, v: rows.length, size };
+        },
+      },
+      { rows: `select distinct n p, n v, t, k from ${table}`, isPlain: true, totals: null },
+      {
+        rows: `select t, max(n) p, count() v from ${table} group by t`,
         isPlain: true,
         totals: null,
       },
@@ -422,6 +454,16 @@ const GROUPS: Readonly<Record<string, Entry>> = {
       },
     ],
     terms: (n) => `select * from ${SMALL} latest on ts partition by ${list(n, () => 'n')}`,
+  },
+};
+
+const LIMITS: Readonly<Record<string, Entry>> = {
+  LastRowsExec: {
+    of: ({ table, payload }) => [
+      { rows: `select ${payload} p, n v from ${table} limit -1000000000`, totals: asTheyAre },
+      { rows: `select ${payload} p, n v from ${table} where n >= 0 limit -5`, totals: null },
+      { rows: `select ${payload} p, n v from ${table} order by n, ts limit 1, -1`, totals: null },
+    ],
   },
 };
 
@@ -475,7 +517,6 @@ const WINDOWS: Readonly<Record<string, Entry>> = {
           and unbounded following) v from ${table}`,
         totals: (rows) => ({ ...asTheyAre(rows), v: rows.length * rows.length }),
       },
-      { rows: `select ${payload} p, n v from ${table} limit -1000000`, totals: asTheyAre },
     ],
   },
 };
@@ -655,6 +696,7 @@ export const ENTRIES: Readonly<Record<string, Entry>> = {
   ...ROW_WISE,
   ...ORDER,
   ...GROUPS,
+  ...LIMITS,
   ...WINDOWS,
   ...JOINS,
 };

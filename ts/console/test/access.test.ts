@@ -1,12 +1,15 @@
 import test from 'ava';
+import { applies, catalogueOf, databaseGroups, rightSets } from '../src/access/catalogue.js';
 import {
-  applies,
+  assumes,
   grantsOf,
   groupsOf,
   markOf,
   passwordStatement,
   stepsOf,
   toggled,
+  tokenEnd,
+  tokenStatement,
   type Change,
   type Place,
 } from '../src/access/model.js';
@@ -20,6 +23,25 @@ const GRANTS = grantsOf({
     ['SELECT', 'clients', 'id', 'f', 'G'],
     ['SELECT', 'clients', 'ts', 'f', 'I'],
     ['HTTP', '', '', 't', 'G'],
+  ],
+});
+
+/** What a server may answer: rights of each level, one that no set of the page names, and ALL. */
+const CATALOGUE = catalogueOf({
+  head: { columns: ['permission', 'levels'].map((name) => ({ name, type: 'STRING' })) },
+  rows: [
+    ['ALL', 'database, table, column'],
+    ['ASSUME SERVICE ACCOUNT', 'service account'],
+    ['CREATE TABLE', 'database'],
+    ['DROP LIVE VIEW', 'database, table'],
+    ['DROP VIEW', 'database, table'],
+    ['HTTP', 'database'],
+    ['INSERT', 'database, table'],
+    ['PAINT DATABASE', 'database'],
+    ['PAINT TABLE', 'database, table'],
+    ['RESUME WAL', 'database, table'],
+    ['SELECT', 'database, table, column'],
+    ['UPDATE', 'database, table, column'],
   ],
 });
 
@@ -39,9 +61,13 @@ test('a right is held here, passed on, from all tables, on some columns, or not'
   t.is(markOf(GRANTS, 'SELECT', at(), 'ann'), 'none');
   t.is(markOf(GRANTS, 'HTTP', at(), 'ann'), 'option');
   const admin = [
-    { permission: 'ALL', ...at(), option: false, isImplied: false, grantedTo: ['ann'] },
+    { permission: 'DATABASE ADMIN', ...at(), option: false, isImplied: false, grantedTo: ['ann'] },
   ];
-  t.is(markOf(admin, 'DROP TABLE', at('trades'), 'ann'), 'inherited');
+  t.is(markOf(admin, 'DROP TABLE', at('trades'), 'ann'), 'administrator');
+  t.is(markOf(admin, 'HTTP', at(), 'ann'), 'administrator');
+  t.is(markOf(admin, 'DATABASE ADMIN', at(), 'ann'), 'granted');
+  // Taking what is not granted by itself would change nothing.
+  t.true(toggled([], 'HTTP', at(), 'administrator')[0]?.isGrant);
 });
 
 test('a column has what is granted on it, what its table has, and what comes along', (t) => {
@@ -50,8 +76,36 @@ test('a column has what is granted on it, what its table has, and what comes alo
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'email'), 'ann'), 'none');
   t.is(markOf(GRANTS, 'SELECT', at('trades', 'price'), 'ann'), 'inherited');
   t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id'), 'ann'), 'none');
-  t.true(applies('SELECT', 'column') && !applies('INSERT', 'column'));
-  t.true(applies('SELECT', 'view') && !applies('UPDATE', 'view'));
+});
+
+test('a right applies where the server has it, and to views what views have', (t) => {
+  const places = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
+  const on = (permission: string): string =>
+    places.filter((what) => applies(CATALOGUE, permission, what)).join(' ');
+  t.is(on('SELECT'), 'all table column view materialized live');
+  t.is(on('UPDATE'), 'all table column');
+  t.is(on('INSERT'), 'all table');
+  t.is(on('DROP VIEW'), 'all view');
+  t.is(on('RESUME WAL'), 'all table live');
+  t.is(on('PAINT TABLE'), 'all table');
+  t.is(on('CREATE TABLE'), '');
+  t.is(on('NOT KNOWN'), '');
+});
+
+test('every right that the server knows is shown once, also one the page has no name for', (t) => {
+  const ofTables = rightSets(CATALOGUE).map(
+    ({ name, groups }) => `${name}: ${groups.flatMap(({ rights }) => rights).join(', ')}`,
+  );
+  t.deepEqual(ofTables, [
+    'Often used: SELECT, INSERT, UPDATE',
+    'Tables and partitions: RESUME WAL',
+    'Views: DROP VIEW, DROP LIVE VIEW',
+    'Other rights: PAINT TABLE',
+  ]);
+  t.deepEqual(databaseGroups(CATALOGUE), [
+    { name: 'Tables and views', rights: ['CREATE TABLE'] },
+    { name: 'Other', rights: ['PAINT DATABASE'] },
+  ]);
 });
 
 test('a second click takes the plan back', (t) => {
@@ -65,10 +119,14 @@ test('a second click takes the plan back', (t) => {
 
 test('a plan is SQL with names quoted where they must be', (t) => {
   const quants = { kind: 'group', name: 'the quants' } as const;
-  const text = (one: Change): string | undefined => stepsOf([one], quants)[0]?.statement;
+  const text = (one: Change): string | undefined => stepsOf([one], quants, CATALOGUE)[0]?.statement;
   t.is(text(change('SELECT', at('my "table"'))), 'GRANT SELECT ON "my ""table""" TO "the quants"');
   t.is(text(change('INSERT', at(), false)), 'REVOKE INSERT ON ALL TABLES FROM "the quants"');
   t.is(text(change('HTTP', at())), 'GRANT HTTP TO "the quants"');
+  t.is(
+    text(change(assumes('my feed'), at(), false)),
+    'REVOKE ASSUME SERVICE ACCOUNT "my feed" FROM "the quants"',
+  );
 });
 
 test('columns that go together are one statement, behind what concerns their table', (t) => {
@@ -80,6 +138,7 @@ test('columns that go together are one statement, behind what concerns their tab
       change('SELECT', at('clients', 'my tier')),
     ],
     { kind: 'user', name: 'ada' },
+    CATALOGUE,
   );
   t.deepEqual(
     steps.map(({ statement, changes }) => [statement, changes.length]),
@@ -95,6 +154,18 @@ test('a password is a literal, whatever it holds', (t) => {
   const ada = { kind: 'user', name: 'ada' } as const;
   t.is(passwordStatement(ada, "it's"), "ALTER USER ada WITH PASSWORD 'it''s'");
   t.is(passwordStatement(ada, ''), 'ALTER USER ada WITH NO PASSWORD');
+});
+
+test('a token is made and ended by statements with literals', (t) => {
+  const feed = { kind: 'service account', name: 'my feed' } as const;
+  const words = 'ALTER SERVICE ACCOUNT "my feed"';
+  t.is(tokenStatement(feed, '1d', false), `${words} CREATE TOKEN TYPE REST WITH TTL '1d'`);
+  t.is(
+    tokenStatement(feed, "1d' REFRESH --", true),
+    `${words} CREATE TOKEN TYPE REST WITH TTL '1d'' REFRESH --' REFRESH`,
+  );
+  t.is(tokenEnd(feed), `${words} DROP TOKEN TYPE REST`);
+  t.is(tokenEnd(feed, "tdm_'x"), `${words} DROP TOKEN TYPE REST 'tdm_''x'`);
 });
 
 test('what comes from a group is not the own right of its members', (t) => {

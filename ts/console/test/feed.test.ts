@@ -321,7 +321,7 @@ test('a table that is gone is said; where a feed is refused the table is asked',
     one.close();
   }
   t.is(
-    troubleText(new SqlError('Access denied', undefined, 403), 't'),
+    troubleText(new SqlError('Access denied', undefined, 403), { table: 't', rows: 5 }),
     'You may not read t: Access denied.',
   );
 });

@@ -8,6 +8,7 @@ import {
   duration,
   fractionDigits,
   grouped,
+  withHiddenShown,
 } from '../src/model/format.js';
 import { Result, typeName } from '../src/model/result.js';
 
@@ -140,4 +141,9 @@ test('numbers of a column stand with their points below each other', (t) => {
   const result = new Result({ query: '', columns: [price], timestamp: -1 }, '');
   result.append([[63818.087], [64097.7088], [0.1234567890123456], [null]]);
   t.like(result.layout[0], { digits: 5, chars: 18 });
+});
+
+test('characters that are not seen, or turn others around, are written out', (t) => {
+  t.is(withHiddenShown('DROP TABLE \u202eesrever\u200b'), 'DROP TABLE [U+202E]esrever[U+200B]');
+  t.is(withHiddenShown('größe 🙂\n\t"x"'), 'größe 🙂\n\t"x"');
 });

@@ -9,9 +9,11 @@ import {
   problemOf,
   retyped,
   schemaOf,
+  timePatterns,
   type Choices,
   type ColumnChoice,
 } from '../src/import/model.js';
+import { badLineOf, linesOf, recordOf } from '../src/import/lines.js';
 import { endingText } from '../src/import/ending.js';
 import { parquetStatements } from '../src/import/parquet.js';
 import { advanced, begun, percent, remaining } from '../src/import/progress.js';
@@ -159,10 +161,74 @@ test('what an import that was stopped has left is told by the table', (t) => {
   t.is(endingText('weather', before, undefined, 'part'), 'The table weather is gone.');
 });
 
+test('texts that are times have a pattern, or two where day and month could be either', (t) => {
+  t.deepEqual(timePatterns(['01/10/2026 00:00:01.426', '']), [
+    'dd/MM/yyyy HH:mm:ss.SSS',
+    'MM/dd/yyyy HH:mm:ss.SSS',
+  ]);
+  t.deepEqual(timePatterns(['01/10/2026', '13/10/2026']), ['dd/MM/yyyy']);
+  t.deepEqual(timePatterns(['01/10/2026', '01/31/2026']), ['MM/dd/yyyy']);
+  t.deepEqual(timePatterns(['13/10/2026', '01/31/2026']), [], 'neither');
+  t.deepEqual(timePatterns(['2026/01/31 10:30']), ['yyyy/MM/dd HH:mm']);
+  t.deepEqual(timePatterns(['20260131', '20260201']), [], 'numbers');
+  t.deepEqual(timePatterns(['01/10/2026', 'never']), []);
+  t.deepEqual(timePatterns(['', '']), []);
+});
+
 test('a time column that is chosen by hand has partitions, too', (t) => {
   const none = { ...firstChoices(PROPOSAL), timestamp: '', partitionBy: 'NONE' };
   t.deepEqual(orderedBy(none, 'at'), { timestamp: 'at', partitionBy: 'DAY' });
   const hours = { ...none, timestamp: 'at', partitionBy: 'HOUR' };
   t.deepEqual(orderedBy(hours, 'other'), { timestamp: 'other', partitionBy: 'HOUR' });
   t.deepEqual(orderedBy(hours, ''), { timestamp: '', partitionBy: 'NONE' });
+});
+
+test('bad lines are found in the file, by any line end, whatever its size', async (t) => {
+  const bad = [
+    { line: 3, field: 2, problem: 'bad syntax' },
+    { line: 40_002, field: 1, problem: 'bad syntax' },
+  ];
+  for (const end of ['\n', '\r\n', '\r']) {
+    const lines = Array.from({ length: 40_001 }, (_, at) => `${at};"v ${at};${'x'.repeat(90)}"`);
+    const header = `a;b${end}`;
+    const file = new Blob([header, lines.map((line) => `${line}${end}`).join('')]);
+    const proposal = { ...PROPOSAL, headerBytes: header.length };
+    const found = await linesOf(file, proposal, bad);
+    t.deepEqual(
+      found.map(({ line, value, text }) => [line, value, text]),
+      [
+        [3, `"v 1;${'x'.repeat(90)}"`, lines[1]],
+        [40_002, '40000', lines[40_000]],
+      ],
+    );
+  }
+  const [huge] = await linesOf(new Blob(['a\n', 'y'.repeat(5_000_000)]), PROPOSAL, [
+    { line: 1, problem: 'no such line' },
+  ]);
+  t.is(huge?.text, '');
+  const one = { ...PROPOSAL, headerBytes: 0 };
+  const [long] = await linesOf(new Blob(['y'.repeat(5_000_000)]), one, [
+    { line: 2, field: 1, problem: 'bad syntax' },
+  ]);
+  t.deepEqual([long?.line, long?.text.length, long?.value.length], [1, 501, 101]);
+  const asIs = await linesOf(new Blob(['packed']), { ...PROPOSAL, asIs: true }, bad);
+  t.deepEqual(asIs[0], { line: 3, field: 2, problem: 'bad syntax', value: '', text: '' });
+});
+
+test('places of bad lines and fields are read', (t) => {
+  t.deepEqual(badLineOf('line 4, field 3: bad syntax'), {
+    line: 4,
+    field: 3,
+    problem: 'bad syntax',
+  });
+  t.deepEqual(badLineOf('line 8: 4 fields, expected 3'), {
+    line: 8,
+    problem: '4 fields, expected 3',
+  });
+  t.is(badLineOf('a note'), undefined);
+  t.deepEqual(recordOf('a,"b""c,\nd",e"f,\nnext', ','), {
+    text: 'a,"b""c,\nd",e"f,',
+    fields: ['a', '"b""c,\nd"', 'e"f', ''],
+  });
+  t.deepEqual(recordOf('a,"open', ',').fields, ['a', '"open']);
 });

@@ -25,3 +25,24 @@ test('a misspelt keyword is wrong, not the word behind it', (t) => {
   t.is(wrong('SELECT price trades', 'trades', from), 'trades');
   t.is(expectedWord('price', from), undefined);
 });
+
+test('a value that cannot be converted is underlined where it is written', (t) => {
+  const text = "INSERT INTO t VALUES ('y', 'x', ''); SELECT 'z'";
+  const bad = (value: string): string =>
+    wrong(text, 'INSERT', `inconvertible value: ${value} [CHAR -> TIMESTAMP]`);
+  t.is(bad('x'), "'x'");
+  t.is(bad('`y`'), "'y'");
+  t.is(bad(''), "''");
+  t.is(bad('z'), 'INSERT');
+  t.is(wrong(text, "'y'", 'inconvertible value: `y` [STRING -> INT]'), "'y'");
+  t.is(wrong("SELECT 'a', 'a'", 'SELECT', 'inconvertible value: a [CHAR -> INT]'), 'SELECT');
+});
+
+test('a right that is refused is underlined at its table', (t) => {
+  const text = 'SELECT * FROM "Open" o JOIN clients c ON o.id = c.id; DROP TABLE x';
+  const denied = (what: string): string => wrong(text, 'SELECT', `Access denied [${what}]`);
+  t.is(denied('SELECT on clients(email)'), 'clients');
+  t.is(denied('SELECT on open'), '"Open"');
+  t.is(denied('DROP TABLE on x'), 'SELECT');
+  t.is(denied('CREATE TABLE'), 'SELECT');
+});

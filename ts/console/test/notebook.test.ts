@@ -53,10 +53,33 @@ const FULL: Notebook = {
       ...(sql('prices', 'SELECT *\n\nFROM trades') as object),
       chart: 'area',
       view: 'chart',
+      options: {
+        unit: 'req/s',
+        scale: 'log',
+        thresholds: '80 warn, 95 error',
+        annotations: 'SELECT ts,\n"what" FROM events',
+      },
     } as Cell,
     { ...(sql('empty', '') as object), folded: true } as Cell,
   ],
 };
+
+/** Of the cell of prices, where they need quotes. */
+const OPTIONS = 'thresholds="80 warn, 95 error" annotations="SELECT ts,\\n\\"what\\" FROM events"';
+
+test('options of a chart that are none are refused with their line', (t) => {
+  const of = (attributes: string): string =>
+    `---\ntidemark-notebook: 1\n---\n\n\`\`\`sql cell=a ${attributes}\nSELECT 1\n\`\`\`\n`;
+  for (const [attributes, message] of [
+    ['decimals=12', /line 5: Decimals are/],
+    ['thresholds="x loud"', /line 5: «x loud» is no threshold/],
+    ['unit="ms', /line 5: the cell has no attribute unit="ms/],
+    ['unit=ms unit=s', /line 5: the attribute unit is there twice/],
+    ['colour="red"', /line 5: the cell has no attribute colour/],
+  ] as const) {
+    t.throws(() => read(of(attributes)), { message }, attributes);
+  }
+});
 
 test('a notebook becomes a text that reads well, and comes back from it', (t) => {
   const text = write(FULL);
@@ -83,7 +106,7 @@ SELECT 1
 \`\`\`
 <!-- cellar -->
 
-\`\`\`sql cell=prices view=chart chart=area
+\`\`\`sql cell=prices view=chart chart=area unit="req/s" scale=log ${OPTIONS}
 SELECT *
 
 FROM trades

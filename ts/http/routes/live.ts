@@ -1,26 +1,24 @@
 /**
  * POST /live: answers of some queries, and new ones whenever they differ, as server-sent events on
- * one connection. Each query runs again and again for its user, who may only read here; an answer
- * that is the one before is not sent.
+ * one connection. Each query runs again and again for its user, who may only read here, once for
+ * all streams of that user; an answer that is the one before is not sent.
  */
-import { createHash } from 'node:crypto';
-
 import { KEYS } from '../../config/index.js';
 import {
   asDatabaseError,
-  DatabaseError,
+  type DatabaseError,
   errorMeaning,
-  type ExecuteReply,
-  type PreparedStatement,
   type Principal,
+  principalKey,
   type Session,
 } from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
 import { slotOf } from '../../sockets/index.js';
 import { BodyWriter, ClientGone } from '../response/body-writer.js';
-import { columnJson, principalOf } from '../response/statement-answer.js';
+import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 import { LastingLogin } from '../websocket/lasting-login.js';
+import { type SharedAnswer, SharedAnswers } from './shared-answers.js';
 
 const EVENT_TYPE = 'text/event-stream; charset=utf-8';
 const REQUEST_BYTES = 64 * 1024;
@@ -30,8 +28,6 @@ const MOST_MS = 3_600_000;
 /** Shows that the server is there, and what time it is for it. */
 const ALIVE_MS = 5_000;
 const LOGIN_CHECK_MS = 1_000;
-/** A query that failed is tried again after so long, at the least. */
-const FAILED_MS = 5_000;
 
 interface LiveQuery {
   readonly name: string;
@@ -42,6 +38,7 @@ interface LiveQuery {
 export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
   const { sessions, config } = services;
   const logger = services.logger.child('live');
+  const shared = new SharedAnswers(() => config.get(KEYS.liveAnswerSize));
   return {
     path: `${base}/live`,
     methods: ['POST'],
@@ -59,9 +56,11 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
         const { login } = context.state;
         const lasting = login === null ? null : new LastingLogin(login, true);
         const principal: Principal = lasting ?? principalOf(context, true);
-        const mostBytes = (): number => config.get(KEYS.liveAnswerSize);
         const open = (): Session => sessions.open(principal, true);
-        await new LiveAnswers({ context, queries, lasting, open, mostBytes }).run((failure) => {
+        const identity = (): string =>
+          JSON.stringify([principalKey(principal), principal.identity]);
+        const parts = { context, queries, lasting, open, identity, shared };
+        await new LiveAnswers(parts).run((failure) => {
           const { code, message } = failure;
           logger.log(errorMeaning(code).logLevel, 'live_ended', { code, message });
         });
@@ -112,7 +111,9 @@ interface LiveParts {
   /** Absent where no client has to log in. */
   readonly lasting: LastingLogin | null;
   readonly open: () => Session;
-  readonly mostBytes: () => number;
+  /** Whose rights count, as a text. */
+  readonly identity: () => string;
+  readonly shared: SharedAnswers;
 }
 
 /** One client's answers. */
@@ -145,7 +146,8 @@ class LiveAnswers {
     const stopping = slotOf(context.req.socket)?.stopping;
     stopping?.addEventListener('abort', gone);
     try {
-      const endless = [this.#stayAlive(), ...queries.map((query) => this.#keep(query))];
+      const kept = queries.map((query) => this.#keep(query));
+      const endless = [this.#stayAlive(), this.#watchLogin(), ...kept];
       await Promise.all(endless);
       this.#writer.end('');
     } catch (error) {
@@ -170,83 +172,37 @@ class LiveAnswers {
     }
   }
 
-  /** Runs a query until the client is gone; what fails is reported once, and tried again. */
-  async #keep({ name, query, everyMs }: LiveQuery): Promise<void> {
-    let sent = '';
-    let statement: PreparedStatement | undefined;
-    const stop = (): void => {
-      statement?.cancel();
-    };
-    this.#over.signal.addEventListener('abort', stop);
+  /** Sends the answers of a query that differ, until the client is gone. */
+  async #keep({ name, ...asked }: LiveQuery): Promise<void> {
+    const { shared, identity, open } = this.#parts;
+    const member = shared.join(identity(), asked, open);
     try {
+      let sent = '';
       while (!this.#isOver()) {
+        const next = await member.next(sent, this.#over.signal);
+        if (!next) {
+          return;
+        }
         await this.#checkLogin();
-        const began = performance.now();
-        let pauseMs = everyMs;
-        let next: Buffer;
-        try {
-          statement ??= await this.#prepared(query);
-          next = await this.#answerOf(name, statement);
-        } catch (error) {
-          statement?.close();
-          statement = undefined;
-          next = failureOf(name, error);
-          pauseMs = Math.max(everyMs, FAILED_MS);
-        }
-        const digest = createHash('sha256').update(next).digest('base64');
-        if (digest !== sent && !this.#isOver()) {
-          await this.#write(next);
-          sent = digest;
-        }
-        // A query that is slower than asked for leaves half of the time to others.
-        await this.#pause(Math.max(pauseMs, performance.now() - began));
+        await this.#write(named(name, next));
+        sent = next.digest;
       }
     } finally {
-      this.#over.signal.removeEventListener('abort', stop);
-      statement?.close();
+      member.leave();
     }
   }
 
-  async #prepared(query: string): Promise<PreparedStatement> {
-    const { signal } = this.#over;
-    const statement = await this.#parts.open().prepare(query, undefined, { signal, elapsedMs: 0 });
-    const { kind, parameters } = statement.description;
-    if (kind !== 'select' || parameters.length > 0) {
-      statement.close();
-      const message = 'only queries without parameters are kept up to date';
-      throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
-    }
-    return statement;
-  }
-
-  async #answerOf(name: string, statement: PreparedStatement): Promise<Buffer> {
-    const rows = { format: 'json', quoteLargeNumbers: true } as const;
-    const reply = await statement.execute([], () => ({ rows }));
-    const columns = statement.description.columns.map((column) => columnJson(column)).join(',');
-    const head = `event: answer\ndata: {"name":"${name}","columns":[${columns}],"dataset":[`;
-    return Buffer.concat([
-      Buffer.from(head),
-      ...(await this.#rowsOf(reply)),
-      Buffer.from(']}\n\n'),
-    ]);
-  }
-
-  async #rowsOf({ chunk, stream }: ExecuteReply): Promise<Buffer[]> {
-    const most = this.#parts.mostBytes();
-    const parts: Buffer[] = [];
-    let length = 0;
-    let next = chunk ?? (await stream?.next()) ?? null;
-    while (next !== null) {
-      length += next.bytes.length;
-      if (length > most) {
-        stream?.cancel();
-        const message = `the answer is larger than live.max.answer.size, ${most} bytes`;
-        throw new DatabaseError({ code: 'ResourceLimit', message });
+  /** A login that ends, ends the stream; other rights are those of another stream. */
+  async #watchLogin(): Promise<void> {
+    const { lasting, identity } = this.#parts;
+    const before = identity();
+    while (lasting && !this.#isOver()) {
+      await this.#checkLogin();
+      if (identity() !== before) {
+        this.#over.abort();
       }
-      parts.push(next.bytes);
-      next = (await stream?.next()) ?? null;
+      await this.#pause(LOGIN_CHECK_MS);
     }
-    return parts;
   }
 
   #isOver(): boolean {
@@ -293,8 +249,8 @@ function event(name: string, data: object): Buffer {
   return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-function failureOf(name: string, error: unknown): Buffer {
-  const { message, start } = asDatabaseError(error);
-  const place = start === undefined ? {} : { position: start };
-  return event('failed', { name, error: message, ...place });
+/** An answer as an event, with the name that this stream has for its query. */
+function named(name: string, { event: kind, rest }: SharedAnswer): Buffer {
+  const head = `event: ${kind}\ndata: {"name":"${name}",`;
+  return Buffer.concat([Buffer.from(head), ...rest, Buffer.from('\n\n')]);
 }

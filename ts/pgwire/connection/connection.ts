@@ -8,7 +8,13 @@ import { type Authenticator, CallerGone, type LoginObserver } from '../../auth/i
 import { isLoopback, plainAddress } from '../../config/index.js';
 import type { BoundedLog, Logger } from '../../observability/index.js';
 import type { Credentials } from '../../tls/index.js';
-import { principalKey, type Seconds, type SessionHost } from '../../session/index.js';
+import {
+  type HandBack,
+  type Loan,
+  principalKey,
+  type Seconds,
+  type SessionHost,
+} from '../../session/index.js';
 import { busyPoll, type Pace, type Slot } from '../../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
@@ -22,6 +28,7 @@ import type { Drain, Drained } from './drain.js';
 import { type Frame, FrameReader } from '../protocol/frames.js';
 import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from '../login/login.js';
+import { stopReading } from './lending.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { ProvidedLogin, Visitor } from '../login/provided-login.js';
 import * as reply from '../protocol/server-messages.js';
@@ -55,6 +62,8 @@ export interface ConnectionServices {
   readonly credentials: Credentials | null;
   /** Sessions of other machines must be encrypted. */
   readonly requireEncryption: boolean;
+  /** Whether the engine may answer clients that repeat themselves. */
+  readonly lends: boolean;
   /** Whether the server is stopping. */
   readonly drain: Pick<Drain, 'isOn' | 'look'>;
 }
@@ -85,6 +94,10 @@ export class Connection implements Drained {
   private working = false;
   /** The last message ended what the client had begun: a Sync, or a simple query. */
   private isBetween = true;
+  /** The engine answers the client. */
+  private loan: Loan | null = null;
+  /** Why it ends as soon as the loan does. */
+  private fate: unknown = null;
   private processId = 0;
   private timer: NodeJS.Timeout | null = null;
 
@@ -132,13 +145,17 @@ export class Connection implements Drained {
     }
   }
 
+  comeBack(): void {
+    this.loan?.recall(true);
+  }
+
   get busy(): boolean {
-    return this.working || this.conversation?.state === 'copying';
+    return this.working || this.loan !== null || this.conversation?.state === 'copying';
   }
 
   /** Works on what has arrived, one message after another. */
   private async work(): Promise<void> {
-    if (this.working) {
+    if (this.working || this.loan !== null) {
       return;
     }
     this.working = true;
@@ -171,11 +188,73 @@ export class Connection implements Drained {
       this.socket.resume();
     }
     this.flush();
-    this.pace.answered();
-    if (this.stage === 'ready' && this.conversation?.isListening !== true) {
-      this.setTimer(this.services.idleMs, 'idle for too long');
+    if (!this.lend()) {
+      this.pace.answered();
+      if (this.stage === 'ready' && this.conversation?.isListening !== true) {
+        this.setTimer(this.services.idleMs, 'idle for too long');
+      }
     }
     this.services.drain.look();
+  }
+
+  // ---- loans ----
+
+  /** Lets the engine answer a client that repeats itself; false where that is not so. */
+  private lend(): boolean {
+    const { conversation, services } = this;
+    const mayLend =
+      this.stage === 'ready' &&
+      this.isBetween &&
+      this.reader.buffered === 0 &&
+      !services.drain.isOn;
+    const lendable = mayLend ? (conversation?.lendable() ?? null) : null;
+    const socket = lendable === null ? null : stopReading(this.socket);
+    if (conversation === null || lendable === null || socket === null) {
+      return false;
+    }
+    try {
+      this.loan = conversation.lend(socket.descriptor, lendable);
+    } catch (error) {
+      // It is answered here.
+      services.logger.error('loan_failed', { error });
+      socket.resume();
+      return false;
+    }
+    this.loan.ended
+      .finally(() => {
+        this.loan = null;
+        socket.resume();
+      })
+      .then((back) => this.takeBack(back))
+      .catch((error: unknown) => {
+        this.failConnection(error);
+      });
+    return true;
+  }
+
+  /** Goes on with what the engine has not answered. */
+  private async takeBack(back: HandBack): Promise<void> {
+    if (this.hasEnded()) {
+      back.reply?.stream?.cancel();
+      return;
+    }
+    if (back.unsent.length > 0) {
+      this.write(back.unsent);
+    }
+    if (this.fate !== null) {
+      back.reply?.stream?.cancel();
+      this.failConnection(this.fate);
+      return;
+    }
+    this.isBetween = back.last === null;
+    this.reader.push(back.bytes);
+    this.working = true;
+    try {
+      await this.conversation?.takeBack(back);
+    } finally {
+      this.working = false;
+    }
+    await this.work();
   }
 
   /** While the server stops, what was begun may end, and nothing follows it. */
@@ -432,7 +511,7 @@ export class Connection implements Drained {
     const { services } = this;
     const { identity } = entered;
     const readOnly = entered.readOnly || services.readOnly;
-    const visitor = new Visitor(entered, readOnly);
+    const visitor = new Visitor(entered, readOnly, this.login instanceof ProvidedLogin);
     this.visitor = visitor;
     const session = services.sessions.open(visitor, true, services.seconds);
     services.observer?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
@@ -448,6 +527,7 @@ export class Connection implements Drained {
     const limits = {
       statementsMax: services.statementsMax,
       options: this.parameters.get('options'),
+      lends: services.lends && !this.isEncrypted && visitor.isLasting,
     };
     const line = {
       isIdle: (): boolean => !this.working && this.isBetween && !this.hasEnded(),
@@ -552,6 +632,12 @@ export class Connection implements Drained {
 
   private failConnection(error: unknown): void {
     if (this.stage === 'ended') {
+      return;
+    }
+    if (this.loan !== null) {
+      // What the engine writes must not be cut in two.
+      this.fate ??= error;
+      this.loan.recall(false);
       return;
     }
     const known = error instanceof ProtocolError;

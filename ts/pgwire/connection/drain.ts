@@ -6,6 +6,8 @@ export interface Drained {
   readonly busy: boolean;
   /** Ends the conversation, and says why. */
   shutdown(): void;
+  /** Comes back from the engine, where it is lent, after the statement that runs. */
+  comeBack(): void;
 }
 
 export class Drain {
@@ -25,6 +27,9 @@ export class Drain {
   /** Resolves when nothing runs any more. */
   begin(): Promise<void> {
     this.#isOn = true;
+    for (const connection of this.#connections) {
+      connection.comeBack();
+    }
     return new Promise((resolve) => {
       this.#done = resolve;
       this.look();

@@ -11,6 +11,8 @@
 import {
   type Database,
   DatabaseError,
+  type HandBack,
+  type Loan,
   type ParameterTypes,
   type ParsedStatement,
   type PreparedStatement,
@@ -35,6 +37,7 @@ import type { FramePlace } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
+import { type Lendable, Repetition } from '../statements/repetition.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { type Line, Notifications } from './notifications.js';
@@ -47,7 +50,7 @@ import { describeRows } from '../protocol/type-oids.js';
 interface ConversationSession
   extends
     BlockSession,
-    Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow'> {
+    Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow' | 'lend'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as another user; null: as the user who logged in. */
@@ -69,6 +72,15 @@ const ENDS_BLOCK: ReadonlySet<SessionStatement['kind']> = new Set([
   'Rollback',
   'RollbackTo',
 ]);
+
+/** What a client sends who executes prepared queries with other values. */
+const REPEATED: ReadonlySet<ClientMessage['kind']> = new Set([
+  'bind',
+  'describe',
+  'execute',
+  'sync',
+]);
+const MICROS_PER_MILLI = 1_000;
 
 /** Statements of a simple query that are still to run. */
 interface Script {
@@ -96,8 +108,12 @@ export class Conversation {
   private readonly commands: SessionCommands;
   private readonly temporary: TemporaryTables;
   private readonly notifications: Notifications;
+  /** What the client repeats; null where that does not matter. */
+  private readonly repetition: Repetition | null;
   private phase: Phase = READY;
   private running: Portal | null = null;
+  /** While the engine answers the client. */
+  private lent: { readonly loan: Loan; readonly lendable: Lendable } | null = null;
   /** Inserts that wait for more of their kind. */
   private readonly inserts: InsertRun;
   /** Ends the binding of a statement that is under way. */
@@ -130,6 +146,7 @@ export class Conversation {
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     const { statements } = this;
+    this.repetition = limits.lends === true ? new Repetition(statements) : null;
     const temporary = new TemporaryTables(session);
     this.temporary = temporary;
     const { block } = this;
@@ -160,6 +177,9 @@ export class Conversation {
   /** Handles one message. False: the client said good-bye. */
   handle(message: ClientMessage): boolean | Promise<boolean> {
     this.finishBind();
+    if (!REPEATED.has(message.kind)) {
+      this.repetition?.interrupt();
+    }
     const step = STEPS[this.state][message.kind];
     if (step === 'skip') {
       return true;
@@ -262,6 +282,7 @@ export class Conversation {
 
   /** Stops the statement that runs now. */
   cancel(): void {
+    this.lent?.loan.recall(false);
     this.copies.cancel();
     if (this.running !== null) {
       this.running.cancel();
@@ -273,6 +294,7 @@ export class Conversation {
   /** Ends everything; an open block is rolled back. */
   close(): void {
     this.phase = CLOSED;
+    this.lent?.loan.recall(false);
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
@@ -391,6 +413,7 @@ export class Conversation {
       this.block.refuseIfFailed();
     }
     this.portals.add(message.portal, () => boundOf(stored, message));
+    this.repetition?.bind(message, stored);
     this.inserts.answer(reply.bindComplete());
   }
 
@@ -466,6 +489,50 @@ export class Conversation {
     const complete = await this.runPortal(bound.portal, Math.max(0, maxRows));
     if (complete) {
       bound.done = true;
+      this.repetition?.ran(bound.portal);
+    }
+  }
+
+  // ---- loans ----
+
+  /** What the client repeats, and the engine may answer by itself; null where that is nothing. */
+  lendable(): Lendable | null {
+    const isQuiet = this.state === 'ready' && this.block.status === 'I' && !this.isListening;
+    return isQuiet ? (this.repetition?.lendable() ?? null) : null;
+  }
+
+  /** Lets the engine answer the client. */
+  lend(descriptor: number, lendable: Lendable): Loan {
+    const { nanoseconds, timeoutMs } = this.commands.settings;
+    const terms = { nanoseconds, statements: lendable.terms };
+    const limits = timeoutMs === undefined ? terms : { ...terms, timeoutMs };
+    try {
+      const loan = this.session.lend(descriptor, limits, lendable.statements);
+      this.lent = { loan, lendable };
+      return loan;
+    } catch (error) {
+      // Where descriptors are short, for example, the next one is less likely to be lent.
+      this.repetition?.returned(0);
+      throw error;
+    }
+  }
+
+  /** Goes on where a loan has ended. */
+  async takeBack({ last, error, reply: more, micros }: HandBack): Promise<void> {
+    const pattern = last === null ? undefined : this.lent?.lendable.patterns[last];
+    this.lent = null;
+    this.repetition?.returned(micros.length);
+    if (pattern === undefined) {
+      return;
+    }
+    // Up to the next Sync its client may ask for its columns.
+    const portal = new Portal(pattern.prepared, BoundValues.none, pattern.formats);
+    this.portals.add('', () => ({ kind: 'engine', portal, done: true }));
+    if (error !== null) {
+      await this.refuse(pattern.prepared.failure(error));
+    } else if (more !== null) {
+      portal.resume(more, performance.now() - (micros.at(-1) ?? 0) / MICROS_PER_MILLI);
+      await this.runPortal(portal, 0).catch((failure: unknown) => this.refuse(failure));
     }
   }
 

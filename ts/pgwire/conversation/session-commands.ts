@@ -21,6 +21,8 @@ export interface ConversationLimits {
   readonly statementsMax: number;
   /** What the client set as it connected. */
   readonly options?: string | undefined;
+  /** Whether the engine may answer by itself what the client repeats. */
+  readonly lends?: boolean;
 }
 
 /** What the commands work on. */

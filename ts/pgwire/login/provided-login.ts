@@ -44,10 +44,13 @@ export class ProvidedLogin {
 export class Visitor implements Principal {
   readonly name: string;
   readonly readOnly: boolean;
+  /** Whether nothing but a change of rights can end the login: no token, no other service. */
+  readonly isLasting: boolean;
   identity: Identity;
   private readonly renew: Entered['renew'];
 
-  constructor({ user, identity, renew }: Entered, readOnly: boolean) {
+  constructor({ user, identity, renew }: Entered, readOnly: boolean, isProvided = false) {
+    this.isLasting = !isProvided;
     this.name = user;
     this.readOnly = readOnly;
     this.identity = identity;

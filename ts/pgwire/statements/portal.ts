@@ -4,6 +4,7 @@
  */
 import type {
   Chunk,
+  ExecuteReply,
   PreparedStatement,
   ResultStream,
   StatementDescription,
@@ -16,7 +17,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 /** What a portal needs of a prepared statement. */
 export type Executable = Pick<
   PreparedStatement,
-  'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel'
+  'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'lent' | 'resumed'
 >;
 
 /** Takes bytes for the client; resolves when there is room for more. */
@@ -46,6 +47,7 @@ export class Portal {
   exact = false;
   private started = false;
   private closed = false;
+  private isChunked = false;
 
   /** Receives the shape of the rows when they arrive; until then it is unknown. */
   private readonly tell: ((description: StatementDescription) => void) | null;
@@ -74,6 +76,21 @@ export class Portal {
       throw new ProtocolError('0A000', message);
     }
     this.chosenFormats = formats;
+  }
+
+  /** Whether its rows were more than the engine answers at once. */
+  get isLong(): boolean {
+    return this.isChunked;
+  }
+
+  /** Goes on with an execution that began at `sinceMs`; the rows of its reply are the next ones. */
+  resume(reply: ExecuteReply, sinceMs: number): void {
+    const { chunk, stream, summary } = this.statement.resumed(reply, sinceMs);
+    this.started = true;
+    this.isChunked = stream !== null;
+    this.rest = chunk?.bytes ?? NOTHING;
+    this.stream = stream;
+    this.summary = summary;
   }
 
   /** Sends at most `maxRows` rows, all of them for 0. */
@@ -149,6 +166,7 @@ export class Portal {
       throw new ProtocolError('57014', 'the portal was closed while it ran');
     }
     this.stream = reply.stream;
+    this.isChunked = reply.stream !== null;
     this.summary = reply.summary;
     this.tell?.(this.statement.description);
     return reply.chunk === null ? 0 : this.take(reply.chunk, maxRows, send);

@@ -25,6 +25,10 @@ export class Statements {
     this.byName.set(name, stored);
   }
 
+  find(name: string): Stored | undefined {
+    return this.byName.get(name);
+  }
+
   get(name: string): Stored {
     const stored = this.byName.get(name);
     if (stored === undefined) {

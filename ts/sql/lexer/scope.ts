@@ -11,6 +11,8 @@ interface ScopeSource {
   readonly table: string | null;
   /** Its alias, `null` when it has none. */
   readonly alias: string | null;
+  /** The text of a sub-query. */
+  readonly query?: string;
 }
 
 /** The names in reach of one place. */
@@ -81,6 +83,12 @@ class Level {
   /** Whether the cursor is at a word in `words`. */
   sees(words: ReadonlySet<string>): boolean {
     return this.kind() === TokenKind.Word && words.has(this.value());
+  }
+
+  /** The text in the parentheses that open here. */
+  inside(): string {
+    const { text, starts, ends } = this.tokens;
+    return text.slice(ends[this.at], starts[this.closing[this.at] ?? -1]);
   }
 
   /** The name here, quotes removed, and a step over it; `null` when there is none. */
@@ -250,7 +258,9 @@ function readSources(level: Level, sources: ScopeSource[]): void {
 
 function readSource(level: Level, sources: ScopeSource[]): void {
   let table: string | null = null;
+  let query: string | null = null;
   if (level.value() === '(') {
+    query = level.inside();
     level.step();
   } else if (level.kind() === TokenKind.Variable) {
     level.step();
@@ -274,7 +284,7 @@ function readSource(level: Level, sources: ScopeSource[]): void {
     level.step();
     level.step();
   }
-  sources.push({ table, alias: readAlias(level) });
+  sources.push({ table, alias: readAlias(level), ...(query === null ? {} : { query }) });
 }
 
 function readAlias(level: Level): string | null {

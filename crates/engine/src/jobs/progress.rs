@@ -94,6 +94,11 @@ impl JobProgress {
         self.rest(wait.min(LAST_RETRY));
     }
 
+    /// Why it failed, where it did not do well since.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+
     /// What `jobs()` tells of it.
     pub(crate) fn report(&self, kind: &'static str, name: String) -> JobReport {
         let rests = self.rest_until.and_then(|at| at.checked_duration_since(Instant::now()));

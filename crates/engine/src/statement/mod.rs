@@ -25,6 +25,7 @@ use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint, identifier,
 };
 
+use crate::cached_results::Asked;
 use crate::cancel::{Deadline, StatementStop};
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
@@ -40,6 +41,20 @@ mod run;
 
 /// The values of one execution.
 pub(crate) type Parameters = Vec<ParameterValue<'static>>;
+
+/// The values of one execution.
+struct Values {
+    parameters: Parameters,
+    /// As they came, where a result may be cached for them.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Values {
+    fn read(bytes: &[u8]) -> EngineResult<Self> {
+        let parameters = ParameterRows::read(bytes)?.into_single()?;
+        Ok(Self { parameters, bytes: Asked::values(bytes) })
+    }
+}
 
 /// A bound statement. What it does is known from its first binding; each execution runs against
 /// the newest snapshot, with the plan of an earlier one where that is still true.
@@ -147,7 +162,7 @@ impl Statement {
         let deadline = Deadline::of(context.timeout_ms, context.elapsed_ms);
         let query_id = context.query_id.as_ref().and_then(|id| id.parse().ok());
         let registration =
-            query_id.map(|id| database.registry.register(Some(id), &context)).transpose()?;
+            query_id.map(|id| database.registry.register(Some(id), &context, None)).transpose()?;
         let token = registration.as_ref().map(|known| known.token.clone()).unwrap_or_default();
         let stop: Arc<dyn Stop> = Arc::new(StatementStop { token, deadline });
         let Binding { bound, is_stable } =
@@ -263,8 +278,9 @@ impl Statement {
     }
 
     /// Enters an execution among those that run: from now on it can be cancelled.
-    pub fn register(&self, query_id: Option<u64>) -> EngineResult<Registration> {
-        self.database.registry.register(query_id, &self.context)
+    pub fn register(&self, options: &ExecuteOptions) -> EngineResult<Registration> {
+        let ExecuteOptions { query_id, text, .. } = options;
+        self.database.registry.register(*query_id, &self.context, text.clone())
     }
 
     /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
@@ -277,12 +293,12 @@ impl Statement {
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         self.database.check_open()?;
-        let parameters = ParameterRows::read(parameters)?.into_single()?;
+        let values = Values::read(parameters)?;
         let statement = Arc::clone(self);
         registration.end_at(Deadline::of(options.timeout_ms, options.elapsed_ms));
         let (token, deadline) = (registration.token.clone(), registration.deadline);
         let query = Arc::clone(&registration.work);
-        let work = async move { statement.run(registration, parameters, options).await };
+        let work = async move { statement.run(registration, values, options).await };
         let work = Box::pin(guard::catch_async("execute", query.of(work)));
         let work = Stoppable::new(Arc::new(StatementStop { token, deadline }), work);
         let result = if self.database.is_current() {

@@ -9,15 +9,18 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_border::{ExecuteOptions, Summary};
-use tidemark_operators::{has_values, is_immediate, rows_read};
-use tidemark_planner::{Access, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction};
+use tidemark_operators::{ends_early, has_values, is_immediate, rows_read};
+use tidemark_planner::{
+    Access, BoundExplain, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction,
+};
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
 use tokio::task::yield_now;
 
 use crate::admission::Turn;
-use crate::execution::cursor::{Cursor, Running};
+use crate::cached_results::{Asked, CachedResult, CachedResults};
+use crate::execution::cursor::{Chunk, Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
@@ -29,7 +32,7 @@ use crate::registry::Registration;
 use crate::rewrite::{self, Rewritten};
 use crate::write;
 
-use super::{Binding, ExecuteReply, Parameters, Statement, bind_context};
+use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
 /// How often rows are looked for again when others came in between.
 const MOST_ATTEMPTS: usize = 8;
@@ -56,7 +59,7 @@ impl Statement {
     pub(super) async fn run(
         self: Arc<Self>,
         mut registration: Registration,
-        parameters: Parameters,
+        Values { parameters, bytes: values }: Values,
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
@@ -73,10 +76,16 @@ impl Statement {
         {
             return self.run_query(kept, Some(epoch), options, registration).await;
         }
-        if let Some(query) = self.conditional_plan(&snapshot, &parameters)? {
-            self.leave_unless_small(query.plan.as_ref()).await;
-            let query = Kept::Ready(ReadyQuery::Plan(query));
-            return self.run_query(query, None, options, registration).await;
+        if let Some(plan) = self.slot.conditional(epoch) {
+            let asked = values.map(|values| Asked::new(values, &options));
+            if let Some(result) = asked.as_ref().and_then(|asked| plan.results.get(asked)) {
+                return Ok(self.cached(result));
+            }
+            if let Some((query, is_stable)) = self.plan_for(&plan, &snapshot, &parameters)? {
+                let asked = asked.filter(|_| is_stable);
+                let cache = asked.map(|asked| (&plan.results, asked));
+                return self.run_for_values(query, cache, options, registration).await;
+            }
         }
         let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
         if let Some(transaction) = self.txn() {
@@ -100,13 +109,7 @@ impl Statement {
                 let query = Kept::Bound(query);
                 self.run_query(query, keep_for, options, registration).await
             }
-            BoundStatement::Explain(explain) => {
-                let lines = explain::lines(&self.database, &explain, &registration);
-                let lines = registration.until_stopped(lines).await?;
-                let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
-                let running = Running { registration, turn: Turn::free() };
-                self.start(source, &self.shape.columns, None, options, running).await
-            }
+            BoundStatement::Explain(explain) => self.explain(explain, options, registration).await,
             BoundStatement::Insert(insert @ BoundInsert { returning: Some(_), .. }) => {
                 let drawn = insert.drawn.clone();
                 let reply = self.run_returning(insert, options, registration).await?;
@@ -155,17 +158,63 @@ impl Statement {
         self.start(source, &query.columns, query.timestamp, options, running).await
     }
 
-    /// The plan of an earlier execution for these values, where only a WHERE depends on them.
-    fn conditional_plan(
+    /// The plan of an earlier execution for these values, where only a WHERE depends on them; and
+    /// whether the rows that they name are the same until the next commit.
+    fn plan_for(
         &self,
+        plan: &ConditionalPlan,
         snapshot: &Arc<Snapshot>,
         parameters: &Parameters,
-    ) -> EngineResult<Option<PlannedQuery>> {
-        let Some(plan) = self.slot.conditional(snapshot.epoch()) else { return Ok(None) };
+    ) -> EngineResult<Option<(PlannedQuery, bool)>> {
         let mut context = bind_context(&self.database, &self.context)?;
         context.parameter_values = Some(parameters.clone());
         let rows = Planner::restriction(&plan.conditions, &self.tree, snapshot, &context)?;
-        rows.map_or(Ok(None), |rows| plan.reading(&self.database.session, &rows))
+        let Some(rows) = rows else { return Ok(None) };
+        let query = plan.reading(&self.database.session, &rows)?;
+        Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
+    }
+
+    async fn explain(
+        &self,
+        explain: BoundExplain,
+        options: ExecuteOptions,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        let lines = explain::lines(&self.database, &explain, &registration);
+        let lines = registration.until_stopped(lines).await?;
+        let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
+        let running = Running { registration, turn: Turn::free() };
+        self.start(source, &self.shape.columns, None, options, running).await
+    }
+
+    /// Runs a plan for some values; their result is cached for them.
+    async fn run_for_values(
+        &self,
+        query: PlannedQuery,
+        cache: Option<(&CachedResults, Asked)>,
+        options: ExecuteOptions,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        self.leave_unless_small(query.plan.as_ref()).await;
+        let query = Kept::Ready(ReadyQuery::Plan(query));
+        let reply = self.run_query(query, None, options, registration).await?;
+        if let (Some((results, asked)), Some(summary), None) = (cache, reply.summary, &reply.stream)
+        {
+            let rows = reply.chunk.as_ref().map_or((&[][..], 0), |rows| (&rows.bytes, rows.rows));
+            results.put(asked, rows, summary);
+        }
+        Ok(reply)
+    }
+
+    /// The result of values that came before.
+    fn cached(&self, result: CachedResult) -> ExecuteReply {
+        let CachedResult { bytes, rows, mut summary } = result;
+        self.database.metrics.rows_returned.add(rows);
+        self.database.metrics.cached_results.add(1);
+        self.was_small.store(self.is_simple(), Ordering::Relaxed);
+        summary.execute_nanos = 0;
+        let chunk = (!bytes.is_empty()).then_some(Chunk { bytes, rows });
+        ExecuteReply { chunk, summary: Some(summary), ..ExecuteReply::default() }
     }
 
     /// Plans a query, and keeps the plan, or its few rows, where it may run again.
@@ -185,7 +234,8 @@ impl Statement {
         }
         if let Some(conditions) = conditions {
             let ranges = conditions.ranges().to_vec();
-            let plan = ConditionalPlan { conditions, query: planned.clone() };
+            let results = CachedResults::new(&self.database.plans.cached);
+            let plan = ConditionalPlan { conditions, query: planned.clone(), results };
             let same = Restriction { ranges, predicate: None };
             let Some(running) = plan.reading(&self.database.session, &same)? else {
                 return Ok(ReadyQuery::Plan(planned));
@@ -210,6 +260,8 @@ impl Statement {
     /// thread, and is none this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
+        // What it took last time tells more than what it may read.
+        let rows = if ends_early(plan) { rows.min(QUICK_ROWS) } else { rows };
         self.rows.store(rows, Ordering::Relaxed);
         let is_small = self.is_simple() && rows <= QUICK_ROWS;
         if !is_small && self.was_small.swap(false, Ordering::Relaxed) {

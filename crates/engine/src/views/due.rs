@@ -22,6 +22,17 @@ pub(super) enum Due {
     Range(i64, i64),
 }
 
+/// What a refresh did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Done {
+    /// There was nothing to commit.
+    Nothing,
+    /// It read rows that no refresh before had read: none will read them again.
+    Once,
+    /// It read rows again, or wrote some again.
+    Again,
+}
+
 /// When the period that is over by now ended: another one means other work.
 pub(super) fn clock(view: &MaterializedView) -> i64 {
     match &view.period {

@@ -15,6 +15,8 @@ use tidemark_planner::{LiveRepair, LiveRows, Misfit, Planner};
 use tidemark_storage::{Change, Snapshot, TimeRange, Touched};
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
+use super::bases;
+use super::due::Done;
 use super::live_state::Kept;
 use super::progress::Refresher;
 use super::refresh::{Filling, fewer, fill, is_lasting};
@@ -37,7 +39,7 @@ struct LiveRefresh<'a> {
     view: &'a MaterializedView,
     live: LiveView,
     state: MaterializedState,
-    touched: Option<Touched>,
+    touched: Option<Arc<Touched>>,
     began_micros: i64,
 }
 
@@ -76,22 +78,24 @@ pub(super) async fn refresh(
     view: &MaterializedView,
     state: MaterializedState,
     began_micros: i64,
-) -> EngineResult<bool> {
+) -> EngineResult<Done> {
     let live = LiveView::of(snapshot, view.table);
     let live = live.ok_or_else(|| EngineError::internal("a live view without its record"))?;
-    let touched = snapshot.touched(view.base);
+    let touched = refresher.bases.touched(snapshot, view.base);
     let work =
         LiveRefresh { database, refresher, snapshot, view, live, state, touched, began_micros };
     if work.state.invalid.is_some() {
         return work.revive().await;
     }
     if let Some(Misfit::Differs(difference)) = Planner::live_misfit(view, &work.live, snapshot) {
-        return work.invalidate(difference).await.map(|()| true);
+        return work.invalidate(difference).await.map(|()| Done::Again);
     }
     let context = database.bind_context(&view.owner.name);
     match Planner::live_rows(view, snapshot, &context, false) {
         Ok(rows) => work.compute(rows).await,
-        Err(error) if is_lasting(&error) => work.invalidate(error.message).await.map(|()| true),
+        Err(error) if is_lasting(&error) => {
+            work.invalidate(error.message).await.map(|()| Done::Again)
+        }
         Err(error) => Err(error),
     }
 }
@@ -111,11 +115,11 @@ impl LiveRefresh<'_> {
     }
 
     /// Lets a view follow again whose base has all it reads again, or says what differs.
-    async fn revive(self) -> EngineResult<bool> {
+    async fn revive(self) -> EngineResult<Done> {
         match Planner::live_misfit(self.view, &self.live, self.snapshot) {
-            Some(Misfit::Missing) => return Ok(false),
+            Some(Misfit::Missing) => return Ok(Done::Nothing),
             Some(Misfit::Differs(difference)) => {
-                return self.invalidate(difference).await.map(|()| true);
+                return self.invalidate(difference).await.map(|()| Done::Again);
             }
             None => {}
         }
@@ -127,7 +131,7 @@ impl LiveRefresh<'_> {
                 return if is_known {
                     Err(error)
                 } else {
-                    self.invalidate(error.message).await.map(|()| true)
+                    self.invalidate(error.message).await.map(|()| Done::Again)
                 };
             }
             Err(error) => return Err(error),
@@ -136,18 +140,19 @@ impl LiveRefresh<'_> {
         let view = MaterializedView { sources: rows.sources, ..self.view.clone() };
         let state = MaterializedState { invalid: None, seed_target: target, ..self.state.clone() };
         let put = view.put()?;
-        self.put(state, vec![put]).await.map(|()| true)
+        self.put(state, vec![put]).await.map(|()| Done::Again)
     }
 
-    async fn compute(self, rows: LiveRows) -> EngineResult<bool> {
+    async fn compute(self, rows: LiveRows) -> EngineResult<Done> {
         let last = self.touched.as_ref().map_or(0, |touched| touched.last);
         let is_shown = self.state.position.is_some_and(|position| position >= last);
         if is_shown && self.state.seed_target.is_none() {
-            return Ok(false);
+            return Ok(Done::Nothing);
         }
         let work = self.work(&rows);
+        let is_first = work.is_full || (work.resumed.is_some() && !work.is_repair);
         self.commit(rows, work).await?;
-        Ok(true)
+        Ok(if is_first { Done::Once } else { Done::Again })
     }
 
     /// The stretches that the base put away, and of them those whose rows came since then.
@@ -211,14 +216,16 @@ impl LiveRefresh<'_> {
             work.resumed = Some(kept);
             return work;
         }
-        let (mut shown, mut read) = (Vec::new(), Vec::new());
-        for (first, last) in changed {
+        let shown = changed.into_iter().map(|(first, last)| {
             let until = rows.reach.until(last);
-            let end = if until == i64::MAX { until } else { until + 1 };
-            shown.push(TimeRange { lo: first, hi: end });
-            read.push(TimeRange { lo: rows.reach.since(first).max(bound), hi: end });
-        }
-        let (shown, read) = (fewer(TimeRange::union(shown)), fewer(TimeRange::union(read)));
+            TimeRange { lo: first, hi: if until == i64::MAX { until } else { until + 1 } }
+        });
+        let shown = fewer(TimeRange::union(shown.collect()));
+        let needs = |range: &TimeRange| TimeRange {
+            lo: rows.reach.since(range.lo).max(bound),
+            hi: range.hi,
+        };
+        let read = TimeRange::union(shown.iter().map(needs).collect());
         let cleared = TimeRange::difference(&shown, &frozen);
         Work { read, shown, cleared, ..work }
     }
@@ -251,7 +258,7 @@ impl LiveRefresh<'_> {
             kept.windows.forget_marks();
         }
         let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
-        if !is_in_order || first < kept.last_time {
+        if !is_in_order || first < kept.windows.end() {
             // Where it does not reach to the end, what lies behind stays.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.reach.until(first) >= last;
@@ -260,7 +267,7 @@ impl LiveRefresh<'_> {
             return Some(Resumed { kept, from, is_repair: true });
         }
         // Rows of the last instant that were put away are not there to be passed over.
-        let last = kept.last_time;
+        let last = kept.windows.end();
         let is_gone = touched
             .retired
             .iter()
@@ -285,7 +292,10 @@ impl LiveRefresh<'_> {
             writer.with(Change::Clear { table: id, ranges: work.cleared.clone() });
         }
         let through = self.refresher.consumed(self.snapshot, base, (id, lsn));
-        writer.with(Change::Watch { table: base, through });
+        let known = self.touched.as_deref().filter(|_| base == self.view.base);
+        if let Some(watch) = bases::watch(base, known, through) {
+            writer.with(watch);
+        }
         let is_repair = work.is_repair;
         let is_resumed = work.resumed.is_some();
         if is_repair {
@@ -312,7 +322,7 @@ impl LiveRefresh<'_> {
         };
         let (windows, begun) = match work.resumed {
             Some(kept) => (Some(kept.windows), kept.begun),
-            None => (keeps.then(|| KeptWindows::marking(first_shown)), lsn),
+            None => (keeps.then(|| KeptWindows::marking(first_shown, &self.refresher.memory)), lsn),
         };
         let mut plan = rows.within(&work.read, &work.shown)?;
         if let Some(windows) = &windows {
@@ -330,7 +340,7 @@ impl LiveRefresh<'_> {
         }
         if let Some(windows) = windows.filter(|windows| windows.settle(last_time)) {
             let version = rows.base.schema().version;
-            let kept = Kept { position: lsn, begun, version, last_time, windows };
+            let kept = Kept { position: lsn, begun, version, windows };
             self.refresher.keep(id, kept);
         }
         Ok(())

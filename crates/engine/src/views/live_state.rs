@@ -17,8 +17,6 @@ pub(super) struct Kept {
     pub(super) begun: u64,
     /// The base's definition that they were computed with.
     pub(super) version: u64,
-    /// The base's last instant.
-    pub(super) last_time: i64,
     pub(super) windows: KeptWindows,
 }
 

@@ -6,15 +6,17 @@
 //! touched and commits them together with the transaction up to which they are right. Writers and
 //! readers never wait for it.
 
+mod bases;
 mod cleanup;
 pub(crate) mod cleanup_jobs;
 mod due;
 mod live;
 mod live_state;
+mod open_groups;
 pub(crate) mod progress;
 mod refresh;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,7 +30,7 @@ use crate::jobs::Scheduled;
 use crate::log::{self, Level};
 use crate::registry::now_micros;
 
-use self::due::{Due, clock, due};
+use self::due::{Done, Due, clock, due};
 use self::progress::{Progress, Refresher};
 
 /// How often the clock is looked at, where nothing was committed.
@@ -38,27 +40,11 @@ const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
 const REST: u32 = 4;
 /// It rests no longer than that after one of them.
 const LONGEST_REST: Duration = Duration::from_secs(5);
+/// What reads each row once has to read it sooner or later: it rests as long as that took, and no
+/// longer than this.
+const LONGEST_REST_ONCE: Duration = Duration::from_millis(100);
 /// The rest that it may put off: what comes after a quiet while is shown at once.
 const REST_CREDIT: Duration = Duration::from_millis(100);
-
-/// The latest transactions that touched the bases, as one snapshot knows them: read once for all
-/// views of a base.
-struct Touches<'a> {
-    snapshot: &'a Snapshot,
-    known: HashMap<TableId, Option<u64>>,
-}
-
-impl<'a> Touches<'a> {
-    fn of(snapshot: &'a Snapshot) -> Self {
-        Self { snapshot, known: HashMap::new() }
-    }
-
-    /// `None` where the table is not watched.
-    fn last(&mut self, base: TableId) -> Option<u64> {
-        let read = || self.snapshot.touched(base).map(|touched| touched.last);
-        *self.known.entry(base).or_insert_with(read)
-    }
-}
 
 /// A refresh that begins.
 struct Next {
@@ -74,18 +60,20 @@ impl Refresher {
     fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
         let mut there = HashSet::new();
-        let mut touches = Touches::of(snapshot);
+        let mut bases = HashSet::new();
         for (key, bytes) in snapshot.records(RecordKind::MaterializedView.name()) {
             let Ok(id) = key.parse::<TableId>() else { continue };
             there.insert(id);
             let progress = views.entry(id).or_default();
-            if !progress.is_ready && self.wanted(progress, (id, bytes), &mut touches).is_some() {
+            if !progress.is_ready && self.wanted(progress, (id, bytes), snapshot).is_some() {
                 progress.is_ready = true;
                 self.ready.lock().push_back(id);
             }
+            bases.extend(progress.known.as_ref().map(|(_, view)| view.base));
         }
         views.retain(|id, _| there.contains(id));
         drop(views);
+        self.bases.keep(&bases);
         self.begin(database);
     }
 
@@ -94,20 +82,20 @@ impl Refresher {
         &self,
         progress: &mut Progress,
         (id, bytes): (TableId, &[u8]),
-        touches: &mut Touches<'_>,
+        snapshot: &Snapshot,
     ) -> Option<(Arc<MaterializedView>, MaterializedState, Due)> {
         let view = progress.definition(bytes)?;
+        progress.heed_request(snapshot, id);
         if !progress.job.may_begin() {
             return None;
         }
-        let snapshot = touches.snapshot;
         let is_live = LiveView::is(snapshot, id);
         let follows = if is_live { self.is_live_enabled } else { self.is_enabled };
         if !follows {
             return None;
         }
         let state = MaterializedState::of(snapshot, id);
-        let last = touches.last(view.base);
+        let last = self.bases.touched(snapshot, view.base).map(|touched| touched.last);
         let what = match &state.invalid {
             _ if state.suspended => None,
             None if is_live && state.seed_target.is_some() => Some(Due::Changed),
@@ -143,8 +131,7 @@ impl Refresher {
         let progress = views.get_mut(&id)?;
         progress.is_ready = false;
         let bytes = snapshot.record(RecordKind::MaterializedView.name(), &id.to_string())?;
-        let mut touches = Touches::of(&snapshot);
-        let (view, state, what) = self.wanted(progress, (id, bytes), &mut touches)?;
+        let (view, state, what) = self.wanted(progress, (id, bytes), &snapshot)?;
         progress.running = Some(snapshot.lsn());
         progress.job.begin();
         drop(views);
@@ -154,6 +141,7 @@ impl Refresher {
     async fn run(&self, database: &Arc<Database>, next: Next) {
         let Next { snapshot, view, state, what } = next;
         let snapshot = &snapshot;
+        let requests = state.requests;
         let (began, began_micros) = (Instant::now(), now_micros());
         let outcome = if LiveView::is(snapshot, view.table) {
             let work = live::refresh(database, self, snapshot, &view, state, began_micros);
@@ -182,17 +170,27 @@ impl Refresher {
         match outcome {
             Ok(done) => {
                 progress.job.succeeded();
-                progress.job.owe((took * REST).min(LONGEST_REST), REST_CREDIT);
-                let last = snapshot.touched(view.base).map_or(0, |touched| touched.last);
-                progress.idle_at = (!done).then(|| (last, clock(&view)));
+                progress.job.owe(rest_after(done, took), REST_CREDIT);
+                let touched = self.bases.touched(snapshot, view.base);
+                let last = touched.map_or(0, |touched| touched.last);
+                progress.idle_at = (done == Done::Nothing).then(|| (last, clock(&view)));
             }
             // Its record changed meanwhile: what it says now counts.
             Err(EngineError { code: ErrorCode::Replan, .. }) => {}
             Err(error) => {
                 progress.all_failures += 1;
+                progress.failed_requests = requests;
                 progress.job.failed(error);
             }
         }
+    }
+}
+
+/// How long a view rests after a refresh.
+fn rest_after(done: Done, took: Duration) -> Duration {
+    match done {
+        Done::Once => took.min(LONGEST_REST_ONCE),
+        Done::Nothing | Done::Again => (took * REST).min(LONGEST_REST),
     }
 }
 

@@ -6,13 +6,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_operators::StateMemory;
 use tidemark_planner::{LiveProgress, LiveRepair};
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
+use super::bases::Bases;
 use super::live_state::{self, Kept};
+use super::open_groups::OpenGroups;
 use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport, JobState};
+use crate::metrics::Metrics;
 
 /// A refresh that takes no longer is not worth a word: views that follow each change begin one many
 /// times a second.
@@ -26,6 +30,8 @@ const LEAST_AT_ONCE: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Refresher {
     pub(super) views: Mutex<HashMap<TableId, Progress>>,
+    /// What was touched of their bases.
+    pub(super) bases: Bases,
     /// What was looked at last, and when.
     pub(super) looked: Mutex<(u64, Instant)>,
     /// Views that have something to do and wait for their turn.
@@ -35,6 +41,8 @@ pub(crate) struct Refresher {
     pub(super) is_live_enabled: bool,
     /// How many refresh at once.
     pub(super) turns: Arc<Semaphore>,
+    /// What they hold between their refreshes.
+    pub(super) memory: Arc<StateMemory>,
 }
 
 /// How a view fares.
@@ -52,6 +60,8 @@ pub(super) struct Progress {
     pub(super) fits: Option<u64>,
     /// Of a live view: what its functions hold, while no refresh has it.
     pub(super) kept: Option<Kept>,
+    /// Of a materialized view: the groups of the open bucket, while no refresh has them.
+    pub(super) groups: Option<OpenGroups>,
     /// Of a live view: the repair that runs, or the last one.
     pub(super) repair: LiveRepair,
     /// Rows that repairs wrote, of those that began with the first row and of those that went on
@@ -62,20 +72,30 @@ pub(super) struct Progress {
     /// All refreshes that failed, and since when they do.
     pub(super) all_failures: u64,
     pub(super) failing_since: Option<Instant>,
+    /// How many statements had asked for a refresh when one failed.
+    pub(super) failed_requests: u64,
     /// What there was to do when nothing was done: the transaction and the clock's period.
     pub(super) idle_at: Option<(u64, i64)>,
 }
 
 impl Refresher {
     /// `follows`: whether materialized views follow their bases, and whether live ones do.
-    pub(crate) fn new(follows: (bool, bool), workers: usize) -> Arc<Self> {
+    /// `most_bytes`: of what all of them hold between their refreshes.
+    pub(crate) fn new(
+        follows: (bool, bool),
+        workers: usize,
+        most_bytes: usize,
+        metrics: &Arc<Metrics>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             views: Mutex::default(),
+            bases: Bases::new(metrics),
             looked: Mutex::new((u64::MAX, Instant::now())),
             ready: Mutex::default(),
             is_enabled: follows.0,
             is_live_enabled: follows.1,
             turns: Arc::new(Semaphore::new((workers / 2).max(LEAST_AT_ONCE))),
+            memory: StateMemory::new(most_bytes),
         })
     }
 
@@ -84,6 +104,11 @@ impl Refresher {
         let views = self.views.lock();
         let time = views.get(&view).and_then(|progress| progress.job.running_for());
         time.is_some_and(|time| time >= SHOWN_AFTER)
+    }
+
+    /// Why the refreshes of a view fail, where they do.
+    pub(crate) fn failure(&self, view: TableId) -> Option<String> {
+        self.views.lock().get(&view)?.job.failure().map(str::to_owned)
     }
 
     /// How a live view fares.
@@ -112,6 +137,18 @@ impl Refresher {
     pub(super) fn keep(&self, view: TableId, kept: Kept) {
         if let Some(progress) = self.views.lock().get_mut(&view) {
             progress.kept = Some(kept);
+        }
+    }
+
+    /// Takes the groups that a materialized view keeps.
+    pub(super) fn take_groups(&self, view: TableId) -> Option<OpenGroups> {
+        self.views.lock().get_mut(&view)?.groups.take()
+    }
+
+    /// Keeps them for the next refresh.
+    pub(super) fn keep_groups(&self, view: TableId, groups: OpenGroups) {
+        if let Some(progress) = self.views.lock().get_mut(&view) {
+            progress.groups = Some(groups);
         }
     }
 
@@ -210,6 +247,14 @@ impl Progress {
         let is_other = live_state::is_other(view, state, snapshot);
         self.fits = version.filter(|_| !is_other && state.invalid.is_none());
         is_other
+    }
+
+    /// A view that failed is tried at once where a client asks for a refresh.
+    pub(super) fn heed_request(&mut self, snapshot: &Snapshot, view: TableId) {
+        let is_failing = self.job.failure().is_some();
+        if is_failing && MaterializedState::of(snapshot, view).requests > self.failed_requests {
+            self.job.wake();
+        }
     }
 
     /// The definition, read again where its record is another one.

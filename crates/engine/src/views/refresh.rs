@@ -7,14 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::StatementContext;
 use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_operators::KeptGroups;
 use tidemark_planner::{MaterializedRows, Planner};
 use tidemark_storage::{Change, Snapshot, TableSnapshot, TimeRange, Touched};
 use tidemark_types::bounded::{Stop, Stoppable};
 use tidemark_types::calendar::{MICROS_PER_HOUR, add_months};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::due::{Due, closed_until};
+use super::bases;
+use super::due::{Done, Due, closed_until};
 use super::live_state::REBUILT;
+use super::open_groups::{OpenGroups, Reading};
 use super::progress::Refresher;
 use crate::cancel::StatementStop;
 use crate::database::Database;
@@ -40,7 +43,7 @@ struct Refresh<'a> {
     view: &'a MaterializedView,
     state: MaterializedState,
     /// What was touched of the base; none where it is not watched.
-    touched: Option<Touched>,
+    touched: Option<Arc<Touched>>,
     began_micros: i64,
 }
 
@@ -54,14 +57,16 @@ pub(super) async fn refresh(
     state: MaterializedState,
     what: &Due,
     began_micros: i64,
-) -> EngineResult<bool> {
-    let touched = snapshot.touched(view.base);
+) -> EngineResult<Done> {
+    let touched = refresher.bases.touched(snapshot, view.base);
     let work = Refresh { database, refresher, snapshot, view, state, touched, began_micros };
     let by_names = *what == Due::Rebuild;
     let context = database.bind_context(&view.owner.name);
     match Planner::materialized_rows(view, snapshot, &context, by_names) {
         Ok(rows) => work.compute(rows, what).await,
-        Err(error) if is_lasting(&error) => work.invalidate(error.message).await.map(|()| true),
+        Err(error) if is_lasting(&error) => {
+            work.invalidate(error.message).await.map(|()| Done::Again)
+        }
         Err(error) => Err(error),
     }
 }
@@ -87,7 +92,7 @@ impl Refresh<'_> {
         guard::run_blocking("commit", move || storage.commit(changes).map(|_| ())).await
     }
 
-    async fn compute(self, rows: MaterializedRows, what: &Due) -> EngineResult<bool> {
+    async fn compute(self, rows: MaterializedRows, what: &Due) -> EngineResult<Done> {
         let table = self.snapshot.table_by_id(self.view.table);
         let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
         let scale = if rows.buckets.nanoseconds { 1_000 } else { 1 };
@@ -106,10 +111,10 @@ impl Refresh<'_> {
             None => vec![TimeRange { lo: i64::MIN, hi: closed }],
         };
         if ranges.is_empty() && !is_full && self.is_nothing(what) {
-            return Ok(false);
+            return Ok(Done::Nothing);
         }
         self.commit(rows, &table, what, (ranges, is_full, closed)).await?;
-        Ok(true)
+        Ok(Done::Again)
     }
 
     /// What was touched since the view's position; `None` where that is not known.
@@ -238,7 +243,10 @@ impl Refresh<'_> {
             Some(position) => self.refresher.consumed(self.snapshot, base, (id, position)),
             None => 0,
         };
-        writer.with(Change::Watch { table: base, through });
+        let known = self.touched.as_deref().filter(|_| base == self.view.base);
+        if let Some(watch) = bases::watch(base, known, through) {
+            writer.with(watch);
+        }
         if is_full {
             let base_name = rows.base.schema().name.clone();
             let sources = rows.sources.clone();
@@ -261,14 +269,52 @@ impl Refresh<'_> {
         if is_full && self.state.position.is_some() {
             self.end_live_views(&mut writer)?;
         }
-        let plan = if is_full && ranges.is_empty() {
-            rows.plan
-        } else {
-            Planner::within_times(rows.plan, base, &ranges)?
-        };
+        let (plan, open) = self.planned(rows, &ranges, is_full, is_behind)?;
         let user = &self.view.owner.name;
         let filling = Filling { database: self.database, user, text };
-        fill(filling, writer, &plan, table).await.map(|_| ())
+        fill(filling, writer, &plan, table).await?;
+        if let Some(open) = open {
+            self.refresher.keep_groups(id, open);
+        }
+        Ok(())
+    }
+
+    /// The plan of the rows in some buckets, and the groups that it goes on with and leaves.
+    fn planned(
+        &self,
+        rows: MaterializedRows,
+        ranges: &[TimeRange],
+        is_full: bool,
+        is_behind: bool,
+    ) -> EngineResult<(LogicalPlan, Option<OpenGroups>)> {
+        let is_all = is_full && ranges.is_empty();
+        let base = rows.base.schema().id;
+        let read = |plan, ranges: &[TimeRange]| {
+            if is_all { Ok(plan) } else { Planner::within_times(plan, base, ranges) }
+        };
+        // What is kept is of the view's position, which stays.
+        if is_behind {
+            return Ok((read(rows.plan, ranges)?, None));
+        }
+        let known = self.refresher.take_groups(self.view.table).filter(|_| !is_full);
+        let reading = Reading {
+            view: self.view,
+            state: &self.state,
+            rows: &rows,
+            touched: self.touched.as_deref(),
+            ranges,
+            is_all,
+            lsn: self.snapshot.lsn(),
+        };
+        let new = || KeptGroups::new(&self.refresher.memory);
+        if let Some((rest, open)) = reading.plan(known, new) {
+            let plan = open.groups().in_plan(read(rows.plan.clone(), &rest)?);
+            let plan = plan.map_err(|error| EngineError::internal(error.to_string()))?;
+            if let Some(plan) = plan {
+                return Ok((plan, Some(open)));
+            }
+        }
+        Ok((read(rows.plan, ranges)?, None))
     }
 }
 
@@ -289,7 +335,7 @@ pub(super) async fn fill(
     let user = user.to_owned();
     let of = StatementContext { user, text, ..StatementContext::default() };
     let query = NEXT_QUERY.fetch_add(1, Ordering::Relaxed);
-    let query = database.registry.register(Some(query), &Arc::new(of))?;
+    let query = database.registry.register(Some(query), &Arc::new(of), None)?;
     let work = write(database, writer, plan, table, &query);
     let stop: Arc<dyn Stop> =
         Arc::new(StatementStop { token: query.token.clone(), deadline: query.deadline });

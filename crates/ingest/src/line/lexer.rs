@@ -9,12 +9,15 @@ const MOST_DIMENSIONS: u8 = 32;
 const MOST_DECIMAL_BYTES: usize = 32;
 const MOST_SCALE: u8 = 76;
 
-const COMMA: u8 = 1;
+pub(super) const COMMA: u8 = 1;
 const EQUALS: u8 = 2;
-const SPACE: u8 = 4;
+pub(super) const SPACE: u8 = 4;
 const END: u8 = 8;
 const ESCAPE: u8 = 16;
 const QUOTE: u8 = 32;
+
+/// The byte in front of a binary double.
+pub(super) const BINARY_DOUBLE: u8 = 16;
 
 /// What each byte may mean.
 static CLASSES: [u8; 256] = {
@@ -28,6 +31,12 @@ static CLASSES: [u8; 256] = {
     classes[b'"' as usize] = QUOTE;
     classes
 };
+
+/// What a byte may mean, as one bit of those above.
+#[inline]
+pub(super) fn class_of(byte: u8) -> u8 {
+    CLASSES[byte as usize]
+}
 
 /// The most bytes that are looked at together: places in them have 32 bits, so that a token goes
 /// through registers.
@@ -50,7 +59,11 @@ impl Token {
         Self { start: start as u32, end: end as u32 | mark }
     }
 
-    fn end(self) -> usize {
+    pub(super) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    pub(super) fn end(self) -> usize {
         (self.end & !ESCAPED) as usize
     }
 
@@ -92,6 +105,17 @@ pub(super) struct Raw {
     pub(super) token: Token,
 }
 
+impl Raw {
+    /// Where the line goes on behind it.
+    pub(super) fn end(self) -> usize {
+        self.token.end() + usize::from(self.form == Form::Text)
+    }
+
+    pub(super) fn is_symbol(self) -> bool {
+        self.form == Form::Symbol
+    }
+}
+
 /// One line: a place for its parts, used again for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Line {
@@ -127,7 +151,7 @@ pub(super) fn lex(
     is_all: bool,
     line: &mut Line,
 ) -> Result<Lexed, String> {
-    let mut cursor = Cursor { bytes, at: from, is_all, reason: String::new() };
+    let mut cursor = Cursor { is_all, ..Cursor::new(bytes, from) };
     line.fields.clear();
     line.timestamp = None;
     match cursor.line(line) {
@@ -135,6 +159,28 @@ pub(super) fn lex(
         Err(Stop::Incomplete) => Ok(Lexed::Incomplete),
         Err(Stop::Bad) => Err(cursor.reason),
     }
+}
+
+/// The value that begins at `at`, and where it ends; none where it is not whole, or wrong.
+#[inline]
+pub(super) fn value_at(bytes: &[u8], at: usize, is_symbol: bool) -> Option<(Raw, usize)> {
+    let mut cursor = Cursor::new(bytes, at);
+    let raw = if is_symbol { cursor.symbol_value() } else { cursor.value() };
+    Some((raw.ok()?, cursor.at))
+}
+
+/// The name of the table of the line at `at`, as far as it is there.
+#[inline]
+pub(super) fn table_at(bytes: &[u8], at: usize) -> Option<Token> {
+    Cursor::new(bytes, at).word(COMMA | SPACE | EQUALS).ok()
+}
+
+/// The last word of a line, and where the next line begins; none where other words follow.
+#[inline]
+pub(super) fn last_word_at(bytes: &[u8], at: usize) -> Option<(Token, usize)> {
+    let mut cursor = Cursor::new(bytes, at);
+    let word = cursor.word(SPACE).ok()?;
+    cursor.ends().ok()?.then_some((word, cursor.at))
 }
 
 struct Cursor<'b> {
@@ -148,7 +194,7 @@ struct Cursor<'b> {
 /// Where the first byte at or behind `at` is that may mean something: eight are looked at together.
 /// Only few bytes mean nothing that are found as well.
 #[inline]
-fn special(bytes: &[u8], at: usize) -> usize {
+pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
     // The first byte below a limit has its top bit set here, and none in front of it.
@@ -169,7 +215,12 @@ fn special(bytes: &[u8], at: usize) -> usize {
     found.map_or(bytes.len(), |found| at + found)
 }
 
-impl Cursor<'_> {
+impl<'b> Cursor<'b> {
+    /// Over bytes behind which more may come.
+    fn new(bytes: &'b [u8], at: usize) -> Self {
+        Self { bytes, at, is_all: false, reason: String::new() }
+    }
+
     #[cold]
     fn bad<T>(&mut self, reason: impl Into<String>) -> Lex<T> {
         self.reason = reason.into();
@@ -283,12 +334,17 @@ impl Cursor<'_> {
 
     fn symbol(&mut self, line: &mut Line) -> Lex<()> {
         let name = self.name()?;
-        let value = self.word(COMMA | SPACE | EQUALS)?;
+        let value = self.symbol_value()?;
         if self.peek()? == b'=' {
             return self.bad("an equals sign in a symbol must be escaped");
         }
-        line.fields.push((name, Raw { form: Form::Symbol, token: value }));
+        line.fields.push((name, value));
         Ok(())
+    }
+
+    #[inline]
+    fn symbol_value(&mut self) -> Lex<Raw> {
+        Ok(Raw { form: Form::Symbol, token: self.word(COMMA | SPACE | EQUALS)? })
     }
 
     /// The name of a column, and the equals sign behind it.
@@ -408,7 +464,7 @@ impl Cursor<'_> {
     #[inline]
     fn binary(&mut self) -> Lex<Raw> {
         match self.take()? {
-            [16] => {
+            [BINARY_DOUBLE] => {
                 let at = self.skip(size_of::<f64>())?;
                 Ok(self.raw(Form::Double, at))
             }

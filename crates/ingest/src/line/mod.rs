@@ -1,12 +1,13 @@
 //! Bytes of the line protocol to typed columns.
 //!
 //! `lexer` finds the parts of one line and copies nothing, `value` says what a value is, `table`
-//! collects the rows of one table, `reader`
-//! takes bytes as they come and knows the tables of a message.
+//! collects the rows of one table, `template` reads lines that differ from the last one in their
+//! values alone, `reader` takes bytes as they come and knows the tables of a message.
 
 mod lexer;
 mod reader;
 mod table;
+mod template;
 #[cfg(test)]
 mod tests;
 mod value;

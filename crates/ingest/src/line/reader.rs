@@ -6,8 +6,9 @@ use rustc_hash::FxBuildHasher;
 use tidemark_types::identifier::{fold, is_valid_table_name};
 use tidemark_types::{EngineError, EngineResult};
 
-use super::lexer::{Lexed, Line, MOST_BYTES, lex};
+use super::lexer::{Lexed, Line, MOST_BYTES, lex, table_at};
 use super::table::{Additions, RowProblem, TableBuilder};
+use super::template::is_same;
 use super::value::{Precision, SYMBOL_ESCAPES, unescaped};
 use super::{LineFailure, Refusal, shown};
 use crate::rows::{RefusedTarget, TableRows, Targets};
@@ -167,6 +168,13 @@ impl LineReader {
         let mut at = 0;
         let mut line = std::mem::take(&mut self.line);
         while at < bytes.len() {
+            if let Some(next) = self.push_alike(bytes, at) {
+                self.rows += 1;
+                self.lines += 1;
+                self.whole += (next - at) as u64;
+                at = next;
+                continue;
+            }
             let next = match lex(bytes, at, is_all, &mut line) {
                 Err(reason) => return Err(self.refused(reason)),
                 Ok(Lexed::Incomplete) => break,
@@ -182,6 +190,20 @@ impl LineReader {
         }
         self.line = line;
         Ok(at)
+    }
+
+    /// Takes the line at `at`, if it differs from the last one of its table in its values alone.
+    #[inline]
+    fn push_alike(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
+        let precision = self.options.precision;
+        let end = at + self.last.0.len();
+        if is_same(bytes.get(at..end)?, &self.last.0) {
+            return self.tables.get_mut(self.last.1)?.push_alike(bytes, end, precision);
+        }
+        let name = table_at(bytes, at)?;
+        let index = *self.by_written.get(name.of(bytes))?;
+        self.last = (name.of(bytes).into(), index);
+        self.tables[index].push_alike(bytes, name.end(), precision)
     }
 
     fn push(

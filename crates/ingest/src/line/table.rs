@@ -9,8 +9,9 @@ use rustc_hash::FxBuildHasher;
 use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, Field, SqlType};
 
-use super::lexer::{Form, Line, Raw, Token};
+use super::lexer::{Form, Line, Raw, Token, value_at};
 use super::shown;
+use super::template::{Place, Template, push_plain, push_symbol};
 use super::value::{self, Precision, SYMBOL_ESCAPES};
 use crate::cast::{self, Instant, Problem, Value};
 use crate::column::ColumnBuilder;
@@ -66,6 +67,7 @@ pub(super) struct TableBuilder {
     by_name: HashMap<Box<[u8]>, usize, FxBuildHasher>,
     /// Those of the last line, in its order: the next one has the same, most likely.
     order: Vec<usize>,
+    template: Template,
     required: Vec<usize>,
     additions: Additions,
 }
@@ -89,13 +91,17 @@ impl Filling {
     #[inline]
     fn pad(&mut self, rows: usize) {
         if self.rows < rows {
-            let count = rows - self.rows;
-            self.builder.append_nulls(count);
-            if let Some(missing) = &mut self.missing {
-                missing.append_n(count, true);
-            }
-            self.rows = rows;
+            self.leave_out(rows - self.rows);
         }
+    }
+
+    #[cold]
+    fn leave_out(&mut self, count: usize) {
+        self.builder.append_nulls(count);
+        if let Some(missing) = &mut self.missing {
+            missing.append_n(count, true);
+        }
+        self.rows += count;
     }
 
     #[inline]
@@ -108,12 +114,12 @@ impl Filling {
 }
 
 impl TableBuilder {
-    /// Rows for a table that is there, or that is made with them.
     /// The table, for who refuses a line of it.
     pub(super) fn target(&self) -> RefusedTarget {
         RefusedTarget { table: self.table.name.clone(), exists: self.exists }
     }
 
+    /// Rows for a table that is there, or that is made with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
         let exists = found.is_some();
         let table = found.unwrap_or_else(|| TargetTable {
@@ -132,6 +138,7 @@ impl TableBuilder {
             names: Vec::new(),
             by_name: HashMap::default(),
             order: Vec::new(),
+            template: Template::default(),
             required,
             additions,
             table,
@@ -150,22 +157,97 @@ impl TableBuilder {
     /// Takes a row; answers whether a chunk was completed.
     #[inline]
     pub(super) fn push(&mut self, line: &Line, bytes: &[u8], precision: Precision) -> Row<bool> {
-        let mut completed = false;
-        let width = self.table.columns.len().max(line.fields.len()) + 1;
-        if self.rows > 0 && (self.rows >= MOST_CHUNK_ROWS || self.rows * width >= MOST_CHUNK_CELLS)
-        {
+        let is_full = self.is_full(line.fields.len());
+        if is_full {
             self.complete()?;
-            completed = true;
         }
         for (at, (name, raw)) in line.fields.iter().enumerate() {
             self.push_field(at, *name, *raw, bytes)?;
         }
         self.push_timestamp(line.timestamp, bytes, precision)?;
-        self.rows += 1;
+        self.end_row()?;
+        self.learn(line, bytes);
+        Ok(is_full)
+    }
+
+    /// Takes the row that begins behind the table's name at `at`, if its line differs from the last
+    /// one in its values alone; answers where the next one begins.
+    #[inline]
+    pub(super) fn push_alike(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        precision: Precision,
+    ) -> Option<usize> {
+        if self.is_full(self.template.len()) {
+            return None;
+        }
+        let mut at = at;
+        for field in 0..self.template.len() {
+            at = self.push_known(field, bytes, at)?;
+        }
+        let (timestamp, end) = self.template.timestamp(bytes, at)?;
+        self.push_timestamp(Some(timestamp), bytes, precision).ok()?;
+        self.end_row().ok()?;
+        Some(end)
+    }
+
+    #[inline]
+    fn push_known(&mut self, field: usize, bytes: &[u8], at: usize) -> Option<usize> {
+        let Place { column, is_symbol, at } = self.template.place(field, bytes, at)?;
+        let filling = self.filling.get_mut(column)?.as_mut()?;
+        let is_first = filling.rows <= self.rows;
+        if is_first {
+            filling.pad(self.rows);
+            let builder = &mut filling.builder;
+            let end = if is_symbol {
+                push_symbol(builder, bytes, at)
+            } else {
+                push_plain(builder, bytes, at)
+            };
+            if end.is_some() {
+                filling.filled();
+                return end;
+            }
+        }
+        let (raw, end) = value_at(bytes, at, is_symbol)?;
+        let value = Value::read(raw, bytes)?;
+        if self.table.timestamp == Some(column) && is_early(&value) {
+            return None;
+        }
+        if is_first {
+            cast::put(&mut filling.builder, &value).ok()?;
+            filling.filled();
+        }
+        Some(end)
+    }
+
+    /// Whether the chunk is complete before a row of so many fields.
+    #[inline]
+    fn is_full(&self, fields: usize) -> bool {
+        let width = self.table.columns.len().max(fields) + 1;
+        self.rows > 0 && (self.rows >= MOST_CHUNK_ROWS || self.rows * width >= MOST_CHUNK_CELLS)
+    }
+
+    /// Counts the row, if nothing is missing.
+    #[inline]
+    fn end_row(&mut self) -> Row<()> {
         if !self.required.is_empty() {
             self.check_required()?;
         }
-        Ok(completed)
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// What the next line is compared with. A field without a column has no place in `order`.
+    fn learn(&mut self, line: &Line, bytes: &[u8]) {
+        let Self { template, names, order, .. } = self;
+        let known = |(name, at): (&(Token, Raw), &usize)| *names[*at].0 == *name.0.of(bytes);
+        if order.len() >= line.fields.len() && line.fields.iter().zip(&*order).all(known) {
+            template.learn(line, bytes, order.iter().map(|at| names[*at].1));
+        } else {
+            *template = Template::default();
+        }
     }
 
     #[inline]
@@ -362,7 +444,7 @@ impl TableBuilder {
         for column in &self.required {
             let filling = self.filling[*column].as_ref();
             let has_value = filling.is_some_and(|filling| {
-                filling.rows == self.rows && !filling.builder.ends_with_null()
+                filling.rows > self.rows && !filling.builder.ends_with_null()
             });
             if !has_value {
                 let name = &self.table.columns[*column].name;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use arrow_buffer::i256;
 
-use super::lexer::{Form, Raw, Token};
+use super::lexer::{BINARY_DOUBLE, Form, Raw, Token};
 use crate::cast::{Instant, Value};
 use crate::value_text;
 
@@ -103,6 +103,78 @@ fn word(text: &[u8]) -> Option<Value<'_>> {
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if text.first() == Some(&b'+') { None } else { value_text::integer(text) }
+}
+
+/// Powers of ten that a double has exactly.
+const POWERS: [f64; 16] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+/// So many digits are an integer that a double has exactly.
+const EXACT_DIGITS: usize = 15;
+
+/// Digits at `at`, with a minus or a point or without, and where they end. Both the digits and the
+/// power of ten under them are exact, so that their quotient is the nearest double. None where
+/// there are more digits, or none in front of the point.
+#[inline]
+pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
+    let (is_negative, begin) = sign(bytes, at);
+    let (whole, point) = digits(bytes, begin, 0);
+    if point == begin {
+        return None;
+    }
+    let (unscaled, end, places) = match bytes.get(point) {
+        Some(b'.') => {
+            let (unscaled, end) = digits(bytes, point + 1, whole);
+            (unscaled, end, end - point - 1)
+        }
+        _ => (whole, point, 0),
+    };
+    if end - begin > EXACT_DIGITS {
+        return None;
+    }
+    let value = unscaled as f64 / POWERS[places];
+    Some((if is_negative { -value } else { value }, end))
+}
+
+/// The finite binary double behind the equals sign at `at`, and where it ends.
+#[inline]
+pub(super) fn binary_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
+    let form: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
+    let [b'=', BINARY_DOUBLE, ..] = form else { return None };
+    let value = f64::from_le_bytes(*form.last_chunk()?);
+    value.is_finite().then_some((value, at + form.len()))
+}
+
+/// The same of an integer.
+#[inline]
+pub(super) fn short_integer(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
+    let (is_negative, begin) = sign(bytes, at);
+    let (value, end) = digits(bytes, begin, 0);
+    if !(1..=EXACT_DIGITS).contains(&(end - begin)) {
+        return None;
+    }
+    let value = value as i64;
+    Some((if is_negative { -value } else { value }, end))
+}
+
+#[inline]
+fn sign(bytes: &[u8], at: usize) -> (bool, usize) {
+    let is_negative = bytes.get(at) == Some(&b'-');
+    (is_negative, at + usize::from(is_negative))
+}
+
+/// The digits at `at` behind those of `before`, and where they end. Beyond 64 bits they wrap.
+#[inline]
+fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
+    let (mut value, mut at) = (before, at);
+    while let Some(byte) = bytes.get(at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    (value, at)
 }
 
 /// The timestamp at the end of a line.

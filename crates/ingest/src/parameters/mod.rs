@@ -85,6 +85,12 @@ impl<'b> ParameterRows<'b> {
     }
 }
 
+/// Of each value that the beginning of rows tells of, whether it was sent as text.
+pub fn are_texts(mut header: &[u8]) -> EngineResult<Vec<bool>> {
+    let sent = sent_as(&mut header)?;
+    Ok(sent.iter().map(|one| matches!(one.format, Format::Text)).collect())
+}
+
 fn sent_as(bytes: &mut &[u8]) -> EngineResult<Vec<Sent>> {
     let count = u16::from_be_bytes(take(bytes)?);
     let one = |_| {

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::iter::once;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -16,13 +15,11 @@ use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::TryStreamExt;
-use tidemark_types::account;
 
 use super::node::LatestOnNode;
 use super::plan::{KeyKind, LatestOnPlan};
 use super::stream::Picker;
 use crate::bounded::bytes::held_bytes;
-use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
@@ -31,7 +28,6 @@ use crate::order::{TimeConcat, in_time_order, reversed};
 use crate::plan_node::{filtered_scan, scan_of};
 use crate::properties::{ascending, properties};
 use crate::scan::kind::Scan;
-use crate::scan::pace::{Steps, Turns};
 use crate::symbols::{nullable_origin, origin};
 
 async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
@@ -71,8 +67,7 @@ fn forward_scan(inputs: &[Input]) -> Option<&Scan> {
     scan_of(&inputs[0]).filter(|scan| !scan.table().is_backward() && scan.fetch().is_none())
 }
 
-/// Reads a table's slices from the end; rows need not be turned around for that. With a filter on
-/// the key, fewer keys are waited for.
+/// With a filter on the key, fewer keys are waited for.
 async fn pick_from_scan(
     scan: &Scan,
     plan: &LatestOnPlan,
@@ -83,22 +78,15 @@ async fn pick_from_scan(
     if let Some(passes) = key.and_then(|key| scan.passing_keys(key.index())) {
         picker.expect_only(&passes);
     }
-    let units = scan.table().units().rev();
-    let chunks = units.map(|unit| (Arc::clone(&unit.slice), unit.rows.clone()));
-    let (mut steps, mut turns) = (Steps::new(chunks, true), Turns::new());
-    while !picker.is_complete()
-        && let Some((slice, rows)) = steps.next()
-    {
-        let started = Instant::now();
-        if let Some(batch) = scan.read(&slice, rows)? {
-            picker.update(&batch, false)?;
-            memory.try_resize(picker.size())?;
-        }
-        steps.took(started.elapsed());
-        account::check().map_err(engine_error)?;
-        turns.yield_when_over().await;
+    if picker.is_complete() {
+        return Ok(());
     }
-    Ok(())
+    let take = |batch| {
+        picker.update(&batch, false)?;
+        memory.try_resize(picker.size())?;
+        Ok(!picker.is_complete())
+    };
+    scan.read_from_end(take).await
 }
 
 impl fmt::Display for LatestOnPlan {
@@ -110,12 +98,13 @@ impl fmt::Display for LatestOnPlan {
 
 impl Operator for LatestOnPlan {
     fn facts(&self, inputs: &[Input]) -> Facts<'_> {
+        let is_from_end = forward_scan(inputs).is_some();
         Facts {
             name: "LatestOnExec",
             memory: Some("LatestOn"),
             keeps: Keeps::NOTHING,
-            work: Work::Inputs,
-            suits_any_rows: forward_scan(inputs).is_some(),
+            work: if is_from_end { Work::FromEnd } else { Work::Inputs },
+            suits_any_rows: is_from_end,
             scan: None,
         }
     }

@@ -49,6 +49,10 @@ pub(crate) trait Accumulate: Send {
     fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
     /// Bytes held.
     fn size(&self) -> usize;
+    /// The states of some groups, in their order; `None` where they cannot be copied.
+    fn copy(&self, _groups: &[u32]) -> Option<Box<dyn Accumulate>> {
+        None
+    }
     /// For [`Accumulate::merge`].
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
@@ -126,10 +130,20 @@ impl NonNull {
         self.own.as_deref().unwrap_or(counts)
     }
 
+    fn copy(&self, groups: &[u32]) -> Self {
+        Self { own: self.own.as_ref().map(|own| values_of(own, groups)) }
+    }
+
     fn nulls(&self, counts: &[i64]) -> NullBuffer {
         let own = self.of(counts);
         (0..counts.len()).map(|group| own.get(group).is_some_and(|&count| count > 0)).collect()
     }
+}
+
+/// The values of some groups; groups without one have the default.
+pub(crate) fn values_of<T: Copy + Default>(values: &[T], groups: &[u32]) -> Vec<T> {
+    let value = |group: &u32| values.get(*group as usize).copied().unwrap_or_default();
+    groups.iter().map(value).collect()
 }
 
 fn count(counts: &mut [i64], nulls: Option<&NullBuffer>, groups: &BatchGroups<'_>) {
@@ -193,6 +207,10 @@ impl Accumulate for Count {
 
     fn size(&self) -> usize {
         size_of_val(self.non_null.of(&[]))
+    }
+
+    fn copy(&self, groups: &[u32]) -> Option<Box<dyn Accumulate>> {
+        Some(Box::new(Self { non_null: self.non_null.copy(groups) }))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -335,6 +353,14 @@ where
         self.sums.capacity() * size_of::<S>() + size_of_val(self.non_null.of(&[]))
     }
 
+    fn copy(&self, groups: &[u32]) -> Option<Box<dyn Accumulate>> {
+        Some(Box::new(Self {
+            sums: values_of(&self.sums, groups),
+            non_null: self.non_null.copy(groups),
+            ..Self::new(self.mean, self.output.clone())
+        }))
+    }
+
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
@@ -448,6 +474,14 @@ impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Extreme<P> {
 
     fn size(&self) -> usize {
         self.best.capacity() * size_of::<P::Native>() + size_of_val(self.non_null.of(&[]))
+    }
+
+    fn copy(&self, groups: &[u32]) -> Option<Box<dyn Accumulate>> {
+        Some(Box::new(Self {
+            best: values_of(&self.best, groups),
+            non_null: self.non_null.copy(groups),
+            ..Self::new(self.greatest, self.output.clone())
+        }))
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -10,7 +10,7 @@ use arrow_buffer::NullBuffer;
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use tidemark_kernels::{self as kernels, Native};
 
-use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups};
+use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, values_of};
 use arrow_schema::DataType;
 
 /// Which row of a group is wanted.
@@ -178,6 +178,19 @@ impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Edge<P> {
 
     fn size(&self) -> usize {
         self.values.capacity() * size_of::<P::Native>() + self.valid.capacity()
+    }
+
+    /// Symbols have one dictionary in an execution, and may have more of them in the next.
+    fn copy(&self, groups: &[u32]) -> Option<Box<dyn Accumulate>> {
+        let is_symbol = matches!(self.output, DataType::Dictionary(..));
+        let copy = || -> Box<dyn Accumulate> {
+            Box::new(Self {
+                values: values_of(&self.values, groups),
+                valid: values_of(&self.valid, groups),
+                ..Self::new(self.kind, self.output.clone())
+            })
+        };
+        (!is_symbol).then(copy)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::cast;
 use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::Expr;
@@ -21,12 +21,13 @@ use datafusion::physical_plan::{
 use futures::TryStreamExt;
 
 use super::groups::KeyPlan;
+use super::kept::KeptGroups;
 use super::node::SampleByNode;
-use super::partial::Partial;
+use super::partial::{Partial, timestamps};
 use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
 use crate::bucket::Alignment;
 use crate::error::join_error;
-use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of, symbols_of};
+use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of, symbols_of, unbucketed};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
 };
@@ -53,7 +54,67 @@ async fn aggregate(
     Ok(partial)
 }
 
+/// The same, parted: rows before an instant, and those from there on.
+async fn aggregate_parted(
+    plan: Arc<SampleByPlan>,
+    mut rows: SendableRecordBatchStream,
+    (memory, mark): (MemoryReservation, i64),
+) -> Result<(Partial, Partial)> {
+    let (mut before, mut after) = (Partial::new(&plan)?, Partial::new(&plan)?);
+    let Some(bucket) = &plan.bucket else { return internal_err!("marks need a bucket") };
+    while let Some(batch) = rows.try_next().await? {
+        let times = timestamps(&bucket.timestamp, &batch)?;
+        let place = times.partition_point(|time| *time < mark);
+        before.update(&batch.slice(0, place))?;
+        after.update(&batch.slice(place, batch.num_rows() - place))?;
+        memory.try_resize(before.size() + after.size())?;
+    }
+    Ok((before, after))
+}
+
+/// Goes on with kept groups, and leaves those of the rows before the mark.
+async fn aggregate_on(run: Run, plan: Arc<SampleByPlan>, kept: &KeptGroups) -> Result<RecordBatch> {
+    let memory = run.memory();
+    let mark = kept.mark();
+    let held = kept.take();
+    let mut whole = held.map(|held| Partial::resumed(&plan, held)).transpose()?;
+    let partitions = run.inputs[0].output_partitioning().partition_count();
+    let tasks = (0..partitions).map(|partition| {
+        let rows = run.rows(0, partition)?;
+        let share = aggregate_parted(Arc::clone(&plan), rows, (memory.new_empty(), mark));
+        Ok(SpawnedTask::spawn(share))
+    });
+    let tasks = tasks.collect::<Result<Vec<_>>>()?;
+    let mut later = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let (before, after) = task.join().await.map_err(join_error)??;
+        add(&mut whole, before)?;
+        later.push(after);
+        memory.try_resize(whole.as_ref().map_or(0, Partial::size))?;
+    }
+    if let Some(whole) = &whole {
+        whole.leave(kept);
+    }
+    for after in later {
+        add(&mut whole, after)?;
+        memory.try_resize(whole.as_ref().map_or(0, Partial::size))?;
+    }
+    whole.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
+}
+
+/// Adds a later partial to those before.
+fn add(whole: &mut Option<Partial>, later: Partial) -> Result<()> {
+    match whole {
+        None => *whole = Some(later),
+        Some(whole) => whole.absorb(later)?,
+    }
+    Ok(())
+}
+
 async fn aggregate_all(run: Run, plan: Arc<SampleByPlan>) -> Result<RecordBatch> {
+    if let Some(kept) = plan.kept.clone() {
+        return aggregate_on(run, plan, &kept).await;
+    }
     let memory = run.memory();
     let share = |partition: usize| {
         let rows = run.rows(0, partition)?;
@@ -68,10 +129,7 @@ async fn aggregate_all(run: Run, plan: Arc<SampleByPlan>) -> Result<RecordBatch>
     let mut whole: Option<Partial> = None;
     for task in tasks {
         let partial = task.join().await.map_err(join_error)??;
-        match &mut whole {
-            None => whole = Some(partial),
-            Some(whole) => whole.absorb(partial)?,
-        }
+        add(&mut whole, partial)?;
         memory.try_resize(whole.as_ref().map_or(0, Partial::size))?;
     }
     whole.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
@@ -85,7 +143,7 @@ impl fmt::Display for SampleByPlan {
         let how = match &self.key_plan {
             KeyPlan::None => "none",
             KeyPlan::Symbols(_) => "slots",
-            KeyPlan::Hashed(_) => "hashed",
+            KeyPlan::Number(_) | KeyPlan::Values(_) | KeyPlan::Hashed(_) => "hashed",
         };
         let keys: Vec<String> = self.keys.iter().map(ToString::to_string).collect();
         let names: Vec<&str> =
@@ -218,6 +276,7 @@ pub fn plan_sample_by(
         most_groups: None,
         input_schema: input.schema(),
         output_schema: schema_of(node),
+        kept: node.kept().cloned(),
     };
     let plan = plan.planned(&input)?;
     if let Some(known) = from_statistics(&plan, &input)? {
@@ -237,9 +296,10 @@ fn unsorted(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 
 impl SampleByPlan {
     /// The plan with what it knows of its input's symbols.
-    fn planned(&self, input: &Input) -> Result<Self> {
+    pub(super) fn planned(&self, input: &Input) -> Result<Self> {
         let mut plan = self.clone();
-        plan.key_plan = key_plan(input, &plan.keys)?;
+        let key_plan = key_plan(input, &plan.keys)?;
+        plan.key_plan = if plan.bucket.is_none() { unbucketed(key_plan) } else { key_plan };
         let exists = plan.bucket.is_none() && plan.aggregates.is_empty();
         plan.most_groups = if exists { possible_keys(input, &plan.keys) } else { None };
         for aggregate in &mut plan.aggregates {
@@ -250,7 +310,10 @@ impl SampleByPlan {
 }
 
 /// The number of different keys, if each is a symbol of a table.
-fn possible_keys(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>]) -> Option<usize> {
+pub(super) fn possible_keys(
+    input: &Arc<dyn ExecutionPlan>,
+    keys: &[Arc<dyn PhysicalExpr>],
+) -> Option<usize> {
     keys.iter().try_fold(1_usize, |all, key| {
         let ((scan, output), nullable) = nullable_origin(input, key)?;
         all.checked_mul(scan.symbols(output)?.len() + usize::from(nullable))

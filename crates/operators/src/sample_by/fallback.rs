@@ -85,6 +85,13 @@ pub(crate) fn state_of(
     Ok(Box::new(Fallback { states, filtered, ids: vec![] }))
 }
 
+/// Whether an aggregate without a FILTER has a kernel of ours, whose states have a fixed size.
+pub(crate) fn is_kernel(aggregate: &AggregateFunctionExpr, argument: Option<&DataType>) -> bool {
+    let is_plain = aggregate.order_bys().is_empty() && !aggregate.is_distinct();
+    let (name, output) = (aggregate.fun().name(), aggregate.field().data_type().clone());
+    is_plain && kernel_state(name, argument, &output, false).is_some()
+}
+
 fn kernel_state(
     name: &str,
     argument: Option<&DataType>,

@@ -1,20 +1,26 @@
 //! Numbers the groups of a partial result: `(bucket, key)` pairs in order of first appearance.
 //!
 //! Symbol keys index a table of slots that is valid for the current bucket only; other keys are
-//! hashed together with their bucket.
+//! hashed together with their bucket. A single number without buckets has a table of its own.
 
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, new_empty_array};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, new_empty_array,
+};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::compute::cast;
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
-use tidemark_kernels::{GroupSink, Validity, assign_groups};
+use hashbrown::DefaultHashBuilder;
+use tidemark_kernels::{GroupSink, NumberTable, Validity, assign_groups};
 use tidemark_storage::SymbolDictionary;
 
 use super::accumulator::RowGroups;
@@ -28,8 +34,12 @@ pub(crate) enum KeyPlan {
     None,
     /// Symbol keys of tables: `(dictionary, slots)`, combined as digits of one number.
     Symbols(Vec<Arc<SymbolDictionary>>),
+    /// One number of this type, without buckets.
+    Number(DataType),
     /// Anything else, of these types.
     Hashed(Vec<DataType>),
+    /// The same without buckets.
+    Values(Vec<DataType>),
 }
 
 /// Slots that are worth a table; above, keys are hashed.
@@ -49,7 +59,16 @@ pub(crate) struct GroupIndex {
 enum Keys {
     None,
     Symbols(SymbolKeys),
-    Hashed { schema: SchemaRef, values: Box<dyn GroupValues>, ids: Vec<usize> },
+    Number { data_type: DataType, numbers: NumberTable },
+    Hashed(HashedKeys),
+}
+
+struct HashedKeys {
+    schema: SchemaRef,
+    values: Box<dyn GroupValues>,
+    ids: Vec<usize>,
+    /// Whether the bucket is the first of the values.
+    has_bucket: bool,
 }
 
 struct SymbolKeys {
@@ -77,11 +96,12 @@ impl GroupIndex {
         let keys = match plan {
             KeyPlan::None => Keys::None,
             KeyPlan::Symbols(dictionaries) => Keys::Symbols(SymbolKeys::new(dictionaries.clone())),
-            KeyPlan::Hashed(types) => {
-                let schema = hash_schema(types);
-                let values = new_group_values(Arc::clone(&schema), &GroupOrdering::None)?;
-                Keys::Hashed { schema, values, ids: vec![] }
+            KeyPlan::Number(data_type) => {
+                let numbers = NumberTable::new(DefaultHashBuilder::default().hash_one(0));
+                Keys::Number { data_type: data_type.clone(), numbers }
             }
+            KeyPlan::Hashed(types) => Keys::Hashed(HashedKeys::new(types, true)?),
+            KeyPlan::Values(types) => Keys::Hashed(HashedKeys::new(types, false)?),
         };
         Ok(Self { labels: vec![], buckets: vec![], monotone: true, keys })
     }
@@ -99,7 +119,8 @@ impl GroupIndex {
         let keys = match &self.keys {
             Keys::None => 0,
             Keys::Symbols(symbols) => 4 * (symbols.slots.len() + symbols.keys.capacity()),
-            Keys::Hashed { values, ids, .. } => values.size() + ids.capacity() * size_of::<usize>(),
+            Keys::Number { numbers, .. } => numbers.size(),
+            Keys::Hashed(keys) => keys.values.size() + keys.ids.capacity() * size_of::<usize>(),
         };
         keys + self.labels.capacity() * 8 + self.buckets.capacity() * 4
     }
@@ -138,7 +159,8 @@ impl GroupIndex {
         match &self.keys {
             Keys::None => Ok(self.assign_unkeyed(runs)),
             Keys::Symbols(_) => self.assign_symbols(runs, keys),
-            Keys::Hashed { .. } => self.assign_hashed(runs, keys),
+            Keys::Number { .. } => self.assign_numbers(keys),
+            Keys::Hashed(_) => self.assign_hashed(runs, keys),
         }
     }
 
@@ -193,6 +215,27 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(sink.groups), sink.new_rows))
     }
 
+    fn assign_numbers(&mut self, keys: &[ArrayRef]) -> Result<(RowGroups, Vec<u32>)> {
+        let (Keys::Number { numbers, .. }, [key]) = (&mut self.keys, keys) else {
+            return internal_err!("a number is expected for a key");
+        };
+        let words = words(key)?;
+        let nulls = key.nulls().filter(|nulls| nulls.null_count() > 0);
+        let validity = nulls.map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
+        let (mut groups, mut new_rows) = (vec![], vec![]);
+        numbers.assign(&words, validity, &mut groups, &mut new_rows);
+        self.one_bucket();
+        Ok((RowGroups::Scattered(groups), new_rows))
+    }
+
+    /// Gives every number the only bucket.
+    fn one_bucket(&mut self) {
+        if let Keys::Number { numbers, .. } = &self.keys {
+            self.labels.resize(1, 0);
+            self.buckets.resize(numbers.keys().len(), 0);
+        }
+    }
+
     fn assign_hashed(
         &mut self,
         runs: &[(Range<usize>, i64)],
@@ -218,14 +261,17 @@ impl GroupIndex {
 
     /// Groups of rows with these bucket labels and keys.
     fn intern(&mut self, labels: &[i64], keys: &[ArrayRef]) -> Result<Vec<u32>> {
-        let Keys::Hashed { values, ids, .. } = &mut self.keys else {
+        let Keys::Hashed(hashed) = &mut self.keys else {
             return internal_err!("keys are not hashed");
         };
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(labels.to_vec()))];
+        let mut columns: Vec<ArrayRef> = vec![];
+        if hashed.has_bucket {
+            columns.push(Arc::new(Int64Array::from(labels.to_vec())));
+        }
         columns.extend(keys.iter().map(Arc::clone));
-        values.intern(&columns, ids)?;
-        let (known, total) = (self.buckets.len(), values.len());
-        let ids = std::mem::take(ids);
+        hashed.values.intern(&columns, &mut hashed.ids)?;
+        let (known, total) = (self.buckets.len(), hashed.values.len());
+        let ids = std::mem::take(&mut hashed.ids);
         self.buckets.resize(total, NO_GROUP);
         for (&group, &label) in ids.iter().zip(labels) {
             if group >= known && self.buckets[group] == NO_GROUP {
@@ -233,8 +279,8 @@ impl GroupIndex {
             }
         }
         let groups = ids.iter().map(|&id| id as u32).collect();
-        if let Keys::Hashed { ids: reused, .. } = &mut self.keys {
-            *reused = ids;
+        if let Keys::Hashed(hashed) = &mut self.keys {
+            hashed.ids = ids;
         }
         Ok(groups)
     }
@@ -261,9 +307,21 @@ impl GroupIndex {
                 let keys = std::mem::take(&mut symbols.keys);
                 self.absorb_symbols(&labels, &keys)
             }
-            (Keys::Hashed { .. }, Keys::Hashed { values, .. }) => {
-                let columns = values.emit(EmitTo::All)?;
-                self.intern(&labels, columns.get(1..).unwrap_or_default())
+            (Keys::Number { numbers, .. }, Keys::Number { numbers: later, .. }) => {
+                let nulls = later.null().map(|null| {
+                    (0..later.keys().len()).map(|place| place != null as usize).collect()
+                });
+                let nulls: Option<NullBuffer> = nulls;
+                let validity =
+                    nulls.as_ref().map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
+                let mut mapping = vec![];
+                numbers.assign(later.keys(), validity, &mut mapping, &mut vec![]);
+                self.one_bucket();
+                Ok(mapping)
+            }
+            (Keys::Hashed(_), Keys::Hashed(later)) => {
+                let columns = later.columns()?;
+                self.intern(&labels, &columns)
             }
             _ => internal_err!("partials with different keys"),
         }
@@ -288,18 +346,55 @@ impl GroupIndex {
         Ok(mapping)
     }
 
+    /// The symbols of some groups, by key; `None` where keys are not symbols.
+    pub(crate) fn symbols_of(
+        &self,
+        groups: &[u32],
+    ) -> Option<Vec<(Arc<SymbolDictionary>, Int32Array)>> {
+        match &self.keys {
+            Keys::None => Some(vec![]),
+            Keys::Symbols(symbols) => {
+                let combined = groups.iter().map(|&group| symbols.keys[group as usize]).collect();
+                let codes = symbols.split(combined);
+                Some(symbols.dictionaries.iter().map(Arc::clone).zip(codes).collect())
+            }
+            Keys::Number { .. } | Keys::Hashed(_) => None,
+        }
+    }
+
     /// The key columns, one row per group.
     pub(crate) fn key_columns(&mut self) -> Result<Vec<ArrayRef>> {
         match &mut self.keys {
             Keys::None => Ok(vec![]),
             Keys::Symbols(symbols) => symbols.columns(),
-            Keys::Hashed { schema, .. } if self.buckets.is_empty() => {
-                // Where there are no rows DataFusion's values have none to emit.
-                let keys = schema.fields().iter().skip(1);
-                Ok(keys.map(|field| new_empty_array(field.data_type())).collect())
+            Keys::Number { data_type, numbers } => {
+                Ok(vec![of_words(numbers.keys(), numbers.null(), data_type)?])
             }
-            Keys::Hashed { values, .. } => Ok(values.emit(EmitTo::All)?.split_off(1)),
+            Keys::Hashed(keys) if self.buckets.is_empty() => {
+                // Where there are no rows DataFusion's values have none to emit.
+                let fields = keys.schema.fields().iter().skip(usize::from(keys.has_bucket));
+                Ok(fields.map(|field| new_empty_array(field.data_type())).collect())
+            }
+            Keys::Hashed(keys) => keys.columns(),
         }
+    }
+}
+
+impl HashedKeys {
+    fn new(types: &[DataType], has_bucket: bool) -> Result<Self> {
+        let bucket = has_bucket.then(|| Field::new("bucket", DataType::Int64, false));
+        let key = |(index, data_type): (usize, &DataType)| {
+            Field::new(format!("key_{index}"), data_type.clone(), true)
+        };
+        let fields = bucket.into_iter().chain(types.iter().enumerate().map(key));
+        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let values = new_group_values(Arc::clone(&schema), &GroupOrdering::None)?;
+        Ok(Self { schema, values, ids: vec![], has_bucket })
+    }
+
+    /// The key columns, which are taken away.
+    fn columns(&mut self) -> Result<Vec<ArrayRef>> {
+        Ok(self.values.emit(EmitTo::All)?.split_off(usize::from(self.has_bucket)))
     }
 }
 
@@ -362,23 +457,28 @@ impl SymbolKeys {
     }
 
     fn columns(&self) -> Result<Vec<ArrayRef>> {
-        let mut rest = self.keys.clone();
-        let mut columns = Vec::with_capacity(self.dictionaries.len());
+        let codes = self.split(self.keys.clone());
+        let column = |(dictionary, codes): (&Arc<SymbolDictionary>, Int32Array)| {
+            let array = DictionaryArray::<Int32Type>::try_new(codes, dictionary.values())?;
+            Ok(Arc::new(array) as ArrayRef)
+        };
+        self.dictionaries.iter().zip(codes).map(column).collect()
+    }
+
+    /// Combined keys as the codes of each key.
+    fn split(&self, mut combined: Vec<u32>) -> Vec<Int32Array> {
+        let mut codes = Vec::with_capacity(self.dictionaries.len());
         for dictionary in self.dictionaries.iter().rev() {
             let radix = dictionary.len() as u32 + 1;
-            let codes: Int32Array = rest
-                .iter_mut()
-                .map(|key| {
-                    let digit = *key % radix;
-                    *key /= radix;
-                    digit.checked_sub(1).map(|code| code as i32)
-                })
-                .collect();
-            let array = DictionaryArray::<Int32Type>::try_new(codes, dictionary.values())?;
-            columns.push(Arc::new(array) as ArrayRef);
+            let digits = combined.iter_mut().map(|key| {
+                let digit = *key % radix;
+                *key /= radix;
+                digit.checked_sub(1).map(|code| code as i32)
+            });
+            codes.push(digits.collect::<Int32Array>());
         }
-        columns.reverse();
-        Ok(columns)
+        codes.reverse();
+        codes
     }
 }
 
@@ -391,11 +491,33 @@ fn groups_of(bucket: u32, buckets: &[u32], monotone: bool) -> Vec<usize> {
     (start..buckets.len()).collect()
 }
 
-fn hash_schema(types: &[DataType]) -> SchemaRef {
-    let mut fields = vec![Field::new("bucket", DataType::Int64, false)];
-    let keys = types.iter().enumerate();
-    fields.extend(
-        keys.map(|(index, data_type)| Field::new(format!("key_{index}"), data_type.clone(), true)),
-    );
-    Arc::new(Schema::new(fields))
+/// Whether values of a type are numbers that [`KeyPlan::Number`] takes.
+pub(crate) fn is_number(data_type: &DataType) -> bool {
+    let is_integer = data_type.is_integer() && *data_type != DataType::UInt64;
+    let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
+    is_integer || is_float || matches!(data_type, DataType::Timestamp(_, None))
+}
+
+/// Values as words, equal where they are: both zeros are one number.
+fn words(values: &ArrayRef) -> Result<Vec<u64>> {
+    if matches!(values.data_type(), DataType::Float32 | DataType::Float64) {
+        let values = cast(values, &DataType::Float64)?;
+        let values = values.as_primitive::<Float64Type>().values();
+        let word = |&value: &f64| if value == 0.0 { 0 } else { value.to_bits() };
+        return Ok(values.iter().map(word).collect());
+    }
+    let values = cast(values, &DataType::Int64)?;
+    Ok(values.as_primitive::<Int64Type>().values().iter().map(|&value| value as u64).collect())
+}
+
+/// The values of a type behind words.
+fn of_words(words: &[u64], null: Option<u32>, data_type: &DataType) -> Result<ArrayRef> {
+    let nulls = null.map(|null| (0..words.len()).map(|place| place != null as usize).collect());
+    let values: ArrayRef = if matches!(data_type, DataType::Float32 | DataType::Float64) {
+        let values = words.iter().map(|&word| f64::from_bits(word)).collect();
+        Arc::new(Float64Array::new(values, nulls))
+    } else {
+        Arc::new(Int64Array::new(words.iter().map(|&word| word as i64).collect(), nulls))
+    };
+    Ok(cast(&values, data_type)?)
 }

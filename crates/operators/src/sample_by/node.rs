@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::utils::exprlist_to_fields;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
+use super::kept::KeptGroups;
 use crate::bucket::Bucket;
 
 /// Aggregates over time buckets and keys; without a bucket GROUP BY, without keys one row.
@@ -23,6 +23,8 @@ pub struct SampleByNode {
     /// Whether no aggregate asks in which order its rows come.
     any_order: bool,
     schema: DFSchemaRef,
+    /// Where groups of the open bucket are kept between executions.
+    kept: Option<KeptGroups>,
 }
 
 impl SampleByNode {
@@ -41,13 +43,31 @@ impl SampleByNode {
         let outputs = bucket.iter().map(|bucket| &bucket.timestamp).chain(&keys).chain(&aggregates);
         let fields = exprlist_to_fields(outputs, &input)?;
         let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
-        Ok(Self { input, bucket, keys, aggregates, any_order: false, schema: schema.into() })
+        Ok(Self {
+            input,
+            bucket,
+            keys,
+            aggregates,
+            any_order: false,
+            schema: schema.into(),
+            kept: None,
+        })
     }
 
     /// The same with rows in any order, or not: whether no aggregate asks for one.
     #[must_use]
     pub fn in_any_order(self, any_order: bool) -> Self {
         Self { any_order, ..self }
+    }
+
+    /// The same with a place for its open groups.
+    pub(crate) fn keeping(self, kept: KeptGroups) -> Self {
+        Self { kept: Some(kept), ..self }
+    }
+
+    /// Where its open groups are kept.
+    pub(crate) fn kept(&self) -> Option<&KeptGroups> {
+        self.kept.as_ref()
     }
 
     /// Whether rows may come in any order.
@@ -143,11 +163,10 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             && bucket == self.bucket
             && input.schema() == self.input.schema()
         {
-            let schema = Arc::clone(&self.schema);
-            return Ok(Self { input, bucket, keys, aggregates, any_order: self.any_order, schema });
+            return Ok(Self { input, bucket, keys, aggregates, ..self.clone() });
         }
         let node = Self::try_new(input, bucket, keys, aggregates)?;
-        Ok(node.in_any_order(self.any_order))
+        Ok(Self { any_order: self.any_order, kept: self.kept.clone(), ..node })
     }
 
     // Only the columns named by the expressions; the optimizer adds those itself.

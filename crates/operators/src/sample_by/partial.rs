@@ -17,9 +17,10 @@ use datafusion::physical_expr::PhysicalExpr;
 use tidemark_kernels::run_end;
 use tidemark_types::{EngineError, ErrorCode};
 
-use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, count_rows};
+use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, count_rows, values_of};
 use super::fallback::state_of;
 use super::groups::GroupIndex;
+use super::kept::{Held, KeptGroups};
 use super::plan::SampleByPlan;
 use crate::bucket::BucketSpec;
 use crate::error::engine_error;
@@ -47,6 +48,47 @@ impl Partial {
         let states = states.collect::<Result<Vec<_>>>()?;
         let groups = GroupIndex::new(&plan.key_plan)?;
         Ok(Self { plan: Arc::clone(plan), grid: None, groups, counts: vec![], states })
+    }
+
+    /// One that goes on with kept groups.
+    pub(crate) fn resumed(plan: &Arc<SampleByPlan>, held: Held) -> Result<Self> {
+        let mut partial = Self::new(plan)?;
+        if held.labels.is_empty() {
+            return Ok(partial);
+        }
+        let keys = held.key_columns(&plan.key_plan)?;
+        let mut runs: Vec<(Range<usize>, i64)> = vec![];
+        for (group, &label) in held.labels.iter().enumerate() {
+            match runs.last_mut() {
+                Some((rows, last)) if *last == label => rows.end = group + 1,
+                _ => runs.push((group..group + 1, label)),
+            }
+        }
+        partial.groups.assign(&runs, &keys)?;
+        if partial.groups.len() != held.labels.len() {
+            return internal_err!("kept groups are not apart");
+        }
+        (partial.counts, partial.states) = (held.counts, held.states);
+        Ok(partial)
+    }
+
+    /// Leaves the groups of open buckets for the next execution.
+    pub(crate) fn leave(&self, kept: &KeptGroups) {
+        let labels = self.groups.group_labels();
+        let from = kept.from();
+        let open = (0..labels.len() as u32).filter(|&group| labels[group as usize] >= from);
+        let open: Vec<u32> = open.collect();
+        // What all groups take is shared among them evenly, about.
+        let bytes = self.size().checked_div(labels.len()).unwrap_or(0).saturating_mul(open.len());
+        kept.leave(bytes, || {
+            let states = self.states.iter().map(|state| state.copy(&open));
+            Some(Held {
+                keys: self.groups.symbols_of(&open)?,
+                states: states.collect::<Option<_>>()?,
+                counts: values_of(&self.counts, &open),
+                labels: values_of(&labels, &open),
+            })
+        });
     }
 
     /// Adds a batch that is later than all before.

@@ -7,6 +7,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::groups::KeyPlan;
+use super::kept::KeptGroups;
 use crate::bucket::BucketSpec;
 
 /// The time axis over the physical input.
@@ -29,7 +30,7 @@ pub(crate) struct AggregatePlan {
 /// Aggregates over buckets and keys. Every partition of the input is aggregated by a task of
 /// its own; the partial results, each later in time than the one before, are merged in order.
 #[derive(Clone)]
-pub(crate) struct SampleByPlan {
+pub struct SampleByPlan {
     pub(crate) bucket: Option<BucketPlan>,
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) key_plan: KeyPlan,
@@ -39,6 +40,8 @@ pub(crate) struct SampleByPlan {
     pub(crate) most_groups: Option<usize>,
     pub(crate) input_schema: SchemaRef,
     pub(crate) output_schema: SchemaRef,
+    /// Where groups of the open bucket are kept between executions.
+    pub(crate) kept: Option<KeptGroups>,
 }
 
 impl SampleByPlan {

@@ -125,6 +125,11 @@ impl SliceScan {
         })
     }
 
+    /// Whether it is cut into smaller parts than what is fastest.
+    pub(crate) fn is_cut_small(&self) -> bool {
+        self.parts.rows.is_some()
+    }
+
     /// The same in one part: of which few rows are wanted, those of later parts need not be read.
     #[must_use]
     pub fn whole(&self) -> Self {
@@ -301,7 +306,7 @@ impl SliceScan {
     }
 
     /// A partition's rows.
-    pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
+    pub(crate) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let backward = self.backward;
         let (schema, projection) = (Arc::clone(self.schema()), self.projection.clone());
         let output = Arc::clone(&schema);

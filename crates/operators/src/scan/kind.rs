@@ -2,14 +2,19 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use datafusion::common::Result;
 use tidemark_storage::Slice;
+use tidemark_types::account;
 
 use super::exec::SliceScan;
 use super::filtered::FilteredScan;
+use super::pace::{Steps, Turns};
 use super::rows::read;
+use crate::error::engine_error;
 
 /// What reads a table.
 #[derive(Debug)]
@@ -66,6 +71,29 @@ impl Scan {
             Self::Table(scan) => read(slice, scan.projection(), rows, scan.schema()).map(Some),
             Self::Filtered(filtered) => filtered.read(slice, rows),
         }
+    }
+
+    /// Reads the slices from the end, as long as `take` answers that it wants more. The rows of a
+    /// batch are oldest first: they need not be turned around.
+    pub(crate) async fn read_from_end(
+        &self,
+        mut take: impl FnMut(RecordBatch) -> Result<bool>,
+    ) -> Result<()> {
+        let units = self.table().units().rev();
+        let chunks = units.map(|unit| (Arc::clone(&unit.slice), unit.rows.clone()));
+        let (mut steps, mut turns) = (Steps::from_end(chunks), Turns::short_at_first());
+        while let Some((slice, rows)) = steps.next() {
+            let started = Instant::now();
+            if let Some(batch) = self.read(&slice, rows)?
+                && !take(batch)?
+            {
+                break;
+            }
+            steps.took(started.elapsed());
+            account::check().map_err(engine_error)?;
+            turns.yield_when_over().await;
+        }
+        Ok(())
     }
 }
 

@@ -21,6 +21,12 @@ const TURN: Duration = Duration::from_millis(10);
 const LONG_STEP: Duration = Duration::from_millis(20);
 /// Fewest rows of a step.
 const MIN_STEP_ROWS: usize = 4 * 1024;
+/// Rows of the first step of a scan that may end early, and how fast its steps grow.
+const FIRST_STEP_ROWS: usize = 1024;
+const GROWTH: usize = 4;
+/// Time to the first turn of the others, where a scan that mostly ends early goes on: its caller
+/// may have run it on a thread that others wait for.
+const FIRST_TURN: Duration = Duration::from_millis(1);
 
 /// A stream of these batches that yields by the clock.
 pub(crate) fn paced(
@@ -38,17 +44,23 @@ pub(crate) fn paced(
 /// Lets others have their turn, by the clock.
 pub(crate) struct Turns {
     since: Instant,
+    length: Duration,
 }
 
 impl Turns {
     pub(crate) fn new() -> Self {
-        Self { since: Instant::now() }
+        Self { since: Instant::now(), length: TURN }
+    }
+
+    /// Turns of a scan that may end early.
+    pub(crate) fn short_at_first() -> Self {
+        Self { since: Instant::now(), length: FIRST_TURN }
     }
 
     pub(crate) async fn yield_when_over(&mut self) {
-        if self.since.elapsed() >= TURN {
+        if self.since.elapsed() >= self.length {
             tokio::task::yield_now().await;
-            self.since = Instant::now();
+            *self = Self::new();
         }
     }
 }
@@ -62,17 +74,26 @@ pub(crate) struct Steps<I> {
     backward: bool,
     rest: Option<Chunk>,
     rows: usize,
+    most_rows: usize,
 }
 
 impl<I: Iterator<Item = Chunk>> Steps<I> {
     pub(crate) fn new(chunks: I, backward: bool) -> Self {
-        Self { chunks, backward, rest: None, rows: BATCH_ROWS }
+        Self { chunks, backward, rest: None, rows: BATCH_ROWS, most_rows: BATCH_ROWS }
+    }
+
+    /// From the end, with small steps first: what is looked for is mostly found soon.
+    pub(crate) fn from_end(chunks: I) -> Self {
+        Self { rows: FIRST_STEP_ROWS, ..Self::new(chunks, true) }
     }
 
     /// Says how long the last step took.
     pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
-            self.rows = (self.rows / 4).max(MIN_STEP_ROWS);
+            self.most_rows = (self.rows / 4).max(MIN_STEP_ROWS);
+            self.rows = self.most_rows;
+        } else {
+            self.rows = (self.rows * GROWTH).min(self.most_rows);
         }
     }
 }

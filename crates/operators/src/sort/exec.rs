@@ -17,10 +17,10 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::held::{Held, Read, Rest, begin, pause};
 use super::keys::is_number;
 use super::order::{Order, row_bytes};
 use crate::asof::gather::gather;
+use crate::held::{Held, Read, Rest, begin, pause};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::{PlanNode, limit_of, with_first_input};
 use crate::properties::properties;
@@ -37,7 +37,7 @@ pub struct SortRows {
 }
 
 /// Whether rows of these columns are copied in no more time than their number asks for.
-pub(super) fn is_copied_by_rows(schema: &Schema) -> bool {
+pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
     let by_rows = |data_type: &DataType| match data_type {
         DataType::Utf8View | DataType::BinaryView | DataType::Boolean => true,
         DataType::Dictionary(keys, _) => **keys == DataType::Int32,
@@ -88,7 +88,7 @@ impl SortRows {
 
     async fn sorted(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let keys: Vec<PhysicalSortExpr> = self.order.iter().cloned().collect();
-        let held = match Held::read(&run, &keys, row_bytes(keys.len())).await? {
+        let held = match Held::with_keys(&run, &keys, row_bytes(keys.len())).await? {
             Read::All(held) => held,
             Read::Part(held, rest) => return self.spilling(held, rest, &run),
         };
@@ -97,7 +97,7 @@ impl SortRows {
         let shares = self.shares(&order);
         // Ranges of equal keys may be long.
         let most = shares.iter().map(|share| share.rows).max().unwrap_or(0);
-        if !order.held.grow(2 * size_of::<u128>() * most * workers) {
+        if !order.held.grow(3 * size_of::<u128>() * most * workers) {
             return self.spilling(order.held, vec![], &run);
         }
         let columns = (0..run.schema.fields().len()).map(|column| {
@@ -110,7 +110,7 @@ impl SortRows {
         let batches = futures::stream::iter(shares)
             .map(move |share| {
                 let sorted = Arc::clone(&sorted);
-                begin(is_only, async move { Ok(sorted.rows_of(share)) })
+                begin(is_only, async move { sorted.rows_of(share) })
             })
             .buffered(workers.max(1))
             .try_flatten();
@@ -163,10 +163,14 @@ impl Sorted {
     fn rows_of(
         self: Arc<Self>,
         share: Share,
-    ) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
+    ) -> Result<impl futures::Stream<Item = Result<RecordBatch>> + Send> {
         let Share { ranges, skip, take, .. } = share;
-        let sorted = ranges.flat_map(|range| self.order.sorted(range));
-        let rows: Vec<u64> = sorted.skip(skip).take(take).map(|entry| entry as u64).collect();
+        let mut rows: Vec<u64> = vec![];
+        for range in ranges {
+            rows.extend(self.order.sorted(range)?.into_iter().map(|entry| entry as u64));
+        }
+        rows.truncate(skip + take);
+        rows.drain(..skip);
         let first = self.batch(&rows[..rows.len().min(BATCH_ROWS)]);
         let later = futures::stream::try_unfold(BATCH_ROWS, move |start| {
             let batch = (start < rows.len())
@@ -176,7 +180,7 @@ impl Sorted {
                 Ok(batch.transpose()?.map(|batch| (batch, start + BATCH_ROWS)))
             }
         });
-        futures::stream::once(futures::future::ready(first)).chain(later)
+        Ok(futures::stream::once(futures::future::ready(first)).chain(later))
     }
 
     fn batch(&self, rows: &[u64]) -> Result<RecordBatch> {

@@ -5,7 +5,6 @@
 
 pub(crate) mod exec;
 pub(crate) mod function;
-mod held;
 pub(crate) mod keys;
 mod order;
 pub(crate) mod rank;

@@ -4,17 +4,22 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_schema::SortOptions;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalSortExpr;
 use tidemark_kernels::{Ranges, Spread, pack, unpack};
+use tidemark_types::account;
 
-use super::held::{Held, HeldBatch, begin, pause};
 use super::keys::{Places, numbers};
+use crate::error::engine_error;
+use crate::held::{Held, HeldBatch, begin, pause};
 use crate::scan::rows::BATCH_ROWS;
 
 /// Rows of a part, about: as many as are sorted in the cache.
 const PART_ROWS: usize = 32 * 1024;
+/// Rows that are sorted at once.
+const RUN_ROWS: usize = 2 * PART_ROWS;
 /// One row in so many is looked at to find the parts.
 const SAMPLE: usize = 256;
 /// The most values of leading symbols that are parts of their own.
@@ -76,7 +81,7 @@ impl Plan {
         leading.map(Places::count).product()
     }
 
-    fn numbers(&self, batch: &HeldBatch) -> Result<Numbers> {
+    fn numbers(&self, batch: &HeldBatch<Vec<ArrayRef>>) -> Result<Numbers> {
         let rows = batch.rows.num_rows();
         let mut groups = if self.leading == 0 { vec![] } else { vec![0_u32; rows] };
         let mut words = Vec::with_capacity(self.options.len());
@@ -176,17 +181,19 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// The rows of a range, sorted: in the lower half of each is its batch and its row.
-    pub(super) fn sorted(&self, range: usize) -> Vec<u128> {
+    /// The rows of a range, sorted: in the lower half of each is its batch and its row. Ends with
+    /// the statement, however many rows with equal keys the range has.
+    pub(super) fn sorted(&self, range: usize) -> Result<Vec<u128>> {
         let parts: Vec<&[u128]> = self.spreads.iter().map(|spread| spread.range(range)).collect();
-        let mut entries = parts.concat();
-        entries.sort_unstable();
-        if self.others.first().is_some_and(|others| !others.is_empty()) {
-            for ties in entries.chunk_by_mut(|one, other| one >> 64 == other >> 64) {
-                ties.sort_by(|&one, &other| self.compare_others(one, other));
-            }
+        let entries = parts.concat();
+        let is_only_key = self.others.first().is_none_or(Vec::is_empty);
+        if is_only_key {
+            return sorted_by(entries, u128::cmp);
         }
-        entries
+        sorted_by(entries, |one, other| {
+            let first = (one >> 64).cmp(&(other >> 64));
+            first.then_with(|| self.compare_others(*one, *other)).then(one.cmp(other))
+        })
     }
 
     /// Consecutive ranges with about as many rows as a batch together.
@@ -209,6 +216,43 @@ impl Order {
     pub(super) fn ranges(&self) -> Range<usize> {
         0..self.ranges.count()
     }
+}
+
+/// Entries in an order in which no two are equal: runs of a part's length are sorted, then merged
+/// two by two.
+fn sorted_by(
+    mut entries: Vec<u128>,
+    compare: impl Fn(&u128, &u128) -> Ordering,
+) -> Result<Vec<u128>> {
+    for run in entries.chunks_mut(RUN_ROWS) {
+        account::check().map_err(engine_error)?;
+        run.sort_unstable_by(&compare);
+    }
+    let mut run = RUN_ROWS;
+    let mut merged = Vec::with_capacity(if run < entries.len() { entries.len() } else { 0 });
+    while run < entries.len() {
+        for two in entries.chunks(2 * run) {
+            let (mut one, mut other) = two.split_at(run.min(two.len()));
+            while let ([first, one_left @ ..], [second, other_left @ ..]) = (one, other) {
+                if merged.len().is_multiple_of(RUN_ROWS) {
+                    account::check().map_err(engine_error)?;
+                }
+                if compare(first, second).is_le() {
+                    merged.push(*first);
+                    one = one_left;
+                } else {
+                    merged.push(*second);
+                    other = other_left;
+                }
+            }
+            merged.extend_from_slice(one);
+            merged.extend_from_slice(other);
+        }
+        std::mem::swap(&mut entries, &mut merged);
+        merged.clear();
+        run *= 2;
+    }
+    Ok(entries)
 }
 
 /// Does the same for each part at once.

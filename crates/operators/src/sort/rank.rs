@@ -23,9 +23,9 @@ use tidemark_kernels::unpack;
 
 use super::exec::is_copied_by_rows;
 use super::function::Place;
-use super::held::{Held, Read, Rest, begin, pause};
 use super::keys::{is_number, is_symbol};
 use super::order::{Order, row_bytes};
+use crate::held::{Held, Read, Rest, begin, pause};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
@@ -73,14 +73,14 @@ impl RankRows {
         // Those of PARTITION BY make groups.
         let row_bytes =
             row_bytes(keys.len() - self.partition_by) + size_of::<u64>() * self.functions.len();
-        let held = match Held::read(run, &keys, row_bytes).await? {
+        let held = match Held::with_keys(run, &keys, row_bytes).await? {
             Read::All(held) => held,
             Read::Part(held, rest) => return self.spilling(held, rest, run),
         };
         let order = Order::new(held, &keys, self.partition_by).await?;
         let workers = run.context.session_config().target_partitions().max(1);
         let most = order.ranges().map(|range| order.rows_of(range)).max().unwrap_or(0);
-        let fits = order.held.grow(size_of::<u128>() * most * workers);
+        let fits = order.held.grow(2 * size_of::<u128>() * most * workers);
         if order.leading() < self.partition_by || !fits {
             return self.spilling(order.held, vec![], run);
         }
@@ -133,7 +133,7 @@ impl HeldRanks {
         let keys = if self.functions.contains(&Place::DenseRank) {
             let of_range = |held: &Self, range| {
                 let ties = |one: &u128, other: &u128| held.order.is_tie(*one, *other);
-                held.order.sorted(range).chunk_by(ties).count() as u64
+                Ok(held.order.sorted(range)?.chunk_by(ties).count() as u64)
             };
             self.for_each_range(workers, of_range).await?
         } else {
@@ -156,7 +156,7 @@ impl HeldRanks {
     async fn for_each_range<T: Send + 'static>(
         self: &Arc<Self>,
         workers: usize,
-        work: impl Fn(&Self, usize) -> T + Send + Sync + 'static,
+        work: impl Fn(&Self, usize) -> Result<T> + Send + Sync + 'static,
     ) -> Result<Vec<T>> {
         let work = Arc::new(work);
         let shares = self.order.shares(self.order.ranges());
@@ -167,7 +167,7 @@ impl HeldRanks {
                 let mut done = Vec::with_capacity(share.len());
                 for range in share {
                     pause().await?;
-                    done.push(work(&held, range));
+                    done.push(work(&held, range)?);
                 }
                 Ok(done)
             })
@@ -175,8 +175,8 @@ impl HeldRanks {
         done.buffered(workers).try_concat().await
     }
 
-    fn rank(&self, range: usize, before: Before) {
-        let entries = self.order.sorted(range);
+    fn rank(&self, range: usize, before: Before) -> Result<()> {
+        let entries = self.order.sorted(range)?;
         let (mut row, mut key) = (before.rows, before.keys);
         for ties in entries.chunk_by(|one, other| self.order.is_tie(*one, *other)) {
             key += 1;
@@ -195,6 +195,7 @@ impl HeldRanks {
                 }
             }
         }
+        Ok(())
     }
 
     /// A batch of a partition, with its ranks.

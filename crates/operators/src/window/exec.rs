@@ -24,7 +24,7 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use tidemark_types::SqlType;
 
 use super::function::{self, Function};
-use super::kept::{Copied, Held, Slot};
+use super::kept::{Held, Slot};
 use super::node::WindowNode;
 use super::spec::Spec;
 use super::whole::plan_whole;
@@ -218,14 +218,16 @@ impl Progress {
 
     fn mark(&mut self, slot: &Slot, time: i64) {
         (self.marked, self.mark_bytes) = (self.rows, self.bytes() as u64);
-        let functions = self.functions.iter().map(|function| function.copy(self.batches));
-        let copy =
-            Marked { functions: functions.collect(), batches: self.batches, rows: self.rows };
-        let copied = Copied { state: Box::new(copy), bytes: self.mark_bytes as usize };
+        let copy = || -> Box<dyn Any + Send> {
+            let functions = self.functions.iter().map(|function| function.copy(self.batches));
+            let functions = functions.collect();
+            Box::new(Marked { functions, batches: self.batches, rows: self.rows })
+        };
+        let bytes = self.mark_bytes as usize;
         if slot.is_first() {
-            slot.begin_mark(time, self.rows, self.last, copied);
+            slot.begin_mark((time, self.rows), self.last, bytes, copy);
         } else {
-            slot.complete_mark(time, copied);
+            slot.complete_mark(time, bytes, copy);
         }
     }
 

@@ -6,8 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is held that takes more is not kept.
-const MOST_BYTES: usize = 256 << 20;
+use crate::state_memory::{StateMemory, StateShare};
 
 /// What one node holds.
 pub(crate) trait Held: Any + Send {
@@ -41,18 +40,23 @@ impl Mark {
 }
 
 /// The state of all windows of a plan.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct KeptWindows {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
 struct State {
     /// Of each node, from the top down; none while rows pass.
     nodes: Vec<Option<Box<dyn Held>>>,
     /// The last instant whose rows passed, and how many there were.
     last: Option<(i64, u64)>,
-    bytes: usize,
+    /// Rows at and after this instant go on from here: the last one that was read, whether rows of
+    /// it passed or were filtered, and none before the first that all was read for.
+    end: i64,
+    /// What it takes of the memory for states.
+    share: StateShare,
+    /// What all of it took when the rows had passed, but for marks.
+    settled: usize,
     /// Earlier states, in the order of time: the further back, the fewer.
     marks: Vec<Mark>,
     /// None is kept of before this instant.
@@ -60,9 +64,8 @@ struct State {
 }
 
 impl State {
-    /// Lets marks go that are close to others, seen from the last row; and as many of the oldest
-    /// as take more than `most` bytes.
-    fn thin(&mut self, rows: u64, most: usize) {
+    /// Lets marks go that are close to others, seen from the last row.
+    fn thin(&mut self, rows: u64) {
         let marks = &mut self.marks;
         let mut index = 1;
         while index + 1 < marks.len() {
@@ -73,14 +76,20 @@ impl State {
                 index += 1;
             }
         }
-        let mut bytes: usize = marks.iter().map(Mark::bytes).sum();
-        let too_many = marks.iter().take_while(|mark| {
-            let is_over = bytes > most;
-            bytes -= if is_over { mark.bytes() } else { 0 };
-            is_over
-        });
-        let too_many = too_many.count();
-        marks.drain(..too_many);
+    }
+
+    /// Takes memory for `more` bytes beside what there is; the oldest marks make room.
+    fn make_room(&mut self, more: usize) -> bool {
+        loop {
+            let marks: usize = self.marks.iter().map(Mark::bytes).sum();
+            if self.share.try_resize(self.settled.saturating_add(marks).saturating_add(more)) {
+                return true;
+            }
+            if self.marks.is_empty() {
+                return false;
+            }
+            self.marks.remove(0);
+        }
     }
 }
 
@@ -97,10 +106,17 @@ impl KeptWindows {
 
     /// One that keeps earlier states as well, of instants from `first` on.
     #[must_use]
-    pub fn marking(first: i64) -> Self {
-        let kept = Self::default();
-        kept.lock().marked_from = first;
-        kept
+    pub fn marking(first: i64, memory: &Arc<StateMemory>) -> Self {
+        let state = State {
+            nodes: Vec::new(),
+            last: None,
+            end: first,
+            share: memory.share(),
+            settled: 0,
+            marks: Vec::new(),
+            marked_from: first,
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// Places for the states of so many nodes.
@@ -110,13 +126,14 @@ impl KeptWindows {
         (0..count).map(move |number| Slot { of: of.clone(), number, is_first: number + 1 == count })
     }
 
-    /// Whether it holds what rows after `last_time` need, the last instant of which rows were read.
-    /// Ask when all rows have passed.
+    /// Whether it holds what later rows need, where rows up to `last_time` were read. Ask when all
+    /// rows have passed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
-        if state.last.is_none_or(|(time, _)| time != last_time) {
-            state.last = None;
-        }
+        // It does not go back: how many rows of an earlier instant passed is not known any more.
+        state.end = state.end.max(last_time);
+        let end = state.end;
+        state.last = state.last.filter(|(time, _)| *time == end);
         let mut bytes = 0;
         for node in &mut state.nodes {
             let Some(held) = node else { return false };
@@ -124,23 +141,29 @@ impl KeptWindows {
         }
         state.marks.retain(|mark| mark.nodes.iter().all(Option::is_some));
         let rows = state.marks.last().map_or(0, |mark| mark.rows);
-        state.thin(rows, MOST_BYTES.saturating_sub(bytes));
-        state.bytes = bytes + state.marks.iter().map(Mark::bytes).sum::<usize>();
-        bytes <= MOST_BYTES
+        state.thin(rows);
+        state.settled = bytes;
+        state.make_room(0)
     }
 
     /// Goes back to a state that no row at or after `first` is in; the instant that rows are to be
     /// read from then. `None` where none is known.
     pub fn rewind(&self, first: i64) -> Option<i64> {
         let mut state = self.lock();
-        let State { nodes, last, marks, .. } = &mut *state;
+        let State { nodes, last, end, marks, .. } = &mut *state;
         marks.truncate(marks.partition_point(|mark| mark.time <= first));
         let mark = marks.last()?;
         for (node, copied) in nodes.iter_mut().zip(&mark.nodes) {
             node.as_mut()?.rewind(copied.as_ref()?.state.as_ref());
         }
-        *last = mark.last;
+        (*last, *end) = (mark.last, mark.time);
         Some(mark.time)
+    }
+
+    /// The instant from which on rows that have not passed go on from here.
+    #[must_use]
+    pub fn end(&self) -> i64 {
+        self.lock().end
     }
 
     /// Forgets earlier states.
@@ -162,7 +185,7 @@ impl KeptWindows {
     /// What it takes, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.lock().bytes
+        self.lock().share.bytes()
     }
 }
 
@@ -207,21 +230,40 @@ impl Slot {
         self.of.lock().marked_from
     }
 
-    /// Begins a mark: the first node's state, before the first row at an instant.
-    pub(crate) fn begin_mark(&self, time: i64, rows: u64, last: Option<(i64, u64)>, of: Copied) {
+    /// Begins a mark: the first node's state, before the first row at an instant. It is copied when
+    /// there is room for it.
+    pub(crate) fn begin_mark(
+        &self,
+        (time, rows): (i64, u64),
+        last: Option<(i64, u64)>,
+        bytes: usize,
+        copy: impl FnOnce() -> Box<dyn Any + Send>,
+    ) {
         let mut state = self.of.lock();
+        state.thin(rows);
+        if !state.make_room(bytes) {
+            return;
+        }
         let mut nodes: Vec<_> = state.nodes.iter().map(|_| None).collect();
-        nodes[self.number] = Some(of);
+        nodes[self.number] = Some(Copied { state: copy(), bytes });
         state.marks.push(Mark { time, rows, last, nodes });
-        state.thin(rows, MOST_BYTES / 2);
     }
 
-    /// Adds the state of a node that rows pass later to the marks up to an instant.
-    pub(crate) fn complete_mark(&self, time: i64, of: Copied) {
+    /// Adds the state of a node that rows pass later to the mark of an instant, which goes where
+    /// there is no room for it.
+    pub(crate) fn complete_mark(
+        &self,
+        time: i64,
+        bytes: usize,
+        copy: impl FnOnce() -> Box<dyn Any + Send>,
+    ) {
         let mut state = self.of.lock();
-        let mark = state.marks.iter_mut().find(|mark| mark.time == time);
-        if let Some(node) = mark.and_then(|mark| mark.nodes.get_mut(self.number)) {
-            *node = Some(of);
+        let has_room = state.make_room(bytes);
+        let Some(place) = state.marks.iter().position(|mark| mark.time == time) else { return };
+        if !has_room {
+            state.marks.remove(place);
+        } else if let Some(node) = state.marks[place].nodes.get_mut(self.number) {
+            *node = Some(Copied { state: copy(), bytes });
         }
     }
 
@@ -255,5 +297,100 @@ impl Hash for Slot {
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Slot({})", self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Numbers(u64);
+
+    impl Held for Numbers {
+        fn settle(&mut self) -> usize {
+            10
+        }
+
+        fn rewind(&mut self, copy: &(dyn Any + Send)) {
+            self.0 = *copy.downcast_ref().unwrap();
+        }
+    }
+
+    /// A hundred rows at as many instants, each marked: 10 bytes.
+    fn pass(kept: &KeptWindows) -> usize {
+        let slot = kept.slots(1).next().unwrap();
+        let mut copies = 0;
+        for time in 0..100 {
+            slot.begin_mark((time, time as u64), None, 10, || {
+                copies += 1;
+                Box::new(time as u64)
+            });
+        }
+        slot.note(Some((99, 1)));
+        slot.leave(Numbers(99));
+        copies
+    }
+
+    #[test]
+    fn states_are_copied_where_there_is_room_and_the_oldest_go_first() {
+        let memory = StateMemory::new(60);
+        let kept = KeptWindows::marking(0, &memory);
+        pass(&kept);
+        assert!(kept.settle(99));
+        assert!((2..=5).contains(&kept.marks()));
+        assert_eq!((kept.bytes(), memory.used()), (10 + 10 * kept.marks(), kept.bytes()));
+        let mut rest = memory.share();
+        assert!(rest.try_resize(60 - memory.used()));
+        // Others find no room, and what does not keep its state has no marks.
+        let other = KeptWindows::marking(0, &memory);
+        assert_eq!(pass(&other), 0, "nothing is copied without room");
+        assert!(!other.settle(99));
+        assert_eq!((other.marks(), other.bytes(), memory.used()), (0, 0, 60));
+        let from = kept.rewind(98).unwrap();
+        assert!((90..=98).contains(&from));
+        let held = kept.slots(1).next().unwrap().take::<Numbers>().unwrap();
+        assert_eq!(held.0, from as u64);
+        drop((kept, rest));
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn the_end_goes_back_with_the_state_alone() {
+        let kept = KeptWindows::marking(0, &StateMemory::new(1 << 20));
+        pass(&kept);
+        // Behind the last row that passed there is one that was filtered.
+        assert!(kept.settle(120));
+        let slot = kept.slots(1).next().unwrap();
+        assert_eq!((kept.end(), slot.passed()), (120, None));
+        // It went: rows of an earlier instant did pass, and are not to pass again.
+        assert!(kept.settle(99));
+        assert_eq!((kept.end(), slot.passed()), (120, None));
+        slot.note(Some((130, 2)));
+        assert!(kept.settle(130));
+        assert_eq!((kept.end(), slot.passed()), (130, Some((130, 2))));
+        let from = kept.rewind(98).unwrap();
+        slot.note(Some((from, 1)));
+        assert!(kept.settle(from));
+        assert_eq!((kept.end(), slot.passed()), (from, Some((from, 1))));
+        // Of what lies before the place that it went back to it does not know enough.
+        let from = kept.rewind(50).unwrap();
+        slot.note(Some((20, 1)));
+        assert!(kept.settle(20));
+        assert_eq!((kept.end(), slot.passed()), (from, None));
+        let other = KeptWindows::marking(60, &StateMemory::new(1 << 20));
+        pass(&other);
+        assert!(other.settle(20));
+        assert_eq!(other.end(), 60);
+    }
+
+    #[test]
+    fn with_room_for_all_there_are_the_fewer_marks_the_further_back() {
+        let memory = StateMemory::new(1 << 20);
+        let kept = KeptWindows::marking(0, &memory);
+        assert_eq!(pass(&kept), 100);
+        assert!(kept.settle(99));
+        assert!((8..30).contains(&kept.marks()), "{}", kept.marks());
+        assert_eq!(kept.rewind(0), Some(0));
+        assert_eq!(kept.marks(), 1);
     }
 }

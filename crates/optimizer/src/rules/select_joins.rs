@@ -1,16 +1,14 @@
-//! The physical rules that choose the sides of joins, and how they run. `DataFusion`'s rule
-//! chooses the sides of all but those that keep an order which is read; what holds few rows looks
-//! the others up in them.
+//! The physical rule that chooses the sides of joins: `DataFusion`'s for all but those that keep an
+//! order which is read.
 
 use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_operators::{LookupJoin, OrderedJoin};
+use tidemark_operators::OrderedJoin;
 
 /// See the file's head.
 #[derive(Debug)]
@@ -48,33 +46,6 @@ impl PhysicalOptimizerRule for SelectJoins {
 
     fn name(&self) -> &'static str {
         "SelectJoins"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
-
-/// Joins that hold their left side become our own, where that does their work. Runs when columns
-/// that nothing reads are gone.
-#[derive(Debug)]
-pub(crate) struct LookUp;
-
-impl PhysicalOptimizerRule for LookUp {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let ours = |plan: Arc<dyn ExecutionPlan>| {
-            let join = LookupJoin::instead_of(&plan);
-            Ok(join.map_or_else(|| Transformed::no(Arc::clone(&plan)), Transformed::yes))
-        };
-        plan.transform_up(ours).data()
-    }
-
-    fn name(&self) -> &'static str {
-        "LookUp"
     }
 
     fn schema_check(&self) -> bool {

@@ -52,6 +52,8 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             encode_symbols(if forget_symbols { &[] } else { &append.symbols }, out);
             out.u64(append.rows as u64);
             out.u32(append.columns.len() as u32);
+            // Memory that grows is copied each time.
+            out.bytes.reserve(append.columns.iter().map(|(.., cells)| cells.byte_size()).sum());
             for (id, sql_type, cells) in &append.columns {
                 encode_column(*id, *sql_type, cells, out)?;
             }

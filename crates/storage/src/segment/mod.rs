@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{Buffer, MutableBuffer};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_vfs::{OpenMode, is_faulted};
+use tidemark_vfs::{OpenMode, is_faulted, read_ahead};
 
 use crate::disk::Disk;
 use crate::disk::file::StoredFile;
@@ -44,6 +44,9 @@ use crate::table::upsert::UpsertKeys;
 fn is_cut(map: &Buffer) -> bool {
     !map.ends_with(&SEGMENT_MAGIC)
 }
+
+/// Bytes that hold what is read of a file's beginning, and its footer in most cases.
+const EDGE_BYTES: usize = 16 << 10;
 
 /// A column of an opened segment; read and checked when first touched.
 #[derive(Debug)]
@@ -236,15 +239,19 @@ impl Segment {
     }
 
     /// What is known of the cells of these rows, block by block; `None` where they are not those of
-    /// a mapped file, or no numbers.
+    /// a mapped file or of a column that is kept decoded, or no numbers.
     pub(crate) fn zones(
         &self,
         wanted: &ColumnSchema,
         rows: Range<usize>,
     ) -> Option<Vec<(Range<usize>, Option<Zone>)>> {
-        let is_plain = !self.is_parquet() && !self.file.is_distrusted();
-        if !is_plain || self.patches.contains_key(&wanted.id) {
+        if self.patches.contains_key(&wanted.id) || self.file.is_distrusted() {
             return None;
+        }
+        if let Some(parquet) = &self.parquet {
+            let (cells, zones) = parquet.zones(wanted)?;
+            let ColumnData::Plain(cells) = cells else { return None };
+            return Some(zones.of(cells.as_ref(), rows));
         }
         let ColumnData::Plain(cells) = self.stored_column(wanted).ok()? else { return None };
         let column = self.opened().ok()?.columns.get(&wanted.id)?;
@@ -346,6 +353,8 @@ impl Segment {
     }
 
     fn open(&self, map: Buffer) -> EngineResult<Opened> {
+        read_ahead(&map[..map.len().min(EDGE_BYTES)]);
+        read_ahead(&map[map.len().saturating_sub(EDGE_BYTES)..]);
         let framed = map.starts_with(&SEGMENT_MAGIC) && map.ends_with(&SEGMENT_MAGIC);
         if map.len() as u64 != self.meta.file_len || !framed {
             return Err(self.damage("its first or last bytes are not a segment's"));
@@ -391,9 +400,12 @@ impl Segment {
                 return Err(self.damage("a section is out of bounds"));
             }
             let bytes = map.slice_with_length(section.offset as usize, section.len as usize);
-            if compare && crc32c::crc32c(&bytes) != section.crc {
-                let what = format!("the checksum of column {} does not hold", column.id);
-                return Err(self.damage(what));
+            if compare {
+                read_ahead(&bytes);
+                if crc32c::crc32c(&bytes) != section.crc {
+                    let what = format!("the checksum of column {} does not hold", column.id);
+                    return Err(self.damage(what));
+                }
             }
             sections.push(bytes);
         }

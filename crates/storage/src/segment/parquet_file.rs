@@ -13,7 +13,7 @@ use arrow::compute::{cast, concat};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch};
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, NullBufferBuilder};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -32,13 +32,16 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, double_array
 use crate::disk::layout::{PARQUET_SUFFIX, damaged};
 use crate::segment::column::{ColumnData, without_nulls};
 use crate::segment::meta::SegmentMeta;
+use crate::segment::zone::Zones;
 use crate::table::schema::ColumnSchema;
 use crate::table::symbols::SymbolDictionary;
 
 /// The most rows of a file, so that decoding one column of it stays small.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
-/// Bytes of decoded columns that are kept for the next reader, in the whole process.
+/// Bytes of decoded columns that are kept for the next reader, in the whole process, until
+/// [`set_decoded_bytes`] says how many they may be; and the fewest: some columns of a file.
 const DECODED_BYTES: usize = 256 << 20;
+const LEAST_DECODED_BYTES: usize = 64 << 20;
 /// The footer's key for what Parquet cannot say.
 const METADATA_KEY: &str = "tidemark";
 /// First and last bytes of every Parquet file.
@@ -250,7 +253,7 @@ impl ParquetColumns {
         wanted: &ColumnSchema,
     ) -> EngineResult<ColumnData> {
         let name = (self.number, wanted.id);
-        if let Some(cells) = DECODED.lock().get(name) {
+        if let Some((cells, _)) = DECODED.lock().get(name) {
             return Ok(cells);
         }
         let opened = self.opened(segment)?;
@@ -261,6 +264,11 @@ impl ParquetColumns {
         let cells = decode(opened, index, segment)?;
         DECODED.lock().put(name, &cells);
         Ok(cells)
+    }
+
+    /// What is known of the cells of a column, as long as they are kept decoded.
+    pub(crate) fn zones(&self, wanted: &ColumnSchema) -> Option<(ColumnData, Arc<Zones>)> {
+        DECODED.lock().get((self.number, wanted.id))
     }
 
     /// Decodes everything, and so compares every checksum.
@@ -386,73 +394,109 @@ fn plain(sql_type: SqlType, parts: &[ArrayRef]) -> EngineResult<ArrayRef> {
 
 /// The texts' keys in the table's dictionary; `None` when there are more texts than keys.
 fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
+    /// In place of a key that was not looked for yet; keys are not negative.
+    const UNKNOWN: i32 = -1;
     let mut known: HashMap<&str, i32> = HashMap::new();
-    let mut rows = Vec::with_capacity(parts.iter().map(Array::len).sum());
+    let count = parts.iter().map(Array::len).sum();
+    let (mut rows, mut validity) = (Vec::with_capacity(count), NullBufferBuilder::new(count));
     for part in parts {
         let part = part.as_dictionary_opt::<Int32Type>()?;
         let texts = part.values().as_string_opt::<i32>()?;
-        let mut found: Vec<Option<i32>> = vec![None; texts.len()];
-        for place in part.keys() {
-            let Some(place) = place else {
-                rows.push(None);
+        let mut found = vec![UNKNOWN; texts.len()];
+        let nulls = part.keys().nulls().filter(|nulls| nulls.null_count() > 0);
+        for (row, &place) in part.keys().values().iter().enumerate() {
+            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                rows.push(0);
                 continue;
-            };
+            }
             let slot = found.get_mut(place as usize)?;
-            if slot.is_none() {
+            if *slot == UNKNOWN {
                 let next = known.len();
                 let text = texts.value(place as usize);
-                let key = match known.get(text) {
+                *slot = match known.get(text) {
                     Some(key) => *key,
                     None => *keys.get(next)?,
                 };
-                known.insert(text, key);
-                *slot = Some(key);
+                known.insert(text, *slot);
             }
             rows.push(*slot);
         }
+        match nulls {
+            Some(nulls) => validity.append_buffer(nulls),
+            None => validity.append_n_non_nulls(part.len()),
+        }
     }
-    Some(rows.into_iter().collect())
+    Some(Int32Array::new(rows.into(), validity.finish()))
 }
 
-/// Columns decoded lately, up to [`DECODED_BYTES`]; the one longest unused goes first.
+/// Columns decoded lately; the one longest unused goes first.
 static DECODED: LazyLock<Mutex<Decoded>> = LazyLock::new(Mutex::default);
 
-#[derive(Default)]
+/// Sets how many bytes of decoded columns are kept.
+pub(crate) fn set_decoded_bytes(most: u64) {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    DECODED.lock().shrink(most.max(LEAST_DECODED_BYTES));
+}
+
+/// Lets go of all decoded columns.
+pub(crate) fn forget_decoded() {
+    let mut decoded = DECODED.lock();
+    let most = decoded.most;
+    decoded.shrink(0);
+    decoded.most = most;
+}
+
 struct Decoded {
     columns: HashMap<(u64, u32), DecodedColumn>,
     bytes: usize,
+    most: usize,
     clock: u64,
+}
+
+impl Default for Decoded {
+    fn default() -> Self {
+        Self { columns: HashMap::new(), bytes: 0, most: DECODED_BYTES, clock: 0 }
+    }
 }
 
 struct DecodedColumn {
     cells: ColumnData,
+    zones: Arc<Zones>,
     bytes: usize,
     used: u64,
 }
 
 impl Decoded {
-    fn get(&mut self, name: (u64, u32)) -> Option<ColumnData> {
+    fn get(&mut self, name: (u64, u32)) -> Option<(ColumnData, Arc<Zones>)> {
         self.clock += 1;
         let column = self.columns.get_mut(&name)?;
         column.used = self.clock;
-        Some(column.cells.clone())
+        Some((column.cells.clone(), Arc::clone(&column.zones)))
     }
 
-    fn put(&mut self, name: (u64, u32), cells: &ColumnData) {
-        let bytes = cells.byte_size();
-        if bytes > DECODED_BYTES {
-            return;
-        }
-        self.remove(name);
-        while self.bytes + bytes > DECODED_BYTES {
+    /// Keeps no more than so many bytes from now on.
+    fn shrink(&mut self, most: usize) {
+        self.most = most;
+        while self.bytes > most {
             let oldest = self.columns.iter().min_by_key(|(_, column)| column.used);
             let Some(name) = oldest.map(|(name, _)| *name) else { break };
             self.remove(name);
         }
+    }
+
+    fn put(&mut self, name: (u64, u32), cells: &ColumnData) {
+        let bytes = cells.byte_size();
+        if bytes > self.most {
+            return;
+        }
+        self.remove(name);
+        let most = self.most;
+        self.shrink(most - bytes);
+        self.most = most;
         self.clock += 1;
         self.bytes += bytes;
-        let used = self.clock;
-        self.columns.insert(name, DecodedColumn { cells: cells.clone(), bytes, used });
+        let (used, zones) = (self.clock, Arc::default());
+        self.columns.insert(name, DecodedColumn { cells: cells.clone(), zones, bytes, used });
     }
 
     fn remove(&mut self, name: (u64, u32)) {
@@ -472,7 +516,7 @@ impl Decoded {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::Int64Array;
+    use arrow_array::{DictionaryArray, Int64Array};
 
     use super::*;
 
@@ -490,8 +534,29 @@ mod tests {
         decoded.put((2, 9), &column());
         assert!(decoded.get((1, 4 - kept)).is_some(), "used lately");
         assert!(decoded.get((1, 5 - kept)).is_none(), "longest unused");
+        decoded.shrink(DECODED_BYTES / 2);
+        assert!(decoded.bytes <= DECODED_BYTES / 2 && decoded.get((2, 9)).is_some(), "used last");
+        decoded.put((2, 10), &column());
+        assert!(decoded.bytes <= DECODED_BYTES / 2);
         decoded.forget(1);
         decoded.forget(2);
         assert_eq!((decoded.bytes, decoded.columns.len()), (0, 0));
+    }
+
+    #[test]
+    fn symbols_get_the_keys_in_the_order_of_their_first_rows() {
+        let part = |texts: &[Option<&str>]| -> ArrayRef {
+            Arc::new(texts.iter().copied().collect::<DictionaryArray<Int32Type>>())
+        };
+        let parts = [
+            part(&[Some("b"), None, Some("a"), Some("b")]),
+            part(&[Some("c"), Some("a")]),
+            part(&[None, Some("d"), Some("c")]),
+        ];
+        let expected = [Some(7), None, Some(3), Some(7), Some(5), Some(3), None, Some(0), Some(5)];
+        assert_eq!(symbol_keys(&parts, &[7, 3, 5, 0]), Some(Int32Array::from(expected.to_vec())));
+        assert_eq!(symbol_keys(&parts[1..2], &[4, 2]), Some(Int32Array::from(vec![4, 2])));
+        assert_eq!(symbol_keys(&parts[1..2], &[4, 2]).unwrap().null_count(), 0);
+        assert_eq!(symbol_keys(&parts, &[7, 3, 5]), None);
     }
 }

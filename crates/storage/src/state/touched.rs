@@ -179,8 +179,13 @@ impl Snapshot {
     /// What was touched of a table; `None` where it is not watched.
     #[must_use]
     pub fn touched(&self, table: TableId) -> Option<Touched> {
-        let bytes = self.record(TOUCHED_RECORDS, &table.to_string())?;
-        Touched::decode(bytes).ok()
+        Touched::decode(self.touched_record(table)?).ok()
+    }
+
+    /// The same as it is kept: as long as the bytes are the same, nothing else was touched.
+    #[must_use]
+    pub fn touched_record(&self, table: TableId) -> Option<&[u8]> {
+        self.record(TOUCHED_RECORDS, &table.to_string())
     }
 
     fn put_touched(&mut self, table: TableId, touched: &Touched) {

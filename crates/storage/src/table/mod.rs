@@ -373,6 +373,11 @@ impl Slice {
         self.rows.len()
     }
 
+    /// Whether its cells are read where they lie, one as well as many.
+    pub fn is_plain(&self) -> bool {
+        !matches!(&self.piece, Piece::Segment(segment) if segment.is_parquet())
+    }
+
     /// Identifier of its first row.
     pub(crate) fn first_row(&self) -> i64 {
         self.first_row

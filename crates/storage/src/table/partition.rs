@@ -20,6 +20,10 @@ const READ_IN_PLACE_ROWS: usize = 4_096;
 /// Rows copied together at most, so that a reader of few rows does not merge a whole partition.
 const MERGED_ROWS: usize = 256 << 10;
 
+/// Rows of a commit that make a run of their own: to copy them with others takes longer than to
+/// read one run more.
+const LONG_RUN_ROWS: usize = 64 << 10;
+
 /// Consecutive rows of a piece, part of a partition's time order.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
@@ -160,7 +164,7 @@ impl Partition {
     }
 
     /// The partition with one more run. Runs of like size are merged, so that a million one-row
-    /// commits leave some twenty runs, each row copied as often.
+    /// commits leave some twenty runs, each row copied as often. A long run stays as it came.
     pub(crate) fn with_run(
         &self,
         run: Run,
@@ -174,7 +178,8 @@ impl Partition {
         // A run never moves past a segment that arrived between the two.
         let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
         let kept_lsn = frozen_lsn.max(last_segment.unwrap_or(0));
-        while let Some(last) = runs.last() {
+        let is_long = new.rows >= LONG_RUN_ROWS;
+        while let Some(last) = runs.last().filter(|_| !is_long) {
             let small = last.rows <= new.rows.saturating_mul(2);
             let full = last.rows + new.rows > run_rows;
             if !small || full || last.last_lsn <= kept_lsn || last.upsert != new.upsert {

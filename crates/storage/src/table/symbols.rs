@@ -257,6 +257,12 @@ impl SymbolDictionary {
         Self::new(Arc::clone(&self.store), len.max(self.len))
     }
 
+    /// Whether it is an earlier one with symbols added: keys of that one mean the same here.
+    #[must_use]
+    pub fn extends(&self, earlier: &Self) -> bool {
+        Arc::ptr_eq(&self.store, &earlier.store) && earlier.len <= self.len
+    }
+
     /// Number of symbols; keys are `0..len`.
     pub fn len(&self) -> usize {
         self.len as usize

@@ -1,6 +1,7 @@
 /** Who may do what: people and groups, the rights of one of them, and what is planned for it. */
 import {
   createEffect,
+  createMemo,
   createSignal,
   For,
   Match,
@@ -61,14 +62,16 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
         <p class="hint">A click plans a change. Nothing happens before it is applied.</p>
       </header>
       <div class="access">
-        <PrincipalList
-          all={all()}
-          kind={kind()}
-          setKind={setKind}
-          chosen={rights()?.principal.name}
-          state={state}
-          onPick={show}
-        />
+        <Show when={state.principals().state === 'ready'} fallback={<div />}>
+          <PrincipalList
+            all={all()}
+            kind={kind()}
+            setKind={setKind}
+            chosen={rights()?.principal.name}
+            state={state}
+            onPick={show}
+          />
+        </Show>
         <Switch
           fallback={
             <Note title="Choose who it is about">
@@ -85,7 +88,7 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
             {(shown) => (
               <>
                 <RightsPane session={props.session} state={state} rights={shown()} all={all()} />
-                <PendingPane state={state} principal={shown().principal} />
+                <PendingPane state={state} />
               </>
             )}
           </Match>
@@ -112,6 +115,12 @@ function PrincipalList(props: {
   state: AccessState;
   onPick: (principal: Principal) => void;
 }): JSX.Element {
+  const [wanted, setWanted] = createSignal('');
+  const shown = createMemo(() =>
+    props.all.filter(
+      ({ kind, name }) => kind === props.kind && name.toLowerCase().includes(wanted()),
+    ),
+  );
   return (
     <div class="access-list">
       <span class="segmented" role="group" aria-label="Kind">
@@ -123,8 +132,17 @@ function PrincipalList(props: {
           )}
         </For>
       </span>
+      <label class="field">
+        <Icon name="search" />
+        <input
+          type="search"
+          placeholder="Filter by name"
+          aria-label="Filter people and groups by name"
+          onInput={(event) => setWanted(event.currentTarget.value.trim().toLowerCase())}
+        />
+      </label>
       <ul aria-label="People and groups">
-        <For each={props.all.filter((one) => one.kind === props.kind)}>
+        <For each={shown()}>
           {(principal) => (
             <li>
               <button

@@ -2,12 +2,10 @@
 import { For, Show, type JSX } from 'solid-js';
 import { announce, copy } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
-import { stepsOf, type Principal } from './model.js';
 import type { AccessState } from './state.js';
 
-export function PendingPane(props: { state: AccessState; principal: Principal }): JSX.Element {
-  const statements = (): string[] =>
-    stepsOf(props.state.changes(), props.principal).map(({ statement }) => statement);
+export function PendingPane(props: { state: AccessState }): JSX.Element {
+  const statements = (): string[] => props.state.steps().map(({ statement }) => statement);
   const count = (): number => props.state.changes().length;
   const apply = async (): Promise<void> => {
     if (await props.state.apply()) {

@@ -2,6 +2,8 @@
 import { Show, type JSX } from 'solid-js';
 import type { Mark } from './model.js';
 
+/** Held, but not of its own. */
+const TICKED: ReadonlySet<Mark> = new Set(['inherited', 'group', 'administrator']);
 const TICK = 'M4.8 8.3l2.2 2.2 4.2-4.8';
 
 export function PermissionMark(props: { mark: Mark }): JSX.Element {
@@ -12,7 +14,7 @@ export function PermissionMark(props: { mark: Mark }): JSX.Element {
       <Show when={props.mark === 'part'}>
         <path class="solid" d="M3 3h5v10H3z" />
       </Show>
-      <Show when={isFilled() || props.mark === 'inherited' || props.mark === 'group'}>
+      <Show when={isFilled() || TICKED.has(props.mark)}>
         <path class="tick" d={TICK} />
       </Show>
       <Show when={props.mark === 'option'}>

@@ -3,25 +3,16 @@ import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { ColumnEntry, TableEntry } from '../schema/model.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
-import { PermissionMark } from './PermissionMark.js';
-import {
-  applies,
-  concerns,
-  groupsOf,
-  isGiven,
-  markOf,
-  RIGHT_GROUPS,
-  RIGHTS,
-  type Mark,
-  type Place,
-} from './model.js';
-import type { AccessState, Rights } from './state.js';
+import { applies, rightSets, type RightSet } from './catalogue.js';
+import { EVERYWHERE, type Place } from './model.js';
+import { RightButton, type RightsProps } from './RightButton.js';
 
-export interface MatrixProps {
+export interface MatrixProps extends RightsProps {
   readonly session: Session;
-  readonly state: AccessState;
-  readonly rights: Rights;
 }
+
+/** The set of rights that the columns are; it stays when another principal is shown. */
+const [chosen, setChosen] = createSignal('');
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
   // The list changes as others make tables: a row stays, and stays open, while its table is there.
@@ -31,62 +22,128 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
     const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
     return now.map(({ name, kind }) => known.get(`${kind} ${name}`) ?? { name, kind });
   }, []);
+  const [wanted, setWanted] = createSignal('');
+  const sets = createMemo(() => rightSets(props.rights.catalogue));
+  const set = (): RightSet => sets().find(({ name }) => name === chosen()) ?? sets()[0] ?? NO_SET;
+  const rights = createMemo(() => rightsOf(set()));
+  // Where no right of the set can be held there is nothing to see.
+  const shown = createMemo(() =>
+    tables().filter(
+      ({ name, kind }) =>
+        name.toLowerCase().includes(wanted()) &&
+        rights().some((right) => applies(props.rights.catalogue, right, kind)),
+    ),
+  );
   return (
-    <div class="matrix-wrap" role="region" aria-label="Rights by table" tabindex="0">
-      <table class="listing matrix">
-        <thead>
-          <tr>
-            <td />
-            <For each={RIGHT_GROUPS}>
-              {(group) => (
-                <th scope="colgroup" colspan={group.rights.length}>
-                  {group.name}
-                </th>
+    <div class="access-matrix">
+      <SetChoice sets={sets()} set={set()} />
+      <div class="matrix-wrap" role="region" aria-label="Rights by table" tabindex="0">
+        <table class="listing matrix">
+          <Head set={set()} onFilter={setWanted} />
+          <tbody>
+            <tr>
+              <th scope="row">All tables and views</th>
+              <Cells
+                {...props}
+                columns={rights()}
+                place={EVERYWHERE}
+                object="All tables and views"
+                what="all"
+              />
+            </tr>
+            <For each={shown()}>
+              {(table) => (
+                <Show
+                  when={table.kind === 'table'}
+                  fallback={
+                    <tr>
+                      <th scope="row" class="data">
+                        <bdi>{table.name}</bdi>
+                      </th>
+                      <Cells
+                        {...props}
+                        columns={rights()}
+                        place={placeOf(table)}
+                        object={table.name}
+                        what={table.kind}
+                      />
+                    </tr>
+                  }
+                >
+                  <TableRows {...props} columns={rights()} table={table} />
+                </Show>
               )}
             </For>
-          </tr>
-          <tr>
-            <th scope="col">Object</th>
-            <For each={RIGHTS}>{(right) => <th scope="col">{right}</th>}</For>
-          </tr>
-        </thead>
-        <tbody>
-          <tr>
-            <th scope="row">All tables and views</th>
-            <Cells {...props} place={EVERYWHERE} object="All tables and views" what="all" />
-          </tr>
-          <For each={tables()}>
-            {(table) => (
-              <Show
-                when={table.kind === 'table'}
-                fallback={
-                  <tr>
-                    <th scope="row" class="data">
-                      <bdi>{table.name}</bdi>
-                    </th>
-                    <Cells {...props} place={placeOf(table)} object={table.name} what="view" />
-                  </tr>
-                }
-              >
-                <TableRows {...props} table={table} />
-              </Show>
-            )}
-          </For>
-        </tbody>
-      </table>
+          </tbody>
+        </table>
+      </div>
     </div>
   );
 }
 
-type Listed = Pick<TableEntry, 'name' | 'kind'>;
+function SetChoice(props: { sets: readonly RightSet[]; set: RightSet }): JSX.Element {
+  return (
+    <label class="access-set">
+      <span class="hint">Rights on tables and views</span>
+      <select class="select" onChange={(event) => setChosen(event.currentTarget.value)}>
+        <For each={props.sets}>
+          {({ name }) => (
+            <option value={name} selected={name === props.set.name}>
+              {name}
+            </option>
+          )}
+        </For>
+      </select>
+    </label>
+  );
+}
 
-const EVERYWHERE: Place = { table: undefined, column: undefined };
+function Head(props: { set: RightSet; onFilter: (name: string) => void }): JSX.Element {
+  return (
+    <thead>
+      <tr>
+        <td />
+        <For each={props.set.groups}>
+          {(group) => (
+            <th scope="colgroup" colspan={group.rights.length}>
+              {group.name}
+            </th>
+          )}
+        </For>
+      </tr>
+      <tr>
+        <th scope="col">
+          <label class="field">
+            <Icon name="search" />
+            <input
+              type="search"
+              placeholder="Object"
+              aria-label="Filter tables and views by name"
+              onInput={(event) => props.onFilter(event.currentTarget.value.trim().toLowerCase())}
+            />
+          </label>
+        </th>
+        <For each={rightsOf(props.set)}>{(right) => <th scope="col">{right}</th>}</For>
+      </tr>
+    </thead>
+  );
+}
+
+function rightsOf({ groups }: RightSet): readonly string[] {
+  return groups.flatMap(({ rights }) => rights);
+}
+
+const NO_SET: RightSet = { name: '', groups: [] };
+
+type Listed = Pick<TableEntry, 'name' | 'kind'>;
 
 function placeOf({ name }: Listed): Place {
   return { table: name, column: undefined };
 }
 
-function TableRows(props: MatrixProps & { table: Listed }): JSX.Element {
+function TableRows(
+  props: MatrixProps & { columns: readonly string[]; table: Listed },
+): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   const columns = (): readonly ColumnEntry[] => props.session.schema.columnsOf(props.table.name);
   const toggle = (): void => {
@@ -132,18 +189,20 @@ function TableRows(props: MatrixProps & { table: Listed }): JSX.Element {
 
 interface CellsProps extends MatrixProps {
   readonly place: Place;
+  /** The rights that are the columns. */
+  readonly columns: readonly string[];
   /** How the place is called. */
   readonly object: string;
-  readonly what: Parameters<typeof applies>[1];
+  readonly what: Parameters<typeof applies>[2];
 }
 
 function Cells(props: CellsProps): JSX.Element {
   return (
-    <For each={RIGHTS}>
+    <For each={props.columns}>
       {(permission) => (
         <td>
           <Show
-            when={applies(permission, props.what)}
+            when={applies(props.rights.catalogue, permission, props.what)}
             fallback={
               <span class="hint" title="does not apply">
                 –
@@ -155,68 +214,5 @@ function Cells(props: CellsProps): JSX.Element {
         </td>
       )}
     </For>
-  );
-}
-
-/** What the shapes mean. */
-export function MarkLegend(): JSX.Element {
-  return (
-    <p class="access-legend hint">
-      <For each={['granted', 'option', 'group', 'inherited', 'part'] as const}>
-        {(mark) => (
-          <span>
-            <PermissionMark mark={mark} />
-            {MARK_NAMES[mark]}
-          </span>
-        )}
-      </For>
-    </p>
-  );
-}
-
-const MARK_NAMES: Readonly<Record<Mark, string>> = {
-  granted: 'granted',
-  option: 'granted, may pass on',
-  group: 'from a group',
-  inherited: 'from all tables',
-  implied: 'comes with other columns',
-  part: 'on some columns',
-  none: 'not granted',
-};
-
-export function RightButton(
-  props: MatrixProps & { permission: string; place: Place; object: string },
-): JSX.Element {
-  const name = (): string => props.rights.principal.name;
-  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.place, name());
-  const groups = (): readonly string[] =>
-    groupsOf(props.rights.grants, props.permission, props.place, name());
-  const planned = (): boolean =>
-    props.state.changes().some((change) => concerns(change, props.permission, props.place));
-  const shown = (): Mark => (planned() ? (isGiven(mark()) ? 'granted' : 'none') : mark());
-  const nameOf = (one: Mark): string => {
-    if (one === 'inherited' && props.place.column !== undefined) {
-      return 'from the table or all tables';
-    }
-    const from = groups().length === 0 ? '' : `from ${groups().join(', ')}`;
-    const isHeld = one === 'granted' || one === 'option';
-    return one === 'group'
-      ? from
-      : MARK_NAMES[one] + (isHeld && from !== '' ? `, and ${from}` : '');
-  };
-  const label = (): string => {
-    const now = `${props.permission} on ${props.object}: ${nameOf(mark())}`;
-    return planned() ? `${now}; planned: ${nameOf(shown())}` : now;
-  };
-  return (
-    <button
-      class="permission"
-      classList={{ planned: planned() }}
-      aria-label={label()}
-      title={label()}
-      onClick={() => props.state.plan(props.permission, props.place, mark())}
-    >
-      <PermissionMark mark={shown()} />
-    </button>
   );
 }

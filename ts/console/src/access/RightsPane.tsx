@@ -3,15 +3,17 @@ import { For, Show, type JSX } from 'solid-js';
 import { quoted } from '../schema/model.js';
 import { showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
-import { ENDPOINTS, type Principal } from './model.js';
+import { ENDPOINTS } from './catalogue.js';
+import { DatabaseRights } from './DatabaseRights.js';
+import { LoginRow } from './LoginRow.js';
+import { assumes, EVERYWHERE, type Principal } from './model.js';
 import { PrincipalHead } from './PrincipalHead.js';
-import { MarkLegend, RightButton, RightsMatrix, type MatrixProps } from './RightsMatrix.js';
+import { MarkLegend, RightButton } from './RightButton.js';
+import { RightsMatrix, type MatrixProps } from './RightsMatrix.js';
 
 interface PaneProps extends MatrixProps {
   readonly all: readonly Principal[];
 }
-
-const SERVER = { table: undefined, column: undefined };
 
 export function RightsPane(props: PaneProps): JSX.Element {
   return (
@@ -22,18 +24,46 @@ export function RightsPane(props: PaneProps): JSX.Element {
         <For each={ENDPOINTS}>
           {([permission, name]) => (
             <span>
-              <RightButton {...props} permission={permission} place={SERVER} object={name} />
+              <RightButton {...props} permission={permission} place={EVERYWHERE} object={name} />
               {name}
             </span>
           )}
         </For>
       </fieldset>
+      <Show when={props.rights.principal.kind !== 'group'}>
+        <LoginRow state={props.state} rights={props.rights} />
+      </Show>
       <Show when={props.rights.principal.kind === 'user'}>
         <Groups {...props} />
       </Show>
+      <Accounts {...props} />
+      <DatabaseRights state={props.state} rights={props.rights} />
       <MarkLegend />
       <RightsMatrix session={props.session} state={props.state} rights={props.rights} />
     </div>
+  );
+}
+
+/** The service accounts that a user or the members of a group may become. */
+function Accounts(props: PaneProps): JSX.Element {
+  const accounts = (): readonly string[] =>
+    props.rights.principal.kind === 'service account'
+      ? []
+      : props.all.filter(({ kind }) => kind === 'service account').map(({ name }) => name);
+  return (
+    <Show when={accounts().length > 0}>
+      <fieldset class="access-endpoints">
+        <legend>May become</legend>
+        <For each={accounts()}>
+          {(account) => (
+            <span>
+              <RightButton {...props} permission={assumes(account)} place={EVERYWHERE} />
+              <bdi>{account}</bdi>
+            </span>
+          )}
+        </For>
+      </fieldset>
+    </Show>
   );
 }
 

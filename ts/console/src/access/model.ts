@@ -1,6 +1,7 @@
 /** Rights as the server lists them, what a click plans, and the SQL it comes to. */
 import { reader, textOf, type Answer } from '../api/cells.js';
 import { literal, quoted } from '../schema/model.js';
+import { isOfTables, type Catalogue } from './catalogue.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
 
@@ -14,6 +15,9 @@ export interface Place {
   readonly table: string | undefined;
   readonly column: string | undefined;
 }
+
+/** All tables, or the whole database. */
+export const EVERYWHERE: Place = { table: undefined, column: undefined };
 
 export interface Grant extends Place {
   readonly permission: string;
@@ -32,44 +36,17 @@ export interface Change extends Place {
 }
 
 /** How a right shows: held here, to be passed on, a group's, from above, from others, in part. */
-export type Mark = 'granted' | 'option' | 'group' | 'inherited' | 'implied' | 'part' | 'none';
+export type Mark =
+  'granted' | 'option' | 'group' | 'inherited' | 'administrator' | 'implied' | 'part' | 'none';
 
-/** Rights that say how a principal may connect. */
-export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
-  ['HTTP', 'Console and HTTP'],
-  ['PGWIRE', 'PostgreSQL clients'],
-];
+/** Comes with every right there is. */
+const DATABASE_ADMIN = 'DATABASE ADMIN';
+const ASSUME = 'ASSUME SERVICE ACCOUNT ';
 
-interface RightGroup {
-  readonly name: string;
-  readonly rights: readonly string[];
+/** The right to become a service account, as the server lists it. */
+export function assumes(account: string): string {
+  return ASSUME + account;
 }
-
-export const RIGHT_GROUPS: readonly RightGroup[] = [
-  { name: 'Read', rights: ['SELECT'] },
-  { name: 'Write', rights: ['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE TABLE'] },
-  { name: 'Change', rights: ['ADD COLUMN', 'RENAME COLUMN'] },
-  { name: 'Remove', rights: ['DROP COLUMN', 'DROP TABLE'] },
-];
-
-export const RIGHTS: readonly string[] = RIGHT_GROUPS.flatMap(({ rights }) => rights);
-
-const COLUMN_RIGHTS: ReadonlySet<string> = new Set([
-  'SELECT',
-  'UPDATE',
-  'RENAME COLUMN',
-  'DROP COLUMN',
-]);
-
-/** Whether a right can be held on a thing at all; views are granted as a whole, to be read. */
-export function applies(permission: string, what: 'all' | 'table' | 'view' | 'column'): boolean {
-  if (what === 'column') {
-    return COLUMN_RIGHTS.has(permission);
-  }
-  return what !== 'view' || permission === 'SELECT';
-}
-
-const EVERYTHING: ReadonlySet<string> = new Set(['ALL', 'DATABASE ADMIN']);
 
 /** Rows of `SHOW PERMISSIONS`. */
 export function grantsOf(answer: Answer): Grant[] {
@@ -89,12 +66,6 @@ export function grantsOf(answer: Answer): Grant[] {
   }));
 }
 
-function heldOf(grants: readonly Grant[], permission: string): readonly Grant[] {
-  return grants.filter(
-    (grant) => grant.permission === permission || EVERYTHING.has(grant.permission),
-  );
-}
-
 /** The groups through which a principal has a right at a place. */
 export function groupsOf(
   grants: readonly Grant[],
@@ -102,8 +73,12 @@ export function groupsOf(
   place: Place,
   name: string,
 ): readonly string[] {
-  const here = heldOf(grants, permission).find((grant) => isSame(grant, place));
+  const here = grantAt(grants, permission, place);
   return here?.grantedTo.filter((one) => !same(one, name)) ?? [];
+}
+
+function grantAt(grants: readonly Grant[], permission: string, place: Place): Grant | undefined {
+  return grants.find((grant) => grant.permission === permission && isSame(grant, place));
 }
 
 /** How the principal of this name holds a right at a place. */
@@ -113,14 +88,17 @@ export function markOf(
   place: Place,
   name: string,
 ): Mark {
-  const held = heldOf(grants, permission);
-  const here = held.find((grant) => isSame(grant, place));
+  const here = grantAt(grants, permission, place);
   if (here) {
     const isOwn = here.grantedTo.length === 0 || here.grantedTo.some((one) => same(one, name));
     return here.isImplied ? 'implied' : !isOwn ? 'group' : here.option ? 'option' : 'granted';
   }
+  const held = grants.filter((grant) => grant.permission === permission);
   if (held.some((grant) => grant.column === undefined && covers(grant, place))) {
     return 'inherited';
+  }
+  if (grants.some((grant) => grant.permission === DATABASE_ADMIN)) {
+    return 'administrator';
   }
   const isPart = place.column === undefined && held.some(({ table }) => same(table, place.table));
   return isPart && place.table !== undefined ? 'part' : 'none';
@@ -140,9 +118,11 @@ function same(left: string | undefined, right: string | undefined): boolean {
   return left?.toLowerCase() === right?.toLowerCase();
 }
 
+const TAKEN: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
+
 /** Whether a click on a right gives it, as where a group has it; otherwise it takes it. */
 export function isGiven(mark: Mark): boolean {
-  return mark === 'none' || mark === 'part' || mark === 'implied' || mark === 'group';
+  return !TAKEN.has(mark);
 }
 
 /** The plan after a click: the change is added, or taken back when it was planned already. */
@@ -162,7 +142,7 @@ export function concerns(change: Change, permission: string, place: Place): bool
 }
 
 /** A statement of the plan and what it brings about. */
-interface Step {
+export interface Step {
   readonly statement: string;
   readonly changes: readonly Change[];
 }
@@ -171,7 +151,11 @@ interface Step {
  * The plan in its order, columns last, so that what concerns a whole table does not undo them;
  * columns of one table that go together are one statement.
  */
-export function stepsOf(changes: readonly Change[], principal: Principal): Step[] {
+export function stepsOf(
+  changes: readonly Change[],
+  principal: Principal,
+  catalogue: Catalogue,
+): Step[] {
   const isNarrow = ({ column }: Change): number => (column === undefined ? 0 : 1);
   const groups = new Map<string, Change[]>();
   for (const change of changes.toSorted((left, right) => isNarrow(left) - isNarrow(right))) {
@@ -180,21 +164,23 @@ export function stepsOf(changes: readonly Change[], principal: Principal): Step[
     groups.set(key, [...(groups.get(key) ?? []), change]);
   }
   return [...groups.values()].map((group) => ({
-    statement: statementOf(group, principal),
+    statement: statementOf(group, principal, catalogue),
     changes: group,
   }));
 }
 
-function statementOf(group: readonly Change[], principal: Principal): string {
+function statementOf(group: readonly Change[], principal: Principal, catalogue: Catalogue): string {
   const [first] = group;
   const { permission = '', table, isGrant } = first ?? {};
-  const isDatabaseWide = !RIGHTS.includes(permission);
   const columns = group.flatMap(({ column }) => (column === undefined ? [] : quoted(column)));
   const part = columns.length === 0 ? '' : `(${columns.join(', ')})`;
   const target = table === undefined ? 'ALL TABLES' : `${quoted(table)}${part}`;
-  const on = isDatabaseWide ? '' : ` ON ${target}`;
+  const on = isOfTables(catalogue, permission) ? ` ON ${target}` : '';
+  const right = permission.startsWith(ASSUME)
+    ? ASSUME + quoted(permission.slice(ASSUME.length))
+    : permission;
   const name = quoted(principal.name);
-  return isGrant ? `GRANT ${permission}${on} TO ${name}` : `REVOKE ${permission}${on} FROM ${name}`;
+  return isGrant ? `GRANT ${right}${on} TO ${name}` : `REVOKE ${right}${on} FROM ${name}`;
 }
 
 /** Creates a principal; without a password they cannot log in by one. */
@@ -204,7 +190,23 @@ export function creationOf({ kind, name }: Principal, password: string): string 
 }
 
 /** Changes how a principal logs in; an empty password takes it away. */
-export function passwordStatement({ kind, name }: Principal, password: string): string {
+export function passwordStatement(principal: Principal, password: string): string {
   const secret = password === '' ? 'NO PASSWORD' : `PASSWORD ${literal(password)}`;
-  return `ALTER ${kind.toUpperCase()} ${quoted(name)} WITH ${secret}`;
+  return `${alteration(principal)} WITH ${secret}`;
+}
+
+/** Makes a token for HTTP that lives as long as `ttl` says; renewed, since the last login. */
+export function tokenStatement(principal: Principal, ttl: string, isRenewed: boolean): string {
+  const words = `${alteration(principal)} CREATE TOKEN TYPE REST WITH TTL ${literal(ttl)}`;
+  return isRenewed ? `${words} REFRESH` : words;
+}
+
+/** Ends one token, or all of them where none is given. */
+export function tokenEnd(principal: Principal, token = ''): string {
+  const words = `${alteration(principal)} DROP TOKEN TYPE REST`;
+  return token === '' ? words : `${words} ${literal(token)}`;
+}
+
+function alteration({ kind, name }: Principal): string {
+  return `ALTER ${kind.toUpperCase()} ${quoted(name)}`;
 }

@@ -1,8 +1,10 @@
 /** Users, groups and service accounts, the rights of one of them, and what is planned for it. */
 import { createSignal, type Accessor } from 'solid-js';
+import { reader } from '../api/cells.js';
 import { query } from '../api/client.js';
 import { quoted } from '../schema/model.js';
 import { settle, type Loading } from '../state/schema.js';
+import { catalogueOf, type Catalogue } from './catalogue.js';
 import {
   grantsOf,
   stepsOf,
@@ -13,6 +15,7 @@ import {
   type Place,
   type Principal,
   type PrincipalKind,
+  type Step,
 } from './model.js';
 
 export interface Rights {
@@ -20,6 +23,10 @@ export interface Rights {
   readonly grants: readonly Grant[];
   /** The groups of a user. */
   readonly groups: readonly string[];
+  /** With what a user or a service account can log in at present. */
+  readonly logins: readonly string[];
+  /** Every right that the server knows. */
+  readonly catalogue: Catalogue;
 }
 
 const LISTS: Readonly<Record<PrincipalKind, string>> = {
@@ -88,6 +95,14 @@ export class AccessState {
     this.#setChanges(toggled(this.changes(), permission, place, mark));
   }
 
+  /** What is planned, as statements in the order in which they would run. */
+  steps(): readonly Step[] {
+    const rights = this.rights();
+    return rights?.state === 'ready'
+      ? stepsOf(this.changes(), rights.value.principal, rights.value.catalogue)
+      : [];
+  }
+
   discard(): void {
     this.#setFailure('');
     this.#setChanges([]);
@@ -102,15 +117,20 @@ export class AccessState {
     const { principal } = rights.value;
     this.#setFailure('');
     try {
-      for (const { statement, changes } of stepsOf(this.changes(), principal)) {
+      for (const { statement, changes } of this.steps()) {
         await query(statement);
         this.#setChanges(this.changes().filter((left) => !changes.includes(left)));
       }
     } catch (cause) {
       this.#setFailure(cause instanceof Error ? cause.message : String(cause));
     }
-    this.#setRights(await settle(() => rightsOf(principal)));
+    await this.refresh(principal);
     return this.failure() === '';
+  }
+
+  /** Reads the rights of the shown one anew; what is shown stays until they are there. */
+  async refresh(principal: Principal): Promise<void> {
+    this.#setRights(await settle(() => rightsOf(principal)));
   }
 
   /** Runs one statement about people and looks anew; rejects with the server's words. */
@@ -132,5 +152,14 @@ async function rightsOf(principal: Principal): Promise<Rights> {
     principal.kind === 'user'
       ? (await query(`SHOW GROUPS ${name}`)).rows.map((row) => String(row[0]))
       : [];
-  return { principal, grants, groups };
+  const logins = principal.kind === 'group' ? [] : await loginsOf(principal);
+  const catalogue = catalogueOf(await query('SELECT permission, levels FROM all_permissions()'));
+  return { principal, grants, groups, logins, catalogue };
+}
+
+async function loginsOf({ kind, name }: Principal): Promise<readonly string[]> {
+  const answer = await query(`SHOW ${kind.toUpperCase()} ${quoted(name)}`);
+  const type = reader(answer, 'auth_type');
+  const isEnabled = reader(answer, 'enabled');
+  return answer.rows.filter((row) => isEnabled(row) === true).map((row) => String(type(row)));
 }

@@ -30,6 +30,8 @@ export class Unreachable extends Error {
 export interface Settings {
   readonly config: Readonly<Record<string, unknown>>;
   readonly preferences: Readonly<Record<string, unknown>>;
+  /** Counts the changes of the preferences. */
+  readonly version: number;
 }
 
 interface ExecuteOptions {
@@ -37,7 +39,11 @@ interface ExecuteOptions {
   readonly maxRows: number;
   /** Rows of the result before those that are asked for. */
   readonly skip?: number;
+  /** Whether all rows of the result are counted; unless said otherwise they are. */
+  readonly counted?: boolean;
   readonly signal?: AbortSignal;
+  /** How long the server may work on it; its own limit, where nothing is said. */
+  readonly timeoutMs?: number;
   readonly onHead?: (head: AnswerHead) => void;
   readonly onRows?: (rows: Row[]) => void;
 }
@@ -50,15 +56,17 @@ const SIGNED_OUT = 'You are not signed in.';
 
 /** Runs one statement; rows are handed over as they arrive. */
 export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
-  const { skip = 0, maxRows } = options;
+  const { skip = 0, maxRows, counted = true } = options;
   const parameters = new URLSearchParams({
     limit: `${skip + 1},${skip + maxRows}`,
-    count: 'true',
+    count: String(counted),
     timings: 'true',
     quoteLargeNum: 'true',
     src: 'con',
   });
-  const response = await request(`exec?${parameters}`, options.signal, statement);
+  const { signal, timeoutMs } = options;
+  const limit = timeoutMs === undefined ? {} : { 'Statement-Timeout': String(timeoutMs) };
+  const response = await request(`exec?${parameters}`, signal, statement, limit);
   const reader = new AnswerReader();
   try {
     const taken = await readRows(response, reader, options);
@@ -129,13 +137,13 @@ export async function validate(
 /** Runs a statement with a small answer to its end. */
 export async function query(
   statement: string,
-  { maxRows = 10_000, signal }: Partial<Pick<ExecuteOptions, 'maxRows' | 'signal'>> = {},
+  options: Partial<Pick<ExecuteOptions, 'maxRows' | 'signal' | 'timeoutMs'>> = {},
 ): Promise<{ head: AnswerHead; rows: Row[] }> {
   let head: AnswerHead = { query: statement, columns: [], timestamp: -1 };
   const rows: Row[] = [];
   await execute(statement, {
-    maxRows,
-    ...(signal ? { signal } : {}),
+    maxRows: 10_000,
+    ...options,
     onHead: (seen) => (head = seen),
     onRows: (more) => rows.push(...more),
   });
@@ -145,8 +153,21 @@ export async function query(
 /** What the server tells about itself without a login. */
 export async function settings(signal?: AbortSignal): Promise<Settings> {
   const response = await request('settings', signal);
-  const body = (await response.json()) as Partial<Settings>;
-  return { config: body.config ?? {}, preferences: body.preferences ?? {} };
+  const body = (await response.json()) as Partial<Settings> & { 'preferences.version'?: number };
+  const { config = {}, preferences = {}, 'preferences.version': version = 0 } = body;
+  return { config, preferences, version };
+}
+
+/** Changes some preferences; refused where others changed them after `version`. */
+export async function savePreferences(
+  changed: Readonly<Record<string, string>>,
+  version: number,
+): Promise<void> {
+  const init = { method: 'POST', body: JSON.stringify(changed) };
+  const response = await send(`settings?version=${version}`, init, undefined);
+  if (!response.ok) {
+    throw refusal(await readTail(response), response.status);
+  }
 }
 
 /**
@@ -234,10 +255,15 @@ export function exportAddress(statement: string, format: ExportFormat): string {
   return `${path}${separator}${query}`;
 }
 
+/** The moment, for names of files: `2026-11-27-230612`. */
+function stamp(): string {
+  return new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
+}
+
 function exportPath(format: ExportFormat): { path: string; separator: string } {
   return format === 'json'
     ? { path: 'exec', separator: '?' }
-    : { path: `exp?fmt=${format}`, separator: '&' };
+    : { path: `exp?fmt=${format}&filename=tidemark-${stamp()}`, separator: '&' };
 }
 
 /** The bytes of a statement's whole result, with the credentials that the page holds. */
@@ -266,20 +292,26 @@ async function request(
   address: string,
   signal: AbortSignal | undefined,
   statement?: string,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
   if (statement !== undefined && awaitsLogin()) {
     throw new SqlError(SIGNED_OUT, undefined, 401);
   }
   const body = new URLSearchParams({ query: statement ?? '' });
-  return await send(address, statement === undefined ? {} : { method: 'POST', body }, signal);
+  const init = statement === undefined ? {} : { method: 'POST', body, headers };
+  return await send(address, init, signal);
+}
+
+interface OwnInit extends RequestInit {
+  readonly headers?: Record<string, string>;
 }
 
 async function send(
   address: string,
-  init: RequestInit,
+  { headers: own, ...init }: OwnInit,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const headers = await credentialHeaders();
+  const headers: Record<string, string> = { ...own, ...(await credentialHeaders()) };
   let response;
   try {
     response = await fetch(address, {

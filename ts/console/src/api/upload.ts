@@ -4,6 +4,8 @@ import { credentialHeaders, loginRefused } from './credentials.js';
 
 export interface ProposedColumn {
   readonly name: string;
+  /** What the file has instead of the name. */
+  readonly header?: string;
   readonly type: string;
   readonly pattern?: string;
   readonly couldBeTimestamp: boolean;
@@ -42,6 +44,8 @@ export interface ImportReport {
   readonly rowsRejected: number;
   readonly warnings?: readonly string[];
   readonly columns: readonly { readonly name: string; readonly errors: number }[];
+  /** The first lines with something wrong: `line 4, field 3: bad syntax`. */
+  readonly badLines?: readonly string[];
 }
 
 interface Upload {
@@ -88,7 +92,8 @@ export async function upload(task: Upload): Promise<ImportReport> {
     form.append('schema', JSON.stringify(task.schema));
   }
   form.append('data', task.data, 'data.csv');
-  const address = `imp?${new URLSearchParams({ ...task.parameters, fmt: 'json' })}`;
+  const parameters = { ...task.parameters, fmt: 'json', badLines: 'true' };
+  const address = `imp?${new URLSearchParams(parameters)}`;
   const { text, status } = await send(address, form, task);
   return reportOf(text, status);
 }

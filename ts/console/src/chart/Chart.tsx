@@ -4,35 +4,41 @@ import {
   createEffect,
   createMemo,
   createSignal,
-  For,
+  Match,
   mergeProps,
-  onCleanup,
   on,
-  onMount,
   Show,
+  Switch,
   untrack,
   type JSX,
 } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
-import { asOf, type Result } from '../model/result.js';
-import { theme } from '../shell/theme.js';
-import { ChartBar, KIND_NAMES } from './ChartBar.js';
-import { ChartTable } from './ChartTable.js';
+import { asOf, isPart, type Result } from '../model/result.js';
+import { showFailure } from '../shell/announce.js';
+import { annotate, followAnnotations, type Annotate } from './annotations.js';
+import { axisNumber } from './plot/axes.js';
+import { Canvas } from './Canvas.js';
 import { CANDLE_ROOM, mergedCandles } from './candles.js';
+import { ChartBar } from './ChartBar.js';
+import { CandleKeys, HeatKeys, PlainNote, SeriesKeys } from './ChartKeys.js';
+import { ChartTable } from './ChartTable.js';
 import { asChange, decimated, isFlat, onSecondAxis, type Range } from './decimate.js';
+import { Figures } from './Figures.js';
+import { saveChart, type Picture, type PictureFormat } from './files.js';
 import {
-  chooseChart,
-  rowNear,
-  SHOWN_SERIES,
-  spoken,
-  type AxisKind,
-  type ChartData,
-  type ChartPlan,
-  type Series,
-} from './model.js';
-import { drawPlot, type ChartKind, type Plot } from './plot.js';
-import { ChartSelection } from './selection.js';
-import { isPart, type Wanted } from './sampled.js';
+  axisOf,
+  colourPlace,
+  isFigure,
+  KIND_NAMES,
+  mayHaveSecondAxis,
+  type ChartKind,
+} from './kinds.js';
+import { chooseChart, rowNear, type ChartData, type ChartPlan } from './model.js';
+import { lookOf, valueText, type ChartOptions, type Look } from './options.js';
+import { Readout } from './Readout.js';
+import type { Wanted } from './sampled.js';
+import { ChartSelection, type ChosenSeries } from './selection.js';
+import { aboveZero, heatCells, stacked } from './shapes.js';
 import { Zoom } from './zoom.js';
 
 interface ChartProps {
@@ -46,6 +52,14 @@ interface ChartProps {
   /** The kind that was chosen, where it is kept elsewhere. */
   readonly kind?: string;
   readonly onKind?: (kind: ChartKind) => void;
+  /** Series that were shown or hidden by hand, where they are kept elsewhere. */
+  readonly series?: ChosenSeries | undefined;
+  readonly onSeries?: (series: ChosenSeries) => void;
+  /** Unit, axis, thresholds and annotations, where they are kept elsewhere. */
+  readonly options?: ChartOptions | undefined;
+  readonly onOptions?: (options: ChartOptions) => void;
+  /** Asks for the annotations, where their query is more than its text. */
+  readonly annotate?: Annotate;
   /** Where the range of time is shared: takes a part that was chosen; nothing is all of it. */
   readonly onRange?: (range: Range | undefined) => void;
 }
@@ -85,6 +99,7 @@ type DrawnProps = ChartProps & { plan: ChartPlan };
 /** What is drawn of a result, by what its user has chosen. */
 function pictureOf(props: DrawnProps) {
   const [width, setWidth] = createSignal(USUAL_WIDTH);
+  const axis = (): ReturnType<typeof axisOf> => axisOf(selection.kind(), props.plan);
   const zoom: Zoom = new Zoom({
     get room() {
       return isCandles() ? width() / CANDLE_ROOM : width();
@@ -96,7 +111,7 @@ function pictureOf(props: DrawnProps) {
       return props.result;
     },
     get axis() {
-      return props.plan.axis;
+      return untrack(axis);
     },
     get x() {
       return props.plan.x;
@@ -105,7 +120,7 @@ function pictureOf(props: DrawnProps) {
       return props.onRange;
     },
   });
-  const selection = new ChartSelection(
+  const selection: ChartSelection = new ChartSelection(
     mergeProps(props, {
       get detail() {
         return zoom.detail();
@@ -114,9 +129,12 @@ function pictureOf(props: DrawnProps) {
   );
   const [inPercent, setInPercent] = createSignal(false);
   const [twoAxes, setTwoAxes] = createSignal(true);
-  const isCandles = (): boolean => selection.kind() === 'candles';
+  const kind = selection.kind;
+  const isCandles = (): boolean => kind() === 'candles';
   const own = (): Wanted => wantedOf(props.plan, selection, untrack(width));
   const wanted = createMemo(own, undefined, { equals: isSame });
+  // A range of times is none of prices or sizes.
+  createEffect(on(axis, () => zoom.startOver(), { defer: true }));
   // Rows that the page does not hold are asked for as a picture, and again where it is another one.
   createEffect(
     on([() => props.result, () => props.revision, wanted], () => {
@@ -130,71 +148,217 @@ function pictureOf(props: DrawnProps) {
       ? mergedCandles(selection.data(), (width() - CANDLE_AXIS) / CANDLE_ROOM)
       : { data: selection.data(), span: 1 },
   );
-  const absolute = createMemo(() => decimated(merged().data, zoom.range()));
-  const drawn = createMemo(() => (inPercent() && !isCandles() ? asChange(absolute()) : absolute()));
-  const apart = createMemo(() => onSecondAxis(drawn(), selection.shown()));
-  const isSpread = createMemo(
-    () => !isCandles() && props.plan.axis === 'time' && isFlat(absolute(), selection.shown(), []),
+  const isWhole = (): boolean =>
+    ['heatmap', 'histogram', 'depth', 'gauge', 'number'].includes(kind());
+  const absolute = createMemo(() =>
+    isWhole() ? merged().data : decimated(merged().data, zoom.range()),
   );
-  const note = createMemo(() => noteOf(props.result, merged(), drawn(), zoom));
-  const second = createMemo(() => (twoAxes() && !isCandles() ? apart() : []));
+  const mayChange = (): boolean => mayHaveSecondAxis(kind()) && axis() === 'time';
+  const data = createMemo(() => (inPercent() && mayChange() ? asChange(absolute()) : absolute()));
+  const apart = createMemo(() =>
+    mayHaveSecondAxis(kind()) && axis() === 'time' ? onSecondAxis(data(), selection.shown()) : [],
+  );
+  const isSpread = createMemo(() => mayChange() && isFlat(absolute(), selection.shown(), []));
+  const second = createMemo(() => (twoAxes() ? apart() : []));
   const percent = { inPercent, setInPercent, isSpread };
   const axes = { apart, second, twoAxes, setTwoAxes };
-  return { zoom, selection, setWidth, isCandles, drawn, note, ...percent, ...axes };
+  return { zoom, selection, setWidth, width, axis, merged, data, ...percent, ...axes };
 }
+
+type PictureOf = ReturnType<typeof pictureOf>;
+
+/** How it is shown, and what is drawn for that. */
+function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, zoom }: PictureOf) {
+  const [chosen, choose] = createSignal<ChartOptions>({});
+  const options = (): ChartOptions => props.options ?? chosen();
+  const look = createMemo((): Look => {
+    const { kind } = selection;
+    const whole = lookOf(options());
+    const isLinear = ['stacked', 'heatmap', 'histogram'].includes(kind());
+    return {
+      ...whole,
+      isLog: whole.isLog && !isLinear,
+      unit: inPercent() && whole.unit === '' ? '%' : whole.unit,
+    };
+  });
+  const isLogged = (): boolean => look().isLog && !isFigure(selection.kind());
+  const drawn = createMemo(() => {
+    const shown = isLogged() ? aboveZero(data()) : data();
+    return selection.kind() === 'stacked' ? stacked(shown, selection.shown()) : shown;
+  });
+  const { annotations, failure } = followAnnotations({
+    text: () => options().annotations,
+    revision: () => [props.result, props.revision],
+    annotate: (text, signal) => (props.annotate ?? annotate)(text, signal),
+  });
+  const note = createMemo(() => {
+    if (failure() !== '') {
+      return `No annotations: ${failure()}`;
+    }
+    const has = isLogged() && data().series.some(({ points }) => points.some(isBelowZero));
+    const said = noteOf(props.result, merged(), data(), zoom);
+    if (isFigure(selection.kind())) {
+      return said === HINT ? '' : said;
+    }
+    return has ? `${said}. Values up to 0 have no place on a logarithmic scale` : said;
+  });
+  const setOptions = (next: ChartOptions): void => {
+    choose(next);
+    props.onOptions?.(next);
+  };
+  return { options, setOptions, look, drawn, annotations, note };
+}
+
+const isBelowZero = (point: unknown): boolean => typeof point === 'number' && point <= 0;
 
 function Drawn(props: DrawnProps): JSX.Element {
   const picture = pictureOf(props);
-  const { zoom, selection, isCandles, drawn, note, second } = picture;
-  const { apart, twoAxes, inPercent } = picture;
-  const [cursor, setCursor] = createSignal<number>();
+  const { selection, axis, data, apart, twoAxes, inPercent } = picture;
+  const shown = lookOfPicture(props, picture);
   const [asTable, setAsTable] = createSignal(false);
+  const [painted, setPainted] = createSignal<Picture>();
   return (
     <>
       <ChartBar
         selection={selection}
         plan={props.plan}
         result={props.result}
-        zoom={zoom}
+        zoom={picture.zoom}
+        axis={axis()}
         asTable={asTable()}
         setAsTable={setAsTable}
-        twoAxes={!isCandles() && apart().includes(true) ? twoAxes() : undefined}
+        twoAxes={apart().includes(true) ? twoAxes() : undefined}
         setTwoAxes={picture.setTwoAxes}
         inPercent={picture.isSpread() || inPercent() ? inPercent() : undefined}
         setInPercent={picture.setInPercent}
-        times={drawn().times}
+        times={data().times}
+        options={shown.options()}
+        setOptions={shown.setOptions}
+        save={(format) => save(format, picture, asTable() ? undefined : painted())}
       />
       <Show
         when={!asTable()}
-        fallback={<ChartTable data={drawn()} axis={props.plan.axis} shown={selection.shown()} />}
+        fallback={<ChartTable data={data()} axis={axis()} shown={selection.shown()} />}
       >
-        <Readout
-          data={drawn()}
-          axis={props.plan.axis}
-          shown={selection.shown()}
-          initials={isCandles()}
-          index={cursor()}
-          zone={props.zone}
-        />
-        <Canvas
-          kind={selection.kind()}
-          data={drawn()}
-          axis={props.plan.axis}
-          shown={selection.shown()}
-          second={second()}
-          zone={props.zone}
-          zoom={zoom}
-          onCursor={setCursor}
-          onWidth={picture.setWidth}
-          onPick={(place) => pick(props, place, drawn())}
-        />
+        <Show
+          when={!isFigure(selection.kind())}
+          fallback={
+            <Figures
+              kind={selection.kind() === 'gauge' ? 'gauge' : 'number'}
+              data={data()}
+              shown={selection.shown()}
+              look={shown.look()}
+              onPicture={setPainted}
+            />
+          }
+        >
+          <Plotted {...props} picture={picture} shown={shown} onPicture={setPainted} />
+        </Show>
       </Show>
-      <Show when={!isCandles()} fallback={<CandleKeys note={note()} />}>
-        <SeriesKeys selection={selection} second={second()} note={note()} />
-      </Show>
+      <Keys picture={picture} look={shown.look()} note={shown.note()} />
     </>
   );
 }
+
+function save(
+  format: PictureFormat,
+  { selection, axis }: PictureOf,
+  picture: Picture | undefined,
+): void {
+  const kind = selection.kind();
+  const file = {
+    name: `chart-${kind}`,
+    title: `${KIND_NAMES[kind]} chart`,
+    picture,
+    legend: isFigure(kind) ? [] : legendOf(selection),
+    data: selection.data(),
+    axis: axis(),
+    shown: selection.shown(),
+  };
+  void saveChart(format, file).catch(showFailure);
+}
+
+interface PlottedProps extends DrawnProps {
+  readonly picture: PictureOf;
+  readonly shown: ReturnType<typeof lookOfPicture>;
+  readonly onPicture: (picture: Picture) => void;
+}
+
+/** What has axes, with the values at the crosshair above it. */
+function Plotted(props: PlottedProps): JSX.Element {
+  const { selection, axis, data, zoom, second, setWidth } = props.picture;
+  const { look, drawn, annotations } = props.shown;
+  const [cursor, setCursor] = createSignal<number>();
+  const kind = selection.kind;
+  return (
+    <>
+      <Readout
+        data={data()}
+        axis={axis()}
+        look={kind() === 'histogram' ? COUNTS : look()}
+        shown={selection.shown()}
+        initials={kind() === 'candles'}
+        index={cursor()}
+        zone={props.zone}
+      />
+      <Canvas
+        kind={kind()}
+        data={data()}
+        drawn={drawn()}
+        axis={axis()}
+        look={look()}
+        annotations={annotations()}
+        shown={selection.shown()}
+        second={second()}
+        zone={props.zone}
+        zoom={zoom}
+        onPicture={(picture) => props.onPicture(picture)}
+        onCursor={setCursor}
+        onWidth={setWidth}
+        onPick={(place) => axis() === props.plan.axis && pick(props, place, data())}
+      />
+    </>
+  );
+}
+
+/** Of a histogram the values are counts, whatever unit lies along the bottom. */
+const COUNTS: Look = lookOf({});
+
+function legendOf(selection: ChartSelection): { label: string; colour: string }[] {
+  const style = getComputedStyle(document.documentElement);
+  const role = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  const all = selection.data().series.map(({ label }, place) => {
+    const number = colourPlace(selection.kind(), place);
+    return { label, colour: role(number === 0 ? 'line-control' : `chart-${number}`) };
+  });
+  const isPlain = !['candles', 'heatmap', 'histogram'].includes(selection.kind());
+  return isPlain ? all.filter((_one, place) => selection.shown()[place]) : [];
+}
+
+function Keys(props: { picture: PictureOf; look: Look; note: string }): JSX.Element {
+  const { selection, second, data, width } = props.picture;
+  const kind = selection.kind;
+  const ends = createMemo(() => {
+    const { low, high } = heatCells(data(), width());
+    const text = (value: number): string => valueText(value, props.look, figure);
+    return low <= high ? [text(low), text(high)] : ['–', '–'];
+  });
+  return (
+    <Switch fallback={<SeriesKeys selection={selection} second={second()} note={props.note} />}>
+      <Match when={kind() === 'candles'}>
+        <CandleKeys note={props.note} />
+      </Match>
+      <Match when={kind() === 'heatmap'}>
+        <HeatKeys low={ends()[0] ?? ''} high={ends()[1] ?? ''} note={props.note} />
+      </Match>
+      <Match when={kind() === 'histogram'}>
+        <PlainNote note={props.note} />
+      </Match>
+    </Switch>
+  );
+}
+
+const figure = (value: number): string => axisNumber(Number(value.toPrecision(5)));
 
 /** The row behind a point: of the loaded ones, the nearest to its place. */
 function pick(
@@ -223,6 +387,8 @@ function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wa
   const candles = selection.kind() === 'candles' ? selection.parts() : undefined;
   return { plan, values: candles ? [] : values, candles, width };
 }
+
+const HINT = 'Drag to zoom';
 
 /** What the picture leaves out, or how to look closer. */
 function noteOf(
@@ -262,259 +428,5 @@ function noteOf(
   if (drawn.times.length < data.times.length && !zoom.range()) {
     return `${count(data.times)} rows drawn as ${count(drawn.times)} points`;
   }
-  return 'Drag to zoom';
-}
-
-function SeriesKeys(props: {
-  selection: ChartSelection;
-  second: readonly boolean[];
-  note: string;
-}): JSX.Element {
-  const { selection } = props;
-  return (
-    <ul class="chart-keys" aria-label="Series">
-      <For each={selection.data().series.slice(0, MOST_CHIPS)}>
-        {(series, index) => (
-          <li>
-            <button
-              class="chart-key"
-              aria-pressed={selection.shown()[index()] ? 'true' : 'false'}
-              onClick={() => selection.toggle(index())}
-            >
-              <svg
-                class={`line-key c${index() < SHOWN_SERIES ? index() + 1 : 0}`}
-                viewBox="0 0 18 8"
-                aria-hidden="true"
-              >
-                <path d="M1 4h16" />
-              </svg>
-              <bdi>{series.label}</bdi>
-              <Show when={props.second[index()]}>
-                <span class="hint">right axis</span>
-              </Show>
-            </button>
-          </li>
-        )}
-      </For>
-      <Show when={selection.data().series.length > MOST_CHIPS}>
-        <li>
-          <select
-            class="select"
-            aria-label="Another series"
-            onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
-          >
-            <option value="-1">and {selection.data().series.length - MOST_CHIPS} more</option>
-            <For each={selection.data().series.slice(MOST_CHIPS)}>
-              {(series, index) => (
-                <option value={index() + MOST_CHIPS}>
-                  {selection.shown()[index() + MOST_CHIPS] ? `✓ ${series.label}` : series.label}
-                </option>
-              )}
-            </For>
-          </select>
-        </li>
-      </Show>
-      <li class="zoom-hint">{props.note}</li>
-    </ul>
-  );
-}
-
-/** Series with a chip of their own; the others are in a list. */
-const MOST_CHIPS = 24;
-
-function CandleKeys(props: { note: string }): JSX.Element {
-  return (
-    <ul class="chart-keys" aria-label="Key">
-      <li class="chart-key">
-        <svg class="candle-key rising" viewBox="0 0 12 14">
-          <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
-        </svg>
-        rising (hollow)
-      </li>
-      <li class="chart-key">
-        <svg class="candle-key falling" viewBox="0 0 12 14">
-          <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
-        </svg>
-        falling (filled)
-      </li>
-      <li class="zoom-hint">{props.note}</li>
-    </ul>
-  );
-}
-
-function Readout(props: {
-  data: ChartData;
-  axis: AxisKind;
-  shown: readonly boolean[];
-  /** Open, high, low and close by their first letters. */
-  initials: boolean;
-  index: number | undefined;
-  zone: Zone;
-}): JSX.Element {
-  const at = (): number => props.index ?? props.data.times.length - 1;
-  const entries = createMemo(() =>
-    props.data.series
-      .flatMap((series, index) => (props.shown[index] ? [series] : []))
-      .map(({ label, points }, index) => ({
-        label: props.initials && index < 4 ? label.charAt(0).toUpperCase() : label,
-        point: knownAt(points, at()),
-      })),
-  );
-  return (
-    <div class="readout" title={`Rounded to ${READOUT_DIGITS} digits`}>
-      <span>{placeText(props, at())}</span>
-      <For each={entries()}>
-        {({ label, point }) => (
-          <span>
-            <bdi>{label}</bdi> <b>{typeof point === 'number' ? pointText(point) : '–'}</b>
-          </span>
-        )}
-      </For>
-    </div>
-  );
-}
-
-/** The point at an index, or the series' last one before it where only others have a row. */
-function knownAt(points: Series['points'], index: number): number | null | undefined {
-  let at = index;
-  while (at > 0 && points[at] === undefined) {
-    at--;
-  }
-  return points[at];
-}
-
-/** Enough to read; the grid beside it is exact. */
-const READOUT_DIGITS = 8;
-
-function pointText(point: number): string {
-  return grouped(String(Number(point.toPrecision(READOUT_DIGITS))));
-}
-
-interface Placed {
-  readonly data: ChartData;
-  readonly axis: AxisKind;
-  readonly zone: Zone;
-}
-
-/** The label along the bottom at an index: a time, a number or a name. */
-function placeText({ data, axis, zone }: Placed, index: number): string {
-  const place = data.times[index];
-  if (place === undefined) {
-    return '';
-  }
-  switch (axis) {
-    case 'time':
-      return timeText(place, zone);
-    case 'number':
-      return pointText(place);
-    case 'names':
-      return data.names?.[place] ?? '';
-  }
-}
-
-function timeText(time: number, zone: Zone): string {
-  const shift = zone === 'utc' ? 0 : new Date(time).getTimezoneOffset() * 60_000;
-  const text = new Date(time - shift).toISOString().replace('T', ' ').replace('Z', '');
-  return text.replace(/(?::00)?\.000$/, '');
-}
-
-interface CanvasProps {
-  readonly kind: ChartKind;
-  readonly data: ChartData;
-  readonly axis: AxisKind;
-  readonly shown: readonly boolean[];
-  readonly second: readonly boolean[];
-  readonly zone: Zone;
-  readonly zoom: Zoom;
-  readonly onCursor: (index: number | undefined) => void;
-  readonly onWidth: (pixels: number) => void;
-  /** By the place along the bottom. */
-  readonly onPick: (place: number) => void;
-}
-
-function Canvas(props: CanvasProps): JSX.Element {
-  let host!: HTMLDivElement;
-  let plot: Plot | undefined;
-
-  onMount(() => {
-    createEffect(() => {
-      void theme();
-      const { kind, data, axis, shown, second, zone, zoom, onCursor } = props;
-      const all = data.series.map((_series, index) => index);
-      const drawn = kind === 'candles' ? all.map(() => true) : shown;
-      plot?.destroy();
-      plot = drawPlot(host, {
-        kind,
-        data,
-        axis,
-        shown: drawn,
-        second,
-        colours: all,
-        zone,
-        range: zoom.range(),
-        onCursor,
-        onZoom: (range) => zoom.to(range),
-        onPan: (share) => zoom.pan(share),
-        onReset: () => zoom.reset(),
-      });
-    });
-    props.onWidth(host.clientWidth);
-    const observer = new ResizeObserver(() => {
-      plot?.resize();
-      props.onWidth(host.clientWidth);
-    });
-    observer.observe(host);
-    onCleanup(() => {
-      observer.disconnect();
-      plot?.destroy();
-    });
-  });
-
-  return (
-    <div
-      ref={host}
-      class="plot"
-      role="img"
-      tabindex="0"
-      aria-label={summary(props)}
-      onKeyDown={(event) => onKey(event, props, plot)}
-    />
-  );
-}
-
-function onKey(event: KeyboardEvent, props: CanvasProps, plot: Plot | undefined): void {
-  const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
-  if (steps !== undefined) {
-    plot?.moveCursor(steps);
-  } else if (event.key === 'Enter') {
-    const place = props.data.times[plot?.cursorIndex() ?? -1];
-    if (place !== undefined) {
-      props.onPick(place);
-    }
-  } else if (event.key === 'Backspace') {
-    props.zoom[event.shiftKey ? 'forward' : 'back']();
-  } else if (event.key === '0') {
-    props.zoom.reset();
-  } else if (event.key === '+' || event.key === '-') {
-    props.zoom.scale(event.key === '+' ? 0.5 : 2, props.data.times);
-  } else if (event.key === '<' || event.key === '>') {
-    props.zoom.pan(event.key === '<' ? -0.5 : 0.5);
-  } else {
-    return;
-  }
-  event.preventDefault();
-}
-
-/** The chart as text, for a screen reader. */
-function summary(props: CanvasProps): string {
-  const lines = props.data.series.slice(0, SHOWN_SERIES).flatMap(({ label, points }, index) => {
-    const summary = spoken(points);
-    if (!summary || !(props.kind === 'candles' || props.shown[index])) {
-      return [];
-    }
-    return [`${label}: lowest ${summary.low}, highest ${summary.high}, last ${summary.last}`];
-  });
-  const { length } = props.data.times;
-  const range = `${placeText(props, 0)} to ${placeText(props, length - 1)}`;
-  return `${KIND_NAMES[props.kind]} chart, ${length} points, ${range}. ${lines.join('. ')}.`;
+  return HINT;
 }

@@ -3,19 +3,13 @@ import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
 import { Icon } from '../shell/icons.js';
 import { openMenuBelow } from '../shell/Menu.js';
-import type { CandleColumns, ChartPlan } from './model.js';
-import type { ChartKind } from './plot.js';
-import { kindsOf, type ChartSelection } from './selection.js';
+import type { AxisKind, CandleColumns, ChartPlan } from './model.js';
+import { PICTURE_FORMATS, type PictureFormat } from './files.js';
+import { KIND_NAMES, kindsOf, type ChartKind } from './kinds.js';
+import { OptionsDialog } from './OptionsDialog.js';
+import type { ChartOptions } from './options.js';
+import type { ChartSelection } from './selection.js';
 import type { Zoom } from './zoom.js';
-
-export const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
-  line: 'Line',
-  area: 'Area',
-  step: 'Step',
-  bars: 'Bars',
-  scatter: 'Scatter',
-  candles: 'Candlestick',
-};
 
 interface BarProps {
   readonly selection: ChartSelection;
@@ -32,6 +26,10 @@ interface BarProps {
   readonly setInPercent: (inPercent: boolean) => void;
   /** The places that are drawn. */
   readonly times: readonly number[];
+  readonly axis: Exclude<AxisKind, 'none'>;
+  readonly options: ChartOptions;
+  readonly setOptions: (options: ChartOptions) => void;
+  readonly save: (format: PictureFormat) => void;
 }
 
 export function ChartBar(props: BarProps): JSX.Element {
@@ -74,7 +72,7 @@ export function ChartBar(props: BarProps): JSX.Element {
           Change in %
         </button>
       </Show>
-      <Show when={props.plan.axis === 'time'}>
+      <Show when={props.axis === 'time'}>
         <TimeRange {...props} />
       </Show>
       <Show when={props.zoom.range()}>
@@ -86,6 +84,7 @@ export function ChartBar(props: BarProps): JSX.Element {
           Reset zoom
         </button>
       </Show>
+      <Tools {...props} />
       <button
         class="icon-button"
         aria-label="Show as a table"
@@ -96,6 +95,51 @@ export function ChartBar(props: BarProps): JSX.Element {
         <Icon name="table" />
       </button>
     </div>
+  );
+}
+
+const FILE_NAMES = { png: 'Picture (PNG)', svg: 'Drawing (SVG)', csv: 'Points (CSV)' } as const;
+
+/** How values are shown, and the chart as a file. */
+function Tools(props: BarProps): JSX.Element {
+  const [isOpen, setOpen] = createSignal(false);
+  return (
+    <>
+      <button
+        class="icon-button"
+        aria-label="Options of the chart"
+        title="Unit, axis, thresholds, annotations"
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+      >
+        <Icon name="options" />
+      </button>
+      <button
+        class="icon-button"
+        aria-label="Save the chart"
+        title="Save the chart as a picture or its points"
+        aria-haspopup="menu"
+        onClick={(event) =>
+          openMenuBelow(
+            'Save the chart as',
+            event.currentTarget,
+            PICTURE_FORMATS.map((format) => ({
+              label: FILE_NAMES[format],
+              run: () => props.save(format),
+            })),
+          )
+        }
+      >
+        <Icon name="export" />
+      </button>
+      <Show when={isOpen()}>
+        <OptionsDialog
+          options={props.options}
+          set={props.setOptions}
+          onClose={() => setOpen(false)}
+        />
+      </Show>
+    </>
   );
 }
 
@@ -237,8 +281,11 @@ function Title(props: BarProps): JSX.Element {
   const { selection } = props;
   const nameOf = (column: number | undefined): string =>
     props.result.columns[column ?? -1]?.name ?? '';
+  const isOfOne = (): boolean =>
+    selection.kind() !== 'depth' &&
+    (props.plan.key !== undefined || selection.kind() === 'histogram');
   return (
-    <Show when={props.plan.key !== undefined}>
+    <Show when={isOfOne()}>
       <Show when={props.plan.values.length > 1}>
         <select
           class="select"
@@ -256,9 +303,11 @@ function Title(props: BarProps): JSX.Element {
       </Show>
       <span class="chart-title">
         <bdi>{nameOf(selection.value())}</bdi>{' '}
-        <span class="muted">
-          by <bdi>{nameOf(props.plan.key)}</bdi>
-        </span>
+        <Show when={props.plan.key !== undefined && selection.kind() !== 'histogram'}>
+          <span class="muted">
+            by <bdi>{nameOf(props.plan.key)}</bdi>
+          </span>
+        </Show>
       </span>
     </Show>
   );

@@ -7,7 +7,7 @@ const ROWS = 500;
 
 export function ChartTable(props: {
   data: ChartData;
-  axis: AxisKind;
+  axis: Exclude<AxisKind, 'none'>;
   shown: readonly boolean[];
 }): JSX.Element {
   const series = createMemo(() => props.data.series.filter((_series, index) => props.shown[index]));

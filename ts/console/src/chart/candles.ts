@@ -1,58 +1,72 @@
 /** Candles and the last price, drawn over a plot whose first four series are open to close. */
-import type uPlot from 'uplot';
 import { grouped } from '../model/format.js';
 import type { ChartData, Point } from './model.js';
-
-/** The value of a design token in the theme in force. */
-export type Role = (name: string) => string;
+import { clipped, type Frame, type Role } from './plot/pen.js';
 
 type Points = ArrayLike<number | null | undefined>;
 
 const WIDEST_BODY = 14;
 const BODY_SHARE = 0.62;
+const VOLUME_SHARE = 0.6;
+const WIDEST_VOLUME = 24;
 
 /** Rising ones hollow, falling ones filled: the shape tells the direction, colour repeats it. */
-export function drawCandles(self: uPlot, role: Role): void {
-  const [times, open, high, low, close] = self.data;
+export function drawCandles(
+  frame: Frame,
+  { times, series }: ChartData,
+  role: Role,
+  text: (price: number) => string,
+): void {
+  const [open, high, low, close, volume] = series.map(({ points }) => points);
   if (!open || !high || !low || !close || times.length === 0) {
     return;
   }
-  const { ctx, bbox } = self;
-  const body = bodyWidth(self, times);
+  const { pen, box } = frame;
+  const body = bodyWidth(frame, times, BODY_SHARE, WIDEST_BODY);
   const [surface, up, down] = [role('bg-surface'), role('chart-3'), role('chart-6')];
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  ctx.lineWidth = 1.3 * devicePixelRatio;
-  times.forEach((time, index) => {
-    const [first, top, bottom, last] = [open, high, low, close].map((points) => points[index]);
-    if (first == null || top == null || bottom == null || last == null) {
-      return;
-    }
-    const y = (value: number): number => self.valToPos(value, 'y', true);
-    const x = Math.round(self.valToPos(time, 'x', true));
-    ctx.strokeStyle = last >= first ? up : down;
-    ctx.fillStyle = last >= first ? surface : down;
-    ctx.beginPath();
-    ctx.moveTo(x, y(top));
-    ctx.lineTo(x, y(bottom));
-    ctx.stroke();
-    const height = Math.max(devicePixelRatio, Math.abs(y(last) - y(first)));
-    ctx.beginPath();
-    ctx.rect(x - body / 2, Math.min(y(first), y(last)), body, height);
-    ctx.fill();
-    ctx.stroke();
+  const y = (value: number): number => frame.y(value, 'y');
+  clipped(frame, () => {
+    pen.fillStyle = role('line-control');
+    const bar = bodyWidth(frame, times, VOLUME_SHARE, WIDEST_VOLUME);
+    volume?.forEach((amount, index) => {
+      if (typeof amount === 'number') {
+        const top = frame.y(amount, 'volume');
+        const left = frame.x(times[index] ?? 0) - bar / 2;
+        pen.fillRect(left, top, bar, box.top + box.height - top);
+      }
+    });
+    pen.lineWidth = 1.3 * frame.scale;
+    times.forEach((time, index) => {
+      const [first, top, bottom, last] = [open, high, low, close].map((points) => points[index]);
+      if (first == null || top == null || bottom == null || last == null) {
+        return;
+      }
+      const x = Math.round(frame.x(time));
+      pen.strokeStyle = last >= first ? up : down;
+      pen.fillStyle = last >= first ? surface : down;
+      pen.beginPath();
+      pen.moveTo(x, y(top));
+      pen.lineTo(x, y(bottom));
+      pen.stroke();
+      const height = Math.max(frame.scale, Math.abs(y(last) - y(first)));
+      pen.beginPath();
+      pen.rect(x - body / 2, Math.min(y(first), y(last)), body, height);
+      pen.fill();
+      pen.stroke();
+    });
   });
-  ctx.restore();
-  drawLastPrice(self, close, role);
+  drawLastPrice(frame, close, role, text);
 }
 
-function bodyWidth(self: uPlot, times: ArrayLike<number>): number {
-  const { min, max } = self.scales['x'] ?? {};
-  const candles = ((max ?? 0) - (min ?? 0)) / spacing(times);
-  const room = (self.bbox.width / Math.max(1, candles)) * BODY_SHARE;
-  return Math.max(1, Math.min(WIDEST_BODY * devicePixelRatio, Math.round(room)));
+function bodyWidth(
+  { from, to, box, scale }: Frame,
+  times: ArrayLike<number>,
+  share: number,
+  widest: number,
+): number {
+  const candles = (to - from) / spacing(times);
+  const room = (box.width / Math.max(1, candles)) * share;
+  return Math.max(1, Math.min(widest * scale, Math.round(room)));
 }
 
 /** The least distance between two times. */
@@ -142,36 +156,39 @@ export function priceText(price: number): string {
 }
 
 /** The last price as a dotted line and a tag on the axis. */
-function drawLastPrice(self: uPlot, close: Points, role: Role): void {
+function drawLastPrice(
+  frame: Frame,
+  close: Points,
+  role: Role,
+  priceText: (price: number) => string,
+): void {
   const last = lastPrice(close);
   if (last === undefined) {
     return;
   }
-  const { ctx, bbox } = self;
-  const scale = devicePixelRatio;
-  const y = self.valToPos(last, 'y', true);
-  if (y < bbox.top || y > bbox.top + bbox.height) {
+  const { pen, box, scale } = frame;
+  const y = frame.y(last, 'y');
+  if (y < box.top || y > box.top + box.height) {
     return;
   }
   const text = priceText(last);
-  const left = bbox.left + bbox.width + 2 * scale;
-  ctx.save();
-  ctx.strokeStyle = role('accent');
-  ctx.setLineDash([2 * scale, 3 * scale]);
-  ctx.lineWidth = scale;
-  ctx.beginPath();
-  ctx.moveTo(bbox.left, y);
-  ctx.lineTo(bbox.left + bbox.width, y);
-  ctx.stroke();
-  ctx.font = `600 ${11 * scale}px ${role('font-ui')}`;
-  ctx.fillStyle = role('accent');
-  ctx.beginPath();
-  const width = ctx.measureText(text).width + 10 * scale;
-  ctx.roundRect(left, y - 9 * scale, width, 18 * scale, 3 * scale);
-  ctx.fill();
-  ctx.fillStyle = role('on-accent');
-  ctx.textAlign = 'left';
-  ctx.textBaseline = 'middle';
-  ctx.fillText(text, left + 5 * scale, y + scale / 2);
-  ctx.restore();
+  const left = box.left + box.width + 2 * scale;
+  pen.save();
+  pen.strokeStyle = role('accent');
+  pen.setLineDash([2 * scale, 3 * scale]);
+  pen.lineWidth = scale;
+  pen.beginPath();
+  pen.moveTo(box.left, y);
+  pen.lineTo(box.left + box.width, y);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.font = `600 ${11 * scale}px ${role('font-ui')}`;
+  pen.fillStyle = role('accent');
+  const width = pen.measureText(text).width + 10 * scale;
+  pen.fillRect(left, y - 9 * scale, width, 18 * scale);
+  pen.fillStyle = role('on-accent');
+  pen.textAlign = 'left';
+  pen.textBaseline = 'middle';
+  pen.fillText(text, left + 5 * scale, y + scale / 2);
+  pen.restore();
 }

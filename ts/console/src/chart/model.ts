@@ -5,6 +5,8 @@
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from '../model/format.js';
 import { familyOf, isNumeric } from '../model/types.js';
+import { depthColumns, type DepthColumns } from './depth-columns.js';
+import { numberOf } from './numbers.js';
 
 /** Series that have a colour of their own; the ones beyond are offered, not shown. */
 export const SHOWN_SERIES = 8;
@@ -22,8 +24,8 @@ export interface CandleColumns {
   readonly volume: number | undefined;
 }
 
-/** What lies along the bottom: a time, a number, or names side by side. */
-export type AxisKind = 'time' | 'number' | 'names';
+/** What lies along the bottom: a time, a number, names side by side, or nothing. */
+export type AxisKind = 'time' | 'number' | 'names' | 'none';
 
 export interface ChartPlan {
   readonly axis: AxisKind;
@@ -39,6 +41,9 @@ export interface ChartPlan {
   readonly candles: CandleColumns | undefined;
   /** Whether the columns are enough for candles, if someone says which is which. */
   readonly mayBeCandles: boolean;
+  readonly depth: DepthColumns | undefined;
+  /** Whether it is one row. */
+  readonly isSingle?: boolean;
 }
 
 export interface Series {
@@ -57,6 +62,8 @@ export interface ChartData {
   readonly names?: readonly string[];
   /** Rows that no place was left for. */
   readonly left?: number;
+  /** Of a histogram: how wide each range of values is. */
+  readonly width?: number;
 }
 
 type ChartChoice =
@@ -73,37 +80,47 @@ export function chooseChart(
     return { why: 'There are no rows to draw.' };
   }
   const time = timestamp >= 0 ? timestamp : columns.findIndex(isTime);
+  const numbers = indexesWhere(columns, ({ type }) => isNumeric(type));
+  const depth = depthColumns(columns, rows, numbers);
   if (time < 0) {
-    return timelessChart(columns);
+    return timelessChart(columns, rows, depth);
   }
   // Whole numbers beside fractions are mostly counts and identifiers, on a scale of their own.
   const measured = indexesWhere(columns, ({ type }) => familyOf(type) === 'decimal');
   const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];
-  if (values.length === 0) {
+  if (values.length === 0 && !depth) {
     return { why: 'A chart needs at least one number column beside the time.' };
   }
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
   const candles = candleColumns(columns, values);
   const mayBeCandles = values.length >= CANDLE_PARTS;
-  return { plan: { axis: 'time', x: time, key, values, drawn, candles, mayBeCandles } };
+  return { plan: { axis: 'time', x: time, key, values, drawn, candles, mayBeCandles, depth } };
 }
 
-/** Names and numbers become bars, two numbers a cloud of points. */
-function timelessChart(columns: readonly Column[]): ChartChoice {
+/** Names and numbers become bars, two numbers a cloud of points, one number a histogram. */
+function timelessChart(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  depth: DepthColumns | undefined,
+): ChartChoice {
   const numbers = indexesWhere(columns, ({ type }) => isNumeric(type));
   const name = columns.findIndex(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
   const [first, ...others] = numbers;
+  const rest = { key: undefined, candles: undefined, mayBeCandles: false, depth };
   if (first === undefined) {
-    return { why: 'A chart needs at least one number column.' };
+    return depth
+      ? { plan: { axis: 'none', x: 0, values: [], drawn: 0, ...rest } }
+      : { why: 'A chart needs at least one number column.' };
   }
-  const rest = { key: undefined, candles: undefined, mayBeCandles: false };
   if (name >= 0) {
     return { plan: { axis: 'names', x: name, values: numbers, drawn: 1, ...rest } };
   }
-  if (others.length === 0) {
-    return { why: 'A chart needs a time column, names, or a second number beside the first.' };
+  const isSingle = rows.length === 1;
+  if (others.length === 0 || isSingle) {
+    const drawn = isSingle ? Math.min(SHOWN_SERIES, numbers.length) : 1;
+    return { plan: { axis: 'none', x: first, values: numbers, drawn, isSingle, ...rest } };
   }
   const drawn = Math.min(SHOWN_SERIES, others.length);
   return { plan: { axis: 'number', x: first, values: others, drawn, ...rest } };
@@ -189,6 +206,14 @@ export function chartData(
 ): ChartData {
   if (plan.axis === 'names') {
     return namedSeries(columns, rows, plan.x, values);
+  }
+  if (plan.axis === 'none') {
+    return plainSeries(
+      columns,
+      rows.map((row, at) => ({ at, row })),
+      values,
+      isShown,
+    );
   }
   const timed: { at: number; row: Row }[] = [];
   const place = plan.axis === 'time' ? milliseconds : numberOf;
@@ -309,15 +334,6 @@ function keyedSeries(
 /** A stored null stays a gap; a hole left by another series' time is no gap. */
 function gapAt(points: readonly Point[], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
-}
-
-/** A finite number, or null: `LONG` and `DECIMAL` come as text so that the grid is exact. */
-function numberOf(value: Value): number | null {
-  if (value === null || typeof value === 'boolean' || Array.isArray(value)) {
-    return null;
-  }
-  const number = Number(value);
-  return Number.isFinite(number) ? number : null;
 }
 
 const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;

@@ -22,11 +22,6 @@ export interface Wanted {
 const MOST_ROWS = 100_000;
 const LEAST_STEPS = 60;
 
-/** Whether the page holds a part of the rows. */
-export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
-  return isCut || rows.length < total;
-}
-
 /** Rows in the columns of `result`; nothing where there is no time in it. */
 export async function sampled(
   result: Result,

@@ -10,7 +10,8 @@ import {
   type ChartData,
   type ChartPlan,
 } from './model.js';
-import type { ChartKind } from './plot.js';
+import { depthData, histogram, numbersOf } from './shapes.js';
+import { kindsOf, usualKind, type ChartKind } from './kinds.js';
 
 interface Drawn {
   readonly result: Result;
@@ -20,7 +21,15 @@ interface Drawn {
   readonly detail: Result | undefined;
   readonly kind?: string;
   readonly onKind?: (kind: ChartKind) => void;
+  readonly series?: ChosenSeries | undefined;
+  readonly onSeries?: (series: ChosenSeries) => void;
 }
+
+/** Series that were shown or hidden by hand, by their labels. */
+export type ChosenSeries = Readonly<Record<string, boolean>>;
+
+/** Choices that are kept of one chart. */
+const MOST_KEPT = 200;
 
 export class ChartSelection {
   readonly kind: Accessor<ChartKind>;
@@ -59,7 +68,7 @@ export class ChartSelection {
       setValue(drawn.plan.values[0] ?? 0);
       assign(undefined);
       setKey(undefined);
-      setChosen(new Map<string, boolean>());
+      setChosen(new Map(Object.entries(drawn.series ?? {})));
     };
     startOver();
     createEffect(on(() => drawn.result, startOver, { defer: true }));
@@ -85,25 +94,42 @@ export class ChartSelection {
     this.setKey = setKey;
     const isShown = (label: string, index: number): boolean => {
       const { key, drawn: usual } = drawn.plan;
+      // Rows of a heat map need no colours of their own.
+      const isFree = kind() === 'heatmap' || kind() === 'depth' || kind() === 'histogram';
+      if (isFree) {
+        return chosen().get(label) ?? true;
+      }
       return chosen().get(label) ?? index < (key === undefined ? usual : SHOWN_SERIES);
     };
-    this.data = createMemo(() => {
-      const { columns, rows } = drawn.detail ?? asOf(drawn.result, drawn.revision);
-      const { plan } = drawn;
-      const parts = this.parts();
-      if (kind() !== 'candles' || !parts) {
-        const values = plan.key === undefined ? plan.values : [value()];
-        return chartData(columns, rows, plan, values, isShown);
-      }
-      const [name, { key }] = [this.key(), plan];
-      const isOne = key !== undefined && name !== undefined;
-      const ofKey = isOne ? rowsOfKey(rows, key, name) : rows;
-      return chartData(columns, ofKey, { ...plan, key: undefined }, candleValues(parts));
-    });
+    this.data = createMemo(() => this.#dataOf(drawn, isShown));
     this.shown = createMemo(() =>
       this.data().series.map(({ label }, index) => kind() === 'candles' || isShown(label, index)),
     );
-    this.#choose = (label, isShown) => setChosen(new Map(chosen()).set(label, isShown));
+    this.#choose = (label, isShown) => {
+      const series = new Map(chosen()).set(label, isShown);
+      setChosen(series);
+      drawn.onSeries?.(Object.fromEntries([...series].slice(-MOST_KEPT)));
+    };
+  }
+
+  #dataOf(drawn: Drawn, isShown: (label: string, index: number) => boolean): ChartData {
+    const { columns, rows } = drawn.detail ?? asOf(drawn.result, drawn.revision);
+    const { plan } = drawn;
+    if (this.kind() === 'depth' && plan.depth) {
+      return depthData(rows, plan.depth);
+    }
+    if (this.kind() === 'histogram') {
+      return histogram(numbersOf(rows, this.value()), columns[this.value()]?.name ?? '');
+    }
+    const parts = this.parts();
+    if (this.kind() !== 'candles' || !parts) {
+      const values = plan.key === undefined ? plan.values : [this.value()];
+      return chartData(columns, rows, plan, values, isShown);
+    }
+    const [name, { key }] = [this.key(), plan];
+    const isOne = key !== undefined && name !== undefined;
+    const ofKey = isOne ? rowsOfKey(rows, key, name) : rows;
+    return chartData(columns, ofKey, { ...plan, key: undefined }, candleValues(parts));
   }
 
   toggle(index: number): void {
@@ -112,27 +138,6 @@ export class ChartSelection {
       this.#choose(label, !this.shown()[index]);
     }
   }
-}
-
-/** The kinds that a plan can be drawn as, the usual one first. */
-export function kindsOf({ axis, candles, mayBeCandles }: ChartPlan): readonly ChartKind[] {
-  switch (axis) {
-    case 'time': {
-      const lines = ['line', 'area', 'step', 'bars', 'scatter'] as const;
-      if (candles) {
-        return ['candles', ...lines];
-      }
-      return mayBeCandles ? [...lines, 'candles'] : lines;
-    }
-    case 'number':
-      return ['scatter', 'line', 'area', 'step'];
-    case 'names':
-      return ['bars', 'scatter'];
-  }
-}
-
-function usualKind(plan: ChartPlan): ChartKind {
-  return kindsOf(plan)[0] ?? 'line';
 }
 
 /** Where no names tell, the first four numbers, until someone says otherwise. */

@@ -1,17 +1,17 @@
 /** The part of the time axis in view, and the rows the server has for it. */
 import { createEffect, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import { aborted, execute, SqlError } from '../api/client.js';
-import { MAX_ROWS, Result } from '../model/result.js';
+import { isPart, MAX_ROWS, Result } from '../model/result.js';
 import { rangeQueries } from '../sql/ranges.js';
 import type { Range } from './decimate.js';
 import type { AxisKind } from './model.js';
-import { isPart, sampled, type Wanted } from './sampled.js';
+import { sampled, type Wanted } from './sampled.js';
 
 type Asking = 'idle' | 'asking' | 'answered' | { readonly failed: string };
 
 interface Source {
   readonly result: Result;
-  readonly axis: AxisKind;
+  readonly axis: Exclude<AxisKind, 'none'>;
   readonly x: number;
   /** Takes the range instead, where it is that of several charts of time. */
   readonly share: ((range: Range | undefined) => void) | undefined;
@@ -68,14 +68,15 @@ export class Zoom {
     createEffect(
       on(
         () => source.result,
-        () => this.#startOver(),
+        () => this.startOver(),
         { defer: true },
       ),
     );
     onCleanup(() => this.#abort?.abort());
   }
 
-  #startOver(): void {
+  /** All of it, and nothing to go back to: something else is drawn. */
+  startOver(): void {
     this.#setPast([]);
     this.#setFuture([]);
     this.#show(undefined);

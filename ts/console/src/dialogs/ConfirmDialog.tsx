@@ -1,5 +1,6 @@
 /** Asks before something is destroyed: names it, and the safe button has the focus. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
+import { withHiddenShown } from '../model/format.js';
 
 interface Question {
   /** The question itself: `Drop the table trades?` */
@@ -61,7 +62,7 @@ function Dialog(props: { question: Asked }): JSX.Element {
       </header>
       <p>{question.text}</p>
       <Show when={question.statement}>
-        <pre class="code-block">{question.statement}</pre>
+        <pre class="code-block">{withHiddenShown(question.statement ?? '')}</pre>
       </Show>
       <Show when={question.typed}>
         <label class="confirm-typed">

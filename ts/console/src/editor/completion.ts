@@ -3,38 +3,18 @@
  * says of which tables and aliases, the schema which columns those have.
  */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
-import { expectedAt, scopeAt, type Scope } from '../../../sql/index.js';
-import {
-  KIND_WORDS,
-  quoted,
-  type ColumnEntry,
-  type FunctionEntry,
-  type TableEntry,
-} from '../schema/model.js';
-import { commonTableQuery } from '../sql/common-tables.js';
+import { expectedAt, scopeAt } from '../../../sql/index.js';
+import { scan } from '../../../sql/lexer/lexer.js';
+import { KIND_WORDS, quoted, type FunctionEntry } from '../schema/model.js';
+import { columnsOf, offer, type NameSource, type Place } from './names.js';
+import type { Token } from '../sql/scanner.js';
 import { currentStatement, tokens } from './text.js';
-
-export interface KnownNames {
-  readonly tables: readonly Pick<TableEntry, 'name' | 'kind'>[];
-  /** Every column seen so far, for places whose tables are not known. */
-  readonly columns: readonly string[];
-  readonly functions: readonly FunctionEntry[];
-  /** Columns of a table that has been opened; none of another one. */
-  readonly columnsOf: (table: string) => readonly ColumnEntry[];
-}
-
-export interface NameSource {
-  readonly names: () => KnownNames;
-  /** Resolves once the names have been asked for, whatever came of it. */
-  readonly asked: Promise<void>;
-  /** Reads the columns of a table, if they are not known yet. */
-  readonly open: (table: string) => Promise<void>;
-  /** The columns that a query would have. */
-  readonly describe: (query: string) => Promise<readonly ColumnEntry[]>;
-}
+import { textOptions } from './text-completion.js';
 
 /** Beyond this the parser is not asked at every key. */
 const LONGEST_STATEMENT = 20_000;
+/** The star of a SELECT list. */
+const STAR = /(?:\bSELECT|\bDISTINCT|,)\s*\*$/iu;
 const WORD = /["@\p{L}_][\p{L}\p{N}_$]*$/u;
 const QUALIFIER = /(?:"([^"]+)"|([\p{L}_][\p{L}\p{N}_$]*))\.$/u;
 
@@ -47,37 +27,46 @@ export function completions(
   source: NameSource,
 ): (context: CompletionContext) => Promise<CompletionResult | null> {
   return async (context) => {
+    const around = tokenAround(context);
+    if (around?.kind === 'string') {
+      return await insideString(source, context, around);
+    }
+    if (around?.kind === 'comment' || around?.kind === 'number') {
+      return null;
+    }
+    if (context.explicit && context.matchBefore(STAR)) {
+      return await allColumns(source, context);
+    }
     const word = context.matchBefore(WORD);
     const from = word?.from ?? context.pos;
     const before = context.state.sliceDoc(Math.max(0, from - 200), from);
     const [, quotedName, plainName] = QUALIFIER.exec(before) ?? [];
     const qualifier = quotedName ?? plainName;
     const wanted = word !== null || qualifier !== undefined || context.explicit;
-    if (!wanted || insideText(context)) {
+    if (!wanted) {
       return null;
     }
-    const statement = currentStatement(context.state);
-    const start = statement && statement.start <= context.pos ? statement.start : context.pos;
-    const end = Math.max(context.pos, statement?.end ?? 0);
-    if (end - start > LONGEST_STATEMENT) {
+    const statement = statementAround(context);
+    if (statement === null) {
       return null;
     }
     // A user who types while the page still reads the names is offered them on arrival.
     await source.asked;
-    const text = context.state.sliceDoc(start, end);
-    const place: Place = { text, offset: context.pos - start, scope: scopeAt(text, from - start) };
-    const options =
+    const [text, start] = statement;
+    const written = text.slice(from - start, context.pos - start);
+    // A quote that is not closed yet would take all that follows.
+    const isQuoted = written.startsWith('"');
+    const at = from - start;
+    const whole = isQuoted ? text.slice(0, at) + text.slice(at + written.length) : text;
+    const offset = isQuoted ? at : context.pos - start;
+    const place: Place = { text: whole, offset, scope: scopeAt(whole, at) };
+    const found =
       qualifier === undefined
-        ? await anyName(source, place, text.slice(from - start).startsWith('@'))
+        ? await anyName(source, place, written.startsWith('@'))
         : await columnsOfSource(source, place, qualifier);
+    const options = isQuoted ? found.flatMap(inQuotes) : found;
     return context.aborted ? null : { from, options, validFor: /^["@\p{L}_][\p{L}\p{N}_$]*$/u };
   };
-}
-
-interface Place {
-  readonly text: string;
-  readonly offset: number;
-  readonly scope: Scope;
 }
 
 async function anyName(
@@ -89,7 +78,12 @@ async function anyName(
   if (isVariable) {
     return scope.variables.map((name) => ({ label: `@${name}`, detail: 'variable' }));
   }
-  const { keywords, contexts } = expectedAt(text.slice(0, offset), offset);
+  const before = text.slice(0, offset);
+  const words = wordsAt(before);
+  if (words) {
+    return words.map((label) => ({ label }));
+  }
+  const { keywords, contexts } = expectedAt(before, offset);
   const { tables, functions } = source.names();
   const options: Completion[] = keywords.map((label) => ({ label, boost: -1 }));
   if (contexts.includes('table')) {
@@ -99,6 +93,12 @@ async function anyName(
   }
   if (contexts.includes('expression') || contexts.includes('name')) {
     options.push(...(await columnsInReach(source, place)));
+  }
+  if (/\bLATEST\s+(?:ON|BY)\s+\w*$/i.test(before)) {
+    options.push(...(await columnsInReach(source, place)));
+  }
+  if (/\b(?:ORDER|GROUP)\s+BY\b[^()]*$/i.test(before)) {
+    options.push(...aliasesBefore(before).map((name) => offer(name, 'alias', 3)));
   }
   if (contexts.includes('expression')) {
     options.push(...functions.filter(({ isSource }) => !isSource).map(offerCall));
@@ -110,10 +110,40 @@ async function anyName(
   return options;
 }
 
+const FILLS = ['LINEAR', 'NONE', 'NULL', 'PREV'];
+const SHOWN = (
+  'COLUMNS FROM,CREATE TABLE,CREATE VIEW,GROUPS,PARAMETERS,PARTITIONS FROM,PERMISSIONS,' +
+  'SERVER_VERSION,SERVICE ACCOUNTS,TABLES,TIME ZONE,USER,USERS'
+).split(',');
+
+/** Where nothing but some words may stand: what is shown, how gaps are filled. */
+function wordsAt(before: string): readonly string[] | undefined {
+  if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
+    return FILLS;
+  }
+  const [first, ...others] = scan(before).values;
+  // The word that is being written, and the end.
+  return first === 'SHOW' && others.length <= 2 ? SHOWN : undefined;
+}
+
+/** The names that the last SELECT before the place gives its columns. */
+function aliasesBefore(before: string): string[] {
+  const list = /\bSELECT\b((?:(?!\bSELECT\b)[^])*?)\bFROM\b(?:(?!\bSELECT\b)[^])*$/i.exec(before);
+  const names = [...(list?.[1] ?? '').matchAll(/\bAS\s+("[^"]+"|[\p{L}_][\p{L}\p{N}_$]*)/giu)];
+  return [...new Set(names.map(([, name = '']) => name.replaceAll('"', '')))];
+}
+
+/** A name as it is offered where a quote has been typed; calls and keywords are no names. */
+function inQuotes(option: Completion): Completion[] {
+  const isName = typeof option.apply === 'string' && !option.apply.endsWith('(');
+  const label = `"${option.label.replaceAll('"', '""')}"`;
+  return isName ? [{ ...option, label, apply: label }] : [];
+}
+
 /** Columns of every source of the place, the innermost first; of any table where none is named. */
 async function columnsInReach(source: NameSource, place: Place): Promise<Completion[]> {
   const { sources } = place.scope;
-  const lists = await Promise.all(sources.map(({ table }) => columnsOf(source, place, table)));
+  const lists = await Promise.all(sources.map((one) => columnsOf(source, place, one)));
   const found = new Map<string, Completion>();
   lists.forEach((columns, index) => {
     for (const { name, type } of columns) {
@@ -123,7 +153,7 @@ async function columnsInReach(source: NameSource, place: Place): Promise<Complet
     }
   });
   const aliases = sources
-    .filter(() => sources.length > 1)
+    .filter(({ alias }, index) => sources.length > 1 && (alias ?? lists[index]?.length))
     .flatMap(({ alias, table }) => alias ?? table ?? [])
     .map((name) => offer(name, 'source', 1));
   if (found.size > 0) {
@@ -142,45 +172,71 @@ async function columnsOfSource(
   const meant = place.scope.sources.find(
     ({ alias, table }) => is(alias) || (alias === null && is(table)),
   );
-  const columns = await columnsOf(source, place, meant?.table ?? null);
+  const columns = meant ? await columnsOf(source, place, meant) : [];
   return columns.map(({ name, type }) => offer(name, type, 1));
 }
 
-async function columnsOf(
-  source: NameSource,
-  { scope, text }: Place,
-  table: string | null,
-): Promise<readonly ColumnEntry[]> {
-  if (table === null) {
-    return [];
-  }
-  const common = scope.commonTables.find((name) => name.toLowerCase() === table.toLowerCase());
-  if (common !== undefined) {
-    const query = commonTableQuery(text, common);
-    return query === undefined ? [] : await source.describe(query);
-  }
-  const { tables } = source.names();
-  const known = tables.find(({ name }) => name.toLowerCase() === table.toLowerCase());
-  if (known === undefined) {
-    return [];
-  }
-  await source.open(known.name);
-  return source.names().columnsOf(known.name);
-}
-
-function insideText(context: CompletionContext): boolean {
-  const inside = context.state
+/** The token that the place is in, or right behind. */
+function tokenAround(context: CompletionContext): Token | undefined {
+  return context.state
     .field(tokens)
     .find((token) => token.start < context.pos && context.pos <= token.end);
-  return inside !== undefined && ['string', 'comment', 'number'].includes(inside.kind);
+}
+
+/** The statement around a place, and where it begins; nothing where it is too long. */
+function statementAround({ state, pos }: CompletionContext): [text: string, start: number] | null {
+  const statement = currentStatement(state);
+  const start = statement && statement.start <= pos ? statement.start : pos;
+  const end = Math.max(pos, statement?.end ?? 0);
+  return end - start > LONGEST_STATEMENT ? null : [state.sliceDoc(start, end), start];
+}
+
+async function insideString(
+  source: NameSource,
+  context: CompletionContext,
+  { start: from, end: to }: Token,
+): Promise<CompletionResult | null> {
+  const isClosed = to > from + 1 && context.state.sliceDoc(to - 1, to) === "'";
+  const statement = statementAround(context);
+  if (statement === null || (isClosed && context.pos === to)) {
+    return null;
+  }
+  await source.asked;
+  const [text, start] = statement;
+  const before = text.slice(0, from - start);
+  // A text that is not closed yet would take all that follows.
+  const whole = `${before}''${isClosed ? text.slice(to - start) : ''}`;
+  const place = { text: whole, offset: before.length, scope: scopeAt(whole, before.length) };
+  const options = await textOptions(source, place, before);
+  return context.aborted || options.length === 0
+    ? null
+    : { from: from + 1, to: isClosed ? to - 1 : context.pos, options, validFor: /^[^']*$/ };
+}
+
+/** Writes out what `*` means. */
+async function allColumns(
+  source: NameSource,
+  context: CompletionContext,
+): Promise<CompletionResult | null> {
+  const statement = statementAround(context);
+  if (statement === null) {
+    return null;
+  }
+  await source.asked;
+  const [text, start] = statement;
+  const offset = context.pos - start;
+  const place = { text, offset, scope: scopeAt(text, offset) };
+  const { sources } = place.scope;
+  const lists = await Promise.all(sources.map((one) => columnsOf(source, place, one)));
+  const names = lists.flatMap((columns) => columns.map(({ name }) => quoted(name)));
+  const option = { label: `* as ${names.length} columns`, apply: names.join(', ') };
+  return context.aborted || names.length === 0
+    ? null
+    : { from: context.pos - 1, options: [option], filter: false };
 }
 
 /** A function is written with its parenthesis; its signatures are shown beside the list. */
 function offerCall({ name, signatures, description }: FunctionEntry): Completion {
   const info = [...signatures, description].join('\n');
   return { label: name, apply: `${name}(`, detail: 'function', info };
-}
-
-function offer(name: string, detail: string, boost: number): Completion {
-  return { label: name, apply: quoted(name), detail, boost };
 }

@@ -27,6 +27,7 @@ import {
   EditorView,
   highlightActiveLine,
   highlightActiveLineGutter,
+  highlightSpecialChars,
   keymap,
   lineNumbers,
   placeholder,
@@ -34,7 +35,8 @@ import {
 import { scopeAt } from '../../../sql/index.js';
 import { format } from '../sql/format.js';
 import type { StatementText } from '../state/run.js';
-import { completions, type NameSource } from './completion.js';
+import { completions } from './completion.js';
+import type { NameSource } from './names.js';
 import { hover } from './hover.js';
 import { plainTyping } from './input.js';
 import { runMarks, setMark, type MarkState } from './marks.js';
@@ -50,6 +52,7 @@ import {
 } from './problems.js';
 import { allStatements, currentStatement, highlighting, statementBar, tokens } from './text.js';
 import { theme } from './theme.js';
+import { wrapKey, wrapping } from './wrap.js';
 
 export interface EditorEvents {
   readonly changed: (tab: string, text: string) => void;
@@ -294,6 +297,9 @@ export class SqlEditor {
       highlightActiveLine(),
       highlightActiveLineGutter(),
       placeholder('Write SQL here'),
+      // Characters that are not seen, and those that turn the direction of others.
+      highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2060\u2068]/ }),
+      wrapping(),
       EditorState.tabSize.of(2),
       EditorState.languageData.of(() => [{ commentTokens: COMMENTS }]),
       tokens,
@@ -312,6 +318,7 @@ export class SqlEditor {
         { key: 'Mod-Shift-Enter', run: runAll },
         { key: 'F9', run },
         { key: 'Alt-Shift-f', run: () => (this.format(), true) },
+        wrapKey,
         ...completionKeymap,
         { key: 'Escape', run: (view) => (view.setTabFocusMode(TAB_LEAVES_MS), false) },
         indentWithTab,

@@ -1,4 +1,4 @@
-/** A tab that follows a table: its last rows as a grid or a chart, up to date while visible. */
+/** A tab that follows a table or a query: its last rows as a grid or chart, kept up to date. */
 import '../styles/follow.css';
 import {
   createEffect,
@@ -107,12 +107,15 @@ export default function FollowView(props: FollowProps): JSX.Element {
 const followers = new WeakMap<object, Follower>();
 
 /** What a tab follows stays while another one is in front; other rows are followed anew. */
-function followerOf(runner: object, { table, rows }: FollowSpec): Follower {
-  let follower = followers.get(runner);
-  if (follower?.followed.table !== table || follower.followed.rows !== rows) {
-    follower?.stop();
-    followers.set(runner, (follower = new Follower({ table, rows })));
+function followerOf(runner: object, { table, query, rows }: FollowSpec): Follower {
+  const known = followers.get(runner);
+  const before = known?.followed;
+  if (known && before?.table === table && before.query === query && before.rows === rows) {
+    return known;
   }
+  known?.stop();
+  const follower = new Follower({ table, query, rows });
+  followers.set(runner, follower);
   return follower;
 }
 

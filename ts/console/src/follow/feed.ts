@@ -9,7 +9,8 @@ import { aborted, changes, query, SqlError, Unreachable } from '../api/client.js
 import type { ServerEvent } from '../api/events.js';
 import { literal, quoted } from '../schema/model.js';
 import { LastRows } from './last-rows.js';
-import { poll } from './polled.js';
+import { listened } from './listened.js';
+import { forAWhile, poll } from './polled.js';
 import {
   isOfTable,
   pause,
@@ -45,8 +46,6 @@ const SILENCE_MS = 60_000;
 const AGAIN_MS = 250;
 /** One that has lasted so long had no trouble. */
 const LASTED_MS = 5000;
-/** Where feeds are refused the next one is tried after so long. */
-const POLLED_MS = 60_000;
 
 const GONE = 410;
 const BUSY = 503;
@@ -147,22 +146,11 @@ class Feed {
       await this.#read();
     }
     this.#open = [];
-    const connection = new AbortController();
-    const end = (): void => connection.abort();
-    let silence = setTimeout(end, SILENCE_MS);
-    this.#signal.addEventListener('abort', end);
-    try {
-      for await (const event of this.#server.changes(this.#position ?? 'now', connection.signal)) {
-        clearTimeout(silence);
-        silence = setTimeout(end, SILENCE_MS);
-        if (!(await this.#take(event))) {
-          return;
-        }
-      }
+    const open = (until: AbortSignal): AsyncIterable<ServerEvent> =>
+      this.#server.changes(this.#position ?? 'now', until);
+    const take = (event: ServerEvent): Promise<boolean> => this.#take(event);
+    if (!(await listened(open, { signal: this.#signal, silenceMs: SILENCE_MS, take }))) {
       throw new Unreachable('The feed of changes broke off.');
-    } finally {
-      clearTimeout(silence);
-      this.#signal.removeEventListener('abort', end);
     }
   }
 
@@ -275,7 +263,7 @@ class Feed {
     }
     this.#isReading = false;
     const wait = waitAfter(Math.max(1, failures - 1));
-    const text = aborted(cause) ? SILENT : troubleText(cause, this.#followed.table);
+    const text = aborted(cause) ? SILENT : troubleText(cause, this.#followed);
     this.#listener.failed(text, !isRefused, wait);
     await pause(wait, this.#signal);
   }
@@ -287,13 +275,7 @@ class Feed {
         ? 'The server has as many feeds of changes as it allows (changes.max.feeds).'
         : `The server has no feed of changes for this: ${message}.`;
     this.#listener.polled(`${why} The rows are asked for each second.`);
-    const abort = new AbortController();
-    const end = (): void => abort.abort();
-    const timer = setTimeout(end, POLLED_MS);
-    this.#signal.addEventListener('abort', end);
-    await this.#server.poll(this.#listener, abort.signal);
-    clearTimeout(timer);
-    this.#signal.removeEventListener('abort', end);
+    await forAWhile((signal) => this.#server.poll(this.#listener, signal), this.#signal);
   }
 }
 

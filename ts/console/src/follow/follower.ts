@@ -2,6 +2,7 @@
 import { batch, createSignal, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
+import { answerSource } from './answers.js';
 import { feedSource } from './feed.js';
 import { slideOf } from './slide.js';
 import { lastRows, type Followed, type FollowSource } from './source.js';
@@ -54,7 +55,7 @@ export class Follower {
   /** The newest window, where it is not the one that is shown. */
   #waiting: Window | undefined;
 
-  constructor(followed: Followed, source: FollowSource = feedSource(followed)) {
+  constructor(followed: Followed, source: FollowSource = sourceOf(followed)) {
     const [result, setResult] = createSignal<Result>();
     const [revision, setRevision] = createSignal(0);
     const [feed, setFeed] = createSignal<Feed>({ state: 'starting' });
@@ -174,6 +175,10 @@ export class Follower {
       this.#setAsOf(new Date());
     }
   }
+}
+
+function sourceOf(followed: Followed): FollowSource {
+  return followed.query === undefined ? feedSource(followed) : answerSource(followed);
 }
 
 function hasColumns({ columns }: Result, { head }: Window): boolean {

@@ -20,7 +20,10 @@ export interface FollowSource {
 }
 
 export interface Followed {
+  /** The table, or what the query is called. */
   readonly table: string;
+  /** A query whose last rows they are; otherwise they are those of the table. */
+  readonly query?: string | undefined;
   /** At most so many rows, the last ones. */
   readonly rows: number;
 }
@@ -29,8 +32,9 @@ const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 10_000;
 
 /** The statement that gives the last rows in order. */
-export function lastRows({ table, rows }: Followed): string {
-  return `SELECT * FROM ${quoted(table)} LIMIT -${rows}`;
+export function lastRows({ table, query, rows }: Followed): string {
+  const from = query === undefined ? quoted(table) : `(${query.replace(/[;\s]+$/, '')}\n)`;
+  return `SELECT * FROM ${from} LIMIT -${rows}`;
 }
 
 /** How long to wait after so many failures in a row. */
@@ -47,8 +51,8 @@ export function isOfTable(cause: unknown): boolean {
 }
 
 /** Why nothing new comes, for people. */
-export function troubleText(cause: unknown, table: string): string {
-  if (!(cause instanceof SqlError) || !isOfTable(cause)) {
+export function troubleText(cause: unknown, { table, query }: Followed): string {
+  if (!(cause instanceof SqlError) || !isOfTable(cause) || query !== undefined) {
     return cause instanceof Error ? cause.message : String(cause);
   }
   switch (cause.status) {

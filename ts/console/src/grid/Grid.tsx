@@ -25,6 +25,7 @@ import { moveCell, type Cell } from './keys.js';
 import { GridLayout } from './layout.js';
 import { followScroll, followTail } from './tail.js';
 import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
+import { Printed } from './Printed.js';
 import { between, cellsIn, type Selection } from './selection.js';
 import { SelectionFacts } from './SelectionFacts.js';
 
@@ -93,17 +94,20 @@ export function Grid(props: GridProps): JSX.Element {
           <GridBody {...parts} scroller={() => scroller} />
         </div>
       </div>
-      <SelectionFacts {...parts} />
-      <Inspected {...parts} scroller={() => scroller} />
+      <BesideGrid {...parts} scroller={() => scroller} />
     </div>
   );
 }
 
-function Inspected(props: GridParts & { readonly scroller: () => HTMLElement }): JSX.Element {
+function BesideGrid(props: GridParts & { readonly scroller: () => HTMLElement }): JSX.Element {
   return (
-    <Show when={props.state.inspected()}>
-      <Inspector {...props} onClose={() => leaveInspector(props, props.scroller())} />
-    </Show>
+    <>
+      <Printed {...props} />
+      <SelectionFacts {...props} />
+      <Show when={props.state.inspected()}>
+        <Inspector {...props} onClose={() => leaveInspector(props, props.scroller())} />
+      </Show>
+    </>
   );
 }
 
@@ -160,16 +164,31 @@ function follow(
   select: (cell: Cell) => void,
 ): void {
   const startOver = (): void => {
-    select({ row: 0, column: 0 });
-    scroller().scrollTo(0, 0);
+    if (!props.result.goesOn) {
+      select({ row: 0, column: 0 });
+      layout.scrollTo(scroller(), 0, 0);
+    }
   };
-  const toTop = (): void => scroller().scrollTo(scroller().scrollLeft, 0);
+  const toTop = (): void => layout.scrollTo(scroller(), scroller().scrollLeft, 0);
   createEffect(on(() => props.result, startOver, { defer: true }));
   createEffect(on(() => props.order, toTop, { defer: true }));
+  followRows(props, layout);
   onMount(() => {
     const observer = new ResizeObserver(() => layout.fit(scroller()));
     observer.observe(scroller());
     onCleanup(() => observer.disconnect());
+  });
+}
+
+/** Has the rows in view read that are not in the page yet. */
+function followRows(props: GridProps, layout: GridLayout): void {
+  createEffect(() => {
+    const places = layout.rows();
+    const [first] = places;
+    const { windows } = props.result;
+    if (windows && !props.order && first !== undefined) {
+      windows.want(first, first + places.length);
+    }
   });
 }
 
@@ -183,10 +202,10 @@ function followSought(props: GridProps, layout: GridLayout, go: (place: number) 
           return;
         }
         props.state.found();
-        const place = props.order?.indexOf(sought.row) ?? sought.row;
-        if (place < 0) {
+        const place = layout.placeOf(sought.row);
+        if (place === undefined) {
           announce('The filter hides this row.');
-        } else if (place < layout.rowCount()) {
+        } else {
           // What is sought is found before the grid has its size, when it comes to the front.
           queueMicrotask(() => go(place));
         }

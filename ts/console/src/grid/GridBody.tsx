@@ -9,13 +9,15 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
   let host!: HTMLDivElement;
   const edition = createMemo((): object => {
     const { result, revision, order, zone, layout } = props;
-    return { result, revision, order, zone, arrangement: layout.arrangement() };
+    const rows = result.windows?.edition();
+    return { result, revision, rows, order, zone, arrangement: layout.arrangement() };
   });
   onMount(() => {
     const view = new BodyView(host);
     createEffect(() => {
       const { layout, cell, selection } = props;
-      const now = { rows: layout.rows(), columns: layout.columns(), edition: edition() };
+      const at = { rows: layout.rows(), columns: layout.columns(), shift: layout.shift() };
+      const now = { ...at, edition: edition() };
       // What is read for each of the cells follows from these.
       untrack(() => view.show({ ...now, shown: props, layout, cell, selection }));
     });

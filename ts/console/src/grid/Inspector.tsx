@@ -1,19 +1,38 @@
 /** One cell in full, and below it what its column holds in the loaded rows. */
-import { createMemo, For, Show, type JSX } from 'solid-js';
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  lazy,
+  on,
+  Show,
+  Suspense,
+  type JSX,
+} from 'solid-js';
 import type { Column, Value } from '../api/answer.js';
 import { copyText, grouped } from '../model/format.js';
 import { profileOf, type Profile } from '../model/profile.js';
-import { asOf, typeName } from '../model/result.js';
+import { asOf, typeName, type Result } from '../model/result.js';
 import { familyOf } from '../model/types.js';
+import { ProfileFacts } from '../profile/ProfileFacts.js';
+import { rowsOfQuery } from '../profile/questions.js';
 import { copy } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import type { GridParts } from './parts.js';
+
+const ServerSummary = lazy(() =>
+  import('../profile/ServerSummary.js').then(({ ServerSummary: view }) => ({ default: view })),
+);
 
 export function Inspector(props: GridParts & { onClose: () => void }): JSX.Element {
   const row = (): number => props.layout.rowAt(props.cell.row);
   const place = (): number => props.layout.columnAt(props.cell.column);
   const column = (): Column | undefined => props.result.columns[place()];
-  const value = createMemo(() => asOf(props.result, props.revision).cell(row(), place()));
+  const isRead = createMemo(() => {
+    void props.result.windows?.edition();
+    return asOf(props.result, props.revision).row(row()) !== undefined;
+  });
+  const value = createMemo(() => (isRead() ? props.result.cell(row(), place()) : null));
   const profile = createMemo(() => {
     const { columns, rows } = asOf(props.result, props.revision);
     const known = columns[place()];
@@ -57,12 +76,46 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
       </header>
       <p class="hint">{sizeText(value(), column(), props.result.numberOf(row()))}</p>
       <pre class="snippet" tabindex="0" aria-label="Value">
-        {wholeText(value())}
+        {isRead() ? wholeText(value()) : '…'}
       </pre>
       <Show when={profile()}>
-        {(known) => <ProfileFacts profile={known()} column={column()} />}
+        {(known) => <ColumnFacts profile={known()} column={column()} result={props.result} />}
       </Show>
     </aside>
+  );
+}
+
+/** What the column holds, in the page or, when that is asked for, in all of the result. */
+function ColumnFacts(props: {
+  profile: Profile;
+  column: Column | undefined;
+  result: Result;
+}): JSX.Element {
+  const all = createMemo(() => rowsOfQuery(props.result.statement));
+  const [ofAll, setOfAll] = createSignal(false);
+  // The next column is asked about when that is wanted, too.
+  createEffect(on([() => props.column, () => props.result], () => setOfAll(false)));
+  return (
+    <>
+      <h3>Column</h3>
+      <span class="segmented" role="group" aria-label="Rows of the column">
+        <button aria-pressed={!ofAll()} onClick={() => setOfAll(false)}>
+          Loaded rows
+        </button>
+        <button
+          aria-pressed={ofAll()}
+          title="The query runs again, for this column alone"
+          onClick={() => setOfAll(true)}
+        >
+          All rows
+        </button>
+      </span>
+      <Show when={ofAll()} fallback={<ProfileFacts profile={props.profile} />}>
+        <Suspense>
+          <Show when={props.column}>{(one) => <ServerSummary column={one()} rows={all()} />}</Show>
+        </Suspense>
+      </Show>
+    </>
   );
 }
 
@@ -127,98 +180,4 @@ function indented(text: string): string {
       return { ',': `,\n${'  '.repeat(depth)}`, ':': ': ' }[piece] ?? piece;
     })
     .join('');
-}
-
-function ProfileFacts(props: { profile: Profile; column: Column | undefined }): JSX.Element {
-  const facts = createMemo(() => factsOf(props.profile));
-  const most = createMemo(() => Math.max(...props.profile.bins.map(({ count }) => count)));
-  return (
-    <>
-      <h3>Column, of the loaded rows</h3>
-      <dl class="profile-facts">
-        <For each={facts()}>
-          {([name, text]) => (
-            <>
-              <dt>{name}</dt>
-              <dd>{text}</dd>
-            </>
-          )}
-        </For>
-      </dl>
-      <Show when={props.profile.bins.length > 0}>
-        <h3>Distribution</h3>
-        <svg
-          class="histogram"
-          viewBox={`0 0 ${props.profile.bins.length * 4} 32`}
-          preserveAspectRatio="none"
-          role="img"
-          aria-label={`Distribution from ${props.profile.least} to ${props.profile.greatest}`}
-        >
-          <For each={props.profile.bins}>
-            {({ from, to, count }, index) => (
-              <rect
-                class="bar"
-                x={index() * 4 + 0.3}
-                width="3.4"
-                y={32 - barHeight(count, most())}
-                height={barHeight(count, most())}
-              >
-                <title>{`${short(from)} to ${short(to)}: ${grouped(String(count))}`}</title>
-              </rect>
-            )}
-          </For>
-        </svg>
-      </Show>
-      <Show when={props.profile.frequent.length > 0}>
-        <h3>Most frequent</h3>
-        <ul class="bars">
-          <For each={props.profile.frequent}>
-            {({ text, count }) => (
-              <li>
-                <bdi class="data">{text === '' ? 'empty text' : text}</bdi>
-                <span class="data">{grouped(String(count))}</span>
-                <svg viewBox="0 0 100 5" preserveAspectRatio="none" aria-hidden="true">
-                  <rect
-                    class="bar"
-                    height="5"
-                    width={(100 * count) / (props.profile.frequent[0]?.count ?? count)}
-                  />
-                </svg>
-              </li>
-            )}
-          </For>
-        </ul>
-      </Show>
-    </>
-  );
-}
-
-/** A bar that counts anything is seen. */
-function barHeight(count: number, most: number): number {
-  return count === 0 ? 0 : Math.max(1, (32 * count) / most);
-}
-
-function short(value: number): string {
-  return grouped(String(Number(value.toPrecision(4))));
-}
-
-function factsOf(profile: Profile): [string, string][] {
-  const { rows, nulls, empty, distinct, least, greatest, mean, longest } = profile;
-  const share = rows === 0 ? '' : ` (${Number(((100 * nulls) / rows).toFixed(1))} %)`;
-  const facts: [string, string][] = [
-    ['Rows', grouped(String(rows))],
-    ['Null', nulls === 0 ? '0' : `${grouped(String(nulls))}${share}`],
-    ['Distinct', grouped(String(distinct))],
-  ];
-  const add = (name: string, text: string | undefined): void => {
-    if (text !== undefined) {
-      facts.push([name, text]);
-    }
-  };
-  add('Empty text', empty > 0 ? grouped(String(empty)) : undefined);
-  add('Least', least?.replace('T', ' ').replace(/Z$/, ''));
-  add('Greatest', greatest?.replace('T', ' ').replace(/Z$/, ''));
-  add('Mean', mean === undefined ? undefined : grouped(String(Number(mean.toPrecision(8)))));
-  add('Longest', longest === undefined ? undefined : `${grouped(String(longest))} characters`);
-  return facts;
 }

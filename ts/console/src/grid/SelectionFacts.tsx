@@ -18,6 +18,7 @@ export function SelectionFacts(props: GridParts): JSX.Element {
     }
     const types = valuesIn.columns(props, selection).map((column) => result.columns[column]?.type);
     void layout.rowCount();
+    void result.windows?.edition();
     return factsOf(
       valuesIn.rows(props, selection),
       types.map((type) => isNumeric(type ?? '')),
@@ -32,7 +33,16 @@ export function SelectionFacts(props: GridParts): JSX.Element {
             {grouped(String(selection().right - selection().left + 1))} cells
           </span>
           <Show when={facts()} fallback={<span>too many to sum up</span>}>
-            {(known) => <Sums facts={known()} />}
+            {(known) => (
+              <>
+                <Show when={known().cells < cellsIn(selection())}>
+                  <span>
+                    <b>{grouped(String(known().cells))}</b> of them loaded
+                  </span>
+                </Show>
+                <Sums facts={known()} />
+              </>
+            )}
           </Show>
         </p>
       )}

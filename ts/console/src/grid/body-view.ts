@@ -18,6 +18,8 @@ interface BodyPicture {
   /** Places of the rows and columns in view, ascending. */
   readonly rows: readonly number[];
   readonly columns: readonly number[];
+  /** Pixels that rows are drawn above their own places. */
+  readonly shift: number;
   readonly cell: Cell;
   readonly selection: Selection | undefined;
   /** Changes whenever cells that stay in place may show something else. */
@@ -111,6 +113,7 @@ class RowView {
   #edition: object | undefined;
   #isSelected = false;
   #numberWidth = -1;
+  #top = -1;
 
   constructor() {
     this.element.className = 'grid-row';
@@ -126,7 +129,11 @@ class RowView {
     if (isOther) {
       this.place = place;
       this.element.setAttribute('aria-rowindex', String(place + 2));
-      this.element.style.transform = `translateY(${HEAD_HEIGHT + place * ROW_HEIGHT}px)`;
+    }
+    const top = HEAD_HEIGHT + place * ROW_HEIGHT - picture.shift;
+    if (top !== this.#top) {
+      this.#top = top;
+      this.element.style.transform = `translateY(${top}px)`;
     }
     if (isOther || picture.edition !== this.#edition) {
       this.#edition = picture.edition;

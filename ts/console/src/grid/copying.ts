@@ -1,7 +1,7 @@
 /** Cells of the grid as text for the clipboard, in the order in which they stand. */
 import type { Value } from '../api/answer.js';
-import { copyCells, copyRows, copyText } from '../model/format.js';
-import { copy } from '../shell/announce.js';
+import { copyCells, copyRows, copyText, grouped } from '../model/format.js';
+import { copy, showToast } from '../shell/announce.js';
 import type { GridParts } from './parts.js';
 import type { Selection } from './selection.js';
 
@@ -12,14 +12,31 @@ export const valuesIn = {
   columns({ layout }: Source, { left, right }: Selection): number[] {
     return Array.from({ length: right - left + 1 }, (_, index) => layout.columnAt(left + index));
   },
-  *rows(source: Source, selection: Selection): Generator<Value[]> {
-    const columns = valuesIn.columns(source, selection);
+  /** Of the rows that are in the page. */
+  *rows({ result, layout }: Source, selection: Selection): Generator<Value[]> {
+    const columns = valuesIn.columns({ result, layout }, selection);
     for (let place = selection.top; place <= selection.bottom; place += 1) {
-      const row = source.layout.rowAt(place);
-      yield columns.map((column) => source.result.cell(row, column));
+      const row = result.row(layout.rowAt(place));
+      if (row) {
+        yield columns.map((column) => row[column] ?? null);
+      }
     }
   },
+  /** How many rows are in the page. */
+  held({ result, layout }: Source, { top, bottom }: Selection): number {
+    let held = 0;
+    for (let place = top; place <= bottom; place += 1) {
+      held += Number(result.row(layout.rowAt(place)) !== undefined);
+    }
+    return held;
+  },
 };
+
+/** Says that rows are not in the page, and where all of them are to be had. */
+function refuseToCopy(held: number, count: number): void {
+  const numbers = `${grouped(String(held))} of the ${grouped(String(count))} rows`;
+  showToast({ text: `${numbers} are in the page, so nothing was copied. Export has all rows.` });
+}
 
 /**
  * Ctrl+C copies the chosen cells, with Shift their header as well; of a single cell the value, with
@@ -31,10 +48,16 @@ export function copyByKey(event: KeyboardEvent, parts: GridParts): boolean {
     return false;
   }
   const row = layout.rowAt(cell.row);
-  if (result.rows[row] === undefined) {
+  if (!selection && result.row(row) === undefined) {
     return false;
   }
   if (selection) {
+    const count = selection.bottom - selection.top + 1;
+    const held = valuesIn.held(parts, selection);
+    if (held < count) {
+      refuseToCopy(held, count);
+      return true;
+    }
     const values = [...valuesIn.rows(parts, selection)];
     const columns = valuesIn.columns(parts, selection).flatMap((at) => result.columns[at] ?? []);
     const text = event.shiftKey ? copyRows(columns, values) : copyCells(values);

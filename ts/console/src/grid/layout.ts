@@ -5,6 +5,7 @@ import { asOf, type ColumnLayout, type Result } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
 import type { GridState } from './state.js';
+import { elementHeight, isAtEdge, pixelAt, placeOf } from './tall.js';
 import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
 
 export const ROW_HEIGHT = 26;
@@ -15,6 +16,8 @@ const NARROWEST = 56;
 const WIDEST = 560;
 const WIDEST_DRAGGED = 1200;
 const USUAL_CHAR_WIDTH = 7.3;
+/** A scroll that has come to rest for so long is over. */
+const AT_REST_MS = 200;
 
 interface Shown {
   readonly result: Result;
@@ -54,30 +57,44 @@ export class GridLayout {
   readonly #widths: Accessor<readonly number[]>;
   readonly #edges: Accessor<readonly number[]>;
   readonly #view: Accessor<{ width: number; height: number }>;
-  readonly #follow: (scroller: HTMLElement) => void;
+  /** Pixels that rows are above where they would be in an element as high as all of them. */
+  readonly shift: Accessor<number>;
+  readonly #setScroll: (at: { top: number; left: number }) => void;
+  readonly #setShift: (shift: number) => void;
+  /** Where the element was scrolled to when it was last looked at. */
+  #top = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #fit: (scroller: HTMLElement) => void;
 
   constructor(shown: Shown) {
+    this.#shown = shown;
     const [scroll, setScroll] = createSignal({ top: 0, left: 0 }, { equals: areSame });
     const [view, setView] = createSignal({ width: 800, height: 400 }, { equals: areSame });
+    const [shift, setShift] = createSignal(0);
     const { state } = shown;
     const order = createMemo(() => state.order(shown.result.columns.length));
     const natural = createMemo(() =>
-      asOf(shown.result, shown.revision).layout.map((column) => naturalWidth(column)),
+      asOf(shown.result, shown.revision + this.#edition()).layout.map((column) =>
+        naturalWidth(column),
+      ),
     );
     const widths = createMemo(() =>
       order().map((column) => state.widths().get(column) ?? natural()[column] ?? NARROWEST),
     );
-    this.#shown = shown;
     this.#order = order;
     this.#widths = widths;
     this.#edges = createMemo(() => edgesOf(widths()));
     this.#view = view;
-    this.rowCount = createMemo(
-      () => shown.order?.length ?? asOf(shown.result, shown.revision).rows.length,
-    );
+    this.shift = shift;
+    this.#setShift = setShift;
+    this.#setScroll = setScroll;
+    this.rowCount = createMemo(() => {
+      const { rows, windows } = asOf(shown.result, shown.revision);
+      return shown.order?.length ?? windows?.total ?? rows.length;
+    });
     this.numberWidth = createMemo(() => {
-      const count = shown.result.numberOf(asOf(shown.result, shown.revision).rows.length);
+      const { rows, windows, skipped } = asOf(shown.result, shown.revision);
+      const count = windows?.total ?? skipped + rows.length + 1;
       return Math.max(48, String(count).length * 8 + 20);
     });
     this.arrangement = createMemo(() => ({
@@ -106,14 +123,31 @@ export class GridLayout {
       undefined,
       { equals: areSame },
     );
-    this.#follow = ({ scrollTop, scrollLeft }) => setScroll({ top: scrollTop, left: scrollLeft });
     this.#fit = ({ clientWidth, clientHeight }) =>
       setView({ width: clientWidth, height: clientHeight });
   }
 
   /** The result's row at a place. */
   rowAt(place: number): number {
-    return this.#shown.order?.[place] ?? place;
+    return this.#shown.order?.[place] ?? place - this.#before();
+  }
+
+  /** Where a row of the result is shown; nothing where a filter hides it. */
+  placeOf(row: number): number | undefined {
+    const { order } = this.#shown;
+    const place = order ? order.indexOf(row) : row + this.#before();
+    return place >= 0 && place < this.rowCount() ? place : undefined;
+  }
+
+  /** Places before the first row that came: of rows that are read when they are looked at. */
+  #before(): number {
+    const { order, result } = this.#shown;
+    return order || !result.windows ? 0 : result.skipped;
+  }
+
+  /** Another number whenever rows beyond those that came have come. */
+  #edition(): number {
+    return this.#shown.result.windows?.edition() ?? 0;
   }
 
   /** The number of the row at a place. */
@@ -156,7 +190,7 @@ export class GridLayout {
   }
 
   get totalHeight(): number {
-    return HEAD_HEIGHT + this.rowCount() * ROW_HEIGHT;
+    return elementHeight(this.#fullHeight);
   }
 
   /** Rows that one page has. */
@@ -184,7 +218,36 @@ export class GridLayout {
 
   /** Takes over where the element is scrolled to. */
   follow(scroller: HTMLElement): void {
-    this.#follow(scroller);
+    const { scrollTop, scrollLeft } = scroller;
+    const heights = this.#heights();
+    const top = pixelAt(scrollTop, { top: this.#top, shift: this.shift() }, heights);
+    this.#top = scrollTop;
+    this.#setShift(top - scrollTop);
+    this.#setScroll({ top, left: scrollLeft });
+    clearTimeout(this.#timer);
+    if (isAtEdge(scrollTop, top, heights)) {
+      this.scrollTo(scroller, scrollLeft, top);
+    } else if (this.shift() !== 0) {
+      // The scroll bar shows which share of the rows is above, once the scroll is over.
+      this.#timer = setTimeout(() => this.scrollTo(scroller, scroller.scrollLeft, top), AT_REST_MS);
+    }
+  }
+
+  /** Scrolls to a pixel of the rows. */
+  scrollTo(scroller: HTMLElement, left: number, at: number): void {
+    const { top, shift } = placeOf(at, this.#heights());
+    this.#top = top;
+    this.#setShift(shift);
+    this.#setScroll({ top: top + shift, left });
+    scroller.scrollTo(left, top);
+  }
+
+  #heights(): { full: number; view: number } {
+    return { full: this.#fullHeight, view: this.#view().height };
+  }
+
+  get #fullHeight(): number {
+    return HEAD_HEIGHT + this.rowCount() * ROW_HEIGHT;
   }
 
   /** Takes over how large the element is. */
@@ -200,12 +263,16 @@ export class GridLayout {
     const top = row * ROW_HEIGHT;
     const room = width - this.numberWidth() - held;
     const { scrollLeft } = scroller;
-    scroller.scrollTo(
-      this.isFrozen(column)
-        ? scrollLeft
-        : scrollInto(scrollLeft, room, start, start + this.width(column)),
-      scrollInto(scroller.scrollTop, height - HEAD_HEIGHT, top, top + ROW_HEIGHT),
-    );
+    const left = this.isFrozen(column)
+      ? scrollLeft
+      : scrollInto(scrollLeft, room, start, start + this.width(column));
+    const from = scroller.scrollTop + this.shift();
+    const to = scrollInto(from, height - HEAD_HEIGHT, top, top + ROW_HEIGHT);
+    if (to === from) {
+      scroller.scrollTo(left, scroller.scrollTop);
+    } else {
+      this.scrollTo(scroller, left, to);
+    }
   }
 }
 

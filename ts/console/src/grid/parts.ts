@@ -47,11 +47,17 @@ export function cellAt(target: EventTarget | null): Cell | undefined {
   return match ? { row: Number(match[1]), column: Number(match[2]) } : undefined;
 }
 
+/** A cell of a row that has not been read yet. */
+const NOT_READ: CellText = { kind: 'waiting', text: '…' };
+
 /** A cell of the result as text. */
 export function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
   const layout = result.layout[column];
   if (!layout) {
     return { kind: 'plain', text: '' };
+  }
+  if (!result.row(row)) {
+    return NOT_READ;
   }
   return cellText(result.cell(row, column), layout.column, zone, layout.digits);
 }

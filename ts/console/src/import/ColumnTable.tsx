@@ -7,6 +7,7 @@ import {
   retyped,
   takesPattern,
   targetType,
+  timePatterns,
   TYPES,
   type Choices,
   type ColumnChoice,
@@ -110,6 +111,7 @@ function ColumnRow(props: RowProps): JSX.Element {
       </tr>
       <NoteRows {...props} />
       <NearRow {...props} />
+      <TimesRow {...props} />
     </>
   );
 }
@@ -210,6 +212,41 @@ function NearRow(props: RowProps): JSX.Element {
           </td>
         </tr>
       )}
+    </Show>
+  );
+}
+
+/** A text column that is written as times says so, and can be made one. */
+function TimesRow(props: RowProps): JSX.Element {
+  const patterns = (): readonly string[] => {
+    const isText =
+      props.column.type === 'VARCHAR' &&
+      !props.proposed?.near &&
+      !props.file.proposal?.isTyped &&
+      !isAppended(props.choices, props.file.existing);
+    return isText ? timePatterns(props.proposed?.values ?? []) : [];
+  };
+  return (
+    <Show when={patterns().length > 0}>
+      <tr class="near">
+        <td colspan="5">
+          <Icon name="alert" class="warn" />
+          <b>
+            <bdi>{props.column.name}</bdi> has times,
+          </b>{' '}
+          and is kept as text.
+          <For each={patterns()}>
+            {(pattern) => (
+              <button
+                class="button small"
+                onClick={() => props.onChange({ ...props.column, type: 'TIMESTAMP', pattern })}
+              >
+                Read it as {pattern}
+              </button>
+            )}
+          </For>
+        </td>
+      </tr>
     </Show>
   );
 }

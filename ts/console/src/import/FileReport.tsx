@@ -1,10 +1,13 @@
 /** What came of a file: rows, time, and the values that could not be read, by column. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
+import type { ImportReport } from '../api/upload.js';
 import { duration, grouped } from '../model/format.js';
 import { quoted } from '../schema/model.js';
 import { Icon } from '../shell/icons.js';
 import { openPage } from '../shell/pages.js';
 import type { Session } from '../state/session.js';
+import { BadLines } from './BadLines.js';
+import { badLineOf, type BadLine, type FileLine } from './lines.js';
 import type { ImportFile, ImportQueue } from './queue.js';
 
 const PREVIEW_ROWS = 1000;
@@ -19,6 +22,16 @@ export function FileReport(props: ReportProps): JSX.Element {
   const report = createMemo(() => props.file.report);
   const table = (): string => report()?.location ?? '';
   const spoilt = createMemo(() => report()?.columns.filter(({ errors }) => errors > 0) ?? []);
+  const bad = createMemo(() => (report()?.badLines ?? []).flatMap((text) => badLineOf(text) ?? []));
+  /** Columns of the file are those of the choices, in order. */
+  const badOf = (name: string): BadLine[] =>
+    bad().filter(({ field = 0 }) => {
+      const chosen = props.file.choices?.columns[field - 1]?.name ?? '';
+      return chosen.trim().toLowerCase() === name.toLowerCase();
+    });
+  const badRows = (): BadLine[] => bad().filter(({ field }) => field === undefined);
+  const read = (lines: readonly BadLine[]): Promise<FileLine[]> =>
+    props.queue.linesOf(props.file.id, lines);
   const rows = (): string => grouped(String(report()?.rowsImported ?? 0));
   const speed = (): string => speedText(report()?.rowsImported ?? 0, props.file.tookMs ?? 0);
   return (
@@ -35,32 +48,20 @@ export function FileReport(props: ReportProps): JSX.Element {
           <Icon name="alert" />
           {grouped(String(report()?.rowsRejected))} rows were left out.
         </p>
+        <Show when={badRows().length > 0}>
+          <div>
+            <BadLines
+              lines={badRows()}
+              count={report()?.rowsRejected ?? 0}
+              what="rows that were left out"
+              read={read}
+            />
+          </div>
+        </Show>
       </Show>
       <For each={report()?.warnings}>{(warning) => <p class="hint">{warning}</p>}</For>
       <Show when={spoilt().length > 0}>
-        <table class="listing">
-          <caption>Values that could not be read</caption>
-          <thead>
-            <tr>
-              <th scope="col">Column</th>
-              <th scope="col" class="num">
-                Values
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={spoilt()}>
-              {(column) => (
-                <tr>
-                  <th scope="row" class="data">
-                    <bdi>{column.name}</bdi>
-                  </th>
-                  <td class="data num">{grouped(String(column.errors))}</td>
-                </tr>
-              )}
-            </For>
-          </tbody>
-        </table>
+        <SpoiltColumns spoilt={spoilt()} badOf={badOf} read={read} />
       </Show>
       <p class="import-next">
         <button
@@ -80,6 +81,49 @@ export function FileReport(props: ReportProps): JSX.Element {
         </button>
       </p>
     </div>
+  );
+}
+
+interface SpoiltProps {
+  readonly spoilt: ImportReport['columns'];
+  readonly badOf: (column: string) => BadLine[];
+  readonly read: (lines: readonly BadLine[]) => Promise<FileLine[]>;
+}
+
+function SpoiltColumns(props: SpoiltProps): JSX.Element {
+  return (
+    <table class="listing">
+      <caption>Values that could not be read</caption>
+      <thead>
+        <tr>
+          <th scope="col">Column</th>
+          <th scope="col" class="num">
+            Values
+          </th>
+          <th scope="col">Where</th>
+        </tr>
+      </thead>
+      <tbody>
+        <For each={props.spoilt}>
+          {(column) => (
+            <tr>
+              <th scope="row" class="data">
+                <bdi>{column.name}</bdi>
+              </th>
+              <td class="data num">{grouped(String(column.errors))}</td>
+              <td>
+                <BadLines
+                  lines={props.badOf(column.name)}
+                  count={column.errors}
+                  what={column.name}
+                  read={props.read}
+                />
+              </td>
+            </tr>
+          )}
+        </For>
+      </tbody>
+    </table>
   );
 }
 

@@ -65,7 +65,7 @@ export function takesPattern(type: string): boolean {
 /** The choices a proposal begins with: the first time column orders the table, by day. */
 export function firstChoices(proposal: Proposal): Choices {
   const columns = proposal.columns.map((column) => ({
-    source: column.name,
+    source: column.header ?? column.name,
     name: column.name,
     type: column.type,
     pattern: column.pattern ?? '',
@@ -151,6 +151,27 @@ export function patternOf(value: string): string {
     digits === 0 ? '' : `.${FRACTIONS[digits] ?? ''}`,
     zone === undefined ? '' : 'Z',
   ].join('');
+}
+
+/**
+ * The patterns that all of some texts have: one, two where day and month could be either, or none.
+ */
+export function timePatterns(values: readonly string[]): string[] {
+  const texts = values.filter((value) => value !== '');
+  const [pattern = '', ...others] = new Set(texts.map(patternOf));
+  // Digits alone are rather numbers.
+  if (pattern === '' || others.length > 0 || texts.some((text) => /^\d+$/.test(text))) {
+    return [];
+  }
+  if (!pattern.startsWith('dd/MM/')) {
+    return [pattern];
+  }
+  const american = pattern.replace('dd/MM/', 'MM/dd/');
+  const isBelow13 = (at: number) => (text: string) => Number(text.slice(at, at + 2)) <= 12;
+  return [
+    ...(texts.every(isBelow13(3)) ? [pattern] : []),
+    ...(texts.every(isBelow13(0)) ? [american] : []),
+  ];
 }
 
 /** Whether rows are added to a table that is there, whose columns decide the types. */

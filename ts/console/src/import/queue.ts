@@ -13,6 +13,7 @@ import { KIND_WORDS, quoted } from '../schema/model.js';
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
 import { endingOf, isOver, stateOf, type TableState } from './ending.js';
+import { linesOf, type BadLine, type FileLine } from './lines.js';
 import {
   firstChoices,
   headerLine,
@@ -177,6 +178,13 @@ export class ImportQueue {
   start(id: number): void {
     this.#change(id, { state: 'waiting' });
     void this.#next();
+  }
+
+  /** What a file has in lines that the server could not read. */
+  async linesOf(id: number, bad: readonly BadLine[]): Promise<FileLine[]> {
+    const blob = this.#blobs.get(id);
+    const proposal = this.of(id)?.proposal;
+    return blob && proposal ? await linesOf(blob, proposal, bad) : [];
   }
 
   /** Stops a file, or takes it off the list when it is not under way. */

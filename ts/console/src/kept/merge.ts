@@ -168,7 +168,8 @@ function shownCell(cell: Cell): string {
   if (cell.kind === 'markdown') {
     return cell.text;
   }
-  const looks = [cell.view, cell.chart, cell.folded === true ? 'folded' : undefined]
+  const options = Object.entries(cell.options ?? {}).map(([name, value]) => `${name} ${value}`);
+  const looks = [cell.view, cell.chart, cell.folded === true ? 'folded' : undefined, ...options]
     .filter((one) => one !== undefined && one !== 'grid')
     .join(', ');
   return looks === '' ? cell.text : `-- ${looks}\n${cell.text}`;

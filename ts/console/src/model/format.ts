@@ -7,7 +7,7 @@ import { familyOf } from './types.js';
 
 export type Zone = 'utc' | 'local';
 
-type CellKind = 'plain' | 'number' | 'time' | 'null' | 'special' | 'boolean' | 'array';
+type CellKind = 'plain' | 'number' | 'time' | 'null' | 'special' | 'boolean' | 'array' | 'waiting';
 
 export interface CellText {
   readonly kind: CellKind;
@@ -207,4 +207,12 @@ export function duration(ms: number): string {
     return `${Number((ms / 1000).toFixed(2))} s`;
   }
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+/** A text in which characters that are not seen, or turn others around, are written out. */
+export function withHiddenShown(text: string): string {
+  return text.replaceAll(
+    /[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
+    (hidden) => `[U+${hidden.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
+  );
 }

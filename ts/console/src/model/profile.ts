@@ -9,10 +9,12 @@ interface Frequent {
   readonly count: number;
 }
 
-interface Bin {
+export interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
+  /** What its ends are called; the numbers, where nothing is said. */
+  readonly name?: string;
 }
 
 export interface Profile {
@@ -20,7 +22,8 @@ export interface Profile {
   readonly nulls: number;
   /** Values that are an empty text. */
   readonly empty: number;
-  readonly distinct: number;
+  /** Nothing where it was not counted. */
+  readonly distinct: number | undefined;
   /** As copied; of columns with an order. */
   readonly least: string | undefined;
   readonly greatest: string | undefined;

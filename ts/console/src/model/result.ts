@@ -2,15 +2,19 @@
  * A result that grows while rows arrive. Rows are kept as the server sent them; what the views
  * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
  */
+import { createSignal, type Accessor } from 'solid-js';
 import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
 import { cellText, charsFromPoint, fractionDigits, MOST_FROM_POINT } from './format.js';
 import { familyOf } from './types.js';
+import type { Windows } from './windows.js';
 
-/** The most rows that are kept in the page; the others are asked for by people, as many at once. */
+/** The most rows that come with a result; the others are read when they come into view. */
 export const MAX_ROWS = 100_000;
 
 /** Rows whose width is measured: enough for a first page, cheap for any result. */
 const MEASURED_ROWS = 200;
+/** And of each piece that arrives, the last ones. */
+const MEASURED_AT_END = 10;
 const WIDEST_CHARS = 48;
 
 export interface ColumnLayout {
@@ -33,8 +37,17 @@ export class Result {
   total: number | undefined;
   /** Whether there are more than `total`. */
   isCut = false;
+  /** Whether it takes the place of an earlier one of the same query: the view stays where it is. */
+  readonly goesOn: boolean;
+  /** The rows that did not come with it, or why they cannot be read one by one. */
+  readonly beyond: Accessor<Windows | string | undefined>;
+  readonly setBeyond: (beyond: Windows | string) => void;
 
-  constructor(head: AnswerHead, statement: string, skipped = 0) {
+  constructor(head: AnswerHead, statement: string, skipped = 0, goesOn = false) {
+    const [beyond, setBeyond] = createSignal<Windows | string>();
+    this.beyond = beyond;
+    this.setBeyond = (found) => setBeyond(() => found);
+    this.goesOn = goesOn;
     this.skipped = skipped;
     this.statement = statement;
     this.columns = head.columns;
@@ -55,6 +68,10 @@ export class Result {
     for (const row of rows.slice(0, unmeasured)) {
       this.#measureWidths(row);
     }
+    // Numbers that count rows are the longest at the end.
+    for (const row of rows.slice(Math.max(unmeasured, rows.length - MEASURED_AT_END))) {
+      this.#measureWidths(row);
+    }
   }
 
   /** Takes the rows of a window that has moved on by `dropped` rows. */
@@ -69,8 +86,27 @@ export class Result {
     return this.skipped + row + 1;
   }
 
+  /** The rows beyond those that came first, where they can be read. */
+  get windows(): Windows | undefined {
+    const beyond = this.beyond();
+    return typeof beyond === 'object' ? beyond : undefined;
+  }
+
+  /** A row, counted from the first one that came; nothing where it is not in the page. */
+  row(row: number): Row | undefined {
+    return this.rows[row] ?? this.windows?.row(this.skipped + row);
+  }
+
   cell(row: number, column: number): Value {
-    return this.rows[row]?.[column] ?? null;
+    return this.row(row)?.[column] ?? null;
+  }
+
+  /** Makes room for rows of a window as for those that came first. */
+  measure(rows: readonly Row[]): void {
+    this.#measureTimes(rows);
+    for (const row of [...rows.slice(0, MEASURED_ROWS), ...rows.slice(-MEASURED_AT_END)]) {
+      this.#measureWidths(row);
+    }
   }
 
   #measureTimes(rows: readonly Row[]): void {
@@ -110,6 +146,11 @@ export class Result {
       layout.chars = Math.max(layout.chars, Math.min(chars, WIDEST_CHARS));
     });
   }
+}
+
+/** Whether the page holds some of the rows only. */
+export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
+  return isCut || rows.length < total;
 }
 
 /**

@@ -1,9 +1,10 @@
-/** The buttons that add a cell at a place. */
+/** The buttons that add a cell at a place, or a variable for all of them. */
 import { For, type JSX } from 'solid-js';
 import { announce, showFailure } from '../shell/announce.js';
 import { Icon, type IconName } from '../shell/icons.js';
 import { freeName, MOST_CELLS, newId, type Cell } from './model.js';
 import type { NotebookParts } from './parts.js';
+import { openVariables } from './VariableBar.js';
 
 type Added = 'sql' | 'chart' | 'markdown';
 
@@ -24,6 +25,14 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
           </button>
         )}
       </For>
+      <button
+        class="button"
+        title="A value that statements use as @name, chosen above the cells"
+        onClick={() => openVariables()}
+      >
+        <Icon name="filter" />
+        Variable
+      </button>
     </div>
   );
 }

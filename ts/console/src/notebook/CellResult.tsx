@@ -1,5 +1,7 @@
 /** What a cell gave: rows as a grid or a chart, or why there are none. */
 import { createEffect, createMemo, lazy, Match, Show, Suspense, Switch, type JSX } from 'solid-js';
+import { annotate } from '../chart/annotations.js';
+import type { ChartOptions } from '../chart/options.js';
 import { Grid } from '../grid/Grid.js';
 import { gridStateOf } from '../grid/state.js';
 import { orderOf, type RowOrder } from '../model/order.js';
@@ -9,7 +11,8 @@ import { outcome } from '../state/session.js';
 import { split } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
 import type { CellProps } from './CellView.js';
-import type { SqlCell } from './model.js';
+import { freeName, type SqlCell } from './model.js';
+import { compose } from './statement.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 
@@ -91,6 +94,12 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
         onKind={(chart) =>
           props.document.change({ kind: 'change', id: props.cell.id, patch: { chart } })
         }
+        options={props.cell.options ?? NO_OPTIONS}
+        onOptions={(options) => {
+          const patch = { options: Object.keys(options).length === 0 ? undefined : options };
+          props.document.change({ kind: 'change', id: props.cell.id, patch });
+        }}
+        annotate={(text, signal) => annotate(annotationQuery(props, text), signal)}
         onRange={(range) => props.refresher.zoom(range)}
         onPick={(row) => {
           const patch = { view: 'grid' } as const;
@@ -100,6 +109,22 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
       />
     </Suspense>
   );
+}
+
+const NO_OPTIONS: ChartOptions = {};
+
+/** Names the cells above and this one, and the notebook's variables, as a cell below would. */
+function annotationQuery({ cell, document: doc }: ResultProps, text: string): string {
+  const notebook = doc.asRun();
+  const at = notebook.cells.findIndex(({ id }) => id === cell.id);
+  const id = 'annotations';
+  const asked: SqlCell = { kind: 'sql', id, name: freeName(notebook), text, view: 'grid' };
+  const cells = [...notebook.cells.slice(0, at + 1), asked];
+  const { statement, trouble } = compose({ ...notebook, cells }, id, Date.now());
+  if (trouble) {
+    throw new Error(trouble.message);
+  }
+  return statement.bound.text;
 }
 
 /** Why the cell did not run, or failed. */

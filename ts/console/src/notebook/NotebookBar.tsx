@@ -51,6 +51,7 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
             {(layout) => (
               <button
                 aria-pressed={doc.notebook().layout === layout ? 'true' : 'false'}
+                title={layout === 'list' ? 'Cells below each other' : 'Side by side: a dashboard'}
                 onClick={() => doc.change({ kind: 'settings', patch: { layout } })}
               >
                 {layout === 'list' ? 'List' : 'Grid'}

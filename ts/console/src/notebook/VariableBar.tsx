@@ -1,5 +1,5 @@
 /** The variables of a notebook: their values in a line, what they are in a dialog. */
-import { createResource, createSignal, createUniqueId, For, Index, Show, type JSX } from 'solid-js';
+import { createSignal, createUniqueId, For, Index, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { copyText } from '../model/format.js';
@@ -52,8 +52,15 @@ const OFFERED = 1000;
 
 function Value(props: { variable: Variable; set: (value: string) => void }): JSX.Element {
   const list = createUniqueId();
-  const [wanted, setWanted] = createSignal<string>();
-  const [choices] = createResource(wanted, choicesOf);
+  const [choices, setChoices] = createSignal<Choices>();
+  let asked: string | undefined;
+  // No resource: while one is waited for, the field with what is being typed would be taken away.
+  const offer = (text: string): void => {
+    if (text !== asked) {
+      asked = text;
+      void choicesOf(text).then((found) => asked === text && setChoices(found));
+    }
+  };
   const trouble = (): string =>
     valueOf(props.variable, Date.now()) === undefined ? valueTrouble(props.variable) : '';
   return (
@@ -64,7 +71,7 @@ function Value(props: { variable: Variable; set: (value: string) => void }): JSX
         list={props.variable.kind === 'list' ? list : undefined}
         value={props.variable.value}
         aria-invalid={trouble() === '' ? undefined : 'true'}
-        onFocus={() => props.variable.kind === 'list' && setWanted(props.variable.query)}
+        onFocus={() => props.variable.kind === 'list' && offer(props.variable.query ?? '')}
         onChange={(event) => props.set(event.currentTarget.value)}
       />
       <Show when={props.variable.kind === 'list'}>
@@ -115,13 +122,13 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
   const set = (at: number, patch: Partial<Variable>): void => {
     setRows(rows().map((row, index) => (index === at ? { ...row, ...patch } : row)));
   };
-  const submit = (): Promise<string> => {
+  const submit = async (): Promise<string> => {
     const trouble = troubleOf(rows());
     if (trouble === '') {
-      const variables = rows().map(withoutQuery);
+      const variables = await Promise.all(rows().map(withoutQuery).map(withValue));
       props.document.change({ kind: 'settings', patch: { variables } });
     }
-    return Promise.resolve(trouble);
+    return trouble;
   };
   return (
     <FormDialog
@@ -165,6 +172,15 @@ const NEW_VARIABLE: Variable = { name: '', kind: 'text', value: '' };
 
 function withoutQuery({ query: text, ...variable }: Variable): Variable {
   return variable.kind === 'list' ? { ...variable, query: text ?? '' } : variable;
+}
+
+/** A list without a value begins with its first one: statements would find nothing. */
+async function withValue(variable: Variable): Promise<Variable> {
+  if (variable.kind !== 'list' || variable.value !== '') {
+    return variable;
+  }
+  const [value = ''] = (await choicesOf(variable.query ?? '')).values;
+  return { ...variable, value };
 }
 
 function troubleOf(variables: readonly Variable[]): string {

@@ -12,8 +12,8 @@ export function create(session: Session): void {
 }
 
 /** Each statement that ran to its end once, the oldest first. */
-export function fromLog(session: Session): void {
-  const done = session.workspace.log().filter(({ run }) => run.state === 'done');
+export function fromLog(session: Session, log = session.workspace.log()): void {
+  const done = log.filter(({ run }) => run.state === 'done');
   const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MOST_CELLS);
   if (texts.length === 0) {
     showFailure('Nothing has run yet that could become a notebook.');

@@ -17,6 +17,7 @@
  * Read strictly: what is not understood is refused with its line, and nothing is lost of it, since
  * the text stays. Pure.
  */
+import { OPTION_NAMES, optionTrouble, withoutEmpty, type ChartOptions } from '../chart/options.js';
 import {
   COLUMNS,
   EMPTY,
@@ -94,9 +95,17 @@ function cellText(cell: Cell): string {
     `cell=${cell.name}`,
     ...(cell.view === 'grid' ? [] : [`view=${cell.view}`]),
     ...(cell.chart === undefined ? [] : [`chart=${cell.chart}`]),
+    ...OPTION_NAMES.flatMap((name) => {
+      const value = cell.options?.[name];
+      return value === undefined ? [] : [`${name}=${quotedWhereNeeded(value)}`];
+    }),
     ...(cell.folded === true ? ['folded=true'] : []),
   ];
   return `${fence}sql ${attributes.join(' ')}${size}\n${text === '' ? '' : `${text}\n`}${fence}`;
+}
+
+function quotedWhereNeeded(value: string): string {
+  return /^[\w.%+-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
 /** Without blank lines at its ends: those between cells are no part of them. */
@@ -287,7 +296,7 @@ function readCell(lines: readonly string[], start: number): { cell: Cell; next: 
 }
 
 function sqlCell(attributes: string, text: string, fail: Fail): Cell {
-  const known = ['cell', 'view', 'chart', 'folded', 'width', 'height'];
+  const known = ['cell', 'view', 'chart', ...OPTION_NAMES, 'folded', 'width', 'height'];
   const pairs = pairsOf(attributes, known, fail);
   const name = pairs.get('cell') ?? '';
   const view: CellView =
@@ -304,6 +313,7 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
   if (folded !== 'true' && folded !== 'false') {
     fail('folded is true or false');
   }
+  const options = optionsOf(pairs, fail);
   return {
     kind: 'sql',
     id: newId(),
@@ -311,21 +321,39 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
     text,
     view,
     ...(chart === undefined ? {} : { chart }),
+    ...(options ? { options } : {}),
     ...(folded === 'true' ? { folded: true } : {}),
     ...sizeOf(pairs, fail),
   };
 }
 
+/** How the chart's values are shown; nothing where nothing is said of it. */
+function optionsOf(pairs: ReadonlyMap<string, string>, fail: Fail): ChartOptions | undefined {
+  const options = withoutEmpty(
+    Object.fromEntries(OPTION_NAMES.map((name) => [name, pairs.get(name) ?? ''])),
+  );
+  const trouble = optionTrouble(options);
+  if (trouble !== undefined) {
+    fail(trouble);
+  }
+  return Object.keys(options).length === 0 ? undefined : options;
+}
+
+/** One attribute; its value is in quotes, as JSON has them, where it has blanks. */
+const PAIR = /^([a-z]+)=("(?:[^"\\]|\\.)*"|[^\s"=]*)(?: +|$)/;
+
 function pairsOf(text: string, known: readonly string[], fail: Fail): Map<string, string> {
   const pairs = new Map<string, string>();
-  for (const pair of text.split(' ').filter((one) => one !== '')) {
-    const [key = '', value, ...rest] = pair.split('=');
-    if (value === undefined || rest.length > 0 || !known.includes(key)) {
-      fail(`the cell has no attribute ${pair}`);
+  let rest = text.trim();
+  while (rest !== '') {
+    const [whole = '', key = '', value = ''] = PAIR.exec(rest) ?? [];
+    if (whole === '' || !known.includes(key)) {
+      fail(`the cell has no attribute ${rest.split(' ')[0] ?? ''}`);
     } else if (pairs.has(key)) {
       fail(`the attribute ${key} is there twice`);
     }
-    pairs.set(key, value);
+    pairs.set(key, value.startsWith('"') ? unquoted(value, fail) : value);
+    rest = rest.slice(whole.length);
   }
   return pairs;
 }

@@ -3,6 +3,8 @@
  * made to it. Each change has its inverse, which is how undo works. Pure.
  */
 
+import type { ChartOptions } from '../chart/options.js';
+
 export interface SqlCell {
   readonly kind: 'sql';
   readonly id: string;
@@ -12,6 +14,8 @@ export interface SqlCell {
   readonly view: CellView;
   /** The kind of chart that was chosen; by itself it follows from the result. */
   readonly chart?: string;
+  /** Unit, axis, thresholds and annotations of the chart. */
+  readonly options?: ChartOptions;
   /** Whether the statement is hidden and only the result shown. */
   readonly folded?: boolean;
   readonly size?: CellSize;
@@ -89,6 +93,7 @@ interface CellPatch {
   readonly text?: string;
   readonly view?: CellView;
   readonly chart?: string | undefined;
+  readonly options?: ChartOptions | undefined;
   readonly folded?: boolean | undefined;
   readonly size?: CellSize | undefined;
 }

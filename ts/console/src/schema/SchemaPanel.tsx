@@ -1,5 +1,5 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
-import { createEffect, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
@@ -9,6 +9,7 @@ import { ViewBadge } from '../views/ViewBadge.js';
 import { addressOf } from '../shell/pages.js';
 import { openMenu } from '../shell/Menu.js';
 import { previewTable, tableActions } from './actions.js';
+import { Instance } from './Instance.js';
 import { KIND_ICONS, type TableEntry } from './model.js';
 import type { TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
@@ -88,29 +89,6 @@ function RefreshButton(props: { session: Session }): JSX.Element {
     >
       <Icon name="refresh" class={refreshing() ? 'spin' : ''} />
     </button>
-  );
-}
-
-function Instance(props: { session: Session }): JSX.Element {
-  const preference = (name: string): string => {
-    const value = props.session.settings()?.preferences[name];
-    return typeof value === 'string' ? value : '';
-  };
-  const paint = (bar: HTMLElement): void => {
-    createEffect(() => {
-      bar.style.background = preference('instance_rgb');
-    });
-  };
-  return (
-    <span class="instance">
-      <Show when={preference('instance_rgb')}>
-        <span class="instance-bar" ref={paint} />
-      </Show>
-      <strong>
-        <bdi>{preference('instance_name') || location.hostname}</bdi>
-      </strong>
-      <Show when={preference('instance_type')}>{(role) => <span class="role">{role()}</span>}</Show>
-    </span>
   );
 }
 

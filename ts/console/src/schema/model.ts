@@ -1,5 +1,5 @@
 /** What the server's meta queries say about tables and columns, whichever names it gives them. */
-import type { Value } from '../api/answer.js';
+import type { Row, Value } from '../api/answer.js';
 import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
 import { viewReader, type ViewFacts } from '../views/model.js';
 
@@ -12,6 +12,8 @@ export interface TableEntry {
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
   readonly suspended: boolean;
+  /** Another text whenever it has other rows, where the server tells. */
+  readonly version: string | undefined;
   /** Of a view that follows a base, where the server tells of it. */
   readonly view?: ViewFacts | undefined;
 }
@@ -38,6 +40,7 @@ export function tableEntries(answer: Answer): TableEntry[] {
   const timestamp = reader(answer, 'designatedTimestamp', 'designated_timestamp');
   const suspended = reader(answer, 'table_suspended', 'suspended');
   const type = reader(answer, 'table_type');
+  const version = versionReader(answer);
   const view = viewReader(answer);
   return answer.rows
     .map((row) => ({
@@ -47,9 +50,19 @@ export function tableEntries(answer: Answer): TableEntry[] {
       partitionBy: textOf(partitionBy(row)),
       timestamp: textOf(timestamp(row)),
       suspended: suspended(row) === true,
+      version: version(row),
       view: view(row),
     }))
     .sort((left, right) => left.name.localeCompare(right.name));
+}
+
+/** Which table it is, for names are given again, and the transaction that it shows. */
+export function versionReader(answer: Answer): (row: Row) => string | undefined {
+  const [id, transaction] = [reader(answer, 'table_id'), reader(answer, 'table_txn')];
+  return (row) =>
+    textOf(transaction(row)) === undefined
+      ? undefined
+      : `${String(id(row))}/${String(transaction(row))}`;
 }
 
 /** Rows of `SHOW COLUMNS`. */
@@ -108,7 +121,12 @@ export function kindOf(value: Value): TableKind {
 
 /** A name as SQL takes it: quoted where it is not a plain word. */
 export function quoted(name: string): string {
-  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : identifier(name);
+}
+
+/** A name as SQL takes it, whatever it is: a keyword, too. */
+export function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** A text as SQL takes it. */

@@ -1,6 +1,7 @@
 /** The frame of the page: rail, schema, workspace, status; and the keys that work everywhere. */
 import {
   createEffect,
+  createMemo,
   createSignal,
   For,
   lazy,
@@ -47,6 +48,8 @@ export function App(props: { session: Session }): JSX.Element {
     onCleanup(() => document.removeEventListener('keydown', onKeyDown));
     onCleanup(takeDrops(session, setDropping));
   });
+
+  knowUsers(session);
 
   createEffect(() => {
     const name = session.settings()?.preferences['instance_name'];
@@ -96,6 +99,14 @@ export function App(props: { session: Session }): JSX.Element {
       <Toast />
     </div>
   );
+}
+
+/** Whether there are users to be seen is asked for each who signs in. */
+function knowUsers(session: Session): void {
+  const isSignedIn = createMemo(
+    () => session.hasUsers && session.schema.tables().state === 'ready',
+  );
+  createEffect(() => isSignedIn() && void session.askForUsers());
 }
 
 /** Says that any client may use this server. */
@@ -212,7 +223,7 @@ function Rail(props: {
 /** The first steps are offered while there is nothing else to look at. */
 function isOffered({ page }: Entry, session: Session): boolean {
   if (page === 'access') {
-    return session.hasUsers;
+    return session.listsUsers();
   }
   if (page === 'notebooks') {
     return session.keepsNotebooks;

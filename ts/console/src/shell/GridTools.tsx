@@ -83,6 +83,11 @@ function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: num
   return rowsAs(form, named, taken);
 }
 
+/** Of rows that are read when they come into view, those that came with the result are meant. */
+function loadedWord({ order, result }: ShownProps): string {
+  return result.windows && !order ? 'loaded' : 'shown';
+}
+
 function rowCount(count: number): string {
   return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
 }
@@ -95,7 +100,7 @@ export function ExportMenu(props: ShownProps): JSX.Element {
       run: () => void download('result', props.result.statement, format),
     })),
     ...(['csv', 'json'] as const).map((format, index) => ({
-      label: `The ${rowCount(shownCount(props))} shown as ${FORMAT_NAMES[format]}`,
+      label: `The ${rowCount(shownCount(props))} ${loadedWord(props)} as ${FORMAT_NAMES[format]}`,
       apart: index === 0,
       run: () => saveFile(`result.${format}`, TYPES[format], shownAs(format, props, Infinity)),
     })),
@@ -117,7 +122,7 @@ export function CopyMenu(props: ShownProps): JSX.Element {
       label: COPY_FORMS[form],
       run: () => copyAs(form),
     }));
-  const hint = 'Copy the shown rows with a header line';
+  const hint = 'Copy the loaded rows, as they are shown, with a header line';
   return <RowsMenu name="Copy" hint={hint} icon="copy" items={items} />;
 }
 

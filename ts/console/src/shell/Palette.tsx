@@ -1,5 +1,5 @@
 /** The command palette: type a part of a name, Enter does it. */
-import { createMemo, createSignal, For, onMount, Show, type JSX } from 'solid-js';
+import { createMemo, createSignal, For, on, onMount, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { commandsOf, type Command } from './commands.js';
 import { Icon } from './icons.js';
@@ -14,10 +14,16 @@ interface PaletteProps {
 
 export default function Palette(props: PaletteProps): JSX.Element {
   let dialog!: HTMLDialogElement;
-  const all = commandsOf(props.session, () => props.help());
+  // The list stays while it is shown, but for what this user turns out to be offered.
+  const all = createMemo(
+    on(
+      () => props.session.listsUsers(),
+      () => commandsOf(props.session, () => props.help()),
+    ),
+  );
   const [wanted, setWanted] = createSignal('');
   const [chosen, setChosen] = createSignal(0);
-  const found = createMemo(() => matching(all, wanted()));
+  const found = createMemo(() => matching(all(), wanted()));
   onMount(() => dialog.showModal());
 
   const run = (command: Command | undefined): void => {

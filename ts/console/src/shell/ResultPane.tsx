@@ -3,7 +3,6 @@ import {
   createEffect,
   createMemo,
   createSignal,
-  For,
   lazy,
   Match,
   on,
@@ -19,13 +18,18 @@ import { Grid } from '../grid/Grid.js';
 import { gridStateOf, type GridState } from '../grid/state.js';
 import { duration, grouped } from '../model/format.js';
 import { orderOf, type RowOrder } from '../model/order.js';
-import { asOf, MAX_ROWS, type Result } from '../model/result.js';
+import { asOf, isPart, type Result } from '../model/result.js';
+import { keptChoice } from '../state/choice.js';
 import type { Run, Runner } from '../state/run.js';
+import type { EarlierResult } from '../state/kept-results.js';
 import { outcome, rowsText, runTitle, type Session } from '../state/session.js';
 import type { ResultView, Workspace } from '../state/workspace.js';
 import { copy } from './announce.js';
 import { CopyMenu, ExportMenu, FilterField } from './GridTools.js';
 import { Icon } from './icons.js';
+import { LogView, serverMs, SummaryIcon } from './LogView.js';
+import { PartOfResult } from '../grid/PartOfResult.js';
+import { withNotebooks } from './tab-menu.js';
 import { ZoneSwitch } from './ZoneSwitch.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
@@ -64,6 +68,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
               <Show when={views.grid()}>
                 <FilterField state={state()} result={shown()} order={order()} />
               </Show>
+              <FollowButton session={props.session} result={shown()} />
               <ZoneSwitch session={props.session} />
               <CopyMenu state={state()} result={shown()} order={order()} />
               <ExportMenu state={state()} result={shown()} order={order()} />
@@ -71,9 +76,9 @@ export function ResultPane(props: { session: Session }): JSX.Element {
           )}
         </Show>
       </div>
-      <Switch fallback={<NoResult run={run()} />}>
+      <Switch fallback={<NoResult run={run()} session={props.session} />}>
         <Match when={workspace.view() === 'log'}>
-          <Log session={props.session} />
+          <LogView session={props.session} />
         </Match>
         <Match when={workspace.view() === 'plan'}>
           <Suspense>
@@ -93,11 +98,25 @@ export function ResultPane(props: { session: Session }): JSX.Element {
               order={order()}
               revision={runner().revision()}
               running={run()?.state === 'running'}
+              earlier={runner().earlier()}
             />
           )}
         </Match>
       </Switch>
     </section>
+  );
+}
+
+function FollowButton(props: { session: Session; result: Result }): JSX.Element {
+  return (
+    <button
+      class="icon-button"
+      aria-label="Follow the query"
+      title="Follow the query: its last rows in a tab of their own, kept up to date"
+      onClick={() => void props.session.followQuery(props.result.statement)}
+    >
+      <Icon name="follow" />
+    </button>
   );
 }
 
@@ -131,15 +150,9 @@ interface Views {
 /** Grid and chart side by side where there is room and a time to draw by, else one of the four. */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);
-  const [beside, choose] = createSignal(localStorage.getItem(BESIDE) !== 'no');
-  const setBeside = (isBeside: boolean): void => {
-    choose(isBeside);
-    try {
-      localStorage.setItem(BESIDE, isBeside ? 'yes' : 'no');
-    } catch {
-      // Switched off: it holds until the page goes.
-    }
-  };
+  const [besides, choose] = keptChoice(BESIDE, ['yes', 'no']);
+  const beside = (): boolean => besides() === 'yes';
+  const setBeside = (isBeside: boolean): void => choose(isBeside ? 'yes' : 'no');
   const isTimed = createMemo(
     () => result()?.columns.some(({ type }) => familyOf(type) === 'time') ?? false,
   );
@@ -199,9 +212,25 @@ interface RowsProps {
   readonly state: GridState;
   readonly order: RowOrder;
   readonly running: boolean;
+  /** Where the rows are those of an earlier page. */
+  readonly earlier: EarlierResult | undefined;
+}
+
+const NO_OPTIONS = {};
+
+/** The rows of a query of annotations, with the values of the tab's parameters. */
+async function annotated(session: Session, text: string, signal: AbortSignal) {
+  const [{ annotate }, { bind }] = await Promise.all([
+    import('../chart/annotations.js'),
+    import('../sql/parameters.js'),
+  ]);
+  const { workspace } = session;
+  return await annotate(bind(text, workspace.parametersOf(workspace.active())).text, signal);
 }
 
 function Rows(props: RowsProps & { views: Views }): JSX.Element {
+  const { workspace } = props.session;
+  const columns = (): string => props.result.columns.map(({ name }) => name).join();
   return (
     <div class="split" classList={{ both: props.views.grid() && props.views.chart() }}>
       <Show when={props.views.grid()}>
@@ -214,6 +243,13 @@ function Rows(props: RowsProps & { views: Views }): JSX.Element {
             revision={props.revision}
             zone={props.session.zone()}
             isGrowing={props.running}
+            kind={workspace.chart(columns()).kind ?? ''}
+            onKind={(kind) => workspace.setChart(columns(), { kind })}
+            series={workspace.chart(columns()).series}
+            onSeries={(series) => workspace.setChart(columns(), { series })}
+            options={workspace.chart(columns()).options ?? NO_OPTIONS}
+            onOptions={(options) => workspace.setChart(columns(), { options })}
+            annotate={(text, signal) => annotated(props.session, text, signal)}
             onPick={(row) => {
               if (!props.views.grid()) {
                 props.views.press('grid');
@@ -242,6 +278,12 @@ function Summary(props: {
   revision: number;
 }): JSX.Element {
   const rows = createMemo(() => asOf(props.result, props.revision)?.rows.length ?? 0);
+  // Rows that are read when they come into view are not missed.
+  const isUnread = (): boolean =>
+    props.run?.state === 'done' &&
+    props.run.hasRows &&
+    rows() < (props.run.tail?.count ?? 0) &&
+    typeof props.result?.beyond() === 'string';
   return (
     <Show when={props.run}>
       {(run) => (
@@ -258,23 +300,13 @@ function Summary(props: {
             </span>
           </Show>
           <Show when={run().totalMs}>{(total) => <span>total {duration(total())}</span>}</Show>
-          <Show when={run().hasRows && run().state === 'done' && rows() < (run().tail?.count ?? 0)}>
+          <Show when={isUnread()}>
             <span class="warn">{shownText(props.result, rows())}</span>
           </Show>
         </div>
       )}
     </Show>
   );
-}
-
-function SummaryIcon(props: { state: Run['state'] }): JSX.Element {
-  const icons = {
-    running: ['running', 'spin accent'],
-    done: ['check', 'ok'],
-    failed: ['alert', 'error'],
-    cancelled: ['stop', 'warn'],
-  } as const;
-  return <Icon name={icons[props.state][0]} class={icons[props.state][1]} />;
 }
 
 function stateText(run: Run, rows: number): string {
@@ -293,22 +325,9 @@ function shownText(result: Result | undefined, count: number): string {
     : `${grouped(String(skipped + 1))} to ${grouped(String(skipped + count))} shown`;
 }
 
-function timedOutcome(run: Run): string {
-  const server = run.tail?.timings ? `, server ${duration(serverMs(run))}` : '';
-  return runTitle(run) + server;
-}
-
-function serverMs({ tail }: Run): number {
-  const timings = tail?.timings;
-  return ((timings?.compiler ?? 0) + (timings?.execute ?? 0) + (timings?.count ?? 0)) / 1e6;
-}
-
 function GridOrNothing(props: RowsProps): JSX.Element {
   const empty = createMemo(() => asOf(props.result, props.revision).rows.length === 0);
-  const isPart = createMemo(() => {
-    const { rows, total = 0, isCut } = asOf(props.result, props.revision);
-    return isCut || rows.length < total;
-  });
+  const hasMore = createMemo(() => isPart(asOf(props.result, props.revision)));
   return (
     <div class="grid-pane">
       <Grid
@@ -331,48 +350,37 @@ function GridOrNothing(props: RowsProps): JSX.Element {
           <p>The filter looks at the rows in the page; empty it to see all of them.</p>
         </div>
       </Show>
-      <Show when={!props.running && isPart()}>
-        <PartOfResult session={props.session} result={props.result} />
+      <Show when={props.earlier}>
+        {(earlier) => <OfBefore session={props.session} earlier={earlier()} />}
+      </Show>
+      <Show when={!props.running && hasMore()}>
+        <PartOfResult {...props} />
       </Show>
     </div>
   );
 }
 
-/** Which rows of a large result these are, and the way to the others. */
-function PartOfResult(props: { session: Session; result: Result }): JSX.Element {
-  const first = (): number => props.result.skipped;
-  const end = (): number => first() + props.result.rows.length;
-  const all = (): string => {
-    const { total = 0, isCut } = props.result;
-    return isCut ? 'more' : grouped(String(total));
+/** Says of which time rows are that were there before the page was loaded. */
+function OfBefore(props: { session: Session; earlier: EarlierResult }): JSX.Element {
+  const text = (): string => {
+    const { at, total, result } = props.earlier;
+    const time = at.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
+    const shown = result.rows.length;
+    const part = shown < total ? `: the first ${grouped(String(shown))} of ${rowsText(total)}` : '';
+    return `Of ${time}, before the reload${part}. Nothing has run since.`;
   };
   return (
     <p class="grid-note">
-      <span>
-        Rows {grouped(String(first() + 1))} to {grouped(String(end()))} of {all()}. Exports have all
-        of them.
-      </span>
-      <button
-        class="button small"
-        disabled={first() === 0}
-        title="Runs the query again"
-        onClick={() => void props.session.showRows(Math.max(0, first() - MAX_ROWS))}
-      >
-        Rows before
-      </button>
-      <button
-        class="button small"
-        disabled={!props.result.isCut && end() >= (props.result.total ?? 0)}
-        title="Runs the query again"
-        onClick={() => void props.session.showRows(end())}
-      >
-        Rows after
+      <span>{text()}</span>
+      <button class="button small" onClick={() => void props.session.showRows(0)}>
+        Run again
       </button>
     </p>
   );
 }
 
-function NoResult(props: { run: Run | undefined }): JSX.Element {
+function NoResult(props: { run: Run | undefined; session: Session }): JSX.Element {
+  const begin = (): void => withNotebooks((all) => all.create(props.session));
   return (
     <div class="empty">
       <Show
@@ -383,6 +391,10 @@ function NoResult(props: { run: Run | undefined }): JSX.Element {
             <p>
               Write a statement and run it with <kbd>Ctrl+Enter</kbd>.
             </p>
+            <button class="button small" onClick={begin}>
+              <Icon name="notebook" />
+              Begin a notebook or dashboard
+            </button>
           </>
         }
       >
@@ -449,33 +461,4 @@ function errorExcerpt(run: Run | undefined): { line: string; caret: string } | u
   const lineEnd = text.indexOf('\n', at);
   const line = text.slice(lineStart, lineEnd < 0 ? text.length : lineEnd);
   return { line, caret: `${line.slice(0, at - lineStart).replace(/[^\t]/g, ' ')}^` };
-}
-
-function Log(props: { session: Session }): JSX.Element {
-  const { workspace } = props.session;
-  return (
-    <Show
-      when={workspace.log().length > 0}
-      fallback={
-        <div class="empty">
-          <strong>No queries yet</strong>
-          <p>Every statement that runs is listed here, the newest first.</p>
-        </div>
-      }
-    >
-      <ol class="log" tabindex="0" aria-label="Query log" data-region="log">
-        <For each={workspace.log()}>
-          {({ run, at, tab }) => (
-            <li data-state={run.state}>
-              <SummaryIcon state={run.state} />
-              <time dateTime={at.toISOString()}>{at.toTimeString().slice(0, 8)}</time>
-              <bdi class="log-tab">{tab}</bdi>
-              <code>{run.statement.text.replace(/\s+/g, ' ').slice(0, 300)}</code>
-              <span class="log-outcome">{timedOutcome(run)}</span>
-            </li>
-          )}
-        </For>
-      </ol>
-    </Show>
-  );
 }

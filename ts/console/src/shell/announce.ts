@@ -48,28 +48,36 @@ export function dismissToast(): void {
   setToast(undefined);
 }
 
-/** Copies text and says so. Browsers offer the clipboard on secure origins only. */
-export async function copy(text: string, what: string): Promise<void> {
+/** Copies text and says whether it did. Browsers offer the clipboard on secure origins only. */
+export async function copy(text: string, what: string): Promise<boolean> {
+  let isCopied = true;
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    copyBySelection(text);
+    isCopied = copyBySelection(text);
   }
-  showToast({ text: `${what} copied` });
+  showToast(
+    isCopied
+      ? { text: `${what} copied` }
+      : { text: `${what} could not be copied`, state: 'failed' },
+  );
+  return isCopied;
 }
 
-function copyBySelection(text: string): void {
+function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'visually-hidden';
-  document.body.append(area);
+  // Beside a dialog that is open, nothing can be selected.
+  (document.querySelector('dialog:modal') ?? document.body).append(area);
   const before = document.activeElement;
   area.select();
   // Deprecated, and the only way that a page on plain HTTP has.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
-  document.execCommand('copy');
+  const isCopied = document.execCommand('copy');
   area.remove();
   if (before instanceof HTMLElement) {
     before.focus();
   }
+  return isCopied;
 }

@@ -2,7 +2,7 @@
 import { KIND_ICONS, KIND_WORDS, quoted, type TableEntry } from '../schema/model.js';
 import { approximate } from '../model/format.js';
 import type { Session } from '../state/session.js';
-import type { LogEntry } from '../state/workspace.js';
+import type { LogEntry } from '../state/history.js';
 import type { IconName } from './icons.js';
 import { openPage } from './pages.js';
 import { exportTabs, importTabs, withNotebooks } from './tab-menu.js';
@@ -88,7 +88,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
     ...(session.keepsNotebooks
       ? [command('notebook', 'Open the notebooks', '', () => openPage('notebooks'))]
       : []),
-    ...(session.hasUsers
+    ...(session.listsUsers()
       ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
       : []),
     command('sql', 'Open the SQL workspace', '', () => openPage('sql')),

@@ -23,7 +23,8 @@ export function saveFile(name: string, type: string, text: string): void {
   saveBlob(name, new Blob([text], { type }));
 }
 
-function saveBlob(name: string, blob: Blob): void {
+/** Offers what is in memory as a download. */
+export function saveBlob(name: string, blob: Blob): void {
   const address = URL.createObjectURL(blob);
   follow(name, address);
   setTimeout(() => URL.revokeObjectURL(address), FORGOTTEN_AFTER_MS);

@@ -75,6 +75,9 @@ const SHAPES = {
   },
   menu: { line: 'M3 4.5h10M3 8h10M3 11.5h10' },
   copy: { line: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3' },
+  options: {
+    line: 'M2.5 4.5h6M11.5 4.5h2M2.5 11.5h2M7.5 11.5h6M8.5 3v3h3V3zM4.5 10v3h3v-3z',
+  },
   export: { line: 'M8 9.8V2.3M5 5 8 2l3 3M2.5 10.5v3h11v-3' },
   help: {
     line:

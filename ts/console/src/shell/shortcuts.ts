@@ -14,6 +14,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   { keys: 'Alt+K', does: 'Cancel the running query' },
   { keys: 'F8, Shift+F8', does: 'Next problem, previous problem' },
   { keys: 'Alt+Shift+F', does: 'Format the selection or the tab' },
+  { keys: 'Alt+Z', does: 'In the editor: break long lines, or not' },
   { keys: 'Ctrl+/, Alt+Shift+A', does: 'Make lines, or the selection, a comment and back' },
   { keys: 'Ctrl+F, F3, Shift+F3', does: 'In the editor: find and replace, next, previous' },
   { keys: 'Ctrl+K', does: 'Command palette: tables, commands, earlier queries' },

@@ -1,5 +1,5 @@
 /** Covers the page while the server requires a login; the page behind it stays. */
-import { createEffect, lazy, on, Show, Suspense, untrack, type JSX } from 'solid-js';
+import { createEffect, createMemo, lazy, on, Show, Suspense, untrack, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { query } from '../api/client.js';
 import { lastUser } from './memory.js';
@@ -17,6 +17,23 @@ export function SignInGate(props: { session: Session; children: JSX.Element }): 
       }
     }),
   );
+  // Results are kept for the user who saw them.
+  const reader = createMemo((): string | undefined => {
+    const now = signIn();
+    if (now.state === 'in') {
+      return now.user;
+    }
+    const isOpen = props.session.settings() !== undefined && !props.session.hasUsers;
+    return now.state === 'unasked' && isOpen ? '' : undefined;
+  });
+  createEffect(() => {
+    const user = reader();
+    if (user === undefined) {
+      props.session.keepNoResults();
+    } else {
+      void props.session.restoreResults(user);
+    }
+  });
   // After a reload the cookie still counts: who is it?
   createEffect(() => {
     const asksForLogin = props.session.hasUsers;

@@ -1,5 +1,6 @@
 /** The way out: of this server, of this page, and of the provider where it says how. */
 import { credentialHeaders } from '../api/credentials.js';
+import { forgetResults } from '../state/kept-results.js';
 import { endSession } from './login.js';
 import { left } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
@@ -8,6 +9,7 @@ import { forgetTokens } from './tokens.js';
 
 export async function signOut(config: Readonly<Record<string, unknown>>): Promise<void> {
   left();
+  await forgetResults();
   await endSession(await credentialHeaders());
   const hint = forgetTokens();
   signedOut('You are signed out.');

@@ -15,13 +15,42 @@ export function expectedWord(written: string, message: string): string | undefin
   return written === written.toUpperCase() ? near?.toUpperCase() : near;
 }
 
+/** What a message says that the server gives the beginning of the statement for. */
+const NAMED: readonly RegExp[] = [
+  /^inconvertible value: (?:`(?<quoted>[^`]*)`|(?<value>.*?)) \[/s,
+  /^Access denied \[[^\]]* on (?<table>[^(\]]+)/s,
+];
+
+/** The value, or the table, that a message names; a value that is written twice could be either. */
+function namedIn(text: string, offset: number, message: string): Token | undefined {
+  const groups = NAMED.map((form) => form.exec(message)?.groups).find((found) => found);
+  if (groups === undefined) {
+    return undefined;
+  }
+  const { table, quoted, value = quoted ?? '' } = groups;
+  const behind = scan(text).filter(({ start }) => start >= offset);
+  const end = behind.findIndex(({ kind }) => kind === 'separator');
+  const named = behind.slice(0, end < 0 ? behind.length : end).filter((token) => {
+    const written = text.slice(token.start, token.end);
+    return table === undefined
+      ? written === `'${value.replaceAll("'", "''")}'`
+      : written.replaceAll(/^["']|["']$/g, '').toLowerCase() === table.toLowerCase();
+  });
+  return table === undefined && named.length > 1 ? undefined : named[0];
+}
+
 /**
  * The part of a text that is wrong: the token at an offset, or the misspelt word before it that
  * made it come unexpected; of a qualified name that the message has, the last part.
  */
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);
-  const before = tokenBefore(scan(text), span.start);
+  const tokens = scan(text);
+  const named = namedIn(text, offset, message);
+  if (named !== undefined) {
+    return named;
+  }
+  const before = tokenBefore(tokens, span.start);
   if (before !== undefined && expectedWord(text.slice(before.start, before.end), message)) {
     return before;
   }

@@ -1,8 +1,9 @@
 /** What the editor asks and tells, answered by the session. */
-import { aborted, SqlError, validate } from '../api/client.js';
-import type { NameSource } from '../editor/completion.js';
+import { aborted, query, SqlError, validate } from '../api/client.js';
 import type { EditorEvents } from '../editor/editor.js';
+import type { NameSource } from '../editor/names.js';
 import type { Refusal } from '../editor/problems.js';
+import { quoted } from '../schema/model.js';
 import { parametersOf } from '../sql/parameters.js';
 import type { Session } from './session.js';
 
@@ -35,7 +36,23 @@ function nameSource({ schema }: Session): NameSource {
       }
       return columns;
     },
+    values: valuesOf,
   };
+}
+
+/** Values of a column that are offered. */
+const MOST_VALUES = 1000;
+
+/** A server that refuses them, or is silent, offers none. */
+async function valuesOf(table: string, column: string): Promise<readonly string[]> {
+  const name = quoted(column);
+  const distinct = `SELECT DISTINCT ${name} FROM ${quoted(table)}`;
+  try {
+    const { rows } = await query(`${distinct} ORDER BY ${name} LIMIT ${MOST_VALUES}`);
+    return rows.flatMap(([value]) => (typeof value === 'string' ? [value] : []));
+  } catch {
+    return [];
+  }
 }
 
 /** The server's objection to a statement. A server that is silent or has no say has none. */

@@ -15,6 +15,9 @@ export class Plans {
   readonly #plans: () => ReadonlyMap<string, ShownPlan>;
   readonly #setPlans: (plans: ReadonlyMap<string, ShownPlan>) => void;
 
+  /** Called with each plan that came, line by line. */
+  onPlan: ((statement: string, lines: readonly string[]) => void) | undefined;
+
   constructor() {
     const [plans, setPlans] = createSignal<ReadonlyMap<string, ShownPlan>>(new Map());
     this.#plans = plans;
@@ -31,7 +34,9 @@ export class Plans {
     this.#put(tab, asked);
     const plan = await settle(async () => {
       const { rows } = await query(`EXPLAIN ${isMeasured ? 'ANALYZE ' : ''}${statement}`);
-      return parsePlan(rows.map((row) => String(row[0])));
+      const lines = rows.map((row) => String(row[0]));
+      this.onPlan?.(statement, lines);
+      return parsePlan(lines);
     });
     // A later question has its own answer.
     if (this.of(tab) === asked) {

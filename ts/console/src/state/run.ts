@@ -2,7 +2,8 @@
 import { batch, createSignal, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
-import { MAX_ROWS, Result } from '../model/result.js';
+import { isPart, MAX_ROWS, Result } from '../model/result.js';
+import type { EarlierResult } from './kept-results.js';
 import type { Bound } from '../sql/parameters.js';
 
 export interface StatementText {
@@ -16,6 +17,9 @@ export interface StatementText {
   /** What is sent in its stead, with the values of parameters. */
   readonly bound?: Bound;
 }
+
+/** The versions of tables, by name in small letters, as far as they are known. */
+export type Versions = ReadonlyMap<string, string>;
 
 interface Failure {
   readonly message: string;
@@ -44,17 +48,26 @@ let lastRunId = 0;
 export class Runner {
   readonly run: Accessor<Run | undefined>;
   readonly result: Accessor<Result | undefined>;
+  /** What an earlier page showed, until something runs here. */
+  readonly earlier: Accessor<EarlierResult | undefined>;
   /** Grows whenever the shown result has grown. */
   readonly revision: Accessor<number>;
   readonly #setRun: (run: Run) => void;
   readonly #setResult: (result: Result | undefined) => void;
+  readonly #setEarlier: (earlier: EarlierResult | undefined) => void;
   readonly #bump: () => void;
   #abort: AbortController | undefined;
+  readonly #versions: (() => Versions) | undefined;
 
-  constructor() {
+  /** With the versions of tables rows beyond those that come first are read as well. */
+  constructor(versions?: () => Versions) {
+    this.#versions = versions;
     const [run, setRun] = createSignal<Run>();
     const [result, setResult] = createSignal<Result>();
     const [revision, setRevision] = createSignal(0);
+    const [earlier, setEarlier] = createSignal<EarlierResult>();
+    this.earlier = earlier;
+    this.#setEarlier = setEarlier;
     this.run = run;
     this.result = result;
     this.revision = revision;
@@ -69,6 +82,17 @@ export class Runner {
 
   cancel(): void {
     this.#abort?.abort();
+  }
+
+  /** Shows what an earlier page showed, where nothing has run yet. */
+  restore(earlier: EarlierResult): void {
+    if (this.run() === undefined) {
+      batch(() => {
+        this.#setEarlier(earlier);
+        this.#setResult(earlier.result);
+        this.#bump();
+      });
+    }
   }
 
   /** Runs to the end and resolves to the finished run; never rejects. */
@@ -115,6 +139,7 @@ export class Runner {
   ): Promise<AnswerTail> {
     let result: Result | undefined;
     let frame = 0;
+    const versions = this.#versions?.();
     const sent = statement.bound?.text ?? statement.text;
     const tail = await execute(sent, {
       maxRows: statement.most ?? MAX_ROWS,
@@ -128,6 +153,8 @@ export class Runner {
         }
         batch(() => {
           onRows();
+          this.result()?.windows?.close();
+          this.#setEarlier(undefined);
           this.#setResult(shown);
           this.#bump();
         });
@@ -151,7 +178,25 @@ export class Runner {
     if (current()) {
       this.#bump();
     }
+    if (result && versions && isPart(result)) {
+      void this.#readBeyond(result, versions);
+    }
     return tail;
+  }
+
+  /** Finds out whether rows that did not come with a result can be read when they are wanted. */
+  async #readBeyond(result: Result, versions: Versions): Promise<void> {
+    const { beyond } = await import('./beyond.js');
+    await beyond(result, versions, (next) => {
+      if (this.result() !== result || this.running) {
+        return false;
+      }
+      batch(() => {
+        this.#setResult(next);
+        this.#bump();
+      });
+      return true;
+    });
   }
 }
 

@@ -2,7 +2,7 @@
 import { createSignal, type Accessor } from 'solid-js';
 import { query, SqlError, Unreachable } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
-import type { KnownNames } from '../editor/completion.js';
+import type { KnownNames } from '../editor/names.js';
 import {
   columnEntries,
   functionEntries,
@@ -25,10 +25,11 @@ export const LIVE_TREE_QUESTION = treeQuestion('null::timestamp');
 
 function treeQuestion(now: string): string {
   return `SELECT t.table_name, t.table_type, t.table_row_count, t.partitionBy,
-    t.designatedTimestamp, t.table_suspended, v.refresh_type, v.base_table_name, v.view_status,
-    v.invalidation_reason, v.last_refresh_finish_timestamp, v.refresh_base_table_txn,
-    v.base_table_txn, v.timer_start, l.base_table_name live_base, l.view_status live_status,
-    l.invalidation_reason live_reason, l.lag_seqtxn, l.lag_micros, l.last_processed_seqtxn,
+    t.designatedTimestamp, t.table_suspended, t.id table_id, t.table_txn, v.refresh_type,
+    v.base_table_name, v.view_status, v.invalidation_reason, v.last_refresh_finish_timestamp,
+    v.refresh_base_table_txn, v.base_table_txn, v.timer_start, l.base_table_name live_base,
+    l.view_status live_status, l.invalidation_reason live_reason, l.lag_seqtxn,
+    l.lag_micros, l.last_processed_seqtxn,
     j.state job_state, ${now} asked_at
   FROM tables() t
   LEFT JOIN materialized_views() v ON v.view_name = t.table_name
@@ -36,7 +37,7 @@ function treeQuestion(now: string): string {
   LEFT JOIN jobs() j ON j.name = l.view_name AND j.kind = 'refresh'
   UNION ALL
   SELECT view_name, 'V', null, null, null, view_status = 'invalid', null, null, null, null, null,
-    null, null, null, null, null, null, null, null, null, null, ${now}
+    null, null, null, null, null, null, null, null, null, null, null, null, ${now}
   FROM views()`.replace(/\s+/g, ' ');
 }
 
@@ -101,6 +102,17 @@ export class Schema {
   entryOf(name: string | undefined): TableEntry | undefined {
     const tables = this.tables();
     return tables.state === 'ready' ? tables.value.find((one) => one.name === name) : undefined;
+  }
+
+  /** The version of each table, as far as the page knows: it may be an earlier one. */
+  versions(): ReadonlyMap<string, string> {
+    const tables = this.tables();
+    const entries = tables.state === 'ready' ? tables.value : [];
+    return new Map(
+      entries.flatMap(({ name, version }) =>
+        version === undefined ? [] : [[name.toLowerCase(), version]],
+      ),
+    );
   }
 
   /** Rows of all tables that may be seen; nothing where none of them tells. */

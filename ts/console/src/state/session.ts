@@ -1,6 +1,6 @@
 /** What the page shares: workspace, schema, connection, and what commands do with them. */
 import { createSignal, type Accessor } from 'solid-js';
-import { settings, type Settings } from '../api/client.js';
+import { query, savePreferences, settings, SqlError, type Settings } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
 import type { Place, SqlEditor } from '../editor/editor.js';
 import { duration, grouped, type Zone } from '../model/format.js';
@@ -12,6 +12,7 @@ import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { openPage } from '../shell/pages.js';
 import { linkTo } from '../shell/share.js';
 import { Activity } from './activity.js';
+import { keptChoice } from './choice.js';
 import { Jobs } from './jobs.js';
 import { followServer, type LiveName } from './live.js';
 import { Plans } from './plans.js';
@@ -52,15 +53,21 @@ export class Session {
   /** Parameters of the statement under the cursor. */
   readonly parameters: Accessor<readonly string[]>;
   editor: SqlEditor | undefined;
+  /** Whether the user of the page may see users and their rights. */
+  readonly listsUsers: Accessor<boolean>;
+  /** Whose results are kept over a reload; nothing while that is not known. */
+  #keptFor: string | undefined;
+  readonly #setListsUsers: (may: boolean) => void;
   readonly #setParameters: (names: readonly string[]) => void;
   readonly #setConnection: (connection: Connection) => void;
   readonly #setSettings: (settings: Settings) => void;
   readonly #setProblems: (problems: ReadonlyMap<string, Problem>) => void;
 
   constructor(workspace: Workspace) {
+    this.plans.onPlan = (text, lines) => workspace.keepPlan(text, lines);
     const [connection, setConnection] = createSignal<Connection>('connecting');
     const [known, setSettings] = createSignal<Settings>();
-    const [zone, setZone] = createSignal<Zone>('utc');
+    const [zone, setZone] = keptChoice<Zone>('tidemark.zone', ['utc', 'local']);
     const [problems, setProblems] = createSignal<ReadonlyMap<string, Problem>>(new Map());
     const [importing, setImporting] = createSignal(false);
     const [dropped, setDropped] = createSignal<readonly File[]>([]);
@@ -69,7 +76,11 @@ export class Session {
     this.dropped = dropped;
     this.setDropped = setDropped;
     const [parameters, setParameters] = createSignal<readonly string[]>([]);
+    const [listsUsers, setListsUsers] = createSignal(false);
+    this.listsUsers = listsUsers;
+    this.#setListsUsers = setListsUsers;
     this.workspace = workspace;
+    workspace.versions = () => this.schema.versions();
     this.parameters = parameters;
     this.#setParameters = setParameters;
     this.connection = connection;
@@ -87,6 +98,43 @@ export class Session {
     return this.settings()?.config['acl.enabled'] === true;
   }
 
+  /** Asks whether there are users that this one may see; once for each who signs in. */
+  async askForUsers(): Promise<void> {
+    try {
+      await query('SHOW USERS', { maxRows: 1 });
+      this.#setListsUsers(true);
+    } catch (cause) {
+      if (cause instanceof SqlError) {
+        this.#setListsUsers(false);
+      }
+    }
+  }
+
+  /** Shows what the user's tabs showed before the page was loaded, and keeps what they show now. */
+  async restoreResults(user: string): Promise<void> {
+    this.#keptFor = user;
+    const { keptResults } = await import('./kept-results.js');
+    for (const [tab, earlier] of await keptResults(user)) {
+      if (this.#keptFor === user && this.workspace.tabs.some(({ id }) => id === tab)) {
+        this.workspace.runner(tab).restore(earlier);
+      }
+    }
+  }
+
+  /** Keeps no results any more: the user is not known. */
+  keepNoResults(): void {
+    this.#keptFor = undefined;
+  }
+
+  async #keepResult(tab: string, { hasRows }: Run): Promise<void> {
+    const result = this.workspace.runner(tab).result();
+    const user = this.#keptFor;
+    if (hasRows && result && user !== undefined) {
+      const { keepResult } = await import('./kept-results.js');
+      await keepResult(tab, result, user);
+    }
+  }
+
   /** Whether the server keeps notebooks for its users. */
   get keepsNotebooks(): boolean {
     return this.settings()?.config['notebooks.kept'] === true;
@@ -96,6 +144,20 @@ export class Session {
   get isReadOnly(): boolean {
     const writers = this.settings()?.config['accepting.writes'];
     return Array.isArray(writers) && !writers.includes('http');
+  }
+
+  /** Whether the server lets the page change what it is called. */
+  get savesPreferences(): boolean {
+    return this.settings()?.config['http.settings.readonly'] === false;
+  }
+
+  /** Changes what the server is called, for every user. */
+  async savePreferences(changed: Readonly<Record<string, string>>): Promise<void> {
+    try {
+      await savePreferences(changed, this.settings()?.version ?? 0);
+    } finally {
+      this.#setSettings(await settings());
+    }
   }
 
   /** Follows the server while the page is looked at. */
@@ -175,7 +237,7 @@ export class Session {
     if (isWithoutEditor) {
       announce(
         activeFollow
-          ? 'This tab follows a table. Open its query to run it.'
+          ? 'This tab follows rows. Open its query to run it.'
           : 'This tab is a notebook: its cells are run one by one.',
       );
     }
@@ -289,6 +351,19 @@ export class Session {
     this.workspace.addFollow(spec, `SELECT * FROM ${quoted(table)} LIMIT -${FOLLOWED_ROWS};\n`);
   }
 
+  /** Follows the last rows of a query in a tab of its own. */
+  async followQuery(query: string): Promise<void> {
+    const { isQuery } = await import('../sql/effects.js');
+    if (!isQuery(query)) {
+      showToast({ text: 'Only the rows of a query can be followed.' });
+      return;
+    }
+    const { workspace } = this;
+    const table = workspace.tabs.find(({ id }) => id === workspace.active())?.title ?? '';
+    const spec = { table, query, rows: FOLLOWED_ROWS, view: 'grid' } as const;
+    workspace.addFollow(spec, `${query};\n`);
+  }
+
   cancel(): void {
     this.workspace.runner(this.workspace.active()).cancel();
   }
@@ -311,6 +386,7 @@ export class Session {
   /** Forgets what the editor and its problems hold of a tab that is gone. */
   forgetTab(id: string): void {
     this.editor?.forget(id);
+    void import('./kept-results.js').then(({ forgetResult }) => forgetResult(id));
     this.#clearProblem(id);
   }
 
@@ -392,6 +468,7 @@ export class Session {
     }
     if (finished.state === 'done') {
       void this.followStatement(statement.text);
+      void this.#keepResult(tab, finished);
     }
     return finished;
   }

@@ -4,12 +4,15 @@
  */
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
-import { Runner, type Run, type StatementText } from './run.js';
+import { forgetLog, keepEntry, keptLog, LOG_ENTRIES, type LogEntry } from './history.js';
+import { Runner, type Run, type StatementText, type Versions } from './run.js';
 import { byClosing, KEPT_CLOSED, TabStore, type TabRecord } from './tab-store.js';
 
-/** What a tab shows that follows a table instead of running statements. */
+/** What a tab shows that follows a table or a query instead of running statements. */
 export interface FollowSpec {
+  /** The table, or what the query is called. */
   readonly table: string;
+  readonly query?: string;
   /** How many of the last rows. */
   readonly rows: number;
   readonly view: 'grid' | 'chart';
@@ -45,17 +48,20 @@ export interface Tab {
   notebook?: NotebookSpec;
   /** How its result is looked at; as a grid unless chosen. */
   view?: ResultView;
+  chart?: ChartSpec;
 }
 
-export interface LogEntry {
-  readonly run: Run;
-  readonly at: Date;
-  readonly tab: string;
+/** What was chosen of a tab's chart; it holds for results of the same columns. */
+interface ChartSpec {
+  readonly columns?: string;
+  readonly kind?: string;
+  /** By their names. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** Series that were shown or hidden by hand. */
+  readonly series?: Readonly<Record<string, boolean>>;
 }
 
 export type ResultView = 'grid' | 'chart' | 'plan' | 'log';
-
-const LOG_ENTRIES = 200;
 
 const FIRST_TAB = 'first';
 const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
@@ -77,6 +83,8 @@ export class Workspace {
   onRewritten: ((tab: string, text: string) => void) | undefined;
   /** Called with a tab that another window has closed. */
   onClosed: ((tab: string) => void) | undefined;
+  /** The versions of tables, as far as the page knows them. */
+  versions: () => Versions = () => new Map();
   #lastNumber = 0;
 
   private constructor(
@@ -111,6 +119,7 @@ export class Workspace {
     this.#setActive = setActive;
     this.#setLog = setLog;
     store.onChange = (record) => this.#take(record);
+    void keptLog().then((kept) => this.#setLog((since) => [...since, ...kept]));
   }
 
   static async open(): Promise<Workspace> {
@@ -135,6 +144,17 @@ export class Workspace {
     }
   }
 
+  /** What was chosen of the chart of the tab in front, where its result has these columns. */
+  chart(columns: string): ChartSpec {
+    const chart = this.tabs.find((tab) => tab.id === this.active())?.chart;
+    return chart?.columns === columns ? chart : {};
+  }
+
+  setChart(columns: string, change: ChartSpec): void {
+    const chart = { ...this.chart(columns), ...change, columns };
+    this.#change(this.active(), (tab) => (tab.chart = chart));
+  }
+
   get activeDraft(): string {
     const tab = this.tabs.find(({ id }) => id === this.active());
     return tab?.notebook ? '' : (tab?.draft ?? '');
@@ -148,7 +168,7 @@ export class Workspace {
   runner(id: string): Runner {
     let runner = this.#runners.get(id);
     if (!runner) {
-      this.#runners.set(id, (runner = new Runner()));
+      this.#runners.set(id, (runner = new Runner(() => this.versions())));
     }
     return runner;
   }
@@ -173,7 +193,7 @@ export class Workspace {
     return tab;
   }
 
-  /** Adds a tab that follows a table; its draft is the query of its rows. */
+  /** Adds a tab that follows a table or a query; its draft is the query of its rows. */
   addFollow(spec: FollowSpec, draft: string): void {
     const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
     this.#append(tab);
@@ -352,7 +372,23 @@ export class Workspace {
     const title = this.tabs.find((tab) => tab.id === id)?.title ?? '';
     const entry = { run: finished, at: new Date(), tab: title };
     this.#setLog((log) => [entry, ...log].slice(0, LOG_ENTRIES));
+    keepEntry(entry);
     return finished;
+  }
+
+  /** Keeps a plan with the last run of its statement. */
+  keepPlan(text: string, plan: readonly string[]): void {
+    const last = this.log().find(({ run }) => run.statement.text === text);
+    if (last) {
+      const entry = { ...last, plan };
+      this.#setLog((log) => log.map((one) => (one === last ? entry : one)));
+      keepEntry(entry);
+    }
+  }
+
+  async forgetLog(): Promise<void> {
+    this.#setLog(() => []);
+    await forgetLog();
   }
 
   #change(id: string, change: (tab: Tab) => void): void {
@@ -385,12 +421,15 @@ export class Workspace {
 }
 
 /** Of what a tab has, without the store's wrapping, which the browser's database refuses. */
-function copyOf({ parameters, follow, notebook, ...tab }: Tab): Tab {
+function copyOf({ parameters, follow, notebook, chart, ...tab }: Tab): Tab {
   return {
     ...tab,
     ...(parameters ? { parameters: { ...parameters } } : {}),
     ...(follow ? { follow: { ...follow } } : {}),
     ...(notebook ? { notebook: copyOfNotebook(notebook) } : {}),
+    ...(chart
+      ? { chart: { ...chart, options: { ...chart.options }, series: { ...chart.series } } }
+      : {}),
   };
 }
 

@@ -34,9 +34,10 @@ import {
 import { sparkline } from './rates.js';
 
 const PREVIEW_ROWS = 1000;
-const TABS = ['Columns', 'Partitions', 'DDL', 'Ingestion'] as const;
+const TABS = ['Columns', 'Summary', 'Partitions', 'DDL', 'Ingestion'] as const;
 type TabName = 'View' | (typeof TABS)[number];
 
+const TableSummary = lazy(() => import('../profile/TableSummary.js'));
 const ViewPane = lazy(() => import('../views/ViewPane.js'));
 
 interface Details {
@@ -105,6 +106,9 @@ export function TableDetails(props: DetailsProps): JSX.Element {
           <Match when={tab() === 'Columns' && ready()}>
             {(shown) => <Columns columns={shown().columns} />}
           </Match>
+          <Match when={tab() === 'Summary' && ready()}>
+            {(shown) => <Summary table={props.facts.name} columns={shown().columns} />}
+          </Match>
           <Match when={tab() === 'Partitions' && ready()}>
             {(shown) => <Partitions partitions={shown().partitions} />}
           </Match>
@@ -114,6 +118,14 @@ export function TableDetails(props: DetailsProps): JSX.Element {
         </Switch>
       </div>
     </article>
+  );
+}
+
+function Summary(props: { table: string; columns: readonly ColumnFacts[] }): JSX.Element {
+  return (
+    <Suspense>
+      <TableSummary {...props} />
+    </Suspense>
   );
 }
 

@@ -1,6 +1,7 @@
 /** A form that makes a statement, shows it, and runs it. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
+import { FormField } from '../dialogs/FormField.js';
 import { SqlText } from '../shell/SqlText.js';
 import type { StatementField, StatementForm } from './forms.js';
 
@@ -35,7 +36,7 @@ export function StatementDialog(props: {
         <For each={props.form.fields}>
           {(field) => (
             <Show when={isShown(field)}>
-              <Field
+              <FormField
                 field={field}
                 value={draft()[field.name] ?? ''}
                 set={(value) => set(field.name, value)}
@@ -48,44 +49,5 @@ export function StatementDialog(props: {
         <SqlText text={statement()} label="Statement" />
       </div>
     </FormDialog>
-  );
-}
-
-function Field(props: {
-  field: StatementField;
-  value: string;
-  set: (value: string) => void;
-}): JSX.Element {
-  return (
-    <label class="confirm-typed" classList={{ half: props.field.isHalf === true }}>
-      <span>{props.field.label}</span>
-      <Show
-        when={props.field.choices}
-        fallback={
-          <input
-            class="input data"
-            value={props.value}
-            onInput={(event) => props.set(event.currentTarget.value)}
-          />
-        }
-      >
-        {(choices) => (
-          <select
-            class="select"
-            value={props.value}
-            onChange={(event) => props.set(event.currentTarget.value)}
-          >
-            <For each={choices()}>
-              {([value, name]) => (
-                <option value={value} selected={props.value === value}>
-                  {name}
-                </option>
-              )}
-            </For>
-          </select>
-        )}
-      </Show>
-      <Show when={props.field.hint}>{(hint) => <span class="hint">{hint()}</span>}</Show>
-    </label>
   );
 }

@@ -1,4 +1,5 @@
 /** What a materialized view is asked in detail: a range of time, another way to be refreshed. */
+import type { FieldSpec } from '../dialogs/FormField.js';
 import {
   changeStatement,
   draftOf,
@@ -10,14 +11,7 @@ import {
 /** What was typed, by the names of the fields. */
 type Draft = Readonly<Record<string, string>>;
 
-export interface StatementField {
-  readonly name: string;
-  readonly label: string;
-  readonly hint?: string;
-  /** What it may be, by value and name; anything where nothing is said. */
-  readonly choices?: readonly (readonly [value: string, name: string])[];
-  /** Whether another one is beside it. */
-  readonly isHalf?: boolean;
+export interface StatementField extends FieldSpec {
   /** It is asked for only where that field has that value. */
   readonly only?: readonly [field: string, value: string];
 }

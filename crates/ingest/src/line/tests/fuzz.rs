@@ -1,12 +1,16 @@
 //! Mutated messages: the reader ends, in the same way however the bytes are cut, and a plain reader
 //! agrees on messages that it knows.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::harness::{nothing, one_column, options, read_pieces, shown};
+use tidemark_types::SqlType;
+
+use super::harness::{Outcome, Tables, nothing, one_column, options, read, read_pieces, shown};
+use crate::rows::{TargetColumn, TargetTable};
 
 fn seed() -> u64 {
     let given = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
@@ -84,7 +88,7 @@ fn mutated_messages_end_alike_however_they_are_cut() {
     for _ in 0..count() {
         let message = message(&mut random);
         let outcome = |pieces: &[&[u8]]| {
-            let mut targets = one_column(tidemark_types::SqlType::Int);
+            let mut targets = one_column(SqlType::Int);
             let pieces = pieces.iter().copied();
             match read_pieces(pieces, &mut targets, options()) {
                 Ok(tables) => {
@@ -156,4 +160,136 @@ fn a_plain_reader_agrees() {
         assert_eq!(column("t.v:"), format!("t.v:VARCHAR=[{}]", texts.join("|")), "{message:?}");
         assert_eq!(column("t.n:"), format!("t.n:DOUBLE=[{}]", numbers.join("|")), "{message:?}");
     }
+}
+
+/// Values of a field, and what clients and people write beside them.
+const VALUES: &[&[u8]] = &[
+    b"1",
+    b"-12.75",
+    b"0.1",
+    b"-0",
+    b".5",
+    b"7.",
+    b"1e5",
+    b"123456789012345",
+    b"1234567890.12345",
+    b"12345678901234567890",
+    b"42i",
+    b"-7i",
+    b"999999999999999i",
+    b"9223372036854775807i",
+    b"-9223372036854775808i",
+    b"t",
+    b"F",
+    b"true",
+    b"NaN",
+    b"==\x10\0\0\0\0\0\0\xf8\x3f",
+    b"==\x10\0\0\0\0\0\0\xf8\x7f",
+    b"\"a b,c=\"",
+    b"\"\\\"\"",
+    b"\"\"",
+    b"1700000000000000t",
+    b"1.5d",
+    b"-",
+    b"1x",
+    b"\xff",
+];
+
+/// A table with a column of each type that lines fill straight, and of some that they do not.
+fn target() -> Tables {
+    let types = [
+        SqlType::Symbol,
+        SqlType::Double,
+        SqlType::Long,
+        SqlType::Boolean,
+        SqlType::Varchar,
+        SqlType::Int,
+        SqlType::Timestamp,
+    ];
+    let mut columns = vec![TargetColumn::new("timestamp", SqlType::Timestamp)];
+    let named = ["a", "b", "c", "d", "e", "f", "g"].iter().zip(types);
+    columns.extend(named.map(|(name, sql_type)| TargetColumn::new(*name, sql_type)));
+    columns[2].required = true;
+    let table = TargetTable { name: "t".to_owned(), columns, timestamp: Some(0) };
+    Tables(HashMap::from([("t".to_owned(), table)]))
+}
+
+/// A line in the form of the one before, most likely; its values are others.
+fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
+    if form.is_empty() || random.random_bool(0.1) {
+        let names = ["b", "c", "d", "e", "f", "g", "timestamp", "b", "B"];
+        let count = random.random_range(1..5);
+        *form = (0..count).map(|_| names[random.random_range(0..names.len())]).collect();
+    }
+    let symbols: [&[u8]; 5] = [b"x", b"y\\ z", b"", b"1", b"\xc3\xa9"];
+    let mut line = b"t,a=".to_vec();
+    line.extend(symbols[random.random_range(0..symbols.len())]);
+    for (at, name) in form.iter().enumerate() {
+        line.push(if at == 0 { b' ' } else { b',' });
+        line.extend(name.as_bytes());
+        let good: &[&[u8]] = match *name {
+            "c" => &VALUES[10..13],
+            "d" => &VALUES[15..18],
+            "e" => &VALUES[21..24],
+            "f" => &VALUES[10..12],
+            "g" | "timestamp" => &VALUES[24..25],
+            _ => &VALUES[..12],
+        };
+        let of = if random.random_bool(0.99) { good } else { VALUES };
+        let value = of[random.random_range(0..of.len())];
+        if !value.starts_with(b"==") {
+            line.push(b'=');
+        }
+        line.extend(value);
+    }
+    let ends: [&[u8]; 6] = [b" 1000\n", b" 7\n", b" 5t\n", b"  9 \n", b" 3\r\n", b" -1\n"];
+    let known = if random.random_bool(0.99) { 5 } else { ends.len() };
+    line.extend(ends[random.random_range(0..known)]);
+    line
+}
+
+/// A line that is read beside others of its form is the line that is read alone.
+#[test]
+fn lines_of_one_form_are_those_that_are_read_alone() {
+    let mut random = ChaCha8Rng::seed_from_u64(seed());
+    let (mut together, mut refused) = (0, 0);
+    for _ in 0..count() / 10 {
+        let mut form = Vec::new();
+        let count = random.random_range(1..30);
+        let lines: Vec<_> = (0..count).map(|_| line_like(&mut form, &mut random)).collect();
+        let alone: Vec<_> = lines.iter().map(|line| read(line, target())).collect();
+        let message = lines.concat();
+        let cut = random.random_range(1..message.len() + 1);
+        let whole = read_pieces(message.chunks(cut), &mut target(), options());
+        let Some(bad) = alone.iter().position(Result::is_err) else {
+            let columns = |tables: &Outcome| shown(tables.as_ref().unwrap());
+            let cells = |column: &str| {
+                let cells = column.split_once("=[").unwrap().1.replace(']', "");
+                // A column without values is not there; truth that is not there is false.
+                if column.contains(":BOOLEAN") { cells.replace('-', "false") } else { cells }
+            };
+            for (index, column) in columns(&whole).iter().enumerate() {
+                let each = alone.iter().map(|one| cells(&columns(one)[index]));
+                assert_eq!(
+                    cells(column),
+                    each.collect::<Vec<_>>().join("|"),
+                    "{}",
+                    message.escape_ascii()
+                );
+            }
+            together += 1;
+            continue;
+        };
+        let refusal = whole.unwrap_err();
+        let expected = &alone[bad].as_ref().unwrap_err().reason;
+        assert_eq!(
+            (refusal.line, &refusal.reason),
+            (bad as u64 + 1, expected),
+            "{}",
+            message.escape_ascii()
+        );
+        refused += 1;
+    }
+    println!("together={together} refused={refused}");
+    assert!(together > 0 && refused > 0);
 }

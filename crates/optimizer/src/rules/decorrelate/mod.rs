@@ -62,6 +62,7 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     let _ = plan.apply(|node| {
         let clause = match LogicalNode::of_plan(node) {
             Some(LogicalNode::Fill(_)) => Some("FILL"),
+            Some(LogicalNode::LastRows(_)) => Some("LIMIT from the end"),
             Some(LogicalNode::Horizon(_)) => Some("HORIZON JOIN"),
             Some(LogicalNode::WindowJoin(_)) => Some("WINDOW JOIN"),
             Some(LogicalNode::Splice(_)) => Some("SPLICE JOIN"),

@@ -176,6 +176,7 @@ impl Domain {
             }
             Some(
                 LogicalNode::Fill(_)
+                | LogicalNode::LastRows(_)
                 | LogicalNode::Splice(_)
                 | LogicalNode::WindowJoin(_)
                 | LogicalNode::Horizon(_),

@@ -518,6 +518,37 @@ impl Binder<'_> {
         Ok(rows.with_plan(plan))
     }
 
+    /// Whether the user may read all that a view reads.
+    fn reads_sources(&self, view: &MaterializedView) -> bool {
+        let reads = |source: &ViewSource| match source {
+            ViewSource::Table { id, .. } => {
+                let table = self.snapshot.table_by_id(*id);
+                table.is_some_and(|table| self.reads_whole(&table.schema().name))
+            }
+            ViewSource::View { name, .. } => self.reads_whole(name),
+        };
+        view.sources.values().all(reads)
+    }
+
+    /// Why a view does not follow its base, for who may read it: it names what the query does.
+    /// What its refreshes fail on may quote values as well: that is for who may read all of them.
+    pub(crate) fn shown_reason(
+        &self,
+        name: &str,
+        view: &MaterializedView,
+        (ended, failure): (Option<&str>, Option<&str>),
+    ) -> Option<String> {
+        match (ended, failure) {
+            (Some(reason), _) => Some(reason.to_owned()),
+            (None, Some(failure)) if self.reads_sources(view) => {
+                Some(format!("refresh failed and is tried again: {failure}"))
+            }
+            (None, Some(_)) => Some("refresh failed and is tried again".to_owned()),
+            (None, None) => None,
+        }
+        .filter(|_| self.reads_whole(name))
+    }
+
     /// Errors without those of tables and views that the user may not read, with all that a query
     /// reads: they may quote values of it.
     fn readable_errors(
@@ -529,16 +560,9 @@ impl Binder<'_> {
         if !columns.iter().any(|column| column.name == "last_error") {
             return Ok(plan);
         }
-        let reads = |source: &ViewSource| match source {
-            ViewSource::Table { id, .. } => {
-                let table = self.snapshot.table_by_id(*id);
-                table.is_some_and(|table| self.reads_whole(&table.schema().name))
-            }
-            ViewSource::View { name, .. } => self.reads_whole(name),
-        };
         let reads_sources = |table: &Arc<TableSnapshot>| {
             let view = MaterializedView::of(self.snapshot, table.schema().id);
-            view.is_none_or(|view| view.sources.values().all(reads))
+            view.is_none_or(|view| self.reads_sources(&view))
         };
         let tables = self.sorted_tables().into_iter();
         let names_read = tables.filter(|table| self.reads_whole(&table.schema().name));

@@ -22,6 +22,8 @@ struct Known {
     live: LiveView,
     state: MaterializedState,
     progress: LiveProgress,
+    /// Why its refreshes fail at the moment.
+    failure: Option<String>,
     /// The latest transaction that touched the base.
     last: u64,
 }
@@ -39,6 +41,7 @@ impl Known {
     fn status(&self) -> &'static str {
         match &self.state.invalid {
             Some(_) => "invalid",
+            None if self.failure.is_some() => "invalid",
             None if self.is_seeding() => "seeding",
             None => "active",
         }
@@ -85,9 +88,11 @@ impl Binder<'_> {
             let live = LiveView::of(self.snapshot, id)?;
             let view = MaterializedView::of(self.snapshot, id)?;
             let progress = external.as_ref().map(|external| external.live_progress(id));
+            let progress = progress.unwrap_or_default();
+            let failure = external.as_ref().and_then(|external| external.refresh_failure(id));
             let last = self.snapshot.touched(view.base).map_or(0, |touched| touched.last);
             let state = MaterializedState::of(self.snapshot, id);
-            Some(Known { table, view, live, state, progress: progress.unwrap_or_default(), last })
+            Some(Known { table, view, live, state, progress, failure, last })
         };
         self.listed_tables().into_iter().filter_map(known).collect()
     }
@@ -111,8 +116,10 @@ impl Binder<'_> {
         };
         let is_read = |one: &Known| self.reads_whole(&one.table.schema().name);
         let query = |one: &Known| is_read(one).then(|| one.view.query.clone());
-        // It names what the query does.
-        let reason = |one: &Known| one.state.invalid.clone().filter(|_| is_read(one));
+        let reason = |one: &Known| {
+            let why = (one.state.invalid.as_deref(), one.failure.as_deref());
+            self.shown_reason(&one.table.schema().name, &one.view, why)
+        };
         let directory = |one: &Known| format!("{}~{}", one.table.schema().name, one.view.table);
         vec![
             list.texts("view_name", |one| Some(one.table.schema().name.clone())),

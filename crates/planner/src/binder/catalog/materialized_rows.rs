@@ -21,6 +21,8 @@ struct Known {
     table: Arc<TableSnapshot>,
     view: MaterializedView,
     state: MaterializedState,
+    /// Why its refreshes fail at the moment.
+    failure: Option<String>,
 }
 
 /// Views whose properties become columns.
@@ -49,13 +51,16 @@ impl ViewList<'_> {
 impl Binder<'_> {
     /// The materialized views that the user sees, by name.
     fn known_views(&self) -> Vec<Known> {
+        let external = self.context.external();
         let known = |table: Arc<TableSnapshot>| {
             let id = table.schema().id;
             if LiveView::is(self.snapshot, id) {
                 return None;
             }
             let view = MaterializedView::of(self.snapshot, id)?;
-            Some(Known { table, view, state: MaterializedState::of(self.snapshot, id) })
+            let state = MaterializedState::of(self.snapshot, id);
+            let failure = external.as_ref().and_then(|external| external.refresh_failure(id));
+            Some(Known { table, view, state, failure })
         };
         self.listed_tables().into_iter().filter_map(known).collect()
     }
@@ -84,12 +89,15 @@ impl Binder<'_> {
         };
         let is_read = |one: &Known| self.reads_whole(&one.table.schema().name);
         let query = |one: &Known| is_read(one).then(|| one.view.query.clone());
-        // It names what the query does, and may quote values.
-        let reason = |one: &Known| one.state.invalid.clone().filter(|_| is_read(one));
-        let status = |one: &Known| match &one.state.invalid {
-            Some(_) => "invalid",
-            None if is_refreshing(one) => "refreshing",
-            None => "valid",
+        let reason = |one: &Known| {
+            let why = (one.state.invalid.as_deref(), one.failure.as_deref());
+            self.shown_reason(&one.table.schema().name, &one.view, why)
+        };
+        let status = |one: &Known| match (&one.state.invalid, &one.failure) {
+            (Some(_), _) => "invalid",
+            (None, _) if is_refreshing(one) => "refreshing",
+            (None, Some(_)) => "invalid",
+            (None, None) => "valid",
         };
         let directory = |one: &Known| format!("{}~{}", one.table.schema().name, one.view.table);
         vec![

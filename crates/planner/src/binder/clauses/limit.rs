@@ -7,11 +7,12 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Limit as LimitPlan, LogicalPlan, Window, WindowFrame, WindowFrameBound,
-    WindowFrameUnits, WindowFunctionDefinition, ident, lit,
+    EmptyRelation, Expr, Extension, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
 use tidemark_functions::CastMode;
+use tidemark_operators::{LastRows, LastRowsNode};
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
@@ -41,15 +42,19 @@ impl Binder<'_> {
             (None, None) => Ok(source),
             (Some(count), None) | (None, Some(count)) if count >= 0 => range(source, 0, count),
             (Some(count), None) | (None, Some(count)) => {
-                places(source, Place::FromEnd(-count), Place::FromEnd(0))
+                self.rows_between(source, Place::FromEnd(count.saturating_neg()), Place::FromEnd(0))
             }
             (Some(a), Some(b)) if a >= 0 && b >= 0 => range(source, a.min(b), a.max(b)),
-            (Some(a), Some(0)) => places(source, Place::FromEnd(-a), Place::FromEnd(0)),
-            (Some(a), Some(b)) if a < 0 && b < 0 => {
-                let (far, near) = ((-a).max(-b), (-a).min(-b));
-                places(source, Place::FromEnd(far), Place::FromEnd(near))
+            (Some(a), Some(0)) => {
+                self.rows_between(source, Place::FromEnd(a.saturating_neg()), Place::FromEnd(0))
             }
-            (Some(a), Some(b)) if a >= 0 => places(source, Place::FromStart(a), Place::FromEnd(-b)),
+            (Some(a), Some(b)) if a < 0 && b < 0 => {
+                let (a, b) = (a.saturating_neg(), b.saturating_neg());
+                self.rows_between(source, Place::FromEnd(a.max(b)), Place::FromEnd(a.min(b)))
+            }
+            (Some(a), Some(b)) if a >= 0 => {
+                self.rows_between(source, Place::FromStart(a), Place::FromEnd(b.saturating_neg()))
+            }
             (Some(_), Some(_)) => Err(error::at(
                 ErrorCode::InvalidValue,
                 "LIMIT <negative>, <positive> is not allowed",
@@ -68,6 +73,24 @@ impl Binder<'_> {
             }
             _ => Ok(source),
         }
+    }
+
+    /// Rows between two places of which one at least is counted from the end.
+    fn rows_between(&self, source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
+        // Those of a sub-query are counted for each row around it.
+        if !self.outer.is_empty() {
+            return numbered(source, from, to);
+        }
+        let number = |count: i64| usize::try_from(count).unwrap_or(usize::MAX);
+        let (Place::FromStart(cut) | Place::FromEnd(cut)) = to;
+        let rows = match from {
+            Place::FromStart(skip) => LastRows { skip: number(skip), keep: None, cut: number(cut) },
+            Place::FromEnd(keep) => {
+                LastRows { skip: 0, keep: Some(number(keep)), cut: number(cut) }
+            }
+        };
+        let node = Arc::new(LastRowsNode::new(source.plan.clone(), rows));
+        Ok(source.with_plan(LogicalPlan::Extension(Extension { node })))
     }
 
     fn limit_number(&mut self, id: Option<NodeId>) -> EngineResult<Option<i64>> {
@@ -125,11 +148,33 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     Ok(source.with_plan(plan))
 }
 
-/// Rows between two places of which one at least is counted from the end: every row gets its
-/// number and the number of all rows.
-fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
+/// A plan and what its rows are sorted by: what is not among its columns becomes one.
+fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> {
+    match plan {
+        LogicalPlan::Sort(sort) => Ok((plan.clone(), sort.expr.clone())),
+        LogicalPlan::Projection(list) => {
+            let LogicalPlan::Sort(sort) = list.input.as_ref() else {
+                return Ok((plan.clone(), Vec::new()));
+            };
+            let mut exprs = list.expr.clone();
+            let mut order = Vec::with_capacity(sort.expr.len());
+            for (at, key) in sort.expr.iter().enumerate() {
+                let name = relation::fresh(&format!("limit key {at}"), plan);
+                exprs.push(key.expr.clone().alias(&name));
+                order.push(SortExpr { expr: ident(name), ..key.clone() });
+            }
+            Ok((relation::project(list.input.as_ref().clone(), exprs)?, order))
+        }
+        _ => Ok((plan.clone(), Vec::new())),
+    }
+}
+
+/// Rows between two places: every row gets its number, in the order that the rows are sorted by,
+/// and the number of all rows.
+fn numbered(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
     let row = relation::fresh("limit row", &source.plan);
     let rows = relation::fresh("limit rows", &source.plan);
+    let (plan, order) = with_order(&source.plan)?;
     let endless = || ScalarValue::UInt64(None);
     let window = |function, args: Vec<Expr>, end| {
         Expr::from(WindowFunction {
@@ -137,7 +182,7 @@ fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
             params: WindowFunctionParams {
                 args,
                 partition_by: Vec::new(),
-                order_by: Vec::new(),
+                order_by: order.clone(),
                 window_frame: WindowFrame::new_bounds(
                     WindowFrameUnits::Rows,
                     WindowFrameBound::Preceding(endless()),
@@ -160,7 +205,7 @@ fn places(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
         WindowFrameBound::Following(endless()),
     );
     let exprs = vec![number.alias(&row), total.alias(&rows)];
-    let numbered = Window::try_new(exprs, Arc::new(source.plan.clone())).map_err(error::plan)?;
+    let numbered = Window::try_new(exprs, Arc::new(plan)).map_err(error::plan)?;
     let row = datafusion::logical_expr::cast(ident(row), arrow_schema::DataType::Int64);
     let place = |place: Place| match place {
         Place::FromStart(offset) => lit(offset),

@@ -1,7 +1,7 @@
 //! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
 
 use hashbrown::HashMap;
-use tidemark_ast::{Declaration, Name, Node, NodeId, OrderItem};
+use tidemark_ast::{Declaration, Limit, Name, Node, NodeId, OrderItem};
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
@@ -54,13 +54,27 @@ impl Binder<'_> {
                 last_rows: None,
             });
         }
-        let bound = self.body(*body, order_by).and_then(|relation| match limit {
-            Some(limit) => self.limited(relation, limit),
-            None => Ok(relation),
-        });
+        let bound = self.limited_body(*body, order_by, limit.as_ref());
         self.common_tables.truncate(tables_before);
         self.variables.truncate(frames_before);
         bound
+    }
+
+    fn limited_body(
+        &mut self,
+        body: NodeId,
+        order_by: &[OrderItem],
+        limit: Option<&Limit>,
+    ) -> EngineResult<Relation> {
+        let Some(limit) = limit else { return self.body(body, order_by) };
+        // Rows that are counted for each row around them are in the order of time, whether it is
+        // selected or not, where no other is asked for.
+        let is_read = self.time_is_read;
+        let counts = !is_read && !self.outer.is_empty() && order_by.is_empty();
+        self.time_is_read = is_read || counts;
+        let relation = self.body(body, order_by)?;
+        let relation = self.limited(relation, limit)?;
+        if counts { relation.without_unselected() } else { Ok(relation) }
     }
 
     /// A variable's value reads those declared before it: one that reads itself has none.

@@ -175,6 +175,16 @@ impl Relation {
         self.unselected_time.as_ref().map(ScopeColumn::expr)
     }
 
+    /// The relation without the time that is not selected.
+    pub(crate) fn without_unselected(self) -> EngineResult<Self> {
+        if self.unselected_time.is_none() {
+            return Ok(self);
+        }
+        let exprs = self.columns.iter().map(ScopeColumn::expr).collect();
+        let plan = project(self.plan.clone(), exprs)?;
+        Ok(Self { unselected_time: None, ..self.with_plan(plan) })
+    }
+
     /// The rows as a client or a LIMIT reads them: what a join shuffled is by time again.
     pub(crate) fn restored(self) -> EngineResult<Self> {
         match self.timestamp_column().map(ScopeColumn::expr) {

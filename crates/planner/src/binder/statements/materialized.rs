@@ -454,7 +454,8 @@ impl Binder<'_> {
             }
         };
         let expected = MaterializedState::expect(self.snapshot, id);
-        let wanted = MaterializedState { request: Some(request), ..state };
+        let requests = state.requests + 1;
+        let wanted = MaterializedState { request: Some(request), requests, ..state };
         let changes = vec![expected, wanted.put(id)?];
         Ok(self.materialized(MaterializedAction::Change(changes), "REFRESH MATERIALIZED VIEW"))
     }

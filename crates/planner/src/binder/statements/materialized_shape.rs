@@ -378,33 +378,5 @@ pub(crate) fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
     let (ScalarValue::Utf8(Some(unit)) | ScalarValue::Utf8View(Some(unit))) = unit else {
         return None;
     };
-    let (count, unit) = step_of(unit)?;
-    Some((BucketSpec::new(count, unit), column_of(time)?))
-}
-
-/// Steps that every way of cutting time has alike: those that divide days, and single longer ones.
-fn step_of(text: &str) -> Option<(u32, StepUnit)> {
-    let word = match text.to_ascii_lowercase().as_str() {
-        "second" => Some(StepUnit::Second),
-        "minute" => Some(StepUnit::Minute),
-        "hour" => Some(StepUnit::Hour),
-        "day" => Some(StepUnit::Day),
-        "week" => Some(StepUnit::Week),
-        "month" => Some(StepUnit::Month),
-        "year" => Some(StepUnit::Year),
-        _ => None,
-    };
-    if let Some(unit) = word {
-        return Some((1, unit));
-    }
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let count: u32 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
-    let mut letters = text[digits..].chars();
-    let unit = StepUnit::parse(letters.next()?).filter(|_| letters.next().is_none())?;
-    let is_alike = match unit {
-        StepUnit::Second | StepUnit::Minute | StepUnit::Hour | StepUnit::Day => count > 0,
-        StepUnit::Week | StepUnit::Month | StepUnit::Year => count == 1,
-        StepUnit::Nanosecond | StepUnit::Microsecond | StepUnit::Millisecond => false,
-    };
-    is_alike.then_some((count, unit))
+    Some((BucketSpec::of_floor(unit)?, column_of(time)?))
 }

@@ -1,0 +1,195 @@
+//! Results of a query with parameters, cached for the values that they are of.
+//!
+//! They are cached with the query's plan, which the next commit takes away: what does not change is
+//! asked for again and again by clients who look for what did. Only results that are small, and
+//! only those of values that come a second time: for values that never come again nothing is
+//! copied.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tidemark_border::{ExecuteOptions, RowFormat, Summary};
+
+/// Values of one query that are known: with a result, or as having come once.
+const MOST_VALUES: usize = 1024;
+/// Bytes of a result, and of the values that it is cached for, at most.
+const MOST_RESULT_BYTES: usize = 4 * 1024;
+/// Bytes of all results of a database, at most.
+const MOST_BYTES: usize = 16 << 20;
+/// Bytes of an entry beside those of its values and its result.
+const ENTRY_BYTES: usize = 256;
+
+/// What decides about a result: the values, and which rows are wanted in which form.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    values: Vec<u8>,
+    rows: RowFormat,
+    skip: u64,
+    take: Option<u64>,
+    count_all: bool,
+    last: Option<u64>,
+    first_chunk_rows: Option<u64>,
+}
+
+impl Asked {
+    /// A row of parameters as it came, as far as a result may be cached for it: longer ones are
+    /// not copied.
+    pub(crate) fn values(row: &[u8]) -> Option<Vec<u8>> {
+        (row.len() <= MOST_RESULT_BYTES).then(|| row.to_vec())
+    }
+
+    /// `values`: of [`Self::values`].
+    pub(crate) fn new(values: Vec<u8>, options: &ExecuteOptions) -> Self {
+        let ExecuteOptions { skip, take, count_all, last, first_chunk_rows, .. } = *options;
+        let rows = options.rows.clone();
+        Self { values, rows, skip, take, count_all, last, first_chunk_rows }
+    }
+}
+
+/// All rows of a result.
+#[derive(Debug, Clone)]
+pub(crate) struct CachedResult {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rows: u64,
+    pub(crate) summary: Summary,
+}
+
+/// Bytes that the cached results of a database take.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CachedBytes(Arc<AtomicUsize>);
+
+impl CachedBytes {
+    fn take(&self, bytes: usize) -> bool {
+        let taken = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |all| {
+            Some(all + bytes).filter(|&all| all <= MOST_BYTES)
+        });
+        taken.is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The results of one query, as long as its plan is kept.
+#[derive(Debug)]
+pub(crate) struct CachedResults {
+    known: Mutex<Known>,
+    all: CachedBytes,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// None for values that came once.
+    results: HashMap<Asked, Option<CachedResult>>,
+    bytes: usize,
+}
+
+impl CachedResults {
+    pub(crate) fn new(all: &CachedBytes) -> Self {
+        Self { known: Mutex::default(), all: all.clone() }
+    }
+
+    /// The result of this, if it is cached.
+    pub(crate) fn get(&self, asked: &Asked) -> Option<CachedResult> {
+        self.known.lock().results.get(asked)?.clone()
+    }
+
+    /// Keeps all rows of a result, if they are small, when their values come the second time.
+    pub(crate) fn put(&self, asked: Asked, (bytes, rows): (&[u8], u64), summary: Summary) {
+        let values = asked.values.len();
+        if bytes.len() + values > MOST_RESULT_BYTES {
+            return;
+        }
+        let mut known = self.known.lock();
+        match known.results.get_mut(&asked) {
+            Some(result @ None) if self.all.take(bytes.len()) => {
+                *result = Some(CachedResult { bytes: bytes.to_vec(), rows, summary });
+                known.bytes += bytes.len();
+            }
+            Some(_) => {}
+            None => {
+                if known.results.len() >= MOST_VALUES {
+                    self.all.give_back(known.bytes);
+                    *known = Known::default();
+                }
+                if self.all.take(values + ENTRY_BYTES) {
+                    known.bytes += values + ENTRY_BYTES;
+                    known.results.insert(asked, None);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for CachedResults {
+    fn drop(&mut self) {
+        self.all.give_back(self.known.get_mut().bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(values: &[u8], take: Option<u64>) -> Asked {
+        let rows = RowFormat::Pg { format_codes: vec![0], nanoseconds: false };
+        let (values, last, first_chunk_rows) = (values.to_vec(), None, None);
+        Asked { values, rows, skip: 0, take, count_all: false, last, first_chunk_rows }
+    }
+
+    fn put(results: &CachedResults, values: &[u8], bytes: usize) {
+        let summary = Summary { rows_returned: 1, ..Summary::default() };
+        results.put(asked(values, None), (&vec![7; bytes], 1), summary);
+    }
+
+    #[test]
+    fn values_that_come_twice_have_their_result_cached() {
+        let results = CachedResults::new(&CachedBytes::default());
+        for is_cached in [false, false, true] {
+            assert_eq!(results.get(&asked(b"s1", None)).is_some(), is_cached);
+            put(&results, b"s1", 100);
+        }
+        let CachedResult { bytes, rows, summary } = results.get(&asked(b"s1", None)).unwrap();
+        assert_eq!((bytes, rows, summary.rows_returned), (vec![7; 100], 1, 1));
+        // Other values, and the same in another form.
+        assert!(results.get(&asked(b"s2", None)).is_none());
+        assert!(results.get(&asked(b"s1", Some(1))).is_none());
+        let binary = RowFormat::Pg { format_codes: vec![1], nanoseconds: false };
+        assert!(results.get(&Asked { rows: binary, ..asked(b"s1", None) }).is_none());
+    }
+
+    #[test]
+    fn long_values_are_not_copied() {
+        let row = vec![7; MOST_RESULT_BYTES];
+        assert_eq!(Asked::values(&row).as_deref(), Some(&row[..]));
+        assert_eq!(Asked::values(&[0; MOST_RESULT_BYTES + 1]), None);
+    }
+
+    #[test]
+    fn large_results_are_not_cached() {
+        let results = CachedResults::new(&CachedBytes::default());
+        (0..3).for_each(|_| put(&results, b"large", MOST_RESULT_BYTES));
+        assert!(results.get(&asked(b"large", None)).is_none());
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_given_back() {
+        let all = CachedBytes::default();
+        let queries: Vec<CachedResults> = (0..10).map(|_| CachedResults::new(&all)).collect();
+        for query in &queries {
+            for values in 0..MOST_VALUES {
+                (0..2).for_each(|_| put(query, &values.to_le_bytes(), 3_000));
+            }
+        }
+        let held = all.0.load(Ordering::Relaxed);
+        assert!(held > MOST_BYTES - 4_000 && held <= MOST_BYTES, "{held}");
+        // One value more than one query may know.
+        put(&queries[0], b"more", 1);
+        assert!(all.0.load(Ordering::Relaxed) < held - 1_000_000);
+        drop(queries);
+        assert_eq!(all.0.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,84 @@
+//! A loan: the socket, what its client may send, and what comes back.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use tidemark_border::{LentStatement, LoanSpec};
+use tidemark_ingest::are_texts;
+use tidemark_types::{EngineError, EngineResult, failpoint};
+use tidemark_wire::BindPattern;
+
+use super::control::Control;
+use crate::database::{Database, from_json};
+use crate::statement::{ExecuteReply, Statement};
+
+/// What comes back when a loan ends.
+pub struct HandBack {
+    /// What the client sent and was not answered.
+    pub bytes: Vec<u8>,
+    /// What the client is to be sent before anything else.
+    pub unsent: Vec<u8>,
+    /// The statement that was executed last, where no Sync was answered since.
+    pub last: Option<usize>,
+    /// Why it failed; its client has not been answered that.
+    pub failure: Option<EngineError>,
+    /// Its reply, where its rows are more than one chunk; nothing of it was sent.
+    pub reply: Option<ExecuteReply>,
+    /// Microseconds that each execution took.
+    pub micros: Vec<u32>,
+}
+
+/// A connection that is lent, until this is dropped.
+pub struct Loan {
+    pub(super) database: Arc<Database>,
+    id: u64,
+    pub(super) control: Arc<Control>,
+    pub(super) stream: Arc<TcpStream>,
+    pub(super) terms: Terms,
+}
+
+/// What the client may send, and how it is answered.
+pub(super) struct Terms {
+    pub(super) spec: LoanSpec,
+    pub(super) statements: Vec<Arc<Statement>>,
+    pub(super) patterns: Vec<BindPattern>,
+}
+
+impl Loan {
+    /// Takes a socket over. Its owner reads and writes nothing until `run` ends. `spec` is
+    /// the JSON of a [`LoanSpec`], which names the statements in their order.
+    pub fn take(
+        database: &Arc<Database>,
+        descriptor: i32,
+        spec: &[u8],
+        statements: Vec<Arc<Statement>>,
+    ) -> EngineResult<Self> {
+        failpoint::hit("engine.lend")?;
+        database.check_open()?;
+        let spec: LoanSpec = from_json(spec, "loan")?;
+        if spec.statements.len() != statements.len() {
+            return Err(EngineError::internal("a loan of other statements than it names"));
+        }
+        let pattern = |of: &LentStatement| {
+            let is_text = are_texts(&of.header)?;
+            Ok(BindPattern { head: of.head.clone(), tail: of.tail.clone(), is_text })
+        };
+        let patterns = spec.statements.iter().map(pattern).collect::<EngineResult<_>>()?;
+        let duplicated = tidemark_vfs::duplicate_socket(descriptor);
+        let stream = duplicated.map_err(|error| EngineError::io("cannot take a socket", &error))?;
+        let control = Arc::<Control>::default();
+        let id = spec.id;
+        if !database.loans.begin(id, &control) {
+            return Err(EngineError::internal(format!("loan {id} is open already")));
+        }
+        let terms = Terms { spec, statements, patterns };
+        let (database, stream) = (Arc::clone(database), Arc::new(stream));
+        Ok(Self { database, id, control, stream, terms })
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.database.loans.end(self.id);
+    }
+}

@@ -1,0 +1,147 @@
+//! What a line has between its values. Lines of one sender differ in their values alone, most
+//! likely: those are read where they must be, straight into their columns, and no name is looked
+//! up. A line that is different anywhere is read in the usual way, from its beginning: cells that
+//! it has already are the same, and the first of a row counts.
+
+use super::lexer::{COMMA, Line, SPACE, Token, class_of, last_word_at, special};
+use super::value;
+use crate::column::ColumnBuilder;
+
+/// The texts between the values of the last line of a table, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Template {
+    texts: Vec<u8>,
+    fields: Vec<Expected>,
+}
+
+/// A value, and where the text in front of it ends in all texts.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    text_end: usize,
+    column: usize,
+    is_symbol: bool,
+}
+
+/// A place of a line at which a value begins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) column: usize,
+    pub(super) is_symbol: bool,
+    pub(super) at: usize,
+}
+
+impl Template {
+    /// How many values there are; none before a line was learnt.
+    pub(super) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Takes the form of a line with a timestamp, whose values go to these columns.
+    pub(super) fn learn(
+        &mut self,
+        line: &Line,
+        bytes: &[u8],
+        columns: impl Iterator<Item = usize>,
+    ) {
+        self.texts.clear();
+        self.fields.clear();
+        let Some(timestamp) = line.timestamp else { return };
+        let mut from = line.table.end();
+        for ((name, raw), column) in line.fields.iter().zip(columns) {
+            let begin = name.end() + "=".len();
+            self.texts.extend_from_slice(&bytes[from..begin]);
+            let text_end = self.texts.len();
+            self.fields.push(Expected { text_end, column, is_symbol: raw.is_symbol() });
+            from = raw.end();
+        }
+        self.texts.extend_from_slice(&bytes[from..timestamp.start()]);
+    }
+
+    /// Where the value of a field begins, if the line goes on at `at` as the template does.
+    #[inline]
+    pub(super) fn place(&self, field: usize, bytes: &[u8], at: usize) -> Option<Place> {
+        let Expected { text_end, column, is_symbol } = *self.fields.get(field)?;
+        let from = field.checked_sub(1).map_or(0, |before| self.fields[before].text_end);
+        let at = behind(bytes, at, &self.texts[from..text_end])?;
+        Some(Place { column, is_symbol, at })
+    }
+
+    /// The timestamp behind the last value, and where the line ends.
+    #[inline]
+    pub(super) fn timestamp(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
+        let from = self.fields.last()?.text_end;
+        let at = behind(bytes, at, &self.texts[from..])?;
+        last_word_at(bytes, at)
+    }
+}
+
+/// Where the bytes go on behind `text`, if that is what they have.
+#[inline]
+fn behind(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
+    let end = at + text.len();
+    is_same(bytes.get(at..end)?, text).then_some(end)
+}
+
+/// Whether two short texts of one length are the same: by words, without a call.
+#[inline]
+pub(crate) fn is_same(text: &[u8], other: &[u8]) -> bool {
+    fn ends<const N: usize>(text: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
+        Some((text.first_chunk()?, text.last_chunk()?))
+    }
+    match text.len() {
+        length if length != other.len() => false,
+        4..8 => ends::<4>(text) == ends::<4>(other),
+        8..=16 => ends::<8>(text) == ends::<8>(other),
+        _ => text == other,
+    }
+}
+
+/// Reads a value as most senders write it into its column; answers where it ends.
+#[inline]
+pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
+    let end = match column {
+        ColumnBuilder::Double(cells) => {
+            let (value, end) = match bytes.get(at)? {
+                b'=' => value::binary_double(bytes, at)?,
+                _ => value::short_double(bytes, at)?,
+            };
+            ends_value(bytes, end)?;
+            cells.push(Some(value));
+            end
+        }
+        ColumnBuilder::Long(cells) => {
+            let (value, end) = value::short_integer(bytes, at)?;
+            let end = behind(bytes, end, b"i")?;
+            ends_value(bytes, end)?;
+            cells.push(Some(value));
+            end
+        }
+        ColumnBuilder::Boolean(cells) => {
+            let value = match bytes.get(at)? {
+                b't' => true,
+                b'f' => false,
+                _ => return None,
+            };
+            ends_value(bytes, at + 1)?;
+            cells.push(value);
+            at + 1
+        }
+        _ => return None,
+    };
+    Some(end)
+}
+
+/// The same of a symbol that the column has already, and that has no backslashes.
+#[inline]
+pub(super) fn push_symbol(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
+    let ColumnBuilder::Symbol { texts, keys } = column else { return None };
+    let end = special(bytes, at);
+    ends_value(bytes, end)?;
+    keys.push(Some(texts.key_of(bytes.get(at..end)?)?));
+    Some(end)
+}
+
+#[inline]
+fn ends_value(bytes: &[u8], at: usize) -> Option<()> {
+    (class_of(*bytes.get(at)?) & (COMMA | SPACE) != 0).then_some(())
+}

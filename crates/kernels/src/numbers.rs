@@ -1,0 +1,119 @@
+//! Numbers of 64 bits, numbered in the order in which they first appear.
+
+use crate::Validity;
+
+/// An empty slot.
+const EMPTY: u32 = u32::MAX;
+/// Slots of a new table: a power of two, as always.
+const FIRST_SLOTS: usize = 1 << 10;
+/// An odd number without a pattern.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The numbers met so far. Null is one of them.
+#[derive(Debug)]
+pub struct NumberTable {
+    /// The place of a number among `keys`, or [`EMPTY`]; at most half of them are taken.
+    slots: Vec<u32>,
+    keys: Vec<u64>,
+    null: Option<u32>,
+    seed: u64,
+}
+
+impl NumberTable {
+    /// An empty table. Numbers that meet in it cannot be found without the seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { slots: vec![EMPTY; FIRST_SLOTS], keys: vec![], null: None, seed }
+    }
+
+    /// The numbers, in their order; null as zero.
+    #[must_use]
+    pub fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
+    /// The place of null.
+    #[must_use]
+    pub fn null(&self) -> Option<u32> {
+        self.null
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.slots.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<u64>()
+    }
+
+    /// Appends the place of each number to `places`, and the row of each new one to `new_rows`.
+    pub fn assign(
+        &mut self,
+        numbers: &[u64],
+        validity: Option<Validity<'_>>,
+        places: &mut Vec<u32>,
+        new_rows: &mut Vec<u32>,
+    ) {
+        places.reserve(numbers.len());
+        for (row, &number) in numbers.iter().enumerate() {
+            let known = self.keys.len();
+            let place = match validity {
+                Some(validity) if !validity.is_valid(row) => self.place_of_null(),
+                _ => self.place(number),
+            };
+            if self.keys.len() > known {
+                new_rows.push(row as u32);
+            }
+            places.push(place);
+        }
+    }
+
+    fn place_of_null(&mut self) -> u32 {
+        let next = self.keys.len() as u32;
+        *self.null.get_or_insert_with(|| {
+            self.keys.push(0);
+            next
+        })
+    }
+
+    #[inline]
+    fn place(&mut self, number: u64) -> u32 {
+        let mut slot = self.slot(number);
+        loop {
+            match self.slots[slot] {
+                EMPTY => break,
+                place if self.keys[place as usize] == number && self.null != Some(place) => {
+                    return place;
+                }
+                _ => slot = (slot + 1) & (self.slots.len() - 1),
+            }
+        }
+        let place = self.keys.len() as u32;
+        self.slots[slot] = place;
+        self.keys.push(number);
+        if 2 * self.keys.len() > self.slots.len() {
+            self.grow();
+        }
+        place
+    }
+
+    /// Where a number is looked for first.
+    #[inline]
+    fn slot(&self, number: u64) -> usize {
+        let product = u128::from(number ^ self.seed) * u128::from(SPREAD);
+        ((product >> 64) as usize ^ product as usize) & (self.slots.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.slots = vec![EMPTY; 4 * self.slots.len()];
+        for place in 0..self.keys.len() as u32 {
+            if self.null == Some(place) {
+                continue;
+            }
+            let mut slot = self.slot(self.keys[place as usize]);
+            while self.slots[slot] != EMPTY {
+                slot = (slot + 1) & (self.slots.len() - 1);
+            }
+            self.slots[slot] = place;
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! How many groups are found: rows are spread by the hashes of their keys, and each part is grouped
+//! by itself. Where there is no room for the rows, the two steps of `DataFusion` do the same: they
+//! spill.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
+use futures::{StreamExt, TryStreamExt};
+
+use super::sample::has_many_keys;
+use super::spread::{PARTS, Starts, in_full_batches, joined, spread};
+use crate::held::{Held, Read, Rest, pause};
+use crate::lowering::{counted_rows, hashed_keys, unbucketed};
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
+};
+use crate::plan_node::{Grouping, grouped_over, grouping};
+use crate::properties::properties;
+use crate::sample_by::fallback::is_kernel;
+use crate::sample_by::partial::Partial;
+use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
+use crate::scan::rows::BATCH_ROWS;
+use crate::sort::exec::is_copied_by_rows;
+
+/// Rows of a part that are grouped at once, about.
+const ROWS_AT_ONCE: usize = 8 * 1024;
+/// Bytes of a group beside its states: its key, its place in a table, the count of its rows, and
+/// what of it is on its way out.
+const GROUP_BYTES: usize = 64;
+/// Bytes of a state, about: its value, the count of those that are no nulls, and room to grow.
+const STATE_BYTES: usize = 48;
+
+/// Groups of rows.
+pub struct GroupRows {
+    /// The operators that do the same and spill.
+    aggregate: Input,
+    plan: Arc<SampleByPlan>,
+    workers: usize,
+}
+
+impl GroupRows {
+    /// What takes the place of the two steps of GROUP BY, if the keys are many.
+    pub fn instead_of(plan: &Input, workers: usize) -> Result<Option<Input>> {
+        match grouping(plan) {
+            Some(rows) if has_many_keys(rows.input, &rows.keys) => Self::any(plan, workers),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same, however many keys there are.
+    pub fn any(plan: &Input, workers: usize) -> Result<Option<Input>> {
+        let Some(Grouping { keys, functions, filters, input }) = grouping(plan) else {
+            return Ok(None);
+        };
+        let (schema, workers) = (input.schema(), workers.max(1));
+        let aggregates = functions.iter().zip(filters);
+        let aggregates =
+            aggregates.map(|(function, filter)| aggregate(function, filter.as_ref(), &schema));
+        let Some(aggregates) = aggregates.collect::<Result<Option<Vec<_>>>>()? else {
+            return Ok(None);
+        };
+        // Rows without columns have one key, and nothing to spread.
+        if schema.fields().is_empty() || !is_copied_by_rows(&schema) {
+            return Ok(None);
+        }
+        let grouped = SampleByPlan {
+            bucket: None,
+            key_plan: unbucketed(hashed_keys(input, &keys)?),
+            keys,
+            aggregates,
+            most_groups: None,
+            input_schema: schema,
+            output_schema: plan.schema(),
+            kept: None,
+        };
+        let operator = Self { aggregate: Arc::clone(plan), plan: Arc::new(grouped), workers };
+        Ok(Some(OperatorExec::plan(operator, vec![Arc::clone(input)], &plan.schema())))
+    }
+
+    async fn grouped(&self, run: &Run) -> Result<Grouped> {
+        let rows = |partition| Ok(in_full_batches(run.rows(0, partition)?));
+        let plan = Arc::clone(&self.plan);
+        let by_keys = move |batch: RecordBatch| spread(&plan.keys, &batch);
+        let held = match Held::read(run, rows, 0, by_keys).await? {
+            Read::All(held) => held,
+            Read::Part(held, rest) => return self.spilling(held, rest, run),
+        };
+        // All of a part's rows may have keys of their own, with the bytes of these.
+        let sizes =
+            (0..PARTS).map(|part| held.parts().flatten().map(move |b| b.keys.of(part).len()));
+        let most = sizes.map(Iterator::sum::<usize>).max().unwrap_or(0);
+        let rows: usize = held.parts().flatten().map(|batch| batch.rows.num_rows()).sum();
+        let row_bytes = held.bytes() / rows.max(1);
+        let states = STATE_BYTES * self.plan.aggregates.len();
+        if !held.grow(self.workers * most * (GROUP_BYTES + states + 2 * row_bytes)) {
+            return self.spilling(held, vec![], run);
+        }
+        Ok(Grouped::Held(Arc::new(held)))
+    }
+
+    /// The same by operators that spill.
+    fn spilling(&self, held: Held<Starts>, rest: Rest, run: &Run) -> Result<Grouped> {
+        let again = held.again(rest, &run.inputs[0].schema());
+        grouped_over(&self.aggregate, again, self.workers).map(Grouped::Spilled)
+    }
+}
+
+/// An aggregate whose state has a fixed size.
+fn aggregate(
+    function: &Arc<AggregateFunctionExpr>,
+    filter: Option<&Arc<dyn PhysicalExpr>>,
+    schema: &SchemaRef,
+) -> Result<Option<AggregatePlan>> {
+    let arguments = counted_rows(function);
+    let argument = arguments.first().map(|argument| argument.data_type(schema)).transpose()?;
+    let is_ours = filter.is_none() && is_kernel(function, argument.as_ref());
+    let plan =
+        || AggregatePlan { function: Arc::clone(function), arguments, filter: None, symbols: None };
+    Ok(is_ours.then(plan))
+}
+
+/// Rows by the hashes of their keys.
+enum Grouped {
+    Held(Arc<Held<Starts>>),
+    Spilled(Arc<dyn ExecutionPlan>),
+}
+
+/// The groups of a part.
+async fn groups(
+    held: Arc<Held<Starts>>,
+    plan: Arc<SampleByPlan>,
+    part: usize,
+) -> Result<RecordBatch> {
+    let mut partial = Partial::new(&plan)?;
+    let (mut slices, mut count) = (vec![], 0);
+    for batch in held.parts().flatten() {
+        let rows = batch.keys.of(part);
+        if rows.is_empty() {
+            continue;
+        }
+        count += rows.len();
+        slices.push(batch.rows.slice(rows.start, rows.len()));
+        if count >= ROWS_AT_ONCE {
+            pause().await?;
+            partial.update(&joined(&plan.input_schema, std::mem::take(&mut slices))?)?;
+            count = 0;
+        }
+    }
+    if count > 0 {
+        partial.update(&joined(&plan.input_schema, slices)?)?;
+    }
+    pause().await?;
+    partial.finish()
+}
+
+impl fmt::Display for GroupRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+impl Operator for GroupRows {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "GroupRowsExec",
+            memory: Some("GroupRows"),
+            keeps: Keeps::NOTHING,
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
+        properties(schema, [], self.workers, EmissionType::Final)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        let arguments = self.plan.aggregates.iter().flat_map(|aggregate| &aggregate.arguments);
+        self.plan.keys.iter().chain(arguments).collect()
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::UnspecifiedDistribution]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None]
+    }
+
+    /// Rows that were spilled have got keys of other dictionaries.
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        Some(rows.first().copied().flatten()? / ROWS_PER_GROUP)
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        Ok(Run::stream(Arc::clone(&run.schema), async move {
+            let held = match run.shared(self.grouped(&run)).await?.as_ref() {
+                Grouped::Held(held) => Arc::clone(held),
+                Grouped::Spilled(plan) => {
+                    return Ok(plan.execute(run.partition, run.context)?.left_stream());
+                }
+            };
+            let plan = Arc::clone(&self.plan);
+            let parts = (run.partition..PARTS).step_by(self.workers);
+            let batches = futures::stream::iter(parts)
+                .then(move |part| groups(Arc::clone(&held), Arc::clone(&plan), part))
+                .map_ok(|batch| {
+                    let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
+                    let slice =
+                        move |start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
+                    futures::stream::iter(starts.map(slice).map(Ok).collect::<Vec<_>>())
+                })
+                .try_flatten();
+            Ok(batches.right_stream())
+        }))
+    }
+}

@@ -1,0 +1,91 @@
+//! Whether the keys of a scan's rows are many: a few rows are looked at when a plan is made.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::concat_batches;
+use datafusion::common::{Result, internal_err};
+use datafusion::physical_expr::PhysicalExpr;
+use hashbrown::HashSet;
+
+use super::spread::hashes;
+use crate::operator::Input;
+use crate::plan_node::{PlanNode, scan_of};
+use crate::scan::exec::SliceScan;
+use crate::scan::kind::Scan;
+use crate::scan::rows::read;
+
+/// The fewest rows that are worth spreading.
+const FEWEST_ROWS: usize = 2 << 20;
+/// Rows that are looked at, in so many places.
+const ROWS: usize = 2_048;
+const UNITS: usize = 8;
+/// Rows of a sample that have the key of another one, at most, where there are some ten thousand
+/// keys or more.
+const MOST_EQUAL: usize = 160;
+
+/// Whether a table of groups by these keys would not fit the cache.
+pub(super) fn has_many_keys(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> bool {
+    let Some(scan) = scan_below(input) else { return false };
+    if scan.is_cut_small() {
+        return true;
+    }
+    // What fails here fails when rows are read, if these are among them.
+    scan.row_count() >= FEWEST_ROWS && are_different(input, keys).unwrap_or(false)
+}
+
+/// The scan whose rows these are made of, one of each.
+fn scan_below(input: &Input) -> Option<&SliceScan> {
+    match PlanNode::of(input.as_ref()) {
+        PlanNode::Filter(filter) => scan_below(filter.input()),
+        PlanNode::Projection(projection) => scan_below(projection.input()),
+        _ => scan_of(input).and_then(Scan::unfiltered),
+    }
+}
+
+fn are_different(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> Result<bool> {
+    let sample = rows_of(input)?;
+    let keys = keys.iter().map(|key| key.evaluate(&sample)?.into_array(sample.num_rows()));
+    let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, sample.num_rows())?;
+    let different = hashes.iter().collect::<HashSet<_>>().len();
+    Ok(sample.num_rows() >= ROWS / 2 && different + MOST_EQUAL >= sample.num_rows())
+}
+
+/// Some rows of an input; filters let all of them pass.
+fn rows_of(input: &Input) -> Result<RecordBatch> {
+    match PlanNode::of(input.as_ref()) {
+        PlanNode::Filter(filter) => {
+            let rows = rows_of(filter.input())?;
+            Ok(match filter.projection() {
+                Some(columns) => rows.project(columns)?,
+                None => rows,
+            })
+        }
+        PlanNode::Projection(projection) => {
+            let rows = rows_of(projection.input())?;
+            let columns = projection.expr().iter();
+            let columns = columns.map(|own| own.expr.evaluate(&rows)?.into_array(rows.num_rows()));
+            let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+            let columns = columns.collect::<Result<_>>()?;
+            Ok(RecordBatch::try_new_with_options(input.schema(), columns, &count)?)
+        }
+        _ => {
+            let scan = scan_of(input).and_then(Scan::unfiltered);
+            scan.map_or_else(|| internal_err!("rows of a scan are expected"), sample)
+        }
+    }
+}
+
+/// Rows of a scan, far from one another; none of Parquet files, which are read by pages.
+fn sample(scan: &SliceScan) -> Result<RecordBatch> {
+    let units: Vec<_> = scan.units().filter(|unit| unit.slice.is_plain()).collect();
+    let wanted = units.iter().step_by(units.len().div_ceil(UNITS).max(1));
+    let rows: usize = wanted.clone().map(|unit| unit.rows.len()).sum();
+    let mut sample = vec![];
+    for unit in wanted {
+        for row in unit.rows.clone().step_by(rows.div_ceil(ROWS).max(1)) {
+            sample.push(read(&unit.slice, scan.projection(), row..row + 1, scan.schema())?);
+        }
+    }
+    Ok(concat_batches(scan.schema(), &sample)?)
+}

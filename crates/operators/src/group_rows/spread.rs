@@ -1,0 +1,94 @@
+//! Rows of a batch, spread over parts by their keys.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
+use datafusion::common::Result;
+use datafusion::common::hash_utils::{RandomState, create_hashes};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::TryStreamExt;
+
+use crate::scan::rows::BATCH_ROWS;
+
+/// Parts, one for each value of a hash's first byte.
+pub(super) const PARTS: usize = 256;
+/// Other than that of the tables in which the rows of a part are looked up.
+const SEED: u64 = 0x7469_6465;
+
+/// Where each part begins, and the last one ends.
+pub(super) struct Starts([u32; PARTS + 1]);
+
+impl Starts {
+    pub(super) fn of(&self, part: usize) -> Range<usize> {
+        self.0[part] as usize..self.0[part + 1] as usize
+    }
+}
+
+/// Hashes of the keys of each row.
+pub(super) fn hashes(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
+    let mut hashes = vec![0; rows];
+    create_hashes(keys, &RandomState::with_seed(SEED), &mut hashes)?;
+    Ok(hashes)
+}
+
+/// The rows of each part together, in the order that they had.
+pub(super) fn spread(
+    keys: &[Arc<dyn PhysicalExpr>],
+    batch: &RecordBatch,
+) -> Result<(RecordBatch, Starts)> {
+    let rows = batch.num_rows();
+    let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
+    let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, rows)?;
+    let part = |hash: u64| (hash >> 56) as usize;
+    let mut starts = [0_u32; PARTS + 1];
+    for &hash in &hashes {
+        starts[part(hash) + 1] += 1;
+    }
+    for part in 0..PARTS {
+        starts[part + 1] += starts[part];
+    }
+    let mut next = starts;
+    let mut order = vec![0_u32; rows];
+    for (row, &hash) in hashes.iter().enumerate() {
+        let place = &mut next[part(hash)];
+        order[*place as usize] = row as u32;
+        *place += 1;
+    }
+    Ok((take_record_batch(batch, &UInt32Array::from(order))?, Starts(starts)))
+}
+
+/// The same rows in batches of usual size, so that a part has more than a few rows of each.
+pub(super) fn in_full_batches(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let schema = rows.schema();
+    let batches = futures::stream::try_unfold(Some(rows), |rows| async move {
+        let Some(mut rows) = rows else { return Ok(None) };
+        let (schema, mut few, mut count) = (rows.schema(), vec![], 0);
+        while let Some(batch) = rows.try_next().await? {
+            count += batch.num_rows();
+            few.push(batch);
+            if count > BATCH_ROWS / 2 {
+                return Ok(Some((joined(&schema, few)?, Some(rows))));
+            }
+        }
+        Ok(if count == 0 { None } else { Some((joined(&schema, few)?, None)) })
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}
+
+/// Batches as one.
+pub(super) fn joined(
+    schema: &arrow_schema::SchemaRef,
+    mut batches: Vec<RecordBatch>,
+) -> Result<RecordBatch> {
+    match batches.pop() {
+        Some(only) if batches.is_empty() => Ok(only),
+        last => {
+            batches.extend(last);
+            Ok(concat_batches(schema, &batches)?)
+        }
+    }
+}

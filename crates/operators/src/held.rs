@@ -1,0 +1,269 @@
+//! The rows of an input, held with their keys; where there are too many, what is held and what is
+//! left of the input goes to operators that spill.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{Result, internal_datafusion_err};
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryReservation};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{
+    Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use tidemark_types::account;
+
+use crate::bounded::bytes::held_bytes;
+use crate::error::{engine_error, join_error};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::properties::properties;
+
+/// A batch with its keys, and what it was counted as.
+pub(crate) struct HeldBatch<K> {
+    pub(crate) rows: RecordBatch,
+    pub(crate) keys: K,
+    bytes: usize,
+}
+
+/// Rows that are held, by partition.
+pub(crate) struct Held<K = Vec<ArrayRef>> {
+    parts: Vec<Vec<HeldBatch<K>>>,
+    memory: Arc<MemoryReservation>,
+    /// Bytes held back for the operators that spill.
+    spare: usize,
+}
+
+/// What is left of each partition of an input.
+pub(crate) type Rest = Vec<Option<SendableRecordBatchStream>>;
+
+/// What was read.
+pub(crate) enum Read<K = Vec<ArrayRef>> {
+    All(Held<K>),
+    /// As much as there is memory for.
+    Part(Held<K>, Rest),
+}
+
+/// Lets others work between two pieces of work, and ends with the statement.
+pub(crate) async fn pause() -> Result<()> {
+    account::check().map_err(engine_error)?;
+    if account::is_slice_over() {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+/// Begins a piece of work on its own, unless it is the only one.
+pub(crate) fn begin<T: Send + 'static>(
+    is_only: bool,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> impl Future<Output = Result<T>> + Send {
+    let work = if is_only { Ok(work) } else { Err(SpawnedTask::spawn(work)) };
+    async move {
+        match work {
+            Ok(work) => work.await,
+            Err(task) => task.join().await.map_err(join_error)?,
+        }
+    }
+}
+
+impl Held {
+    /// Reads an input with the values of keys; each row is counted as `row_bytes` more than it has.
+    pub(crate) async fn with_keys(
+        run: &Run,
+        keys: &[PhysicalSortExpr],
+        row_bytes: usize,
+    ) -> Result<Read> {
+        let is_computed = |key: &&PhysicalSortExpr| !key.expr.is::<Column>();
+        let computed = keys.iter().filter(is_computed).count();
+        let keys: Arc<[_]> = keys.iter().map(|key| Arc::clone(&key.expr)).collect();
+        let with_keys = move |batch: RecordBatch| {
+            let keys = keys.iter().map(|key| key.evaluate(&batch)?.into_array(batch.num_rows()));
+            let keys = keys.collect::<Result<_>>()?;
+            Ok((batch, keys))
+        };
+        let rows = |partition| run.rows(0, partition);
+        Self::read(run, rows, row_bytes + size_of::<u64>() * computed, with_keys).await
+    }
+
+    /// The same rows, and those that are left of their partitions, in an order, by operators that
+    /// spill: one partition.
+    pub(crate) fn spilling(self, rest: Rest, schema: &SchemaRef, order: &LexOrdering) -> Input {
+        let again = self.again(rest, schema);
+        let is_one = again.output_partitioning().partition_count() == 1;
+        let sort = SortExec::new(order.clone(), again).with_preserve_partitioning(!is_one);
+        if is_one {
+            return Arc::new(sort);
+        }
+        Arc::new(SortPreservingMergeExec::new(order.clone(), Arc::new(sort)))
+    }
+}
+
+impl<K: Send + 'static> Held<K> {
+    /// Reads `rows` of each partition of an input, as `prepare` makes them; each row is counted as
+    /// `row_bytes` more than it has.
+    pub(crate) async fn read(
+        run: &Run,
+        rows: impl Fn(usize) -> Result<SendableRecordBatchStream>,
+        row_bytes: usize,
+        prepare: impl Fn(RecordBatch) -> Result<(RecordBatch, K)> + Clone + Send + 'static,
+    ) -> Result<Read<K>> {
+        let memory = Arc::new(run.spilling_memory());
+        let partitions = run.inputs[0].output_partitioning().partition_count();
+        // What each of several sorts wants before its first row, and as much to merge them.
+        let merging = run.context.session_config().options().execution.sort_spill_reservation_bytes;
+        let spare = 2 * merging * partitions;
+        let most = match run.context.memory_pool().memory_limit() {
+            MemoryLimit::Finite(limit) => limit / 2,
+            _ => usize::MAX,
+        };
+        let is_full = Arc::new(AtomicBool::new(memory.try_grow(spare).is_err()));
+        let spare = if is_full.load(Ordering::Relaxed) { 0 } else { spare };
+        let tasks = (0..partitions).map(|partition| {
+            let (memory, is_full) = (Arc::clone(&memory), Arc::clone(&is_full));
+            let limits = Limits { row_bytes, memory, most, is_full };
+            let part = read_part(rows(partition)?, prepare.clone(), limits);
+            Ok(begin(partitions == 1, part))
+        });
+        let tasks = tasks.collect::<Result<Vec<_>>>()?;
+        let (mut parts, mut rests) = (Vec::with_capacity(partitions), vec![]);
+        for task in tasks {
+            let (part, rest) = task.await?;
+            parts.push(part);
+            rests.push(rest);
+        }
+        let held = Self { parts, memory, spare };
+        let is_all = rests.iter().all(Option::is_none);
+        Ok(if is_all { Read::All(held) } else { Read::Part(held, rests) })
+    }
+
+    /// Takes so many bytes more; whether there are as many.
+    pub(crate) fn grow(&self, bytes: usize) -> bool {
+        self.memory.try_grow(bytes).is_ok()
+    }
+
+    /// Bytes of the rows that are held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts().flatten().map(|batch| batch.bytes).sum()
+    }
+
+    /// The batches of each partition, one partition after the other.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[HeldBatch<K>]> {
+        self.parts.iter().map(Vec::as_slice)
+    }
+
+    /// The same rows, and those that are left of their partitions.
+    pub(crate) fn again(self, mut rest: Rest, schema: &SchemaRef) -> Input {
+        rest.resize_with(self.parts.len(), || None);
+        self.memory.shrink(self.spare);
+        let streams = self.parts.into_iter().zip(rest).map(|(batches, rest)| {
+            let memory = Arc::clone(&self.memory);
+            let held = futures::stream::iter(batches).map(move |batch| {
+                memory.shrink(batch.bytes);
+                Ok(batch.rows)
+            });
+            let rows = held.chain(futures::stream::iter(rest).flatten());
+            let rows = RecordBatchStreamAdapter::new(Arc::clone(schema), rows);
+            Some(Box::pin(rows) as SendableRecordBatchStream)
+        });
+        OperatorExec::plan(Again(Mutex::new(streams.collect())), vec![], schema)
+    }
+}
+
+/// What may be held, by all partitions together.
+struct Limits {
+    row_bytes: usize,
+    memory: Arc<MemoryReservation>,
+    most: usize,
+    is_full: Arc<AtomicBool>,
+}
+
+async fn read_part<K>(
+    mut rows: SendableRecordBatchStream,
+    prepare: impl Fn(RecordBatch) -> Result<(RecordBatch, K)>,
+    Limits { row_bytes, memory, most, is_full }: Limits,
+) -> Result<(Vec<HeldBatch<K>>, Option<SendableRecordBatchStream>)> {
+    let mut batches = vec![];
+    while !is_full.load(Ordering::Relaxed) {
+        let Some(batch) = rows.try_next().await? else { return Ok((batches, None)) };
+        let bytes = held_bytes(&batch) + row_bytes * batch.num_rows();
+        // What holds all of a query's memory leaves nothing to those that it hands its rows to.
+        if memory.size().saturating_add(bytes) > most || memory.try_grow(bytes).is_err() {
+            is_full.store(true, Ordering::Relaxed);
+            let again = futures::stream::once(futures::future::ready(Ok(batch)));
+            let schema = rows.schema();
+            let rest = RecordBatchStreamAdapter::new(schema, again.chain(rows));
+            return Ok((batches, Some(Box::pin(rest))));
+        }
+        let (rows, keys) = prepare(batch)?;
+        batches.push(HeldBatch { rows, keys, bytes });
+    }
+    Ok((batches, Some(rows)))
+}
+
+/// Rows that were read before, each partition once.
+struct Again(Mutex<Vec<Option<SendableRecordBatchStream>>>);
+
+impl fmt::Display for Again {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Operator for Again {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            // It is in no plan that is shown.
+            name: "SortRowsExec",
+            memory: None,
+            keeps: Keeps::NOTHING,
+            work: Work::Cells,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
+        properties(schema, [], self.0.lock().len(), EmissionType::Incremental)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![]
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![]
+    }
+
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
+    }
+
+    fn rows(&self, _: &[Input], _: &[Option<usize>]) -> Option<usize> {
+        None
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let rows = self.0.lock().get_mut(run.partition).and_then(Option::take);
+        rows.ok_or_else(|| internal_datafusion_err!("held rows are read twice"))
+    }
+}

@@ -1,0 +1,253 @@
+//! How rows counted from the end are found: in a table from its last row backward, else by holding
+//! no more rows than may still be among them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
+use futures::{Stream, TryStreamExt};
+
+use super::node::{LastRows, LastRowsNode};
+use crate::bounded::bytes::held_bytes;
+use crate::lowering::{Inputs, Lower, Lowering};
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+};
+use crate::plan_node::{PlanNode, filtered_scan, scan_of, with_first_input};
+use crate::properties::properties;
+use crate::scan::kind::Scan;
+
+/// A stream of the rows that stay, below what makes each row of one: that is made of them alone.
+pub fn plan_last_rows(node: &LastRowsNode, input: Input) -> Result<Input> {
+    over(node.rows(), input)
+}
+
+fn over(rows: LastRows, input: Input) -> Result<Input> {
+    if matches!(PlanNode::of(input.as_ref()), PlanNode::Projection(_) | PlanNode::Cooperative) {
+        return with_first_input(input, |input| over(rows, input));
+    }
+    let input = filtered_scan(&input).unwrap_or(input);
+    let schema = input.schema();
+    Ok(OperatorExec::plan(rows, vec![input], &schema))
+}
+
+impl LastRows {
+    /// The scan that is read from its end.
+    fn scan(self, inputs: &[Input]) -> Option<(&Scan, usize)> {
+        let keep = self.keep.filter(|_| self.skip == 0)?;
+        let scan = scan_of(&inputs[0])?;
+        (!scan.table().is_backward() && scan.fetch().is_none()).then_some((scan, keep))
+    }
+
+    /// How many rows stay, of so many.
+    fn of(self, rows: usize) -> usize {
+        let rows = rows.saturating_sub(self.skip);
+        self.keep.map_or(rows, |keep| keep.min(rows)).saturating_sub(self.cut)
+    }
+}
+
+/// Batches that are held, in their order, and their rows.
+struct Held {
+    batches: VecDeque<(RecordBatch, usize)>,
+    rows: usize,
+    memory: MemoryReservation,
+}
+
+impl Held {
+    fn new(memory: MemoryReservation) -> Self {
+        Self { batches: VecDeque::new(), rows: 0, memory }
+    }
+
+    fn push_back(&mut self, batch: RecordBatch) -> Result<()> {
+        let bytes = self.count(&batch)?;
+        self.batches.push_back((batch, bytes));
+        Ok(())
+    }
+
+    fn push_front(&mut self, batch: RecordBatch) -> Result<()> {
+        let bytes = self.count(&batch)?;
+        self.batches.push_front((batch, bytes));
+        Ok(())
+    }
+
+    fn count(&mut self, batch: &RecordBatch) -> Result<usize> {
+        let bytes = held_bytes(batch);
+        self.memory.try_grow(bytes)?;
+        self.rows += batch.num_rows();
+        Ok(bytes)
+    }
+
+    /// The first batch, if so many rows are left without it.
+    fn pop(&mut self, left: usize) -> Option<RecordBatch> {
+        let rows = self.batches.front()?.0.num_rows();
+        if self.rows - rows < left {
+            return None;
+        }
+        let (batch, bytes) = self.batches.pop_front()?;
+        self.rows -= rows;
+        self.memory.shrink(bytes);
+        Some(batch)
+    }
+
+    /// The last `keep` rows without the last `cut` of them.
+    fn last(mut self, keep: usize, cut: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+        while self.pop(keep).is_some() {}
+        let mut from = self.rows.saturating_sub(keep);
+        let mut left = self.rows.min(keep).saturating_sub(cut);
+        std::iter::from_fn(move || {
+            let rows = self.batches.front().filter(|_| left > 0)?.0.num_rows();
+            let batch = self.pop(self.rows - rows)?;
+            let piece = batch.slice(from, (rows - from).min(left));
+            from = 0;
+            left -= piece.num_rows();
+            Some(Ok(piece))
+        })
+    }
+}
+
+/// The rows behind a filter, from the last one backward.
+async fn of_filtered(run: &Run, rows: LastRows) -> Result<Held> {
+    let mut held = Held::new(run.memory());
+    let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(held) };
+    let take = |batch| {
+        held.push_front(batch)?;
+        Ok(held.rows < keep)
+    };
+    scan.read_from_end(take).await?;
+    Ok(held)
+}
+
+/// A stream that is read once.
+struct Reading {
+    input: SendableRecordBatchStream,
+    skip: usize,
+    rows: LastRows,
+    held: Held,
+}
+
+impl Reading {
+    /// The next batch that certainly stays; none at the end of the input.
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            match self.rows.keep {
+                Some(keep) => while self.held.pop(keep).is_some() {},
+                None => {
+                    if let Some(batch) = self.held.pop(self.rows.cut) {
+                        return Ok(Some(batch));
+                    }
+                }
+            }
+            let Some(batch) = self.input.try_next().await? else { return Ok(None) };
+            let skipped = self.skip.min(batch.num_rows());
+            self.skip -= skipped;
+            if skipped < batch.num_rows() {
+                self.held.push_back(batch.slice(skipped, batch.num_rows() - skipped))?;
+            }
+        }
+    }
+}
+
+fn of_stream(reading: Reading) -> impl Stream<Item = Result<RecordBatch>> {
+    let batches = futures::stream::try_unfold(Some(reading), pieces);
+    batches.map_ok(futures::stream::iter).try_flatten()
+}
+
+type Pieces = (Vec<Result<RecordBatch>>, Option<Reading>);
+
+/// What is known to stay, and what is to be read for more of it.
+async fn pieces(reading: Option<Reading>) -> Result<Option<Pieces>> {
+    let Some(mut reading) = reading else { return Ok(None) };
+    if let Some(batch) = reading.next().await? {
+        return Ok(Some((vec![Ok(batch)], Some(reading))));
+    }
+    let LastRows { keep, cut, .. } = reading.rows;
+    Ok(Some((reading.held.last(keep.unwrap_or(usize::MAX), cut).collect(), None)))
+}
+
+impl Operator for LastRows {
+    fn facts(&self, inputs: &[Input]) -> Facts<'_> {
+        let scan = self.scan(inputs);
+        let work = match scan {
+            Some((scan, keep)) if scan.unfiltered().is_some() => Work::AtMost(keep),
+            Some(_) => Work::FromEnd,
+            None => Work::Inputs,
+        };
+        Facts {
+            name: "LastRowsExec",
+            memory: Some("LIMIT"),
+            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            work,
+            suits_any_rows: scan.is_some(),
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let emission = match self.keep {
+            Some(_) => EmissionType::Final,
+            None => EmissionType::Incremental,
+        };
+        properties(schema, order_of_first(inputs), 1, emission)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![]
+    }
+
+    fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
+        vec![match self.scan(inputs) {
+            Some(_) => Distribution::UnspecifiedDistribution,
+            None => Distribution::SinglePartition,
+        }]
+    }
+
+    fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        let order = inputs[0].properties().output_ordering();
+        vec![order.map(|order| OrderingRequirements::from(order.clone()))]
+    }
+
+    fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
+        of_first(column, inputs)
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        Some(self.of(rows.first().copied().flatten()?))
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let (rows, schema) = (*self, Arc::clone(&run.schema));
+        match rows.scan(&run.inputs) {
+            Some((Scan::Table(scan), keep)) => {
+                // Counted before they are read: nothing is held.
+                let stay = rows.of(scan.row_count());
+                scan.reversed(Some(keep)).reversed(Some(stay)).stream(0)
+            }
+            Some((Scan::Filtered(_), keep)) => Ok(Run::stream(schema, async move {
+                let held = of_filtered(&run, rows).await?;
+                Ok(futures::stream::iter(held.last(keep, rows.cut)))
+            })),
+            None => {
+                let held = Held::new(run.memory());
+                let reading = Reading { input: run.rows(0, 0)?, skip: rows.skip, rows, held };
+                Ok(Box::pin(RecordBatchStreamAdapter::new(schema, of_stream(reading))))
+            }
+        }
+    }
+}
+
+impl Lower for LastRowsNode {
+    fn lower(&self, inputs: &Inputs<'_>, _: &Lowering<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        plan_last_rows(self, inputs.get(0)?.1)
+    }
+}

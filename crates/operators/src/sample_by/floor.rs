@@ -1,0 +1,120 @@
+//! GROUP BY of the designated timestamp, floored: buckets as those of SAMPLE BY, which are cut
+//! rather than hashed.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema, TimeUnit};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::exec::possible_keys;
+use super::groups::KeyPlan;
+use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
+use crate::bucket::BucketSpec;
+use crate::lowering::counted_rows;
+use crate::operator::{Input, OperatorExec};
+use crate::plan_node::{Grouping, grouping};
+use crate::properties::ascending;
+use crate::symbols::origin;
+
+/// The most groups there may be with other keys: they are held, and cannot be spilled.
+const MOST_GROUPS: usize = 1 << 16;
+/// Bytes that the groups of buckets alone may take, about: few beside what a query may hold.
+const MOST_BYTES: usize = 96 << 20;
+/// A bucket's start, and what an aggregate keeps of it, about.
+const START_BYTES: usize = size_of::<i64>();
+const STATE_BYTES: usize = 3 * size_of::<i64>();
+
+impl SampleByPlan {
+    /// What takes the place of the two steps of GROUP BY, if a key is the floor of the timestamp by
+    /// which the rows are in order, and the others are symbols.
+    pub fn instead_of(plan: &Input) -> Result<Option<Input>> {
+        let Some(Grouping { mut keys, functions, filters, input }) = grouping(plan) else {
+            return Ok(None);
+        };
+        let found = keys.iter().enumerate().find_map(|(at, key)| Some((at, floored(input, key)?)));
+        let Some((at, (bucket, most_buckets))) = found else { return Ok(None) };
+        keys.remove(at);
+        let groups = possible_keys(input, &keys).and_then(|keys| keys.checked_mul(most_buckets));
+        let most = if keys.is_empty() {
+            MOST_BYTES / (START_BYTES + STATE_BYTES * functions.len())
+        } else {
+            MOST_GROUPS
+        };
+        let in_order = LexOrdering::from([ascending(&bucket.timestamp)]);
+        if groups.is_none_or(|groups| groups > most)
+            || !input.equivalence_properties().ordering_satisfy(in_order)?
+        {
+            return Ok(None);
+        }
+        let wanted = plan.schema();
+        // The bucket comes first.
+        let mut from: Vec<usize> = (0..wanted.fields().len()).collect();
+        from[..=at].rotate_right(1);
+        let fields = from.iter().map(|&field| Arc::clone(&wanted.fields()[field]));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let aggregates = functions.iter().zip(filters).map(|(function, filter)| AggregatePlan {
+            function: Arc::clone(function),
+            arguments: arguments(function, filter.as_ref()),
+            filter: filter.clone(),
+            symbols: None,
+        });
+        let sampled = Self {
+            bucket: Some(bucket),
+            keys,
+            key_plan: KeyPlan::None,
+            aggregates: aggregates.collect(),
+            most_groups: None,
+            input_schema: input.schema(),
+            output_schema: Arc::clone(&schema),
+            kept: None,
+        };
+        let sampled = OperatorExec::plan(sampled.planned(input)?, vec![Arc::clone(input)], &schema);
+        if at == 0 {
+            return Ok(Some(sampled));
+        }
+        let columns = (0..from.len()).map(|field| {
+            let place = from.iter().position(|&own| own == field).unwrap_or(field);
+            let name = wanted.field(field).name();
+            (Arc::new(Column::new(name, place)) as Arc<dyn PhysicalExpr>, name.clone())
+        });
+        Ok(Some(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), sampled)?)))
+    }
+}
+
+fn arguments(
+    function: &AggregateFunctionExpr,
+    filter: Option<&Arc<dyn PhysicalExpr>>,
+) -> Vec<Arc<dyn PhysicalExpr>> {
+    match filter {
+        None => counted_rows(function),
+        Some(_) => function.expressions(),
+    }
+}
+
+/// The buckets that a key cuts a scan's time into, and how many there are at most.
+fn floored(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Option<(BucketPlan, usize)> {
+    let call = key.downcast_ref::<ScalarFunctionExpr>()?;
+    let [step, timestamp] = call.args() else { return None };
+    if !matches!(call.name(), "timestamp_floor" | "date_trunc") {
+        return None;
+    }
+    let step = step.downcast_ref::<Literal>()?.value();
+    let (ScalarValue::Utf8(Some(step)) | ScalarValue::Utf8View(Some(step))) = step else {
+        return None;
+    };
+    let (scan, output) = origin(input, timestamp)?;
+    let (first, last) = scan.time_bounds(output)?;
+    let mut spec = BucketSpec::of_floor(step)?;
+    spec.nanoseconds = match timestamp.data_type(&input.schema()).ok()? {
+        DataType::Timestamp(TimeUnit::Microsecond, None) => false,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => true,
+        _ => return None,
+    };
+    let most = usize::try_from(last.checked_sub(first)? / spec.least_length()).ok()?;
+    Some((BucketPlan { timestamp: Arc::clone(timestamp), spec }, most.checked_add(2)?))
+}

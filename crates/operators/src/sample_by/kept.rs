@@ -1,0 +1,155 @@
+//! Groups of the bucket that is still open, kept from one execution to the next: a view whose base
+//! grows at its end aggregates each row once, however long its buckets are.
+//!
+//! What is kept are the groups of the rows before an instant, the mark. The next execution reads
+//! the rows from there on, and goes on with these groups.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array};
+use datafusion::common::{DataFusionError, Result};
+use tidemark_storage::SymbolDictionary;
+use tidemark_types::{EngineError, ErrorCode};
+
+use super::accumulator::Accumulate;
+use super::groups::KeyPlan;
+use crate::error::engine_error;
+use crate::state_memory::{StateMemory, StateShare};
+
+/// Some groups with their states, in the order of their numbers.
+pub(crate) struct Held {
+    /// The bucket of each.
+    pub(crate) labels: Vec<i64>,
+    /// Their symbols, by key; dictionaries only grow.
+    pub(crate) keys: Vec<(Arc<SymbolDictionary>, Int32Array)>,
+    pub(crate) counts: Vec<i64>,
+    pub(crate) states: Vec<Box<dyn Accumulate>>,
+}
+
+impl Held {
+    /// The keys as columns of the symbols that there are now.
+    pub(crate) fn key_columns(&self, plan: &KeyPlan) -> Result<Vec<ArrayRef>> {
+        let now: &[Arc<SymbolDictionary>] = match plan {
+            KeyPlan::None => &[],
+            KeyPlan::Symbols(dictionaries) => dictionaries,
+            KeyPlan::Number(_) | KeyPlan::Hashed(_) | KeyPlan::Values(_) => return Err(outdated()),
+        };
+        if now.len() != self.keys.len() {
+            return Err(outdated());
+        }
+        let column = |(now, (then, codes)): (&Arc<SymbolDictionary>, &(Arc<_>, Int32Array))| {
+            if !now.extends(then) {
+                return Err(outdated());
+            }
+            let column = DictionaryArray::try_new(codes.clone(), now.values())?;
+            Ok(Arc::new(column) as ArrayRef)
+        };
+        now.iter().zip(&self.keys).map(column).collect()
+    }
+}
+
+/// The groups do not fit any more: the refresh begins anew.
+fn outdated() -> DataFusionError {
+    engine_error(EngineError::new(ErrorCode::Replan, "the keys of the kept groups are others now"))
+}
+
+struct State {
+    /// The first instant whose rows are not in what is kept; the first one of its bucket.
+    mark: i64,
+    from: i64,
+    held: Option<Held>,
+    /// Whether an execution came to its end.
+    is_left: bool,
+    share: StateShare,
+}
+
+/// What a plan's aggregation keeps.
+#[derive(Clone)]
+pub struct KeptGroups {
+    state: Arc<Mutex<State>>,
+}
+
+impl KeptGroups {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(memory: &Arc<StateMemory>) -> Self {
+        let share = memory.share();
+        let state = State { mark: i64::MIN, from: i64::MIN, held: None, is_left: false, share };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next execution keeps the groups of rows before `mark` whose buckets begin at `from` or
+    /// later.
+    pub fn mark_at(&self, mark: i64, from: i64) {
+        let mut state = self.lock();
+        (state.mark, state.from, state.is_left) = (mark, from, false);
+    }
+
+    /// The first instant that the groups lack, if an execution left them.
+    #[must_use]
+    pub fn marked(&self) -> Option<i64> {
+        let state = self.lock();
+        state.is_left.then_some(state.mark)
+    }
+
+    /// What it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.lock().share.bytes()
+    }
+
+    pub(crate) fn mark(&self) -> i64 {
+        self.lock().mark
+    }
+
+    /// The groups to go on with.
+    pub(crate) fn take(&self) -> Option<Held> {
+        self.lock().held.take()
+    }
+
+    /// Leaves the groups of the buckets from here on that are still open: `bytes` of them, which
+    /// are copied when there is room for them.
+    pub(crate) fn leave(&self, bytes: usize, copy: impl FnOnce() -> Option<Held>) {
+        let mut state = self.lock();
+        state.held = None;
+        state.is_left = false;
+        if state.share.try_resize(bytes) {
+            state.held = copy();
+            state.is_left = state.held.is_some();
+        }
+        if !state.is_left {
+            state.share.try_resize(0);
+        }
+    }
+
+    /// The first instant of the buckets that are kept.
+    pub(crate) fn from(&self) -> i64 {
+        self.lock().from
+    }
+}
+
+impl PartialEq for KeptGroups {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+}
+
+impl Eq for KeptGroups {}
+
+impl Hash for KeptGroups {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.state).hash(state);
+    }
+}
+
+impl fmt::Debug for KeptGroups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeptGroups({} bytes)", self.bytes())
+    }
+}

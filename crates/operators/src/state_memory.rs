@@ -1,0 +1,83 @@
+//! The memory that states of views share between their refreshes: bounded as a whole, and asked
+//! before it is taken.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What all states may take together.
+#[derive(Debug)]
+pub struct StateMemory {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl StateMemory {
+    /// For so many bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0) })
+    }
+
+    /// Bytes that are taken.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Nothing of it yet.
+    pub(crate) fn share(self: &Arc<Self>) -> StateShare {
+        StateShare { of: Arc::clone(self), bytes: 0 }
+    }
+}
+
+/// What one state takes of it; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct StateShare {
+    of: Arc<StateMemory>,
+    bytes: usize,
+}
+
+impl StateShare {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes so many bytes in all; false, and nothing changes, where there is no room for them.
+    pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
+        let StateMemory { limit, used } = self.of.as_ref();
+        let own = self.bytes;
+        let resized = used.try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            let others = used.saturating_sub(own);
+            others.checked_add(bytes).filter(|all| bytes <= own || all <= limit)
+        });
+        if resized.is_ok() {
+            self.bytes = bytes;
+        }
+        resized.is_ok()
+    }
+}
+
+impl Drop for StateShare {
+    fn drop(&mut self) {
+        self.try_resize(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_bounded_together_and_come_back() {
+        let memory = StateMemory::new(100);
+        let (mut one, mut other) = (memory.share(), memory.share());
+        assert!(one.try_resize(60) && other.try_resize(40));
+        assert!(!other.try_resize(41) && !one.try_resize(usize::MAX));
+        assert_eq!((one.bytes(), other.bytes(), memory.used()), (60, 40, 100));
+        assert!(one.try_resize(10) && other.try_resize(90));
+        drop(other);
+        assert_eq!(memory.used(), 10);
+        drop(one);
+        assert_eq!(memory.used(), 0);
+    }
+}

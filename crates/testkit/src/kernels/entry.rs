@@ -1,0 +1,70 @@
+//! An entry of the list, and the rows that all of them work on.
+
+use std::hint::black_box;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Some more rows than blocks and vectors are long.
+pub(super) const ROWS: usize = 32_768 + 37;
+/// Different keys.
+pub(super) const KEYS: u32 = 100;
+
+/// A kernel and its rows.
+pub struct Entry {
+    /// What the list of counts calls it.
+    pub name: &'static str,
+    /// Rows of a pass.
+    pub rows: usize,
+    /// Makes one pass.
+    pub pass: Box<dyn FnMut()>,
+}
+
+impl Entry {
+    /// The result of each pass is looked at, so that no pass is left out.
+    pub(super) fn new<T>(
+        name: &'static str,
+        rows: usize,
+        mut pass: impl FnMut() -> T + 'static,
+    ) -> Self {
+        let pass = Box::new(move || {
+            black_box(pass());
+        });
+        Self { name, rows, pass }
+    }
+}
+
+/// Columns as tables have them.
+#[derive(Debug, Clone)]
+pub(super) struct Data {
+    pub(super) times: Vec<i64>,
+    pub(super) prices: Vec<f64>,
+    pub(super) codes: Vec<i32>,
+    pub(super) groups: Vec<u32>,
+    pub(super) numbers: Vec<i64>,
+    pub(super) validity: Vec<u8>,
+}
+
+impl Data {
+    pub(super) fn new() -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(22);
+        let mut now = 1_704_067_200_000_000;
+        let times = (0..ROWS).map(|_| {
+            now += random.random_range(0..260_000);
+            now
+        });
+        let times = times.collect();
+        let prices = (0..ROWS).map(|_| random.random_range(1_000_000..9_000_000));
+        let prices: Vec<f64> = prices.map(|cents: i64| cents as f64 / 100.0).collect();
+        let codes = (0..ROWS).map(|_| random.random_range(0..KEYS) as i32);
+        let codes: Vec<i32> = codes.collect();
+        let groups = codes.iter().map(|&code| code as u32).collect();
+        let numbers = (0..ROWS).map(|_| random.random_range(-90_000..90_000)).collect();
+        // One row of nine is null.
+        let validity = (0..ROWS.div_ceil(8)).map(|_| {
+            (0..8).fold(0, |byte, bit| byte | u8::from(random.random_range(0..9) > 0) << bit)
+        });
+        let validity = validity.collect();
+        Self { times, prices, codes, groups, numbers, validity }
+    }
+}

@@ -1,0 +1,35 @@
+//! The inner loops whose instructions are counted, each over the same rows at each run.
+//!
+//! A kernel is added to the list of its family, in `loops.rs` or `texts.rs`:
+//! `scripts/kernel-counts.mjs` runs all of them and compares.
+
+mod entry;
+mod loops;
+mod texts;
+
+pub use entry::Entry;
+
+/// All that is counted, in the order of the list.
+#[must_use]
+pub fn entries() -> Vec<Entry> {
+    let data = entry::Data::new();
+    let mut entries = loops::entries(&data);
+    entries.extend(texts::entries(&data));
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_entry_runs_and_has_a_name_of_its_own() {
+        let mut entries = entries();
+        for entry in &mut entries {
+            (entry.pass)();
+        }
+        let mut names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        assert!(names.len() > 30 && names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Descriptors of other owners.
+
+use std::io;
+use std::net::TcpStream;
+
+/// A descriptor of our own for a socket that another part of the process keeps: what is read from
+/// either is gone for both, and the connection ends when both are closed. Fails for a number that
+/// is no open descriptor, and where sockets have none.
+#[cfg(unix)]
+pub fn duplicate_socket(descriptor: i32) -> io::Result<TcpStream> {
+    use std::os::fd::{FromRawFd, OwnedFd};
+
+    // SAFETY: the call takes numbers only, and answers an error for one that is not open.
+    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor, and no other code knows of it.
+    let owned = unsafe { OwnedFd::from_raw_fd(copy) };
+    Ok(TcpStream::from(owned))
+}
+
+/// The same where sockets are no descriptors.
+#[cfg(not(unix))]
+pub fn duplicate_socket(_descriptor: i32) -> io::Result<TcpStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn both_are_the_same_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut first, _) = listener.accept().unwrap();
+        let mut second = duplicate_socket(first.as_raw_fd()).unwrap();
+        client.write_all(b"ab").unwrap();
+        let mut byte = [0];
+        first.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, *b"a");
+        second.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, *b"b");
+        drop(first);
+        second.write_all(b"c").unwrap();
+        client.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, *b"c");
+        drop(second);
+        assert_eq!(client.read(&mut byte).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_is_not_open_is_refused() {
+        assert!(duplicate_socket(-1).is_err());
+    }
+}

@@ -1,0 +1,76 @@
+/** What has little room: nothing that matters is cut, hidden or beside the window. */
+import { seriousViolations } from './axe.js';
+import { openBrowser, Person, serverFor } from './person.js';
+import { browserSuite, picture } from './suite.js';
+
+const { browserTest, onPage } = browserSuite('narrow windows', { args: ['--demo'] });
+
+openBrowser();
+
+browserTest('a lost server is reported on a phone', async (t) => {
+  const server = await serverFor(t, []);
+  const { page } = await Person.arrive(t);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.url}/#sql`);
+  const status = page.locator('.status');
+  await status.locator('.ok').waitFor({ state: 'attached' });
+  t.false(await status.isVisible());
+  await server.stop();
+  await status.getByText('The server does not answer. Your drafts are safe.').waitFor();
+  t.true(await page.locator('.rail').isVisible());
+  t.deepEqual(await seriousViolations(page), []);
+  await page.screenshot({ path: picture('lost-390-light'), caret: 'initial' });
+});
+
+browserTest('who has signed in on a phone can sign out there', async (t) => {
+  const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
+  const joe = await Person.arrive(t);
+  await joe.page.setViewportSize({ width: 390, height: 844 });
+  await joe.page.goto(`${server.url}/#sql`);
+  await joe.isOut();
+  await joe.page.getByLabel('User', { exact: true }).fill('joe');
+  await joe.page.getByLabel('Password').fill('s3cret');
+  await joe.page.keyboard.press('Enter');
+  await joe.page.locator('.status .account', { hasText: 'joe' }).waitFor();
+  await joe.page.screenshot({ path: picture('signed-in-390-light'), caret: 'initial' });
+  await joe.page.getByRole('button', { name: 'Sign out' }).click();
+  await joe.isOut();
+  t.deepEqual(joe.complaints, []);
+});
+
+browserTest('the bar of a result cuts no words, and leaves room for the filter', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = 'SELECT x, timestamp_sequence(0, 1000) ts FROM long_sequence(300000)';
+    for (const width of [1440, 1320, 1319, 1024, 760]) {
+      await shown.resize(width, 800);
+      t.is(await shown.query(query), 'done');
+      t.is(await shown.summary(), '300,000 rows');
+      const cut = await page.evaluate<string[]>(`(() => {
+        const bar = document.querySelector('.summary');
+        const { left, right, top, bottom } = bar.getBoundingClientRect();
+        return [...bar.querySelectorAll('b, span')].filter((one) => {
+          const box = one.getBoundingClientRect();
+          const isSeen = box.top < bottom && box.bottom > top;
+          return isSeen ? box.left < left || box.right > right + 1 : one.tagName === 'B';
+        }).map((one) => one.textContent);
+      })()`);
+      t.deepEqual(cut, [], String(width));
+      const filter = await page.locator('.result-bar .inline-filter').boundingBox();
+      t.true((filter?.width ?? 0) >= 120, `${width}: ${filter?.width}`);
+      await shown.screenshot(picture(`result-bar-${width}`));
+    }
+  });
+});
+
+browserTest('the help is readable on a phone', async (t) => {
+  await onPage(
+    t,
+    async ({ page }) => {
+      await page.getByRole('button', { name: /shortcuts/i }).click();
+      const text = await page.locator('.shortcuts dd').first().boundingBox();
+      t.true((text?.width ?? 0) > 250);
+    },
+    { width: 390, height: 844 },
+  );
+});

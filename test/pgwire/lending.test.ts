@@ -1,0 +1,118 @@
+/** What the server does with a connection that it lends, over an engine that tests lend it to. */
+import test from 'ava';
+
+import type { HandBack, Loan, ResultStream } from '../../ts/engine/types.js';
+import { until } from '../until.js';
+import { start } from './harness.js';
+import { errorFields, RawClient } from './raw-client.js';
+import { answers, bind, EXECUTE, parse, SYNC } from './repeating.js';
+
+const NOTHING = Buffer.alloc(0);
+const BACK: HandBack = {
+  bytes: NOTHING,
+  unsent: NOTHING,
+  last: null,
+  error: null,
+  reply: null,
+  micros: new Uint32Array(),
+};
+
+/** A loan that the test ends. */
+class Lent {
+  readonly recalls: boolean[] = [];
+  end: (back: HandBack) => void = () => undefined;
+  readonly loan: Loan = {
+    ended: new Promise((resolve) => {
+      this.end = resolve;
+    }),
+    recall: (gently) => {
+      this.recalls.push(gently);
+    },
+  };
+}
+
+/** Lets the engine take no connection; answers how often it was asked to. */
+function refusals(engine: Awaited<ReturnType<typeof start>>['engine']): () => number {
+  let count = 0;
+  engine.lend = () => {
+    count += 1;
+    throw new Error('too many open files');
+  };
+  return () => count;
+}
+
+function longReply(): { stream: ResultStream; cancelled: () => number } {
+  let count = 0;
+  const stream: ResultStream = {
+    next: () => Promise.resolve(null),
+    summary: () => ({ rowsReturned: 0, rowsTotal: 0, rowsAffected: 0, executeNanos: 0 }),
+    cancel: () => {
+      count += 1;
+    },
+  };
+  return { stream, cancelled: () => count };
+}
+
+const ECHO = [bind('e', ['5']), EXECUTE, SYNC];
+
+test('a connection that ends with its loan stops its rows, and its times count', async (t) => {
+  const seconds: number[] = [];
+  const observer = { observe: (one: number): void => void seconds.push(one) };
+  const { engine, server, port } = await start({ lends: true }, null, observer);
+  const loans: Lent[] = [];
+  engine.lend = () => {
+    const lent = new Lent();
+    loans.push(lent);
+    return lent.loan;
+  };
+  const client = await RawClient.login(port);
+  await answers(client, [parse('e', 'echo $1'), SYNC]);
+  for (let round = 0; round < 3; round += 1) {
+    await answers(client, ECHO);
+  }
+  await until(() => loans.length === 1, 'it is lent');
+  const [lent] = loans;
+  server.interrupt();
+  t.deepEqual(lent?.recalls, [false]);
+  const before = seconds.length;
+  const { stream, cancelled } = longReply();
+  const reply = { chunk: null, summary: null, stream };
+  lent?.end({ ...BACK, last: 0, reply, micros: Uint32Array.of(1_000, 2_000, 3_000) });
+  const all = await client.until('never');
+  t.is(errorFields(all.at(-1))['C'], '57P01');
+  t.is(cancelled(), 1);
+  t.deepEqual(seconds.slice(before), [0.001, 0.002]);
+  await server.close();
+});
+
+test('an engine that takes no connection is asked less and less', async (t) => {
+  const { engine, server, port } = await start({ lends: true });
+  const asked = refusals(engine);
+  const client = await RawClient.login(port);
+  await answers(client, [parse('e', 'echo $1'), SYNC]);
+  const first = await answers(client, ECHO);
+  for (let round = 0; round < 100; round += 1) {
+    t.deepEqual(await answers(client, ECHO), first);
+  }
+  t.true(asked() > 2 && asked() < 8, `${asked()} times`);
+  client.close();
+  await server.close();
+});
+
+test('statements whose names are long are not lent', async (t) => {
+  const { engine, server, port } = await start({ lends: true });
+  const asked = refusals(engine);
+  const client = await RawClient.login(port);
+  const long = 'n'.repeat(20_000);
+  await answers(client, [parse(long, 'echo $1'), parse('e', 'echo $1'), SYNC]);
+  for (let round = 0; round < 10; round += 1) {
+    await answers(client, [bind(long, ['5']), EXECUTE, SYNC]);
+  }
+  t.is(asked(), 0);
+  for (let round = 0; round < 10; round += 1) {
+    await answers(client, ECHO);
+  }
+  t.true(asked() > 0);
+  client.close();
+  await server.close();
+});

@@ -1,0 +1,269 @@
+/**
+ * Clients that want to find out whether the engine or the server answers them, or that keep what
+ * they are lent for themselves.
+ */
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { CertificateFolder } from '../tls/certificates.js';
+import { until } from '../until.js';
+import { clientMessage, type RawClient } from './raw-client.js';
+import {
+  answers,
+  bind,
+  DESCRIBE,
+  EXECUTE,
+  FLUSH,
+  lent,
+  login,
+  parse,
+  run,
+  shown,
+  startBoth,
+  SYNC,
+} from './repeating.js';
+
+let lending: TestServer;
+let plain: TestServer;
+
+test.before(async () => {
+  [lending, plain] = await startBoth();
+});
+
+test.after.always(async () => {
+  await Promise.all([lending, plain].map((server) => server.stop()));
+});
+
+async function client(t: ExecutionContext, server: TestServer): Promise<RawClient> {
+  const one = await login(server);
+  t.teardown(() => {
+    one.close();
+  });
+  return one;
+}
+
+/** Executes until the connection is lent, however seldom that was worth it before. */
+async function lend(one: RawClient, messages: readonly Buffer[]): Promise<void> {
+  for (let tries = 0; tries < 20; tries += 1) {
+    await answers(one, Array.from({ length: 70 }, () => messages).flat());
+    const before = await lent(lending);
+    await answers(one, messages);
+    await answers(one, messages);
+    if ((await lent(lending)) > before) {
+      return;
+    }
+  }
+  throw new Error('the connection is not lent');
+}
+
+const PORTAL = (type: string): Buffer => clientMessage(type, Buffer.from('P'), '');
+
+/** What follows an Execute before its Sync. */
+const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
+  ['its columns', [DESCRIBE]],
+  ['the same once more', [EXECUTE]],
+  ['the same once more, by rows', [clientMessage('E', '', 1)]],
+  ['its end', [PORTAL('C'), DESCRIBE]],
+  ['Flush', [FLUSH, DESCRIBE]],
+  ['another portal', [clientMessage('D', Buffer.from('P'), 'other')]],
+  ['the statement', [clientMessage('D', Buffer.from('S'), 'n')]],
+  ['a cursor of a portal', [clientMessage('E', 'other', 0)]],
+];
+
+for (const [name, more] of AFTERWARDS) {
+  test.serial(`between an Execute and its Sync: ${name}`, async (t) => {
+    const [a, b] = await Promise.all([client(t, lending), client(t, plain)]);
+    const good = [bind('n', ['3']), EXECUTE, SYNC];
+    for (const one of [a, b]) {
+      await answers(one, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
+    }
+    await lend(a, good);
+    for (const results of [[], [1]]) {
+      const odd = [bind('n', ['2'], { results }), EXECUTE, ...more, SYNC];
+      t.deepEqual(await answers(a, odd), await answers(b, odd));
+      await answers(a, Array.from({ length: 70 }, () => odd.slice(0, 2).concat(SYNC)).flat());
+      await lend(a, [bind('n', ['3'], { results }), EXECUTE, SYNC]);
+      t.deepEqual(await answers(a, odd), await answers(b, odd));
+    }
+  });
+}
+
+const LONG =
+  'SELECT sum(a.x * b.x) FROM long_sequence($1::long) a CROSS JOIN long_sequence(20000) b';
+
+/** The identifiers of the queries that take long. */
+async function longQueries(): Promise<number[]> {
+  const rows = await run(lending, 'SELECT query_id, query FROM query_activity()');
+  return rows.filter(([, text]) => String(text).includes('CROSS JOIN')).map(([id]) => Number(id));
+}
+
+/** How many of them loans run. */
+async function lentQueries(): Promise<number> {
+  return (await longQueries()).filter((id) => id >= 2 ** 48).length;
+}
+
+/** A client whose lent query runs for long. */
+async function busy(t: ExecutionContext): Promise<RawClient> {
+  const one = await client(t, lending);
+  await answers(one, [parse('l', LONG), SYNC]);
+  await lend(one, [bind('l', ['1']), EXECUTE, SYNC]);
+  const before = await lentQueries();
+  one.send(bind('l', ['10000000']), EXECUTE, SYNC);
+  await until(async () => (await lentQueries()) > before, 'the query runs');
+  return one;
+}
+
+const LEAVES: Readonly<Record<string, (one: RawClient) => void>> = {
+  'and is gone': (one) => {
+    one.close();
+  },
+  'and resets the connection': (one) => {
+    one.socket.resetAndDestroy();
+  },
+  'by halves, as a proxy does': (one) => {
+    one.socket.end();
+  },
+  'with more than it waited for': (one) => {
+    const more = Array.from({ length: 100 }, () => [bind('l', ['10000000']), EXECUTE, SYNC]);
+    one.socket.end(Buffer.concat(more.flat()));
+  },
+};
+
+for (const [name, leave] of Object.entries(LEAVES)) {
+  test.serial(`the query of a client that leaves is stopped: ${name}`, async (t) => {
+    const one = await busy(t);
+    const began = Date.now();
+    leave(one);
+    await until(async () => (await longQueries()).length === 0, 'the query has ended');
+    const took = Date.now() - began;
+    t.true(took < 15_000, `${took} ms`);
+  });
+}
+
+test.serial('queries that take long keep nobody else from answers', async (t) => {
+  const others = await Promise.all(Array.from({ length: 8 }, () => client(t, lending)));
+  const good = [bind('n', ['3']), EXECUTE, SYNC];
+  for (const one of others) {
+    await answers(one, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
+    await lend(one, good);
+  }
+  await Promise.all([busy(t), busy(t), busy(t)]);
+  for (const one of others) {
+    const began = Date.now();
+    await answers(one, good);
+    t.true(Date.now() - began < 5_000);
+  }
+});
+
+test.serial('a client that has said all that it will is answered whole', async (t) => {
+  const ends = [];
+  for (const server of [lending, plain]) {
+    const one = await client(t, server);
+    await answers(one, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
+    const good = [bind('n', ['3']), EXECUTE, SYNC];
+    await (server === lending ? lend(one, good) : answers(one, good));
+    one.socket.end(Buffer.concat([...good, ...good, ...good.slice(0, 2)]));
+    ends.push((await one.until('never')).map(shown));
+  }
+  const [a = [], b = []] = ends;
+  t.is(a.filter((message) => message.startsWith('Z')).length, 2);
+  t.deepEqual(a.slice(0, b.length), b);
+});
+
+test.serial('names and parameters of all lengths', async (t) => {
+  const [a, b] = await Promise.all([client(t, lending), client(t, plain)]);
+  const name = 'n'.repeat(64 * 1024);
+  const list = Array.from({ length: 2_000 }, (_, index) => `$${index + 1}::varchar`).join(', ');
+  for (const one of [a, b]) {
+    await answers(one, [
+      parse(name, 'SELECT length($1::varchar) n'),
+      parse('many', `SELECT concat(${list}) all`),
+      parse('short', 'SELECT length($1::varchar) n'),
+      SYNC,
+    ]);
+  }
+  const many = Array.from({ length: 2_000 }, (_, index) => `${index}`);
+  const rounds = [
+    [bind(name, ['a']), EXECUTE, SYNC],
+    [bind('many', many), EXECUTE, SYNC],
+    [bind('short', ['ü'.repeat(3_000_000)]), EXECUTE, SYNC],
+    [bind('short', ['x'.repeat(100_000)]), EXECUTE, SYNC],
+    [bind('short', ['x']), EXECUTE, SYNC],
+  ];
+  for (const messages of rounds) {
+    for (let round = 0; round < 6; round += 1) {
+      t.deepEqual(await answers(a, messages), await answers(b, messages));
+    }
+  }
+});
+
+test.serial('what the server itself answers is not lent', async (t) => {
+  const acl = await startTestServer({
+    set: ['acl.enabled=true', 'pg.auth.method=cleartext'],
+  });
+  t.teardown(() => acl.stop());
+  const one = await client(t, acl);
+  await answers(one, [clientMessage('Q', "CREATE USER ada WITH PASSWORD 'passw0rd-of-ada'")]);
+  const texts = {
+    s: 'SHOW PARAMETERS',
+    u: 'SHOW USERS',
+    k: "ALTER USER ada CREATE TOKEN TYPE REST WITH TTL '1h'",
+  };
+  for (const [name, text] of Object.entries(texts)) {
+    await answers(one, [parse(name, text), SYNC]);
+    for (let round = 0; round < 8; round += 1) {
+      const [bound] = await answers(one, [bind(name, []), EXECUTE, SYNC]);
+      t.is(bound, '2 ');
+    }
+  }
+  t.notRegex(acl.log(), /loan_failed/);
+});
+
+test.serial('encrypted connections are not lent', async (t) => {
+  const folder = new CertificateFolder();
+  folder.make('server');
+  const set = [...folder.settings('server'), 'metrics.enabled=true'];
+  const server = await startTestServer({ set });
+  const port = Number(server.pg.split(':').at(-1));
+  const ssl = { rejectUnauthorized: false };
+  const one = new pg.Client({ host: '127.0.0.1', port, user: 'admin', password: 'quest', ssl });
+  t.teardown(async () => {
+    await one.end();
+    await server.stop();
+    folder.remove();
+  });
+  await one.connect();
+  for (let round = 0; round < 20; round += 1) {
+    const query = { name: 'n', text: 'SELECT x FROM long_sequence($1::long)', values: [2] };
+    t.is((await one.query(query)).rows.length, 2);
+  }
+  t.notRegex(server.log(), /loan_failed/);
+});
+
+test.serial('a table that is made anew between two executions', async (t) => {
+  const [a, b] = await Promise.all([client(t, lending), client(t, plain)]);
+  const both = async (statement: string): Promise<void> => {
+    await Promise.all([run(lending, statement), run(plain, statement)]);
+  };
+  const same = async (messages: readonly Buffer[]): Promise<void> => {
+    t.deepEqual(await answers(a, messages), await answers(b, messages));
+  };
+  await both('CREATE TABLE again (a int, b varchar)');
+  await both("INSERT INTO again VALUES (1, 'x')");
+  const good = [bind('g', ['0']), EXECUTE, SYNC];
+  await same([parse('g', 'SELECT * FROM again WHERE a > $1::int'), SYNC]);
+  for (const columns of ['a int, b varchar', 'b varchar, a int', 'a long, b varchar', 'a int']) {
+    await both('DROP TABLE again');
+    await both(`CREATE TABLE again (${columns})`);
+    await same(good);
+    await both('INSERT INTO again (a) VALUES (7)');
+    await same(good);
+    await both('DROP TABLE again');
+    await both('CREATE TABLE again (a int, b varchar)');
+    await both("INSERT INTO again VALUES (1, 'x')");
+    for (let round = 0; round < 10; round += 1) {
+      await same(good);
+    }
+  }
+});

@@ -1,0 +1,129 @@
+/**
+ * GROUP BY by our own operators, of the floor of the timestamp and of many different keys, beside
+ * the plans of the library: the same tables behind two servers, one without the rules that make
+ * plans faster.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rowsOf } from '../limits/client.js';
+
+const ROWS = 4_000;
+const PARTS = ['query.scan.part.rows=90', 'shared.query.worker.count=4'];
+let ours: TestServer;
+let plain: TestServer;
+
+/** Rows of some years, some with equal times; every sixth value is null. */
+const table = (name: string, type: string): readonly string[] => [
+  `create table ${name} (ts ${type}, k symbol, v double, n long, i int, t varchar, b boolean,
+    s short) timestamp(ts) partition by year wal`,
+  `insert into ${name} select dateadd('m', (x / 3 * 517)::int, '1970-01-01T00:00:59.5'::timestamp),
+    ('k' || (x % 7))::symbol, case when x % 6 = 0 then null else (x * 7919 % 1013) / 4.0 end,
+    case when x % 6 = 1 then null else x * 31 % 997 end, (x % 50)::int, 't' || (x * 17 % 601),
+    x % 3 = 0, (x % 211)::short from long_sequence(${ROWS})`,
+];
+
+test.before(async () => {
+  ours = await startTestServer({ set: PARTS });
+  plain = await startTestServer({ set: [...PARTS, 'query.optimizer.enabled=false'] });
+  for (const server of [ours, plain]) {
+    for (const statement of [...table('m', 'timestamp'), ...table('o', 'timestamp_ns')]) {
+      await rowsOf(server, statement);
+    }
+  }
+});
+
+test.after.always(async () => {
+  await ours.stop();
+  await plain.stop();
+});
+
+/** The rows of both, in one order, and the plan of the first. */
+async function both(query: string): Promise<readonly [string[], string[], string]> {
+  const sorted = async (server: TestServer): Promise<string[]> =>
+    (await rowsOf(server, query)).map((row) => JSON.stringify(row)).sort();
+  const plan = (await rowsOf(ours, `explain ${query}`)).flat().join('\n');
+  return [await sorted(ours), await sorted(plain), plan];
+}
+
+const STEPS = ['s', '5m', 'm', '7h', 'h', 'd', '3d', 'w', 'M', 'y', '2M', '100T'];
+const WORDS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year', 'decade'];
+
+test('floors of the timestamp are the buckets of SAMPLE BY', async (t) => {
+  const floors = [
+    ...STEPS.map((step) => `timestamp_floor('${step}', ts)`),
+    ...WORDS.map((word) => `date_trunc('${word}', ts)`),
+  ];
+  let buckets = 0;
+  for (const name of ['m', 'o']) {
+    for (const floor of floors) {
+      for (const query of [
+        `select ${floor} f, count(), avg(v), min(n), max(i) from ${name} group by f`,
+        `select k, ${floor} f, sum(n), count(v) from ${name} where i > 7 group by k, f`,
+        `select count() from (select ${floor} f, stddev(n) d from ${name} group by f)`,
+      ]) {
+        const [rows, expected, plan] = await both(query);
+        t.deepEqual(rows, expected, `${query}\n${plan}`);
+        buckets += /SampleByExec: ts@\d+ by/.test(plan) ? 1 : 0;
+      }
+    }
+  }
+  t.true(buckets > 60, `only ${buckets} plans have buckets`);
+});
+
+test('millions of buckets are held as long as they are small', async (t) => {
+  for (const server of [ours, plain]) {
+    await rowsOf(
+      server,
+      `create table far as (select x, ('k' || x % 2)::symbol k,
+        timestamp_sequence('2024-01-01', 86400000000L) ts from long_sequence(26))
+        timestamp(ts) partition by month`,
+    );
+  }
+  for (const [query, isBuckets] of [
+    [`select timestamp_floor('s', ts) f, avg(x) from far group by f`, true],
+    [`select date_trunc('second', ts) f, count() from far group by f`, true],
+    [`select timestamp_floor('s', ts) f, avg(x), min(x), max(x) from far group by f`, false],
+    [`select timestamp_floor('T', ts) f, avg(x) from far group by f`, false],
+    [`select k, timestamp_floor('s', ts) f, avg(x) from far group by k, f`, false],
+  ] as const) {
+    const [rows, expected, plan] = await both(query);
+    t.is(rows.length, 26);
+    t.deepEqual(rows, expected, `${query}\n${plan}`);
+    t.is(/SampleByExec: ts@\d+ by/.test(plan), isBuckets, `${query}\n${plan}`);
+  }
+});
+
+test('a floor of another time, or beside other keys, is a group', async (t) => {
+  for (const query of [
+    "select timestamp_floor('d', dateadd('d', i, ts)) f, count() from m group by f",
+    "select timestamp_floor('d', ts) f, n, count() from m group by f, n",
+    "select timestamp_floor('d', ts) f, ts, count() from m group by f, ts",
+    "select timestamp_floor('d', a.ts) f, count() from m a join m b on n where b.i = 3 group by f",
+  ]) {
+    const [rows, expected, plan] = await both(query);
+    t.deepEqual(rows, expected, `${query}\n${plan}`);
+    t.notRegex(plan, /SampleByExec: \S+ by/);
+  }
+});
+
+test('groups by many keys are those of the library', async (t) => {
+  const keys = ['v', 'n', 'i', 's', 'b', 't', 'ts', 'v, k', 'n, i', 't, n', 'b, k, v'];
+  const values = ['-v', 'v * 0', 'n + 1', 'n % 10', 'v::float', 'n::int', 'i::long', 'length(t)'];
+  for (const key of [...keys, ...values]) {
+    const items = key.split(', ');
+    const list = items.map((item, at) => `${item} key${at}`).join(', ');
+    const names = items.map((_, at) => `key${at}`).join(', ');
+    for (const query of [
+      `select ${list}, count(), sum(n), avg(v), min(i), max(n) from m group by ${names}`,
+      `select distinct ${list} from m where s > 20`,
+      `select count(), sum(c) from (select ${list}, count() c from m group by ${names})`,
+      `select ${list}, sum(i) q from m group by ${names} order by q, ${names} limit 7`,
+    ]) {
+      const [rows, expected, plan] = await both(query);
+      t.deepEqual(rows, expected, `${query}\n${plan}`);
+      // Rows are in the order of the timestamp already.
+      t.true(key === 'ts' || plan.includes('GroupRowsExec'), plan);
+    }
+  }
+});

@@ -1,0 +1,126 @@
+/** Where statements run: a server, or a database in this process. */
+import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import {
+  type Database,
+  DatabaseError,
+  openDatabase,
+  type Statement,
+} from '../../ts/engine/index.js';
+import { parse } from '../../ts/sql/index.js';
+import type { TestServer } from '../golden/server.js';
+import { rows, run } from '../scenario/statements.js';
+
+export interface Ground {
+  run(statement: string): Promise<void>;
+  rows(query: string): Promise<readonly (readonly unknown[])[]>;
+}
+
+export function serverGround(server: TestServer): Ground {
+  return {
+    run: async (statement) => {
+      await run(server, statement);
+    },
+    rows: (query) => rows(server, query),
+  };
+}
+
+const MOST_ATTEMPTS = 10;
+const MEMORY = '/dev/shm';
+const LEAST_MEMORY_BYTES = 2 ** 30;
+
+/** A database in this process, which may be closed and opened again. Queries stay prepared. */
+export class DatabaseGround implements Ground {
+  readonly #root: string;
+  #database: Database;
+  readonly #queries = new Map<string, Statement>();
+
+  private constructor(root: string, database: Database) {
+    this.#root = root;
+    this.#database = database;
+  }
+
+  static async open(): Promise<DatabaseGround> {
+    const root = await mkdtemp(join(await quickFolder(), 'tidemark-histories-'));
+    return new DatabaseGround(root, await open(root));
+  }
+
+  async reopen(): Promise<void> {
+    this.#forget();
+    await this.#database.close();
+    this.#database = await open(this.#root);
+  }
+
+  async remove(): Promise<void> {
+    this.#forget();
+    await this.#database.close();
+    await rm(this.#root, { recursive: true, force: true });
+  }
+
+  async run(statement: string): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const prepared = await this.#prepare(statement);
+      try {
+        await prepared.execute([], { rows: { format: 'json' } });
+        return;
+      } catch (failure) {
+        // A session tries again as well what met another commit.
+        const isMet = failure instanceof DatabaseError && failure.code === 'Replan';
+        if (!isMet || attempt === MOST_ATTEMPTS) {
+          throw failure;
+        }
+      } finally {
+        prepared.close();
+      }
+    }
+  }
+
+  async rows(query: string): Promise<readonly (readonly unknown[])[]> {
+    let prepared = this.#queries.get(query);
+    if (prepared === undefined) {
+      prepared = await this.#prepare(query);
+      this.#queries.set(query, prepared);
+    }
+    const reply = await prepared.execute([], { rows: { format: 'json' } });
+    let text = reply.chunk?.bytes.toString() ?? '';
+    for (;;) {
+      const chunk = await reply.stream?.next();
+      if (chunk == null) {
+        return JSON.parse(`[${text}]`) as readonly (readonly unknown[])[];
+      }
+      text += chunk.bytes.toString();
+    }
+  }
+
+  async #prepare(statement: string): Promise<Statement> {
+    const tree = Buffer.from(JSON.stringify(parse(statement)));
+    return await this.#database.prepare(tree, { user: 'admin' });
+  }
+
+  /** Forgets the queries over what is dropped. */
+  forget(name: string): void {
+    for (const [query, prepared] of this.#queries) {
+      if (query.includes(name)) {
+        prepared.close();
+        this.#queries.delete(query);
+      }
+    }
+  }
+
+  #forget(): void {
+    this.forget('');
+  }
+}
+
+/** Without the disk's own time: what a crash leaves is the crash simulation's to find out. */
+function open(root: string): Promise<Database> {
+  return openDatabase({ root, commitMode: 'nosync' });
+}
+
+/** In memory where there is room: checkpoints wait for the disk. */
+async function quickFolder(): Promise<string> {
+  const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
+  return bavail * bsize >= LEAST_MEMORY_BYTES ? MEMORY : tmpdir();
+}

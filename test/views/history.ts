@@ -1,0 +1,219 @@
+/**
+ * Random histories of base tables with views over them. A failure names seed and number of its
+ * history: `SEED=s FIRST=n HISTORIES=1` plays it again, with those that shared its database.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { ExecutionContext } from 'ava';
+
+import { restart, withServer } from '../scenario/statements.js';
+import { suiteSeed } from '../seed.js';
+import { type Random, randomFrom } from '../sql/time-series/random-table.js';
+import { DatabaseGround, type Ground, serverGround } from './ground.js';
+
+/** One base with its views. */
+export interface History {
+  readonly base: string;
+  /** Each after the one that it reads. */
+  readonly views: ReadonlyMap<string, string>;
+  /** What happened so far. */
+  readonly done: string[];
+}
+
+/** A kind of views, and what may happen to a base of them. */
+export interface Kind<H extends History> {
+  /** How many histories of it the suite plays. */
+  readonly histories: number;
+  readonly steps: number;
+  begin(ground: Ground, random: Random, number: number): Promise<H>;
+  step(ground: Ground, random: Random, history: H): Promise<void>;
+  /** Whether it is a moment to compare at. */
+  looks(random: Random): boolean;
+  /** Waits until the views show all there is, and compares them with their queries. */
+  compare(t: ExecutionContext, at: Place, history: H): Promise<void>;
+  /** What follows the last comparison. */
+  end?(t: ExecutionContext, at: Place, random: Random, history: H): Promise<void>;
+}
+
+/** Where a history is played; the states of all views there. */
+export interface Place {
+  readonly ground: Ground;
+  readonly states: (query: string) => Promise<readonly (readonly unknown[])[]>;
+}
+
+/** Histories that share a database: their steps are taken beside each other. */
+const TOGETHER = 16;
+/** Databases at once: while one waits, others work. */
+const AT_ONCE = 4;
+const WAIT_MS = 60_000;
+const LOOK_MS = 25;
+
+export function pick<T>(random: Random, from: readonly T[]): T {
+  return from[random(from.length)] as T;
+}
+
+/** The same question within a moment gets one answer, of a time after all were asked. */
+function place(ground: Ground): Place {
+  const coming = new Map<string, Promise<readonly (readonly unknown[])[]>>();
+  const states = (query: string): Promise<readonly (readonly unknown[])[]> => {
+    const shared = coming.get(query);
+    if (shared !== undefined) {
+      return shared;
+    }
+    const next = sleep(LOOK_MS).then(() => {
+      coming.delete(query);
+      return ground.rows(query);
+    });
+    coming.set(query, next);
+    return next;
+  };
+  return { ground, states };
+}
+
+/** Waits until the row of a view, in a list of all of them, says that it is current. */
+export async function settled(
+  at: Place,
+  list: string,
+  view: string,
+  isCurrent: (state: readonly unknown[]) => boolean,
+): Promise<void> {
+  const end = Date.now() + WAIT_MS;
+  for (;;) {
+    const state = (await at.states(list)).find(([name]) => name === view);
+    if (state !== undefined && isCurrent(state)) {
+      return;
+    }
+    if (Date.now() > end) {
+      throw new Error(`${view} is not current within a minute: ${JSON.stringify(state)}`);
+    }
+  }
+}
+
+/** Rows in an order of their own: views keep no order within a bucket. */
+export async function sorted(ground: Ground, query: string): Promise<readonly string[]> {
+  return (await ground.rows(query)).map((row) => JSON.stringify(row)).sort();
+}
+
+/** Compares each view with its query. */
+export async function equal(t: ExecutionContext, at: Place, history: History): Promise<void> {
+  for (const [view, query] of history.views) {
+    const what = `${view} after ${history.done.join('; ')}`;
+    const [shown, expected] = [await sorted(at.ground, view), await sorted(at.ground, query)];
+    t.deepEqual(shown, expected, `${what}: ${query}`);
+  }
+}
+
+interface Playing<H extends History> {
+  readonly history: H;
+  readonly random: Random;
+  readonly number: number;
+}
+
+/** Plays histories in one database, which is closed and opened again now and then. */
+async function playTogether<H extends History>(
+  t: ExecutionContext,
+  kind: Kind<H>,
+  seed: number,
+  numbers: readonly number[],
+): Promise<void> {
+  const ground = await DatabaseGround.open();
+  const at = place(ground);
+  const restarts = randomFrom(seed ^ ((numbers[0] ?? 0) + 1));
+  const named = async (
+    one: Pick<Playing<H>, 'number'>,
+    work: () => Promise<void>,
+    done: string[],
+  ) => {
+    try {
+      await work();
+    } catch (failure) {
+      const what = `seed ${seed}, history ${one.number}: ${done.join('; ')}`;
+      throw new Error(`${what}: ${(failure as Error).message}`, { cause: failure });
+    }
+  };
+  try {
+    const playing = await Promise.all(
+      numbers.map(async (number): Promise<Playing<H>> => {
+        const random = randomFrom(seed + number);
+        return { history: await kind.begin(ground, random, number), random, number };
+      }),
+    );
+    const all = async (work: (one: Playing<H>) => Promise<void>): Promise<void> => {
+      await Promise.all(playing.map((one) => named(one, () => work(one), one.history.done)));
+    };
+    for (let step = 1; step <= kind.steps; step += 1) {
+      await all((one) => kind.step(ground, one.random, one.history));
+      if (restarts(5) === 0) {
+        await ground.reopen();
+        playing.forEach(({ history }) => history.done.push('a restart'));
+      }
+      await all(async ({ random, history }) => {
+        if (kind.looks(random) || step === kind.steps) {
+          await kind.compare(t, at, history);
+        }
+      });
+    }
+    await all(async ({ random, history }) => kind.end?.(t, at, random, history));
+  } finally {
+    await ground.remove();
+  }
+}
+
+/** Plays as many histories as the suite does, or as `HISTORIES` says, from number `FIRST` on. */
+export async function playHistories<H extends History>(
+  t: ExecutionContext,
+  kind: Kind<H>,
+): Promise<void> {
+  const count = Number(process.env['HISTORIES'] ?? kind.histories);
+  const first = Math.floor(Number(process.env['FIRST'] ?? 0) / TOGETHER);
+  t.timeout(Math.max(600_000, count * 500));
+  const seed = suiteSeed();
+  const end = first + Math.ceil(count / TOGETHER);
+  let next = first;
+  const work = async (): Promise<void> => {
+    while (next < end) {
+      const begin = next * TOGETHER;
+      next += 1;
+      await playTogether(
+        t,
+        kind,
+        seed,
+        Array.from({ length: TOGETHER }, (_, at) => begin + at),
+      );
+    }
+  };
+  const began = performance.now();
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const took = ((performance.now() - began) / 1_000).toFixed(0);
+  t.log(`${(end - first) * TOGETHER} histories of seed ${seed} in ${took} s, 0 differences`);
+}
+
+/** Histories on a server that is killed after each second step. */
+export async function playWithKills<H extends History>(
+  t: ExecutionContext,
+  kind: Kind<H>,
+  rounds: number,
+): Promise<void> {
+  t.timeout(600_000);
+  const seed = suiteSeed();
+  const random = randomFrom(seed);
+  await withServer(async (first) => {
+    let server = first;
+    const histories: H[] = [];
+    for (let number = 0; number < 4; number += 1) {
+      histories.push(await kind.begin(serverGround(server), random, number));
+    }
+    for (let round = 0; round < rounds; round += 1) {
+      for (const history of histories) {
+        await kind.step(serverGround(server), random, history);
+        await kind.step(serverGround(server), random, history);
+      }
+      server = await restart(server);
+      const at = place(serverGround(server));
+      for (const history of histories) {
+        await kind.compare(t, at, history);
+      }
+    }
+    return server;
+  });
+}

@@ -1,0 +1,49 @@
+/** Rights that are not of tables: on the whole database, its server, its users. */
+import { createMemo, createSignal, For, type JSX } from 'solid-js';
+import { databaseGroups } from './catalogue.js';
+import { EVERYWHERE, markOf } from './model.js';
+import { RightButton, type RightsProps } from './RightButton.js';
+
+/** Whether they are shown; that stays when another principal is. */
+const [isOpen, setOpen] = createSignal(false);
+
+export function DatabaseRights(props: RightsProps): JSX.Element {
+  const groups = createMemo(() => databaseGroups(props.rights.catalogue));
+  const all = createMemo(() => groups().flatMap(({ rights }) => rights));
+  const held = (): number => {
+    const { grants, principal } = props.rights;
+    return all().filter((right) => markOf(grants, right, EVERYWHERE, principal.name) !== 'none')
+      .length;
+  };
+  return (
+    <details
+      class="access-database"
+      open={isOpen()}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        Rights on the whole database
+        <span class="hint">
+          {held()} of {all().length}
+        </span>
+      </summary>
+      <div class="access-database-groups">
+        <For each={groups()}>
+          {(group) => (
+            <fieldset>
+              <legend>{group.name}</legend>
+              <For each={group.rights}>
+                {(right) => (
+                  <span>
+                    <RightButton {...props} permission={right} place={EVERYWHERE} />
+                    {right}
+                  </span>
+                )}
+              </For>
+            </fieldset>
+          )}
+        </For>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,92 @@
+/** With what one can log in, and the tokens for HTTP: made, shown once, ended. */
+import { createSignal, For, Show, type JSX } from 'solid-js';
+import { query } from '../api/client.js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
+import { showFailure, showToast } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { tokenEnd, type Principal } from './model.js';
+import type { RightsProps } from './RightButton.js';
+import type { AccessState } from './state.js';
+import { NewTokenDialog, OneTokenDialog, TokenDialog, type NewToken } from './TokenDialogs.js';
+
+/** Names of ways to log in, by those of the server. */
+const LOGINS: Readonly<Record<string, string>> = {
+  Password: 'Password',
+  'JWK Token': 'Key',
+  'REST Token': 'Token',
+};
+
+export function LoginRow(props: RightsProps): JSX.Element {
+  const [asking, setAsking] = createSignal<'new' | 'one'>();
+  // A token is here and on the screen until its dialog is closed, and nowhere else.
+  const [made, setMade] = createSignal<NewToken>();
+  const principal = (): Principal => props.rights.principal;
+  const hasToken = (): boolean => props.rights.logins.includes('REST Token');
+  const forget = (): void => {
+    setMade(undefined);
+    void props.state.refresh(principal());
+  };
+  return (
+    <div class="access-groups" role="group" aria-label="Logins">
+      <span class="hint">Can log in with</span>
+      <For each={props.rights.logins} fallback={<span>nothing at present</span>}>
+        {(login) => (
+          <span class="access-login">
+            <Icon name="check" class="ok" />
+            {LOGINS[login] ?? login}
+          </span>
+        )}
+      </For>
+      <button class="button" onClick={() => setAsking('new')}>
+        <Icon name="plus" />
+        New token…
+      </button>
+      <Show when={hasToken()}>
+        <button class="button ghost" onClick={() => setAsking('one')}>
+          Drop a token…
+        </button>
+        <button class="button ghost" onClick={() => void endAll(props.state, principal())}>
+          Drop all tokens…
+        </button>
+      </Show>
+      <Show when={asking() === 'new'}>
+        <NewTokenDialog
+          principal={principal()}
+          onClose={(token) => {
+            setAsking(undefined);
+            setMade(token);
+          }}
+        />
+      </Show>
+      <Show when={asking() === 'one'}>
+        <OneTokenDialog
+          principal={principal()}
+          onDone={() => void props.state.refresh(principal())}
+          onClose={() => setAsking(undefined)}
+        />
+      </Show>
+      <Show when={made()}>{(token) => <TokenDialog token={token()} onClose={forget} />}</Show>
+    </div>
+  );
+}
+
+async function endAll(state: AccessState, principal: Principal): Promise<void> {
+  const { name } = principal;
+  const statement = tokenEnd(principal);
+  const isSure = await confirmed({
+    title: `Drop all tokens of ${name}?`,
+    text: 'Programs that log in with one of them are refused from then on.',
+    statement,
+    keep: 'Keep them',
+    destroy: 'Drop all tokens',
+  });
+  if (isSure) {
+    try {
+      await query(statement);
+      showToast({ text: `${name} has no tokens any more` });
+    } catch (cause) {
+      showFailure(cause);
+    }
+    await state.refresh(principal);
+  }
+}

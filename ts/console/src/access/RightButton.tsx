@@ -1,0 +1,80 @@
+/** One right at one place: how it is held, and the plan of a click on it. */
+import { For, type JSX } from 'solid-js';
+import { concerns, groupsOf, isGiven, markOf, type Mark, type Place } from './model.js';
+import { PermissionMark } from './PermissionMark.js';
+import type { AccessState, Rights } from './state.js';
+
+export interface RightsProps {
+  readonly state: AccessState;
+  readonly rights: Rights;
+}
+
+/** What the shapes mean. */
+export function MarkLegend(): JSX.Element {
+  return (
+    <p class="access-legend hint">
+      <For each={['granted', 'option', 'group', 'inherited', 'part'] as const}>
+        {(mark) => (
+          <span>
+            <PermissionMark mark={mark} />
+            {MARK_NAMES[mark]}
+          </span>
+        )}
+      </For>
+    </p>
+  );
+}
+
+const MARK_NAMES: Readonly<Record<Mark, string>> = {
+  granted: 'granted',
+  option: 'granted, may pass on',
+  group: 'from a group',
+  inherited: 'from all tables',
+  administrator: 'with DATABASE ADMIN',
+  implied: 'comes with other columns',
+  part: 'on some columns',
+  none: 'not granted',
+};
+
+export function RightButton(
+  props: RightsProps & {
+    permission: string;
+    place: Place;
+    /** What the place is called; nothing where the right says it all. */
+    object?: string;
+  },
+): JSX.Element {
+  const name = (): string => props.rights.principal.name;
+  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.place, name());
+  const groups = (): readonly string[] =>
+    groupsOf(props.rights.grants, props.permission, props.place, name());
+  const planned = (): boolean =>
+    props.state.changes().some((change) => concerns(change, props.permission, props.place));
+  const shown = (): Mark => (planned() ? (isGiven(mark()) ? 'granted' : 'none') : mark());
+  const nameOf = (one: Mark): string => {
+    if (one === 'inherited' && props.place.column !== undefined) {
+      return 'from the table or all tables';
+    }
+    const from = groups().length === 0 ? '' : `from ${groups().join(', ')}`;
+    const isHeld = one === 'granted' || one === 'option';
+    return one === 'group'
+      ? from
+      : MARK_NAMES[one] + (isHeld && from !== '' ? `, and ${from}` : '');
+  };
+  const label = (): string => {
+    const where = props.object === undefined ? '' : ` on ${props.object}`;
+    const now = `${props.permission}${where}: ${nameOf(mark())}`;
+    return planned() ? `${now}; planned: ${nameOf(shown())}` : now;
+  };
+  return (
+    <button
+      class="permission"
+      classList={{ planned: planned() }}
+      aria-label={label()}
+      title={label()}
+      onClick={() => props.state.plan(props.permission, props.place, mark())}
+    >
+      <PermissionMark mark={shown()} />
+    </button>
+  );
+}

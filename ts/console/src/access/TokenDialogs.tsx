@@ -1,0 +1,154 @@
+/** Dialogs about tokens for HTTP. A token is in none of them longer than it is shown. */
+import { createSignal, onMount, type JSX } from 'solid-js';
+import { reader } from '../api/cells.js';
+import { query } from '../api/client.js';
+import { FormDialog } from '../dialogs/FormDialog.js';
+import { FormField } from '../dialogs/FormField.js';
+import { copy, showToast } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import { tokenEnd, tokenStatement, type Principal } from './model.js';
+
+export interface NewToken {
+  readonly owner: string;
+  readonly token: string;
+  readonly expires: string;
+  readonly isRenewed: boolean;
+}
+
+const USUAL_TTL = '30d';
+
+/** How long a new token lives. */
+export function NewTokenDialog(props: {
+  principal: Principal;
+  /** Gets the token where one was made. */
+  onClose: (made: NewToken | undefined) => void;
+}): JSX.Element {
+  let made: NewToken | undefined;
+  const [ttl, setTtl] = createSignal(USUAL_TTL);
+  const [isRenewed, setRenewed] = createSignal(false);
+  const submit = (): Promise<string> =>
+    refusalOf(async () => {
+      const { principal } = props;
+      const answer = await query(tokenStatement(principal, ttl().trim(), isRenewed()));
+      const [row = []] = answer.rows;
+      made = {
+        owner: principal.name,
+        token: String(reader(answer, 'token')(row)),
+        expires: String(reader(answer, 'expires_at')(row)),
+        isRenewed: isRenewed(),
+      };
+    });
+  return (
+    <FormDialog
+      title="New token of"
+      name={props.principal.name}
+      keep="Make none"
+      act="Make the token"
+      isComplete={ttl().trim() !== ''}
+      submit={submit}
+      onClose={() => props.onClose(made)}
+    >
+      <FormField
+        field={{
+          name: 'ttl',
+          label: 'Time to live',
+          hint: 'A number and s, m, h or d: from 1m to 3650d.',
+        }}
+        value={ttl()}
+        set={setTtl}
+      />
+      <label class="token-renewed">
+        <input type="checkbox" onChange={(event) => setRenewed(event.currentTarget.checked)} />
+        Each login begins the time anew
+      </label>
+    </FormDialog>
+  );
+}
+
+/** Shows a new token, this once. */
+export function TokenDialog(props: { token: NewToken; onClose: () => void }): JSX.Element {
+  let dialog!: HTMLDialogElement;
+  const [isCopied, setCopied] = createSignal(false);
+  onMount(() => dialog.showModal());
+  const take = async (): Promise<void> => {
+    setCopied(await copy(props.token.token, 'Token'));
+  };
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby="token-title"
+      onClose={() => props.onClose()}
+    >
+      <header>
+        <h2 id="token-title">
+          The new token of <bdi>{props.token.owner}</bdi>
+        </h2>
+      </header>
+      <p>It is shown now and never again: the server does not keep it.</p>
+      <pre class="code-block token">{props.token.token}</pre>
+      <p class="hint">
+        Valid until {props.token.expires}
+        {props.token.isRenewed ? ', and longer with each login' : ''}. Programs send it as{' '}
+        <code>Authorization: Bearer …</code>
+      </p>
+      <div class="confirm-actions">
+        <button class="button primary" onClick={() => void take()}>
+          <Icon name={isCopied() ? 'check' : 'copy'} />
+          {isCopied() ? 'Copied' : 'Copy token'}
+        </button>
+        <button class="button" onClick={() => dialog.close()}>
+          Close and forget it
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+/** Ends one token. The server knows tokens by their text alone. */
+export function OneTokenDialog(props: {
+  principal: Principal;
+  onDone: () => void;
+  onClose: () => void;
+}): JSX.Element {
+  const [token, setToken] = createSignal('');
+  const submit = (): Promise<string> =>
+    refusalOf(async () => {
+      await query(tokenEnd(props.principal, token().trim()));
+      showToast({ text: `A token of ${props.principal.name} is dropped` });
+      props.onDone();
+    });
+  return (
+    <FormDialog
+      title="Drop a token of"
+      name={props.principal.name}
+      keep="Keep it"
+      act="Drop this token"
+      isComplete={token().trim() !== ''}
+      submit={submit}
+      onClose={() => props.onClose()}
+    >
+      <p>Programs that log in with it are refused from then on. Other tokens stay as they are.</p>
+      <label class="confirm-typed">
+        <span>The token itself</span>
+        <input
+          class="input data"
+          type="password"
+          autocomplete="off"
+          value={token()}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+      </label>
+    </FormDialog>
+  );
+}
+
+/** What the server has against it; nothing where it is done. */
+async function refusalOf(work: () => Promise<void>): Promise<string> {
+  try {
+    await work();
+    return '';
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause);
+  }
+}

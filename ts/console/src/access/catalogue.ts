@@ -1,0 +1,201 @@
+/** Every right that the server knows, and in which groups the page shows them. */
+import { reader, textOf, type Answer } from '../api/cells.js';
+import type { TableKind } from '../schema/model.js';
+
+/** The levels on which each right can be held, by its name: `database`, `table`, `column`. */
+export type Catalogue = ReadonlyMap<string, ReadonlySet<string>>;
+
+interface RightGroup {
+  readonly name: string;
+  readonly rights: readonly string[];
+}
+
+/** Rights on tables that are columns of the matrix together. */
+export interface RightSet {
+  readonly name: string;
+  readonly groups: readonly RightGroup[];
+}
+
+/** Rights that say how a principal may connect. */
+export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
+  ['HTTP', 'Console and HTTP'],
+  ['PGWIRE', 'PostgreSQL clients'],
+  ['ILP', 'Line protocol over TCP'],
+];
+
+const VIEW_GROUPS: readonly RightGroup[] = [
+  { name: 'View', rights: ['ALTER VIEW', 'COMPILE VIEW', 'DROP VIEW'] },
+  {
+    name: 'Materialized view',
+    rights: ['ALTER MATERIALIZED VIEW', 'REFRESH MATERIALIZED VIEW', 'DROP MATERIALIZED VIEW'],
+  },
+  { name: 'Live view', rights: ['DROP LIVE VIEW'] },
+];
+
+const TABLE_SETS: readonly RightSet[] = [
+  {
+    name: 'Often used',
+    groups: [
+      { name: 'Read', rights: ['SELECT'] },
+      { name: 'Write', rights: ['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE TABLE'] },
+      { name: 'Change', rights: ['ADD COLUMN', 'RENAME COLUMN'] },
+      { name: 'Remove', rights: ['DROP COLUMN', 'DROP TABLE'] },
+    ],
+  },
+  {
+    name: 'Columns and indexes',
+    groups: [
+      { name: 'Columns', rights: ['ALTER COLUMN TYPE', 'ALTER COLUMN CACHE'] },
+      { name: 'Indexes', rights: ['ADD INDEX', 'DROP INDEX', 'REINDEX'] },
+    ],
+  },
+  {
+    name: 'Tables and partitions',
+    groups: [
+      {
+        name: 'Table',
+        rights: ['RENAME TABLE', 'SET TABLE PARAM', 'SET TABLE TYPE', 'RESUME WAL'],
+      },
+      { name: 'Duplicates', rights: ['DEDUP ENABLE', 'DEDUP DISABLE'] },
+      {
+        name: 'Partitions',
+        rights: ['ATTACH PARTITION', 'DETACH PARTITION', 'DROP PARTITION', 'VACUUM TABLE'],
+      },
+    ],
+  },
+  {
+    name: 'Storage policies',
+    groups: [
+      {
+        name: 'Storage policy',
+        rights: [
+          'SET STORAGE POLICY',
+          'ENABLE STORAGE POLICY',
+          'DISABLE STORAGE POLICY',
+          'REMOVE STORAGE POLICY',
+        ],
+      },
+    ],
+  },
+  { name: 'Views', groups: VIEW_GROUPS },
+];
+
+const DATABASE_GROUPS: readonly RightGroup[] = [
+  {
+    name: 'Tables and views',
+    rights: ['CREATE TABLE', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE LIVE VIEW'],
+  },
+  {
+    name: 'Files and copies',
+    rights: ['READ FILES', 'WRITE FILES', 'CANCEL ANY COPY', 'BACKUP DATABASE', 'SNAPSHOT'],
+  },
+  { name: 'Server', rights: ['SETTINGS', 'SQL ENGINE ADMIN', 'SYSTEM ADMIN', 'DATABASE ADMIN'] },
+  {
+    name: 'Users',
+    rights: [
+      'LIST USERS',
+      'USER DETAILS',
+      'CREATE USER',
+      'DROP USER',
+      'ENABLE USER',
+      'DISABLE USER',
+      'ADD PASSWORD',
+      'REMOVE PASSWORD',
+    ],
+  },
+  {
+    name: 'Groups and services',
+    rights: [
+      'CREATE GROUP',
+      'DROP GROUP',
+      'ADD USER',
+      'REMOVE USER',
+      'ADD EXTERNAL ALIAS',
+      'REMOVE EXTERNAL ALIAS',
+      'CREATE SERVICE ACCOUNT',
+      'DROP SERVICE ACCOUNT',
+    ],
+  },
+  {
+    name: 'Tokens and keys',
+    rights: ['CREATE REST TOKEN', 'DROP REST TOKEN', 'CREATE JWK', 'DROP JWK'],
+  },
+];
+
+/** A short form of many rights; each of them is shown by itself. */
+const SHORT_FORM = 'ALL';
+
+/** Rows of `all_permissions()`. */
+export function catalogueOf(answer: Answer): Catalogue {
+  const permission = reader(answer, 'permission');
+  const levels = reader(answer, 'levels');
+  const rows = answer.rows.map(
+    (row) => [String(permission(row)), new Set(textOf(levels(row))?.split(', '))] as const,
+  );
+  return new Map(rows.filter(([name]) => name !== SHORT_FORM));
+}
+
+/** Whether a right is held on tables; others are of the whole database. */
+export function isOfTables(catalogue: Catalogue, permission: string): boolean {
+  return catalogue.get(permission)?.has('table') === true;
+}
+
+/** The rights on tables that the server knows; what no set names is in one of its own. */
+export function rightSets(catalogue: Catalogue): readonly RightSet[] {
+  const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
+  const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: taken(groups, left) }));
+  return [...sets, { name: 'Other rights', groups: rest(left) }].filter(
+    ({ groups }) => groups.length > 0,
+  );
+}
+
+/** The rights on the whole database, without those that say how to connect. */
+export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
+  const isOfDatabase = (name: string): boolean =>
+    catalogue.get(name)?.has('database') === true && !isOfTables(catalogue, name);
+  const left = new Set([...catalogue.keys()].filter(isOfDatabase));
+  ENDPOINTS.forEach(([permission]) => left.delete(permission));
+  const groups = taken(DATABASE_GROUPS, left);
+  return [...groups, ...rest(left)];
+}
+
+/** The groups with what of them is left, which is left no more. */
+function taken(groups: readonly RightGroup[], left: Set<string>): readonly RightGroup[] {
+  return groups
+    .map(({ name, rights }) => ({ name, rights: rights.filter((right) => left.delete(right)) }))
+    .filter(({ rights }) => rights.length > 0);
+}
+
+function rest(left: ReadonlySet<string>): readonly RightGroup[] {
+  return left.size === 0 ? [] : [{ name: 'Other', rights: [...left].sort() }];
+}
+
+const ON_VIEWS: Readonly<Record<Exclude<TableKind, 'table'>, ReadonlySet<string>>> = {
+  view: new Set(['SELECT', 'ALTER VIEW', 'COMPILE VIEW', 'DROP VIEW']),
+  materialized: new Set([
+    'SELECT',
+    'ALTER MATERIALIZED VIEW',
+    'REFRESH MATERIALIZED VIEW',
+    'DROP MATERIALIZED VIEW',
+  ]),
+  live: new Set(['SELECT', 'RESUME WAL', 'DROP LIVE VIEW']),
+};
+const OF_VIEWS: ReadonlySet<string> = new Set(VIEW_GROUPS.flatMap(({ rights }) => rights));
+
+/** Whether a right can be held on a thing at all; views are granted as a whole. */
+export function applies(
+  catalogue: Catalogue,
+  permission: string,
+  what: 'all' | 'column' | TableKind,
+): boolean {
+  switch (what) {
+    case 'all':
+      return isOfTables(catalogue, permission);
+    case 'column':
+      return catalogue.get(permission)?.has('column') === true;
+    case 'table':
+      return isOfTables(catalogue, permission) && !OF_VIEWS.has(permission);
+    default:
+      return ON_VIEWS[what].has(permission);
+  }
+}

@@ -1,0 +1,123 @@
+/** The plot itself, with the keys that move its crosshair and its range. */
+import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
+import type { Zone } from '../model/format.js';
+import { theme } from '../shell/theme.js';
+import type { Annotation } from './plot/draw.js';
+import type { Picture } from './files.js';
+import { KIND_NAMES, type ChartKind } from './kinds.js';
+import { SHOWN_SERIES, spoken, type AxisKind, type ChartData } from './model.js';
+import type { Look } from './options.js';
+import { drawPlot, type Plot } from './plot/plot.js';
+import { placeText } from './Readout.js';
+import type { Zoom } from './zoom.js';
+
+interface CanvasProps {
+  readonly kind: ChartKind;
+  /** What is read off it. */
+  readonly data: ChartData;
+  /** What is drawn, where sums are drawn of it. */
+  readonly drawn: ChartData;
+  readonly axis: Exclude<AxisKind, 'none'>;
+  readonly look: Look;
+  readonly annotations: readonly Annotation[];
+  readonly shown: readonly boolean[];
+  readonly second: readonly boolean[];
+  readonly zone: Zone;
+  readonly zoom: Zoom;
+  readonly onPicture: (picture: Picture) => void;
+  readonly onCursor: (index: number | undefined) => void;
+  readonly onWidth: (pixels: number) => void;
+  /** By the place along the bottom. */
+  readonly onPick: (place: number) => void;
+}
+
+export function Canvas(props: CanvasProps): JSX.Element {
+  let host!: HTMLDivElement;
+  let plot: Plot | undefined;
+
+  onMount(() => {
+    createEffect(() => {
+      void theme();
+      const { kind, drawn: data, axis, shown, second, zone, zoom, onCursor } = props;
+      const { look, annotations } = props;
+      const all = data.series.map((_series, index) => index);
+      const isAll = kind === 'candles' ? all.map(() => true) : shown;
+      plot?.destroy();
+      plot = drawPlot(host, {
+        kind,
+        data,
+        axis,
+        shown: isAll,
+        second,
+        colours: all,
+        zone,
+        look,
+        annotations,
+        range: zoom.range(),
+        onCursor,
+        onZoom: (range) => zoom.to(range),
+        onPan: (share) => zoom.pan(share),
+        onReset: () => zoom.reset(),
+      });
+      props.onPicture(plot);
+    });
+    props.onWidth(host.clientWidth);
+    const observer = new ResizeObserver(() => {
+      plot?.resize();
+      props.onWidth(host.clientWidth);
+    });
+    observer.observe(host);
+    onCleanup(() => {
+      observer.disconnect();
+      plot?.destroy();
+    });
+  });
+
+  return (
+    <div
+      ref={host}
+      class="plot"
+      role="img"
+      tabindex="0"
+      aria-label={summary(props)}
+      onKeyDown={(event) => onKey(event, props, plot)}
+    />
+  );
+}
+
+function onKey(event: KeyboardEvent, props: CanvasProps, plot: Plot | undefined): void {
+  const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
+  if (steps !== undefined) {
+    plot?.moveCursor(steps);
+  } else if (event.key === 'Enter') {
+    const place = props.data.times[plot?.cursorIndex() ?? -1];
+    if (place !== undefined) {
+      props.onPick(place);
+    }
+  } else if (event.key === 'Backspace') {
+    props.zoom[event.shiftKey ? 'forward' : 'back']();
+  } else if (event.key === '0') {
+    props.zoom.reset();
+  } else if (event.key === '+' || event.key === '-') {
+    props.zoom.scale(event.key === '+' ? 0.5 : 2, props.data.times);
+  } else if (event.key === '<' || event.key === '>') {
+    props.zoom.pan(event.key === '<' ? -0.5 : 0.5);
+  } else {
+    return;
+  }
+  event.preventDefault();
+}
+
+/** The chart as text, for a screen reader. */
+function summary(props: CanvasProps): string {
+  const lines = props.data.series.slice(0, SHOWN_SERIES).flatMap(({ label, points }, index) => {
+    const summary = spoken(points);
+    if (!summary || !(props.kind === 'candles' || props.shown[index])) {
+      return [];
+    }
+    return [`${label}: lowest ${summary.low}, highest ${summary.high}, last ${summary.last}`];
+  });
+  const { length } = props.data.times;
+  const range = `${placeText(props, 0)} to ${placeText(props, length - 1)}`;
+  return `${KIND_NAMES[props.kind]} chart, ${length} points, ${range}. ${lines.join('. ')}.`;
+}

@@ -1,0 +1,108 @@
+/** Below a chart: its series, to be shown and hidden, or what its shapes mean; and a note. */
+import { For, Show, type JSX } from 'solid-js';
+import { colourPlace } from './kinds.js';
+import type { ChartSelection } from './selection.js';
+
+export function SeriesKeys(props: {
+  selection: ChartSelection;
+  second: readonly boolean[];
+  note: string;
+}): JSX.Element {
+  const { selection } = props;
+  return (
+    <ul class="chart-keys" aria-label="Series">
+      <For each={selection.data().series.slice(0, MOST_CHIPS)}>
+        {(series, index) => (
+          <li>
+            <button
+              class="chart-key"
+              aria-pressed={selection.shown()[index()] ? 'true' : 'false'}
+              onClick={() => selection.toggle(index())}
+            >
+              <svg
+                class={`line-key c${colourPlace(selection.kind(), index())}`}
+                viewBox="0 0 18 8"
+                aria-hidden="true"
+              >
+                <path d="M1 4h16" />
+              </svg>
+              <bdi>{series.label}</bdi>
+              <Show when={props.second[index()]}>
+                <span class="hint">right axis</span>
+              </Show>
+            </button>
+          </li>
+        )}
+      </For>
+      <Show when={selection.data().series.length > MOST_CHIPS}>
+        <li>
+          <select
+            class="select"
+            aria-label="Another series"
+            onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
+          >
+            <option value="-1">and {selection.data().series.length - MOST_CHIPS} more</option>
+            <For each={selection.data().series.slice(MOST_CHIPS)}>
+              {(series, index) => (
+                <option value={index() + MOST_CHIPS}>
+                  {selection.shown()[index() + MOST_CHIPS] ? `✓ ${series.label}` : series.label}
+                </option>
+              )}
+            </For>
+          </select>
+        </li>
+      </Show>
+      <li class="zoom-hint">{props.note}</li>
+    </ul>
+  );
+}
+
+/** Series with a chip of their own; the others are in a list. */
+const MOST_CHIPS = 24;
+
+export function CandleKeys(props: { note: string }): JSX.Element {
+  return (
+    <ul class="chart-keys" aria-label="Key">
+      <li class="chart-key">
+        <svg class="candle-key rising" viewBox="0 0 12 14">
+          <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
+        </svg>
+        rising (hollow)
+      </li>
+      <li class="chart-key">
+        <svg class="candle-key falling" viewBox="0 0 12 14">
+          <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
+        </svg>
+        falling (filled)
+      </li>
+      <li class="zoom-hint">{props.note}</li>
+    </ul>
+  );
+}
+
+/** The colours of a heat map, from its lowest to its highest mean. */
+export function HeatKeys(props: { low: string; high: string; note: string }): JSX.Element {
+  return (
+    <ul class="chart-keys" aria-label="Key">
+      <li class="chart-key">
+        <bdi>{props.low}</bdi>
+        <svg class="heat-key" viewBox="0 0 84 10" aria-hidden="true">
+          <For each={[1, 2, 3, 4, 5, 6, 7]}>
+            {(step) => <path class={`seq-${step}`} d={`M${(step - 1) * 12} 0h12v10h-12z`} />}
+          </For>
+        </svg>
+        <bdi>{props.high}</bdi>
+      </li>
+      <li class="zoom-hint">{props.note}</li>
+    </ul>
+  );
+}
+
+/** What is said below figures, which have no series to choose from. */
+export function PlainNote(props: { note: string }): JSX.Element {
+  return (
+    <ul class="chart-keys" aria-label="Note">
+      <li class="zoom-hint">{props.note}</li>
+    </ul>
+  );
+}

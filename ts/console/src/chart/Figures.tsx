@@ -1,0 +1,90 @@
+/** Big numbers and gauges. */
+import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
+import { theme } from '../shell/theme.js';
+import { axisNumber } from './plot/axes.js';
+import type { Picture } from './files.js';
+import { drawFigures, figuresOf } from './plot/figures.js';
+import { KIND_NAMES } from './kinds.js';
+import type { ChartData } from './model.js';
+import { levelOf, valueText, type Look } from './options.js';
+import type { Pen, Role } from './plot/pen.js';
+
+export function Figures(props: {
+  kind: 'gauge' | 'number';
+  data: ChartData;
+  shown: readonly boolean[];
+  look: Look;
+  onPicture: (picture: Picture) => void;
+}): JSX.Element {
+  let host!: HTMLDivElement;
+  let canvas!: HTMLCanvasElement;
+  const figures = (): ReturnType<typeof figuresOf> => figuresOf(props.data, props.shown);
+  const text = (value: number): string => valueText(value, props.look, figureText);
+  const size = (): { width: number; height: number } => ({
+    width: Math.max(80, host.clientWidth),
+    height: Math.max(60, host.clientHeight),
+  });
+  const paint = (pen: Pen): void => {
+    const style = getComputedStyle(document.documentElement);
+    const role: Role = (name) => style.getPropertyValue(`--${name}`).trim();
+    const scale = devicePixelRatio;
+    const { width, height } = size();
+    drawFigures({
+      pen,
+      width: width * scale,
+      height: height * scale,
+      scale,
+      figures: figures(),
+      isGauge: props.kind === 'gauge',
+      look: props.look,
+      role,
+      text,
+    });
+  };
+  const draw = (): void => {
+    const { width, height } = size();
+    canvas.width = Math.round(width * devicePixelRatio);
+    canvas.height = Math.round(height * devicePixelRatio);
+    const context = canvas.getContext('2d');
+    if (context) {
+      paint(context);
+    }
+  };
+  onMount(() => {
+    createEffect(() => {
+      void theme();
+      draw();
+    });
+    const observer = new ResizeObserver(draw);
+    observer.observe(host);
+    onCleanup(() => observer.disconnect());
+    props.onPicture({ paint, size });
+  });
+  const summary = (): string =>
+    figures()
+      .map(({ label, last }) => {
+        const level = last === undefined ? undefined : levelOf(last, props.look.thresholds);
+        const value = last === undefined ? 'no value' : text(last);
+        return level === undefined ? `${label}: ${value}` : `${label}: ${value}, ${level}`;
+      })
+      .join('. ');
+  return (
+    <div
+      ref={host}
+      class="plot figures"
+      role="img"
+      tabindex="0"
+      aria-label={`${KIND_NAMES[props.kind]}. ${summary()}.`}
+    >
+      <canvas ref={canvas} />
+    </div>
+  );
+}
+
+/** Six digits say enough from afar; the grid is exact. */
+const DIGITS = 6;
+
+function figureText(value: number): string {
+  const rounded = Number(value.toPrecision(DIGITS));
+  return axisNumber(Math.abs(value) < 1e6 ? rounded : Math.round(value));
+}

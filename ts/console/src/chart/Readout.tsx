@@ -1,0 +1,86 @@
+/** The values at the crosshair, or the last ones. */
+import { createMemo, For, type JSX } from 'solid-js';
+import { grouped, type Zone } from '../model/format.js';
+import type { AxisKind, ChartData, Series } from './model.js';
+import { valueText, type Look } from './options.js';
+
+export function Readout(props: {
+  data: ChartData;
+  axis: PlaceAxis;
+  look: Look;
+  shown: readonly boolean[];
+  /** Open, high, low and close by their first letters. */
+  initials: boolean;
+  index: number | undefined;
+  zone: Zone;
+}): JSX.Element {
+  const at = (): number => props.index ?? props.data.times.length - 1;
+  const entries = createMemo(() =>
+    props.data.series
+      .flatMap((series, index) => (props.shown[index] ? [series] : []))
+      .map(({ label, points }, index) => ({
+        label: props.initials && index < 4 ? label.charAt(0).toUpperCase() : label,
+        point: knownAt(points, at()),
+      })),
+  );
+  return (
+    <div class="readout" title={`Rounded to ${READOUT_DIGITS} digits`}>
+      <span>{placeText(props, at())}</span>
+      <For each={entries()}>
+        {({ label, point }) => (
+          <span>
+            <bdi>{label}</bdi>{' '}
+            <b>{typeof point === 'number' ? valueText(point, props.look, pointText) : '–'}</b>
+          </span>
+        )}
+      </For>
+    </div>
+  );
+}
+
+/** The point at an index, or the series' last one before it where only others have a row. */
+function knownAt(points: Series['points'], index: number): number | null | undefined {
+  let at = index;
+  while (at > 0 && points[at] === undefined) {
+    at--;
+  }
+  return points[at];
+}
+
+/** Enough to read; the grid beside it is exact. */
+const READOUT_DIGITS = 8;
+
+function pointText(point: number): string {
+  return grouped(String(Number(point.toPrecision(READOUT_DIGITS))));
+}
+
+/** What lies along the bottom of what is drawn. */
+type PlaceAxis = Exclude<AxisKind, 'none'>;
+
+interface Placed {
+  readonly data: ChartData;
+  readonly axis: PlaceAxis;
+  readonly zone: Zone;
+}
+
+/** The label along the bottom at an index: a time, a number or a name. */
+export function placeText({ data, axis, zone }: Placed, index: number): string {
+  const place = data.times[index];
+  if (place === undefined) {
+    return '';
+  }
+  switch (axis) {
+    case 'time':
+      return timeText(place, zone);
+    case 'number':
+      return pointText(place);
+    case 'names':
+      return data.names?.[place] ?? '';
+  }
+}
+
+function timeText(time: number, zone: Zone): string {
+  const shift = zone === 'utc' ? 0 : new Date(time).getTimezoneOffset() * 60_000;
+  const text = new Date(time - shift).toISOString().replace('T', ' ').replace('Z', '');
+  return text.replace(/(?::00)?\.000$/, '');
+}

@@ -1,0 +1,108 @@
+/** What happened meanwhile: the rows of a query as annotations of a chart of time. */
+import { createEffect, createSignal, on, onCleanup, type Accessor } from 'solid-js';
+import type { Column, Row } from '../api/answer.js';
+import { aborted, query } from '../api/client.js';
+import { copyText } from '../model/format.js';
+import { familyOf } from '../model/types.js';
+import type { Annotation } from './plot/draw.js';
+import { milliseconds } from './model.js';
+
+const MOST_ANNOTATIONS = 500;
+/** How often the same query is asked for at most, however often the chart's rows are. */
+const LEAST_APART_MS = 30_000;
+
+interface Rows {
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+}
+
+/** Asks for the rows of a query of annotations. */
+export type Annotate = (text: string, signal: AbortSignal) => Promise<Rows>;
+
+/** As it is written, where nothing is to be put in. */
+export async function annotate(text: string, signal: AbortSignal): Promise<Rows> {
+  const { onlyReads } = await import('../sql/effects.js');
+  if (!onlyReads(text)) {
+    throw new Error('annotations come from a query that only reads');
+  }
+  const { head, rows } = await query(text, { maxRows: MOST_ANNOTATIONS, signal });
+  return { columns: head.columns, rows };
+}
+
+/**
+ * The first time of a row is when it happened, a second one when it ended; its first text is what.
+ */
+export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
+  const times = columns.flatMap(({ type }, at) => (familyOf(type) === 'time' ? [at] : []));
+  const [begin, end] = times;
+  const text = columns.findIndex(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
+  if (begin === undefined) {
+    throw new Error('the query of the annotations has no column of times');
+  }
+  return rows.flatMap((row): readonly Annotation[] => {
+    const at = milliseconds(row[begin] ?? null);
+    const to = end === undefined ? undefined : milliseconds(row[end] ?? null);
+    const what = row[text] ?? null;
+    return at === undefined
+      ? []
+      : [{ at, ...(to === undefined ? {} : { to }), text: what === null ? '' : copyText(what) }];
+  });
+}
+
+interface Wanted {
+  /** The query; none where there is none. */
+  readonly text: Accessor<string | undefined>;
+  /** Changes with the chart's rows. */
+  readonly revision: Accessor<unknown>;
+  readonly annotate: Annotate;
+}
+
+/** The annotations of a chart, and why there are none. */
+export function followAnnotations({ text, revision, annotate: ask }: Wanted): {
+  readonly annotations: Accessor<readonly Annotation[]>;
+  readonly failure: Accessor<string>;
+} {
+  const [annotations, setAnnotations] = createSignal<readonly Annotation[]>([]);
+  const [failure, setFailure] = createSignal('');
+  let abort: AbortController | undefined;
+  let [askedFor, askedAt] = ['', 0];
+  createEffect(
+    on([text, revision], ([wanted]) => {
+      const isSame = wanted === askedFor && Date.now() - askedAt < LEAST_APART_MS;
+      if (isSame) {
+        return;
+      }
+      abort?.abort();
+      [askedFor, askedAt] = [wanted ?? '', Date.now()];
+      if (wanted === undefined) {
+        setAnnotations([]);
+        setFailure('');
+        return;
+      }
+      const mine = (abort = new AbortController());
+      const asked = Promise.resolve().then(() => ask(wanted, mine.signal));
+      asked.then(
+        (rows) => {
+          if (!mine.signal.aborted) {
+            take(rows);
+          }
+        },
+        (cause: unknown) => {
+          if (!aborted(cause) && !mine.signal.aborted) {
+            setFailure(cause instanceof Error ? cause.message : String(cause));
+          }
+        },
+      );
+    }),
+  );
+  const take = (rows: Rows): void => {
+    try {
+      setAnnotations(annotationsOf(rows));
+      setFailure('');
+    } catch (cause) {
+      setFailure(cause instanceof Error ? cause.message : String(cause));
+    }
+  };
+  onCleanup(() => abort?.abort());
+  return { annotations, failure };
+}

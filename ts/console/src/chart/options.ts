@@ -1,0 +1,170 @@
+/**
+ * How a chart's values are shown, apart from its kind: unit, digits, the ends and the scale of the
+ * axis, thresholds, annotations. Each is kept as the text that was typed; what is none is not
+ * accepted. Pure.
+ */
+import { duration, grouped } from '../model/format.js';
+import { bytesText } from '../tables/model.js';
+
+export const OPTION_NAMES = [
+  'unit',
+  'decimals',
+  'scale',
+  'least',
+  'most',
+  'thresholds',
+  'annotations',
+] as const;
+type OptionName = (typeof OPTION_NAMES)[number];
+
+export type ChartOptions = Readonly<Partial<Record<OptionName, string>>>;
+
+/** Units that change how a value is written; any other text follows it. */
+export const UNITS: readonly (readonly [value: string, name: string])[] = [
+  ['short', 'Short (1.2 M)'],
+  ['bytes', 'Bytes (1.2 MiB)'],
+  ['%', 'Percent'],
+  ['ms', 'Milliseconds'],
+  ['s', 'Seconds'],
+];
+
+const LEVELS = ['ok', 'warn', 'error'] as const;
+type Level = (typeof LEVELS)[number];
+
+/** From this value on, a value is of the level. */
+export interface Threshold {
+  readonly at: number;
+  readonly level: Level;
+}
+
+const LONGEST_UNIT = 16;
+const LONGEST_QUERY = 16 * 1024;
+const MOST_THRESHOLDS = 8;
+const MOST_DECIMALS = 9;
+
+/** What is wrong with options; nothing when they can be used. */
+export function optionTrouble(options: ChartOptions): string | undefined {
+  const { unit = '', decimals, scale, least, most, annotations = '' } = options;
+  if (unit.length > LONGEST_UNIT) {
+    return `A unit has at most ${LONGEST_UNIT} characters.`;
+  }
+  if (decimals !== undefined && !/^[0-9]$/.test(decimals)) {
+    return `Decimals are a number from 0 to ${MOST_DECIMALS}.`;
+  }
+  if (scale !== undefined && scale !== 'log') {
+    return 'The scale is linear or log.';
+  }
+  const [low, high] = [numberOf(least), numberOf(most)];
+  if (Number.isNaN(low) || Number.isNaN(high)) {
+    return 'The ends of the axis are numbers.';
+  }
+  if (low !== undefined && high !== undefined && low >= high) {
+    return 'The axis begins below its end.';
+  }
+  if (annotations.length > LONGEST_QUERY) {
+    return `The query of the annotations has at most ${LONGEST_QUERY} characters.`;
+  }
+  const thresholds = thresholdsOf(options);
+  return typeof thresholds === 'string' ? thresholds : undefined;
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined) {
+    return undefined;
+  }
+  const number = text.trim() === '' ? NaN : Number(text);
+  return Number.isFinite(number) ? number : NaN;
+}
+
+/** The thresholds of `80 warn, 95 error`, the lowest first; or what is wrong. */
+function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] | string {
+  const parts = thresholds.split(',').filter((part) => part.trim() !== '');
+  if (parts.length > MOST_THRESHOLDS) {
+    return `There are at most ${MOST_THRESHOLDS} thresholds.`;
+  }
+  const found: Threshold[] = [];
+  for (const part of parts) {
+    const [, number = '', word = 'warn'] = /^\s*(\S+?)(?:\s+(\w+))?\s*$/.exec(part) ?? [];
+    const at = numberOf(number) ?? NaN;
+    const level = LEVELS.find((one) => one === word);
+    if (Number.isNaN(at) || level === undefined) {
+      return `«${part.trim()}» is no threshold, such as «80 warn»: ok, warn or error.`;
+    }
+    found.push({ at, level });
+  }
+  return found.sort((left, right) => left.at - right.at);
+}
+
+/** The options as the drawing needs them. */
+export interface Look {
+  readonly unit: string;
+  readonly decimals: number | undefined;
+  readonly isLog: boolean;
+  readonly least: number | undefined;
+  readonly most: number | undefined;
+  readonly thresholds: readonly Threshold[];
+}
+
+export function lookOf(options: ChartOptions): Look {
+  const usable = optionTrouble(options) === undefined ? options : {};
+  const thresholds = thresholdsOf(usable);
+  return {
+    unit: usable.unit ?? '',
+    decimals: usable.decimals === undefined ? undefined : Number(usable.decimals),
+    isLog: usable.scale === 'log',
+    least: numberOf(usable.least),
+    most: numberOf(usable.most),
+    thresholds: typeof thresholds === 'string' ? [] : thresholds,
+  };
+}
+
+/** Without what is empty. */
+export function withoutEmpty(draft: Readonly<Record<string, string>>): ChartOptions {
+  const known = OPTION_NAMES.flatMap((name) => {
+    const text = (draft[name] ?? '').trim();
+    return text === '' || text === 'linear' ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(known);
+}
+
+/** Of which level a value is; nothing below all thresholds. */
+export function levelOf(value: number, thresholds: readonly Threshold[]): Level | undefined {
+  return thresholds.findLast(({ at }) => value >= at)?.level;
+}
+
+type Format = Pick<Look, 'unit' | 'decimals'>;
+
+/** A value with its unit; `plain` writes one that has neither unit nor decimals. */
+export function valueText(
+  value: number,
+  { unit, decimals }: Format,
+  plain: (value: number) => string,
+): string {
+  switch (unit) {
+    case 'short':
+      return shortText(value, decimals);
+    case 'bytes':
+      return value < 0 ? `-${bytesText(-value)}` : bytesText(value);
+    case 'ms':
+      return value < 0 ? `-${duration(-value)}` : duration(value);
+    case 's':
+      return value < 0 ? `-${duration(-value * 1000)}` : duration(value * 1000);
+    default: {
+      const text = decimals === undefined ? plain(value) : grouped(value.toFixed(decimals));
+      return unit === '' ? text : unit === '%' ? `${text}%` : `${text} ${unit}`;
+    }
+  }
+}
+
+const SHORT: readonly (readonly [number, string])[] = [
+  [1e12, 'T'],
+  [1e9, 'G'],
+  [1e6, 'M'],
+  [1e3, 'k'],
+];
+
+function shortText(value: number, decimals = 1): string {
+  const [size, letter] = SHORT.find(([least]) => Math.abs(value) >= least) ?? [1, ''];
+  const text = String(Number((value / size).toFixed(decimals)));
+  return letter === '' ? text : `${text} ${letter}`;
+}

@@ -1,0 +1,132 @@
+/** The axes of a plot: their labels, and how much room these take. */
+import type uPlot from 'uplot';
+import { grouped } from '../../model/format.js';
+import { lastPrice, priceText } from '../candles.js';
+import { valueText } from '../options.js';
+import type { Role } from './pen.js';
+import type { PlotOptions } from './plot-options.js';
+import { DAY, HOUR, LOCAL, MINUTE, MONTH, SECOND, timeTicks, UTC, YEAR } from '../time-ticks.js';
+
+/** The library names sides in a const enum, which one file at a time cannot see. */
+// eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
+const RIGHT: Pick<uPlot.Axis, 'side'> = { side: 1 };
+
+// Step, its label, and the second line when year, month, day, hour or minute rolls over.
+const DATE_LINE = '\n{D} {MMM} {YYYY}';
+const DAY_LINE = '\n{D} {MMM}';
+const TIME_LABELS = [
+  [YEAR, '{YYYY}', null, null, null, null, null, null, 1],
+  [MONTH, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [DAY, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [HOUR, '{HH}:{mm}', DATE_LINE, null, DAY_LINE, null, null, null, 1],
+  [MINUTE, '{HH}:{mm}', DATE_LINE, null, DAY_LINE, null, null, null, 1],
+  [SECOND, '{HH}:{mm}:{ss}', DATE_LINE, null, DAY_LINE, null, null, null, 1],
+  [
+    1,
+    '{ss}.{fff}',
+    `${DATE_LINE} {HH}:{mm}`,
+    null,
+    `${DAY_LINE} {HH}:{mm}`,
+    null,
+    '\n{HH}:{mm}',
+    null,
+    1,
+  ],
+] as unknown as uPlot.Axis.Values;
+
+export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
+  const { kind, data, second, look } = options;
+  const candles = kind === 'candles';
+  const tag = candles ? lastPrice(data.series[3]?.points ?? []) : undefined;
+  const least = tag === undefined ? 3 : valueText(tag, look, priceText).length + 2;
+  const values = (_self: uPlot, splits: (number | null)[]): string[] =>
+    splits.map((value) => (value === null ? '' : valueText(value, look, axisNumber)));
+  const size = (_self: uPlot, texts: string[] | null): number =>
+    22 + 6.6 * Math.max(least, ...(texts ?? []).map((text) => text.length));
+  const font = `11px ${role('font-ui')}`;
+  const shared = { stroke: role('text-faint'), font, ticks: { show: false } };
+  const grid = { stroke: role('line-soft'), width: 1 };
+  return [
+    { ...shared, space: 70, size: 38, gap: 6, grid, ...acrossOf(options) },
+    {
+      ...shared,
+      // Prices are read at the right, where the newest one is.
+      ...(candles ? RIGHT : {}),
+      gap: 6,
+      // Before the first pass there are no labels, whatever the types say.
+      size,
+      values,
+      grid,
+      ...(kind === 'heatmap' ? heatRows(options) : {}),
+      ...(kind === 'histogram' ? { values: (_self, splits) => splits.map(axisNumber) } : {}),
+    },
+    ...(second.includes(true) ? [{ ...shared, ...RIGHT, ...SECOND_AXIS, size, values }] : []),
+  ];
+}
+
+const SECOND_AXIS: uPlot.Axis = { scale: 'second', gap: 6, grid: { show: false } };
+
+/** Names beside the rows of a heat map, as many as there is room for. */
+function heatRows({ data }: PlotOptions): uPlot.Axis {
+  return {
+    space: 16,
+    grid: { show: false },
+    splits: (self) => {
+      const { length } = data.series;
+      const every = Math.max(1, Math.ceil((length * 16) / Math.max(16, self.bbox.height)));
+      return data.series.flatMap((_series, at) => (at % every === 0 ? [length - at - 0.5] : []));
+    },
+    values: (_self, splits) =>
+      splits.map((at) => shortName(data.series[data.series.length - at - 0.5]?.label ?? '')),
+  };
+}
+
+const NAME_SHOWN = 12;
+
+/** What is written along the bottom. */
+function acrossOf({ axis, kind, data, zone, look }: PlotOptions): uPlot.Axis {
+  switch (axis) {
+    case 'time':
+      return {
+        values: TIME_LABELS,
+        splits: (_self, _axis, min, max, step) =>
+          timeTicks(min, max, step, zone === 'utc' ? UTC : LOCAL),
+      };
+    case 'number':
+      return {
+        values: (_self, splits) =>
+          splits.map((value) =>
+            kind === 'histogram' ? valueText(value, look, axisNumber) : axisNumber(value),
+          ),
+      };
+    case 'names':
+      return {
+        space: 56,
+        incrs: [1, 2, 5, 10, 20],
+        grid: { show: false },
+        values: (_self, splits) => splits.map((at) => shortName(data.names?.[at] ?? '')),
+      };
+  }
+}
+
+function shortName(name: string): string {
+  return name.length > NAME_SHOWN ? `${name.slice(0, NAME_SHOWN - 1)}…` : name;
+}
+
+/** Large and tiny numbers short, the others in full. */
+export function axisNumber(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e12) {
+    return value.toExponential(2);
+  }
+  if (size >= 1e9) {
+    return `${Number((value / 1e9).toFixed(3))} G`;
+  }
+  if (size >= 1e7) {
+    return `${Number((value / 1e6).toFixed(3))} M`;
+  }
+  if (size !== 0 && size < 1e-4) {
+    return value.toExponential(1);
+  }
+  return grouped(String(Number(value.toPrecision(10))));
+}

@@ -1,0 +1,29 @@
+/** What a plot is made of. */
+import type { Zone } from '../../model/format.js';
+import type { Range } from '../decimate.js';
+import type { Annotation } from './draw.js';
+import type { ChartKind } from '../kinds.js';
+import type { AxisKind, ChartData } from '../model.js';
+import type { Look } from '../options.js';
+
+export interface PlotOptions {
+  readonly kind: ChartKind;
+  readonly data: ChartData;
+  /** Whether each series is drawn. */
+  readonly shown: readonly boolean[];
+  /** Place of each series in the fixed order of colours. */
+  readonly colours: readonly number[];
+  readonly zone: Zone;
+  readonly axis: Exclude<AxisKind, 'none'>;
+  readonly look: Look;
+  readonly annotations: readonly Annotation[];
+  /** The part in view; all of it when there is none. */
+  readonly range: Range | undefined;
+  /** Whether each series goes by the second axis. */
+  readonly second: readonly boolean[];
+  readonly onCursor: (index: number | undefined) => void;
+  readonly onZoom: (range: Range) => void;
+  /** By a share of the width. */
+  readonly onPan: (share: number) => void;
+  readonly onReset: () => void;
+}

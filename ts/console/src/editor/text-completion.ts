@@ -1,0 +1,56 @@
+/** What may stand in a text: names of tables, values of a symbol, times. */
+import type { Completion } from '@codemirror/autocomplete';
+import { columnsOf, type NameSource, type Place } from './names.js';
+
+/** A call that takes the name of a table. */
+const TABLE_CALL = /\btable_\w+\s*\(\s*$/i;
+const NAME = String.raw`(?:"([^"]+)"|([\p{L}_][\p{L}\p{N}_$]*))`;
+const TEXTS = String.raw`(?:\s*'[^']*'\s*,)*`;
+/** A column and what it is compared with, up to the text's quote. */
+const COMPARED = new RegExp(
+  String.raw`${NAME}\s*(?:(!?=|<>|[<>]=?)|\b(?:NOT\s+)?(IN)\b\s*(?:\(${TEXTS})?|\bBETWEEN\b)\s*$`,
+  'iu',
+);
+const DAY_LETTERS = 'yyyy-mm-dd'.length;
+const MONTH_LETTERS = 'yyyy-mm'.length;
+
+/** `before`: the statement up to the quote that opens the text. */
+export async function textOptions(
+  source: NameSource,
+  place: Place,
+  before: string,
+): Promise<Completion[]> {
+  if (TABLE_CALL.test(before)) {
+    return source.names().tables.map(({ name }) => inText(name, 'table'));
+  }
+  const [, quotedName, plainName, , isIn] = COMPARED.exec(before) ?? [];
+  const name = quotedName ?? plainName;
+  if (name === undefined) {
+    return [];
+  }
+  for (const one of place.scope.sources) {
+    const columns = await columnsOf(source, place, one);
+    const column = columns.find((known) => known.name.toLowerCase() === name.toLowerCase());
+    if (column?.type === 'SYMBOL' && one.table !== null) {
+      const values = await source.values(one.table, column.name);
+      return values.map((value) => inText(value, 'value'));
+    }
+    if (column !== undefined) {
+      return /^(?:TIMESTAMP|DATE)/.test(column.type) ? times(isIn !== undefined) : [];
+    }
+  }
+  return [];
+}
+
+/** Instants of now, and for IN intervals. */
+function times(isInterval: boolean): Completion[] {
+  const now = new Date().toISOString();
+  const [today, month] = [now.slice(0, DAY_LETTERS), now.slice(0, MONTH_LETTERS)];
+  const intervals = ['$now - 1h..$now', '$now - 1d..$now', '$today', '$yesterday', month];
+  const texts = isInterval ? [today, ...intervals] : [today, now];
+  return texts.map((text, place) => ({ ...inText(text, 'time'), boost: -place }));
+}
+
+function inText(text: string, detail: string): Completion {
+  return { label: text, apply: text.replaceAll("'", "''"), detail };
+}

@@ -1,0 +1,24 @@
+/** Long lines are broken at the editor's edge, or scrolled to; as was chosen last. */
+import { Compartment, type Extension } from '@codemirror/state';
+import { EditorView, type KeyBinding } from '@codemirror/view';
+import { keptChoice } from '../state/choice.js';
+
+const [wraps, setWraps] = keptChoice('tidemark.wrap', ['no', 'yes']);
+const place = new Compartment();
+
+function chosen(): Extension {
+  return wraps() === 'yes' ? EditorView.lineWrapping : [];
+}
+
+export function wrapping(): Extension {
+  return place.of(chosen());
+}
+
+export const wrapKey: KeyBinding = {
+  key: 'Alt-z',
+  run: (view) => {
+    setWraps(wraps() === 'yes' ? 'no' : 'yes');
+    view.dispatch({ effects: place.reconfigure(chosen()) });
+    return true;
+  },
+};

@@ -1,0 +1,135 @@
+/**
+ * The last rows of a query by a stream of its answers: the server asks it again and again, and
+ * sends an answer when it is another one than before. Nothing is sent while nothing changes.
+ */
+import type { Column, Row } from '../api/answer.js';
+import { aborted, live, SqlError, Unreachable, type LiveQuery } from '../api/client.js';
+import type { ServerEvent } from '../api/events.js';
+import { listened } from './listened.js';
+import { forAWhile, poll } from './polled.js';
+import {
+  lastRows,
+  pause,
+  troubleText,
+  waitAfter,
+  type Followed,
+  type FollowListener,
+  type FollowSource,
+} from './source.js';
+
+/** What is asked of the server. */
+interface AnswerServer {
+  readonly live: (query: LiveQuery, signal: AbortSignal) => AsyncIterable<ServerEvent>;
+  /** Asks again and again until it is not wanted any more. */
+  readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
+}
+
+const ASK_MS = 1000;
+/** A query that failed is asked again by the server after so long. */
+const FAILED_MS = 5000;
+/** A server that says nothing for so long is not there any more; it says so every 5 s. */
+const SILENCE_MS = 12_000;
+const BUSY = 503;
+const SILENT = 'The server has said nothing for 12 seconds.';
+
+export function answerSource(
+  followed: Followed,
+  server: AnswerServer = serverOf(followed),
+): FollowSource {
+  return {
+    subscribe: (listener) => {
+      const abort = new AbortController();
+      void run(followed, server, listener, abort.signal);
+      return { close: () => abort.abort() };
+    },
+  };
+}
+
+function serverOf(followed: Followed): AnswerServer {
+  return {
+    live: (query, signal) => live([query], signal),
+    poll: (listener, signal) => poll(followed, listener, signal),
+  };
+}
+
+/** Until it is not wanted any more. */
+async function run(
+  followed: Followed,
+  server: AnswerServer,
+  listener: FollowListener,
+  signal: AbortSignal,
+): Promise<void> {
+  let failures = 0;
+  const isOver = (): boolean => signal.aborted;
+  while (!isOver()) {
+    try {
+      await stream(followed, server, signal, (event) => {
+        failures = 0;
+        take(event, listener);
+      });
+    } catch (cause) {
+      if (isOver()) {
+        return;
+      }
+      if (cause instanceof SqlError && cause.status !== 401) {
+        listener.polled(`${whyNot(cause)} The rows are asked for each second.`);
+        await forAWhile((until) => server.poll(listener, until), signal);
+        continue;
+      }
+      failures += 1;
+      const wait = waitAfter(failures);
+      const text = aborted(cause) ? SILENT : troubleText(cause, followed);
+      listener.failed(text, !(cause instanceof SqlError), wait);
+      await pause(wait, signal);
+    }
+  }
+}
+
+/** One stream, to its end, which is a failure. */
+async function stream(
+  followed: Followed,
+  server: AnswerServer,
+  signal: AbortSignal,
+  heard: (event: ServerEvent) => void,
+): Promise<void> {
+  const query = { name: 'rows', query: lastRows(followed), everyMs: ASK_MS };
+  const take = (event: ServerEvent): boolean => {
+    if (!signal.aborted) {
+      heard(event);
+    }
+    return !signal.aborted;
+  };
+  const open = (until: AbortSignal): AsyncIterable<ServerEvent> => server.live(query, until);
+  if (!(await listened(open, { signal, silenceMs: SILENCE_MS, take }))) {
+    throw new Unreachable('The stream of answers broke off.');
+  }
+}
+
+interface EventData {
+  readonly columns?: readonly Column[];
+  readonly dataset?: readonly Row[];
+  readonly error?: string;
+}
+
+function take({ name, data }: ServerEvent, listener: FollowListener): void {
+  const { columns = [], dataset = [], error = '' } = JSON.parse(data) as EventData;
+  switch (name) {
+    case 'answer':
+      listener.polled(undefined);
+      listener.rows({ query: '', columns, timestamp: -1 }, dataset);
+      break;
+    case 'failed':
+      listener.polled(undefined);
+      listener.failed(error, false, FAILED_MS);
+      break;
+    case 'error':
+      throw new Unreachable(error);
+    default:
+  }
+}
+
+function whyNot({ status, message }: SqlError): string {
+  return status === BUSY
+    ? 'The server has as many streams as it allows (changes.max.feeds).'
+    : `The server has no stream for this: ${message}.`;
+}

@@ -1,0 +1,90 @@
+/** Below the grid: which rows of a large result are in the page, and the way to the others. */
+import { Match, Switch, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
+import type { RowOrder } from '../model/order.js';
+import { MAX_ROWS, type Result } from '../model/result.js';
+import type { Windows } from '../model/windows.js';
+import type { Session } from '../state/session.js';
+
+interface PartProps {
+  readonly session: Session;
+  readonly result: Result;
+  readonly order: RowOrder;
+}
+
+export function PartOfResult(props: PartProps): JSX.Element {
+  const why = (): string | undefined => {
+    const beyond = props.result.beyond();
+    return typeof beyond === 'string' ? beyond : undefined;
+  };
+  return (
+    <Switch>
+      <Match when={why()}>{(known) => <Pages {...props} why={known()} />}</Match>
+      <Match when={props.result.windows}>
+        {(windows) => <Beyond {...props} windows={windows()} />}
+      </Match>
+    </Switch>
+  );
+}
+
+/** What has to be known of rows that are read when they come into view. */
+function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
+  const loaded = (): string => {
+    const { skipped, rows } = props.result;
+    return `${grouped(String(skipped + 1))} to ${grouped(String(skipped + rows.length))}`;
+  };
+  return (
+    <Switch>
+      <Match when={props.windows.failure()}>
+        {(failure) => (
+          <p class="grid-note" role="status">
+            <span>The rows in view could not be read: {failure()}</span>
+            <button class="button small" onClick={() => props.windows.again()}>
+              Try again
+            </button>
+          </p>
+        )}
+      </Match>
+      <Match when={props.order}>
+        <p class="grid-note">
+          Filter and order take the rows {loaded()} of {grouped(String(props.windows.total))}.
+        </p>
+      </Match>
+      <Match when={props.windows.notice}>{(notice) => <p class="grid-note">{notice()}</p>}</Match>
+    </Switch>
+  );
+}
+
+/** Of a query whose rows may be others each time: a page after the other, as the user asks. */
+function Pages(props: PartProps & { why: string }): JSX.Element {
+  const first = (): number => props.result.skipped;
+  const end = (): number => first() + props.result.rows.length;
+  const all = (): string => {
+    const { total = 0, isCut } = props.result;
+    return isCut ? 'more' : grouped(String(total));
+  };
+  return (
+    <p class="grid-note">
+      <span>
+        Rows {grouped(String(first() + 1))} to {grouped(String(end()))} of {all()}. Exports have all
+        of them. {props.why}
+      </span>
+      <button
+        class="button small"
+        disabled={first() === 0}
+        title="Runs the query again: its rows may be others"
+        onClick={() => void props.session.showRows(Math.max(0, first() - MAX_ROWS))}
+      >
+        Rows before
+      </button>
+      <button
+        class="button small"
+        disabled={!props.result.isCut && end() >= (props.result.total ?? 0)}
+        title="Runs the query again: its rows may be others"
+        onClick={() => void props.session.showRows(end())}
+      >
+        Rows after
+      </button>
+    </p>
+  );
+}

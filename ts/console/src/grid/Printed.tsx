@@ -1,0 +1,75 @@
+/** The rows of the grid on paper: a table of the first of them, made when something prints. */
+import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
+import { isNumeric } from '../model/types.js';
+import type { GridLayout } from './layout.js';
+import { shownCell, type GridProps } from './parts.js';
+
+const MOST_ROWS = 1000;
+
+export function Printed(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
+  const isPrinting = whilePrinting();
+  return (
+    <Show when={isPrinting()}>
+      <Rows {...props} />
+    </Show>
+  );
+}
+
+function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
+  const { layout, result, zone } = props;
+  const columns = result.columns.map((_, place) => layout.columnAt(place));
+  const count = Math.min(layout.rowCount(), MOST_ROWS);
+  const places = Array.from({ length: count }, (_, place) => place);
+  const total = grouped(String(layout.rowCount()));
+  const isNumber = (column: number): boolean => isNumeric(result.columns[column]?.type ?? '');
+  return (
+    <table class="printed">
+      <caption>
+        {count < layout.rowCount() ? `The first ${grouped(String(count))} of ` : ''}
+        {total} rows
+      </caption>
+      <thead>
+        <tr>
+          <For each={columns}>
+            {(column) => (
+              <th scope="col" classList={{ num: isNumber(column) }}>
+                <bdi>{result.columns[column]?.name}</bdi>
+              </th>
+            )}
+          </For>
+        </tr>
+      </thead>
+      <tbody>
+        <For each={places}>
+          {(place) => (
+            <tr>
+              <For each={columns}>
+                {(column) => (
+                  <td classList={{ num: isNumber(column) }}>
+                    <bdi>{shownCell(result, { row: layout.rowAt(place), column }, zone).text}</bdi>
+                  </td>
+                )}
+              </For>
+            </tr>
+          )}
+        </For>
+      </tbody>
+    </table>
+  );
+}
+
+/** Whether the page is being put on paper. */
+function whilePrinting(): () => boolean {
+  const media = matchMedia('print');
+  const [isPrinting, setPrinting] = createSignal(media.matches);
+  onMount(() => {
+    const listening = new AbortController();
+    const { signal } = listening;
+    media.addEventListener('change', () => setPrinting(media.matches), { signal });
+    addEventListener('beforeprint', () => setPrinting(true), { signal });
+    addEventListener('afterprint', () => setPrinting(media.matches), { signal });
+    onCleanup(() => listening.abort());
+  });
+  return isPrinting;
+}

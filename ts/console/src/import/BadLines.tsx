@@ -1,0 +1,74 @@
+/** Opens lines that could not be read: their numbers, what is wrong, what the file has there. */
+import { createResource, createSignal, For, Show, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
+import type { BadLine, FileLine } from './lines.js';
+
+interface BadLinesProps {
+  readonly lines: readonly BadLine[];
+  /** How many there are; the server names the first ones. */
+  readonly count: number;
+  /** Of which column, or of what else. */
+  readonly what: string;
+  readonly read: (lines: readonly BadLine[]) => Promise<readonly FileLine[]>;
+}
+
+export function BadLines(props: BadLinesProps): JSX.Element {
+  const [isOpen, setOpen] = createSignal(false);
+  const [found] = createResource(
+    () => isOpen() && props.lines,
+    async (lines) => ({ lines: await props.read(lines).catch(() => undefined) }),
+  );
+  return (
+    <Show
+      when={props.lines.length > 0}
+      fallback={<span class="hint">not among the first bad lines</span>}
+    >
+      <button
+        class="button small"
+        aria-expanded={isOpen()}
+        aria-label={`Lines of ${props.what}`}
+        onClick={() => setOpen(!isOpen())}
+      >
+        Lines
+      </button>
+      <Show when={isOpen() && found()}>
+        {(read) => (
+          <Show
+            when={read().lines}
+            fallback={<p class="hint warn">The file cannot be read any more.</p>}
+          >
+            {(lines) => (
+              <ol class="bad-lines">
+                <For each={lines()}>{(line) => <Line {...line} />}</For>
+                <Show when={props.count > lines().length}>
+                  <li class="hint">
+                    The first {lines().length} of {grouped(String(props.count))}.
+                  </li>
+                </Show>
+              </ol>
+            )}
+          </Show>
+        )}
+      </Show>
+    </Show>
+  );
+}
+
+function Line(props: FileLine): JSX.Element {
+  return (
+    <li>
+      Line {grouped(String(props.line))}: <bdi>{props.problem}</bdi>
+      <Show when={props.value !== ''}>
+        {', '}
+        <code>
+          <bdi>{props.value}</bdi>
+        </code>
+      </Show>
+      <Show when={props.text !== ''}>
+        <pre>
+          <bdi>{props.text}</bdi>
+        </pre>
+      </Show>
+    </li>
+  );
+}

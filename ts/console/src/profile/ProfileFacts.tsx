@@ -1,0 +1,101 @@
+/** What a column holds: counts, ends, distribution, frequent values. */
+import { createMemo, For, Show, type JSX } from 'solid-js';
+import { grouped } from '../model/format.js';
+import type { Bin, Profile } from '../model/profile.js';
+
+export function ProfileFacts(props: { profile: Profile }): JSX.Element {
+  const facts = createMemo(() => factsOf(props.profile));
+  const most = createMemo(() => Math.max(...props.profile.bins.map(({ count }) => count)));
+  return (
+    <>
+      <dl class="profile-facts">
+        <For each={facts()}>
+          {([name, text]) => (
+            <>
+              <dt>{name}</dt>
+              <dd>{text}</dd>
+            </>
+          )}
+        </For>
+      </dl>
+      <Show when={props.profile.bins.length > 0}>
+        <h3>Distribution</h3>
+        <svg
+          class="histogram"
+          viewBox={`0 0 ${props.profile.bins.length * 4} 32`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`Distribution from ${props.profile.least} to ${props.profile.greatest}`}
+        >
+          <For each={props.profile.bins}>
+            {(bin, index) => (
+              <rect
+                class="bar"
+                x={index() * 4 + 0.3}
+                width="3.4"
+                y={32 - barHeight(bin.count, most())}
+                height={barHeight(bin.count, most())}
+              >
+                <title>{`${nameOf(bin)}: ${grouped(String(bin.count))}`}</title>
+              </rect>
+            )}
+          </For>
+        </svg>
+      </Show>
+      <Show when={props.profile.frequent.length > 0}>
+        <h3>Most frequent</h3>
+        <ul class="bars">
+          <For each={props.profile.frequent}>
+            {({ text, count }) => (
+              <li>
+                <bdi class="data">{text === '' ? 'empty text' : text}</bdi>
+                <span class="data">{grouped(String(count))}</span>
+                <svg viewBox="0 0 100 5" preserveAspectRatio="none" aria-hidden="true">
+                  <rect
+                    class="bar"
+                    height="5"
+                    width={(100 * count) / (props.profile.frequent[0]?.count ?? count)}
+                  />
+                </svg>
+              </li>
+            )}
+          </For>
+        </ul>
+      </Show>
+    </>
+  );
+}
+
+/** A bar that counts anything is seen. */
+function barHeight(count: number, most: number): number {
+  return count === 0 ? 0 : Math.max(1, (32 * count) / most);
+}
+
+function nameOf({ name, from, to }: Bin): string {
+  return name ?? `${short(from)} to ${short(to)}`;
+}
+
+function short(value: number): string {
+  return grouped(String(Number(value.toPrecision(4))));
+}
+
+function factsOf(profile: Profile): [string, string][] {
+  const { rows, nulls, empty, distinct, least, greatest, mean, longest } = profile;
+  const share = rows === 0 ? '' : ` (${Number(((100 * nulls) / rows).toFixed(1))} %)`;
+  const facts: [string, string][] = [
+    ['Rows', grouped(String(rows))],
+    ['Null', nulls === 0 ? '0' : `${grouped(String(nulls))}${share}`],
+  ];
+  const add = (name: string, text: string | undefined): void => {
+    if (text !== undefined) {
+      facts.push([name, text]);
+    }
+  };
+  add('Distinct', distinct === undefined ? undefined : grouped(String(distinct)));
+  add('Empty text', empty > 0 ? grouped(String(empty)) : undefined);
+  add('Least', least?.replace('T', ' ').replace(/Z$/, ''));
+  add('Greatest', greatest?.replace('T', ' ').replace(/Z$/, ''));
+  add('Mean', mean === undefined ? undefined : grouped(String(Number(mean.toPrecision(8)))));
+  add('Longest', longest === undefined ? undefined : `${grouped(String(longest))} characters`);
+  return facts;
+}

@@ -1,0 +1,79 @@
+/** What all rows of a column hold, as the server says; asked while it is shown. */
+import '../styles/profile.css';
+import { createEffect, createSignal, on, onCleanup, Show, type JSX } from 'solid-js';
+import { aborted } from '../api/client.js';
+import { Icon } from '../shell/icons.js';
+import { ProfileFacts } from './ProfileFacts.js';
+import type { ProfiledColumn, Rows } from './questions.js';
+import { summarize, type ColumnSummary } from './summary.js';
+
+interface ServerSummaryProps {
+  readonly column: ProfiledColumn;
+  readonly rows: Rows;
+  /** Waits for its turn, and says when it is over. */
+  readonly turn?: (signal: AbortSignal) => Promise<() => void>;
+}
+
+export function ServerSummary(props: ServerSummaryProps): JSX.Element {
+  const [summary, setSummary] = createSignal<ColumnSummary>();
+  const [failure, setFailure] = createSignal('');
+  const [asked, setAsked] = createSignal(0);
+  createEffect(
+    on(
+      () => [props.column.name, props.column.type, props.rows.from, asked()] as const,
+      () => {
+        const abort = new AbortController();
+        onCleanup(() => abort.abort());
+        setSummary(undefined);
+        setFailure('');
+        const { column, rows, turn } = props;
+        void (async () => {
+          const over = await turn?.(abort.signal);
+          try {
+            abort.signal.throwIfAborted();
+            for await (const known of summarize(column, rows, abort.signal)) {
+              setSummary(known);
+            }
+          } catch (cause) {
+            if (!aborted(cause) && !abort.signal.aborted) {
+              setFailure(cause instanceof Error ? cause.message : String(cause));
+            }
+          } finally {
+            over?.();
+          }
+        })();
+      },
+    ),
+  );
+  const isBusy = (): boolean => failure() === '' && summary()?.isWhole !== true;
+  return (
+    <div class="server-summary" aria-busy={isBusy()}>
+      <Show when={summary()}>
+        {(known) => (
+          <>
+            <Show when={known().partName}>
+              {(part) => <p class="hint">Of {part()}: all take too long.</p>}
+            </Show>
+            <ProfileFacts profile={known().profile} />
+            <Show when={known().missing.length > 0}>
+              <p class="hint">Not found in time: {known().missing.join(', ')}.</p>
+            </Show>
+          </>
+        )}
+      </Show>
+      <Show when={isBusy()}>
+        <p class="hint">
+          <Icon name="running" class="spin" /> Asking the server
+        </p>
+      </Show>
+      <Show when={failure()}>
+        <p class="error">
+          <bdi>{failure()}</bdi>
+        </p>
+        <button class="button small" onClick={() => setAsked(asked() + 1)}>
+          Try again
+        </button>
+      </Show>
+    </div>
+  );
+}

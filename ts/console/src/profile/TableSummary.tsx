@@ -1,0 +1,58 @@
+/** All columns of a table, each with what the server says of its rows, one after the other. */
+import '../styles/profile.css';
+import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
+import { ServerSummary } from './ServerSummary.js';
+import { rowsOfTable, type ProfiledColumn } from './questions.js';
+import { turns } from './turns.js';
+
+/** So many columns are asked about at once; the others when they are wanted. */
+const STEP = 24;
+
+export default function TableSummary(props: {
+  table: string;
+  columns: readonly ProfiledColumn[];
+}): JSX.Element {
+  const [most, setMost] = createSignal(STEP);
+  const [asked, setAsked] = createSignal(new Date());
+  const turn = turns();
+  // A commit reads the columns anew; the same ones are not asked about again.
+  const columns = createMemo(
+    () => props.columns.map(({ name, type }) => ({ name, type })),
+    undefined,
+    { equals: (before, after) => JSON.stringify(before) === JSON.stringify(after) },
+  );
+  const shown = createMemo(() => {
+    void asked();
+    return columns()
+      .slice(0, most())
+      .map((column) => ({ ...column }));
+  });
+  const rows = createMemo(() => rowsOfTable(props.table));
+  return (
+    <>
+      <p class="summary-bar">
+        <span class="hint">All rows, as of {asked().toISOString().slice(11, 19)} UTC</span>
+        <button class="button small" onClick={() => setAsked(new Date())}>
+          Ask again
+        </button>
+      </p>
+      <div class="summaries">
+        <For each={shown()}>
+          {(column) => (
+            <section aria-label={`Summary of ${column.name}`}>
+              <h3>
+                <bdi class="data">{column.name}</bdi> <span class="hint">{column.type}</span>
+              </h3>
+              <ServerSummary column={column} rows={rows()} turn={turn} />
+            </section>
+          )}
+        </For>
+      </div>
+      <Show when={columns().length > most()}>
+        <button class="button" onClick={() => setMost(most() + STEP)}>
+          {columns().length - most()} more columns
+        </button>
+      </Show>
+    </>
+  );
+}

@@ -1,0 +1,183 @@
+/**
+ * What is asked of the server for the summary of a column, and what its answers say. Names are
+ * quoted; of values, only numbers that are written here go back into a statement.
+ */
+import type { Value } from '../api/answer.js';
+import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
+import { grouped } from '../model/format.js';
+import type { Bin, Profile } from '../model/profile.js';
+import { familyOf, isNumeric } from '../model/types.js';
+import { identifier } from '../schema/model.js';
+
+/** Rows that are summed up. */
+export interface Rows {
+  /** What follows FROM. */
+  readonly from: string;
+  /** So many of them, where all take too long. */
+  readonly part: string;
+  /** Which these are. */
+  readonly partName: string;
+}
+
+export interface ProfiledColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+const PART = 1_000_000;
+const BINS = 24;
+const MOST_FREQUENT = 5;
+/** Of a long text its beginning is shown. */
+const LONGEST_TEXT = 120;
+
+export function rowsOfTable(name: string): Rows {
+  const part = `(SELECT * FROM ${identifier(name)} LIMIT -${PART})`;
+  return { from: identifier(name), part, partName: `the last ${grouped(String(PART))} rows` };
+}
+
+export function rowsOfQuery(statement: string): Rows {
+  const text = statement.replace(/[;\s]+$/, '');
+  return {
+    from: `(${text}\n)`,
+    part: `(SELECT * FROM (${text}\n) LIMIT ${PART})`,
+    partName: `the first ${grouped(String(PART))} rows`,
+  };
+}
+
+/** What the facts of a column say, and by which ends its values can be counted in parts. */
+export interface Facts {
+  readonly profile: Profile;
+  readonly low: number | undefined;
+  readonly high: number | undefined;
+}
+
+/** One row: how many, how many are null, the ends and the mean of those that have them. */
+export function factsQuery({ name, type }: ProfiledColumn, from: string): string {
+  const column = identifier(name);
+  const family = familyOf(type);
+  const values = ['count() AS rows'];
+  if (family !== 'boolean') {
+    values.push(`count(${column}) AS filled`);
+  }
+  if (isNumeric(type) || family === 'time') {
+    values.push(`min(${column}) AS least`, `max(${column}) AS greatest`);
+    const [least, greatest] = [`min(${column})`, `max(${column})`].map((end) =>
+      asNumber(end, type),
+    );
+    values.push(`${least} AS low`, `${greatest} AS high`);
+  }
+  if (isNumeric(type)) {
+    values.push(`avg(${column}) AS mean`);
+  }
+  if (family === 'text' || family === 'symbol') {
+    values.push(`max(length(${column})) AS longest`);
+  }
+  return `SELECT ${values.join(', ')} FROM ${from}`;
+}
+
+export function factsOf(answer: Answer): Facts {
+  const [row = []] = answer.rows;
+  const cell = (name: string): Value => reader(answer, name)(row);
+  const rows = numberOf(cell('rows')) ?? 0;
+  return {
+    profile: {
+      rows,
+      nulls: rows - (numberOf(cell('filled')) ?? rows),
+      empty: 0,
+      distinct: undefined,
+      least: textOf(cell('least')),
+      greatest: textOf(cell('greatest')),
+      mean: numberOf(cell('mean')),
+      longest: numberOf(cell('longest')),
+      frequent: [],
+      bins: [],
+    },
+    low: numberOf(cell('low')),
+    high: numberOf(cell('high')),
+  };
+}
+
+/** How many values there are; of arrays, bytes and two values there is no count. */
+export function distinctQuery({ name, type }: ProfiledColumn, from: string): string | undefined {
+  return ['array', 'binary', 'boolean'].includes(familyOf(type))
+    ? undefined
+    : `SELECT count_distinct(${identifier(name)}) AS n FROM ${from}`;
+}
+
+/** The counts of equal parts between the ends, or of the most frequent values. */
+export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): string | undefined {
+  const { name, type } = column;
+  const value = identifier(name);
+  const family = familyOf(type);
+  if (family === 'array' || family === 'binary') {
+    return undefined;
+  }
+  if (!isNumeric(type) && family !== 'time') {
+    const text = `left(${value}::VARCHAR, ${LONGEST_TEXT})`;
+    return (
+      `SELECT ${text} AS value, count() AS n FROM ${from} WHERE ${value} IS NOT NULL ` +
+      `GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MOST_FREQUENT}`
+    );
+  }
+  const { low, high } = facts;
+  if (low === undefined || high === undefined || !(high - low > 0 && high - low < Infinity)) {
+    return undefined;
+  }
+  const bucket = `width_bucket(${asNumber(value, type)}, ${low}, ${high}, ${BINS})`;
+  const known = `FROM ${from} WHERE ${value} IS NOT NULL`;
+  return `SELECT ${bucket} AS part, count() AS n ${known} GROUP BY 1`;
+}
+
+/** The profile with the answer to `shapeQuery`. */
+export function shaped({ profile, low, high }: Facts, type: string, answer: Answer): Profile {
+  const count = reader(answer, 'n');
+  if (low !== undefined && high !== undefined) {
+    const part = reader(answer, 'part');
+    const parts = answer.rows.map((row) => [Number(part(row)), Number(count(row))] as const);
+    return { ...profile, bins: binsOf(parts, type, low, high) };
+  }
+  const value = reader(answer, 'value');
+  const frequent = answer.rows.map((row) => ({
+    text: String(value(row)),
+    count: Number(count(row)),
+  }));
+  // Where every value is another one, none is frequent.
+  return { ...profile, frequent: (frequent[0]?.count ?? 0) > 1 ? frequent : [] };
+}
+
+function binsOf(
+  parts: readonly (readonly [number, number])[],
+  type: string,
+  low: number,
+  high: number,
+): Bin[] {
+  const width = (high - low) / BINS;
+  const counts = Array<number>(BINS).fill(0);
+  for (const [part, count] of parts) {
+    // The greatest value is in a part of its own, and rounding may put the least before the first.
+    const at = Math.min(BINS, Math.max(1, part)) - 1;
+    counts[at] = (counts[at] ?? 0) + count;
+  }
+  return counts.map((count, at) => {
+    const [from, to] = [low + at * width, low + (at + 1) * width];
+    const perMs = UNITS_PER_MS[type];
+    return perMs === undefined
+      ? { from, to, count }
+      : { from, to, count, name: `${instant(from / perMs)} to ${instant(to / perMs)}` };
+  });
+}
+
+const UNITS_PER_MS: Readonly<Record<string, number>> = {
+  DATE: 1,
+  TIMESTAMP: 1000,
+  TIMESTAMP_NS: 1_000_000,
+};
+
+function instant(ms: number): string {
+  const at = new Date(ms);
+  return Number.isNaN(at.getTime()) ? String(ms) : at.toISOString().slice(0, 19).replace('T', ' ');
+}
+
+function asNumber(expression: string, type: string): string {
+  return familyOf(type) === 'time' ? `${expression}::LONG::DOUBLE` : `${expression}::DOUBLE`;
+}

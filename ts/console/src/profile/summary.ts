@@ -1,0 +1,95 @@
+/** The summary of one column, asked of the server step by step while it is shown. */
+import { aborted, query, SqlError } from '../api/client.js';
+import type { Answer } from '../api/cells.js';
+import type { Profile } from '../model/profile.js';
+import {
+  distinctQuery,
+  factsOf,
+  factsQuery,
+  shaped,
+  shapeQuery,
+  type ProfiledColumn,
+  type Rows,
+} from './questions.js';
+
+export interface ColumnSummary {
+  readonly profile: Profile;
+  /** Which rows it is of, where it is not of all. */
+  readonly partName?: string;
+  /** What could not be found out in time. */
+  readonly missing: readonly string[];
+  readonly isWhole: boolean;
+}
+
+/** Each question may take so long on the server. */
+const TIMEOUT_MS = 10_000;
+/** Values that are counted exactly cost memory as well. */
+const DISTINCT_TIMEOUT_MS = 4000;
+
+type Ask = (statement: string, timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
+
+const askServer: Ask = async (statement, timeoutMs, signal) =>
+  await query(statement, { timeoutMs, signal });
+
+/** Yields what is known, more each time. Throws what the server says against the first question. */
+export async function* summarize(
+  column: ProfiledColumn,
+  rows: Rows,
+  signal: AbortSignal,
+  ask: Ask = askServer,
+): AsyncGenerator<ColumnSummary> {
+  let { from } = rows;
+  let part: { partName?: string } = {};
+  let answer;
+  try {
+    answer = await ask(factsQuery(column, from), TIMEOUT_MS, signal);
+  } catch (cause) {
+    if (!isLimit(cause)) {
+      throw cause;
+    }
+    ({ part: from } = rows);
+    part = { partName: rows.partName };
+    answer = await ask(factsQuery(column, from), TIMEOUT_MS, signal);
+  }
+  const facts = factsOf(answer);
+  let { profile } = facts;
+  const missing: string[] = [];
+  const known = (isWhole: boolean): ColumnSummary => ({ profile, ...part, missing, isWhole });
+  yield known(false);
+  const shape = shapeQuery(column, facts, from);
+  if (shape !== undefined && profile.rows > 0) {
+    const name = facts.low === undefined ? 'frequent values' : 'distribution';
+    const found = await inTime(() => ask(shape, TIMEOUT_MS, signal), name, missing);
+    profile = found ? shaped(facts, column.type, found) : profile;
+    yield known(false);
+  }
+  const distinct = distinctQuery(column, from);
+  if (distinct !== undefined) {
+    const counted = () => ask(distinct, DISTINCT_TIMEOUT_MS, signal);
+    const found = await inTime(counted, 'distinct values', missing);
+    profile = found ? { ...profile, distinct: Number(found.rows[0]?.[0]) } : profile;
+  }
+  yield known(true);
+}
+
+/** The answer, or nothing where the server's limits or the question's do not allow it. */
+async function inTime(
+  ask: () => Promise<Answer>,
+  name: string,
+  missing: string[],
+): Promise<Answer | undefined> {
+  try {
+    return await ask();
+  } catch (cause) {
+    if (aborted(cause) || !isLimit(cause)) {
+      throw cause;
+    }
+    missing.push(name);
+    return undefined;
+  }
+}
+
+/** Whether it was too much work, of time or of memory; with fewer rows it may be done. */
+function isLimit(cause: unknown): boolean {
+  return cause instanceof SqlError && /timeout|limit|memory/i.test(cause.message);
+}

@@ -1,0 +1,134 @@
+/** What the server is called, with its role and colour; who may change that finds a button. */
+import { createEffect, createResource, createSignal, Show, type JSX } from 'solid-js';
+import { FormDialog } from '../dialogs/FormDialog.js';
+import { FormField, type FieldSpec } from '../dialogs/FormField.js';
+import { Icon } from '../shell/icons.js';
+import { mayDo, readOwnRights } from '../state/own-rights.js';
+import type { Session } from '../state/session.js';
+
+type Choices = NonNullable<FieldSpec['choices']>;
+
+const PERMISSION = 'SETTINGS';
+const COLOURS: Choices = [
+  ['', 'none'],
+  ['rgb(200, 40, 30)', 'red'],
+  ['rgb(217, 119, 6)', 'amber'],
+  ['rgb(22, 130, 70)', 'green'],
+  ['rgb(37, 99, 200)', 'blue'],
+];
+const ROLES: Choices = [
+  ['', 'none'],
+  ['development', 'development'],
+  ['testing', 'testing'],
+  ['production', 'production'],
+];
+
+export function Instance(props: { session: Session }): JSX.Element {
+  const { session } = props;
+  const [isOpen, setOpen] = createSignal(false);
+  const [grants] = createResource(
+    () => session.hasUsers && session.savesPreferences,
+    () => readOwnRights().catch(() => []),
+  );
+  const mayChange = (): boolean =>
+    session.savesPreferences && (!session.hasUsers || mayDo(grants() ?? [], PERMISSION, ''));
+  const preference = (name: string): string => preferenceOf(session, name);
+  const paint = (bar: HTMLElement): void => {
+    createEffect(() => {
+      bar.style.background = preference('instance_rgb');
+    });
+  };
+  return (
+    <>
+      <span class="instance" title={preference('instance_description')}>
+        <Show when={preference('instance_rgb')}>
+          <span class="instance-bar" ref={paint} />
+        </Show>
+        <strong>
+          <bdi>{preference('instance_name') || location.hostname}</bdi>
+        </strong>
+        <Show when={preference('instance_type')}>
+          {(role) => <span class="role">{role()}</span>}
+        </Show>
+      </span>
+      <Show when={mayChange()}>
+        <button
+          class="icon-button"
+          aria-label="Name, role and colour of this server"
+          title="Name, role and colour of this server"
+          onClick={() => setOpen(true)}
+        >
+          <Icon name="options" />
+        </button>
+      </Show>
+      <Show when={isOpen()}>
+        <InstanceDialog session={session} onClose={() => setOpen(false)} />
+      </Show>
+    </>
+  );
+}
+
+function preferenceOf(session: Session, name: string): string {
+  const value = session.settings()?.preferences[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** With the choice that others made, where it is another one. */
+function withOwn(choices: Choices, own: string): Choices {
+  return choices.some(([value]) => value === own) ? choices : [...choices, [own, own]];
+}
+
+function InstanceDialog(props: { session: Session; onClose: () => void }): JSX.Element {
+  const { session } = props;
+  const before = (name: string): string => preferenceOf(session, name);
+  const fields: readonly FieldSpec[] = [
+    { name: 'instance_name', label: 'Name' },
+    {
+      name: 'instance_type',
+      label: 'Role',
+      choices: withOwn(ROLES, before('instance_type')),
+      isHalf: true,
+    },
+    {
+      name: 'instance_rgb',
+      label: 'Colour',
+      choices: withOwn(COLOURS, before('instance_rgb')),
+      isHalf: true,
+    },
+    { name: 'instance_description', label: 'Description', isLong: true },
+  ];
+  const read = fields.map(({ name }) => [name, before(name)] as const);
+  const [values, setValues] = createSignal<Readonly<Record<string, string>>>(
+    Object.fromEntries(read),
+  );
+  const submit = async (): Promise<string> => {
+    const changed = read.filter(([name, value]) => values()[name] !== value);
+    try {
+      await session.savePreferences(
+        Object.fromEntries(changed.map(([name]) => [name, values()[name] ?? ''])),
+      );
+    } catch (cause) {
+      return cause instanceof Error ? cause.message : String(cause);
+    }
+    return '';
+  };
+  return (
+    <FormDialog
+      title="This server"
+      name={before('instance_name')}
+      keep="Leave it as it is"
+      act="Save for all users"
+      isComplete={read.some(([name, value]) => values()[name] !== value)}
+      submit={submit}
+      onClose={() => props.onClose()}
+    >
+      {fields.map((field) => (
+        <FormField
+          field={field}
+          value={values()[field.name] ?? ''}
+          set={(value) => setValues({ ...values(), [field.name]: value })}
+        />
+      ))}
+    </FormDialog>
+  );
+}

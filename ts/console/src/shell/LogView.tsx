@@ -1,0 +1,147 @@
+/** What has been run, the newest first, kept over reloads: with times, and its plan if asked. */
+import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
+import { confirmed } from '../dialogs/ConfirmDialog.js';
+import { duration } from '../model/format.js';
+import type { LogEntry } from '../state/history.js';
+import type { Run } from '../state/run.js';
+import { runTitle, type Session } from '../state/session.js';
+import { Icon } from './icons.js';
+
+export function LogView(props: { session: Session }): JSX.Element {
+  const { workspace } = props.session;
+  const [words, setWords] = createSignal('');
+  const shown = createMemo(() => {
+    const wanted = words().toLowerCase().split(/\s+/);
+    return workspace.log().filter(({ run, tab }) => {
+      const text = `${run.statement.text} ${tab} ${runTitle(run)}`.toLowerCase();
+      return wanted.every((word) => text.includes(word));
+    });
+  });
+  return (
+    <Show
+      when={workspace.log().length > 0}
+      fallback={
+        <div class="empty">
+          <strong>No queries yet</strong>
+          <p>Every statement that runs is listed here, the newest first.</p>
+        </div>
+      }
+    >
+      <div class="log-bar">
+        <input
+          class="input"
+          type="search"
+          aria-label="Filter the log"
+          placeholder="Filter the log"
+          value={words()}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
+        <span class="hint">
+          {shown().length} of {workspace.log().length}
+        </span>
+        <span class="spring" />
+        <button
+          class="button small"
+          onClick={() =>
+            void import('../notebook/entrances.js').then(({ fromLog }) =>
+              fromLog(props.session, shown()),
+            )
+          }
+        >
+          <Icon name="notebook" />
+          Notebook of these
+        </button>
+        <button class="button small ghost" onClick={() => void forget(props.session)}>
+          Forget the log
+        </button>
+      </div>
+      <ol class="log" tabindex="0" aria-label="Query log" data-region="log">
+        <For each={shown()}>{(entry) => <Entry session={props.session} entry={entry} />}</For>
+      </ol>
+    </Show>
+  );
+}
+
+function Entry(props: { session: Session; entry: LogEntry }): JSX.Element {
+  const [isOpen, setOpen] = createSignal(false);
+  const { run, at, tab, plan } = props.entry;
+  return (
+    <li data-state={run.state}>
+      <SummaryIcon state={run.state} />
+      <time dateTime={at.toISOString()} title={at.toISOString()}>
+        {timeText(at)}
+      </time>
+      <bdi class="log-tab">{tab}</bdi>
+      <code title={run.statement.text.slice(0, 2000)}>
+        {run.statement.text.replace(/\s+/g, ' ').slice(0, 300)}
+      </code>
+      <span class="log-outcome">{timedOutcome(run)}</span>
+      <span class="log-actions">
+        <Show when={plan}>
+          <button
+            class="button small ghost"
+            aria-expanded={isOpen() ? 'true' : 'false'}
+            onClick={() => setOpen(!isOpen())}
+          >
+            Plan
+          </button>
+        </Show>
+        <button
+          class="icon-button"
+          aria-label="Open in a new tab"
+          title="Open in a new tab"
+          onClick={() => props.session.edit(run.statement.text)}
+        >
+          <Icon name="sql" />
+        </button>
+      </span>
+      <Show when={isOpen() && plan}>
+        {(lines) => (
+          <pre class="log-plan" tabindex="0" aria-label="Plan">
+            {lines().join('\n')}
+          </pre>
+        )}
+      </Show>
+    </li>
+  );
+}
+
+/** Of an entry of today the time, of an earlier one its day as well. */
+function timeText(at: Date): string {
+  const time = at.toTimeString().slice(0, 8);
+  const day = `${at.getMonth() + 1}-${at.getDate()}`;
+  return at.toDateString() === new Date().toDateString() ? time : `${day} ${time.slice(0, 5)}`;
+}
+
+async function forget({ workspace }: Session): Promise<void> {
+  const count = workspace.log().length;
+  const isSure = await confirmed({
+    title: 'Forget the log?',
+    text: `${count} entries are deleted from this browser. This cannot be undone.`,
+    destroy: 'Forget them',
+    keep: 'Keep them',
+  });
+  if (isSure) {
+    await workspace.forgetLog();
+  }
+}
+
+export function SummaryIcon(props: { state: Run['state'] }): JSX.Element {
+  const icons = {
+    running: ['running', 'spin accent'],
+    done: ['check', 'ok'],
+    failed: ['alert', 'error'],
+    cancelled: ['stop', 'warn'],
+  } as const;
+  return <Icon name={icons[props.state][0]} class={icons[props.state][1]} />;
+}
+
+function timedOutcome(run: Run): string {
+  const server = run.tail?.timings ? `, server ${duration(serverMs(run))}` : '';
+  return runTitle(run) + server;
+}
+
+export function serverMs({ tail }: Run): number {
+  const timings = tail?.timings;
+  return ((timings?.compiler ?? 0) + (timings?.execute ?? 0) + (timings?.count ?? 0)) / 1e6;
+}

@@ -1,0 +1,185 @@
+/**
+ * The rows of a large result that did not come with it. Where a query gives the same rows in the
+ * same order as long as its tables have no others, they are read by windows; of what the tables had
+ * before and after, only the newer is shown.
+ */
+import { execute, query } from '../api/client.js';
+import type { AnswerHead, Row } from '../api/answer.js';
+import { grouped } from '../model/format.js';
+import { Result } from '../model/result.js';
+import { Windows } from '../model/windows.js';
+import { literal, versionReader } from '../schema/model.js';
+import { announce } from '../shell/announce.js';
+import { readsOf, variesBy, type FunctionFacts } from '../sql/repeatable.js';
+import type { Versions } from './run.js';
+
+/** Rows that are read at once where those in the page are not of now any more. */
+const READ_ANEW = 20_000;
+
+/** Shows a result in the place of the one it goes on from; whether that was still shown. */
+type Replace = (next: Result) => boolean;
+
+/** Makes the rows beyond those that came readable, or notes why they are not. */
+export async function beyond(result: Result, known: Versions, replace: Replace): Promise<void> {
+  try {
+    const tables = await tablesOf(result.statement);
+    if (typeof tables === 'string') {
+      result.setBeyond(tables);
+      return;
+    }
+    const now = await versionsOf(tables);
+    const isKnown = tables.every((name) => known.has(name) && known.get(name) === now.get(name));
+    await count(result);
+    const place = { tables, replace, versions: isKnown ? textOf(now) : undefined };
+    result.setBeyond(windowsOf(result, place));
+  } catch (cause) {
+    result.setBeyond(cause instanceof Error ? cause.message : String(cause));
+  }
+}
+
+interface Place {
+  readonly tables: readonly string[];
+  readonly replace: Replace;
+  /** What the tables had when the rows were read, where that is certain. */
+  readonly versions: string | undefined;
+}
+
+function windowsOf(result: Result, place: Place, notice?: string): Windows {
+  const { statement, rows, skipped } = result;
+  return new Windows(
+    result.total ?? 0,
+    result.columns.length,
+    {
+      isHeld: (at) => at >= skipped && at < skipped + rows.length,
+      read: async (from, wanted, signal) => {
+        if (place.versions !== undefined) {
+          const found: Row[] = [];
+          await execute(statement, {
+            skip: from,
+            maxRows: wanted,
+            counted: false,
+            signal,
+            onRows: (more) => found.push(...more),
+          });
+          if (textOf(await versionsOf(place.tables)) === place.versions) {
+            result.measure(found);
+            return found;
+          }
+        }
+        await readAnew(result, place, from, signal);
+        return undefined;
+      },
+    },
+    notice,
+  );
+}
+
+/** Reads the rows around a place as they are now, all of one moment, and shows them. */
+async function readAnew(
+  before: Result,
+  place: Place,
+  from: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { statement } = before;
+  const versions = textOf(await versionsOf(place.tables));
+  let head: AnswerHead | undefined;
+  let rows: Row[] = [];
+  let total = before.total ?? 0;
+  let skip = 0;
+  // Rows may have gone, too.
+  for (let tries = 0; tries < 2 && rows.length === 0; tries += 1) {
+    skip = Math.max(0, Math.min(from, total) - READ_ANEW / 2);
+    rows = [];
+    const tail = await execute(statement, {
+      skip,
+      maxRows: READ_ANEW,
+      signal,
+      onHead: (found) => (head = found),
+      onRows: (more) => rows.push(...more),
+    });
+    total = tail.isCut ? total : (tail.count ?? total);
+  }
+  if (!head) {
+    return;
+  }
+  const next = new Result(head, statement, skip, true);
+  next.append(rows);
+  next.total = total;
+  const isCertain = textOf(await versionsOf(place.tables)) === versions;
+  const at = new Date().toLocaleTimeString([], { hour12: false });
+  const names = place.tables.join(', ');
+  const notice = `${names} may have other rows since the query ran: these were read at ${at}.`;
+  const now = { ...place, versions: isCertain ? versions : undefined };
+  next.setBeyond(windowsOf(next, now, notice));
+  if (place.replace(next)) {
+    announce(`${notice} ${grouped(String(total))} rows.`);
+  }
+}
+
+/** The tables that a statement reads; or why its rows cannot be read one by one. */
+async function tablesOf(statement: string): Promise<readonly string[] | string> {
+  const reads = readsOf(statement);
+  if (typeof reads === 'string') {
+    return reads;
+  }
+  const functions = await factsOf([...reads.functions, ...reads.overRows]);
+  return variesBy(reads, functions) ?? reads.tables;
+}
+
+async function factsOf(names: readonly string[]): Promise<readonly FunctionFacts[]> {
+  if (names.length === 0) {
+    return [];
+  }
+  const list = names.map(literal).join(', ');
+  const { rows } = await query(
+    `SELECT DISTINCT name, type, varies FROM functions() WHERE name IN (${list})`,
+  );
+  return rows.map(([name, type, varies]) => ({
+    name: String(name),
+    type: String(type),
+    varies: varies === true,
+  }));
+}
+
+/** The version of each table; throws where one of them tells none. */
+async function versionsOf(tables: readonly string[]): Promise<Versions> {
+  if (tables.length === 0) {
+    return new Map();
+  }
+  const answer = await query(
+    `SELECT lower(table_name) table_name, id table_id, table_txn FROM tables() ` +
+      `WHERE lower(table_name) IN (${tables.map(literal).join(', ')})`,
+  );
+  const version = versionReader(answer);
+  const found = new Map<string, string>();
+  for (const row of answer.rows) {
+    const text = version(row);
+    if (text !== undefined) {
+      found.set(String(row[0]), text);
+    }
+  }
+  const missing = tables.find((name) => !found.has(name));
+  if (missing !== undefined) {
+    throw new Error(`The server does not tell when rows of ${missing} change.`);
+  }
+  return found;
+}
+
+function textOf(versions: Versions): string {
+  return [...versions]
+    .map(([name, version]) => `${name} ${version}`)
+    .sort()
+    .join('\n');
+}
+
+/** Counts the rows of a result that was too large to be read to its end. */
+async function count(result: Result): Promise<void> {
+  if (result.isCut) {
+    const { count: total } = await execute(result.statement, {
+      skip: result.skipped + result.rows.length,
+      maxRows: 1,
+    });
+    result.total = total ?? result.rows.length;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * What the tabs showed, over a reload: the first rows of each result, for the user who saw them. It
+ * is shown as what it was; nothing runs again by itself.
+ */
+import type { AnswerHead, Row } from '../api/answer.js';
+import { Result } from '../model/result.js';
+import { mayBeKept } from './history.js';
+import { loadAll, remove, saveDated, type Dated } from './store.js';
+
+interface Kept extends Dated {
+  /** Empty where no user has to log in. */
+  readonly user: string;
+  readonly statement: string;
+  readonly head: AnswerHead;
+  readonly rows: readonly Row[];
+  readonly total: number;
+}
+
+/** A result of an earlier page. */
+export interface EarlierResult {
+  readonly result: Result;
+  readonly at: Date;
+  /** Rows that it had then. */
+  readonly total: number;
+}
+
+const PREFIX = 'result/';
+const KEPT_ROWS = 1000;
+/** Characters of a result; wide rows are fewer. */
+const LONGEST = 1_000_000;
+const MOST_RESULTS = 20;
+
+/** Keeps the first rows of what a tab shows. */
+export async function keepResult(tab: string, result: Result, user: string): Promise<void> {
+  const { statement, columns, timestamp, total = result.rows.length } = result;
+  const key = PREFIX + tab;
+  const rows: Row[] = [];
+  let length = 0;
+  for (const row of result.rows.slice(0, KEPT_ROWS)) {
+    length += JSON.stringify(row).length;
+    if (length > LONGEST) {
+      break;
+    }
+    rows.push(row);
+  }
+  if (!mayBeKept(statement) || rows.length === 0 || result.skipped > 0) {
+    await remove([key]);
+    return;
+  }
+  const head = { query: statement, columns: [...columns], timestamp };
+  const kept: Kept = { changed: Date.now(), user, statement, head, rows, total };
+  await saveDated(new Map([[key, kept]]));
+}
+
+/** What a user's tabs showed, by tab; what others saw and what is too old is forgotten. */
+export async function keptResults(user: string): Promise<ReadonlyMap<string, EarlierResult>> {
+  const found = [...(await loadAll<Kept>(PREFIX))].sort(
+    ([, left], [, right]) => right.changed - left.changed,
+  );
+  const own = found.filter(([, kept]) => kept.user === user).slice(0, MOST_RESULTS);
+  await remove(found.filter((one) => !own.includes(one)).map(([key]) => key));
+  return new Map(
+    own.map(([key, { statement, head, rows, changed, total }]) => {
+      const result = new Result(head, statement);
+      result.append(rows);
+      // To the views it is whole: none of them asks the server for the rest.
+      result.total = rows.length;
+      return [key.slice(PREFIX.length), { result, at: new Date(changed), total }];
+    }),
+  );
+}
+
+export async function forgetResult(tab: string): Promise<void> {
+  await remove([PREFIX + tab]);
+}
+
+/** Forgets what was shown: the user has signed out. */
+export async function forgetResults(): Promise<void> {
+  await remove([...(await loadAll<Kept>(PREFIX)).keys()]);
+}

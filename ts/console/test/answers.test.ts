@@ -1,0 +1,110 @@
+import test, { type ExecutionContext } from 'ava';
+import { SqlError, type LiveQuery } from '../src/api/client.js';
+import type { ServerEvent } from '../src/api/events.js';
+import { answerSource } from '../src/follow/answers.js';
+import { lastRows, type Followed } from '../src/follow/source.js';
+
+const FOLLOWED: Followed = { table: 'Query 1', query: 'SELECT a FROM t -- all\n;', rows: 3 };
+
+function event(name: string, data: object): ServerEvent {
+  return { name, id: undefined, data: JSON.stringify({ name: 'rows', ...data }) };
+}
+
+const COLUMNS = [{ name: 'a', type: 'LONG' }];
+const ANSWER = event('answer', { columns: COLUMNS, dataset: [[1], [2]] });
+
+/** Follows with a server whose streams bring what is listed, one list after the other. */
+function followed(...streams: (readonly ServerEvent[] | Error)[]) {
+  const heard: unknown[] = [];
+  const asked: LiveQuery[] = [];
+  let open = 0;
+  let polled = 0;
+  const source = answerSource(FOLLOWED, {
+    async *live(query, signal) {
+      asked.push(query);
+      const next = streams.shift() ?? [];
+      if (next instanceof Error) {
+        throw next;
+      }
+      open += 1;
+      try {
+        yield* next;
+        // The last one goes on.
+        while (streams.length === 0 && !signal.aborted) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+      } finally {
+        open -= 1;
+      }
+    },
+    poll: async (_, signal) => {
+      polled += 1;
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    },
+  });
+  const { close } = source.subscribe({
+    rows: (head, rows) => heard.push([head.columns, rows]),
+    same: () => undefined,
+    polled: (reason) => reason !== undefined && heard.push(reason),
+    failed: (message, isLost, retryMs) => heard.push([message, isLost, retryMs]),
+  });
+  return { heard, asked, open: () => open, polled: () => polled, close };
+}
+
+async function until(t: ExecutionContext, holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 600 && !holds(); tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  t.true(holds());
+}
+
+test('the last rows of a query are asked for around it, comments and all', (t) => {
+  t.is(lastRows(FOLLOWED), 'SELECT * FROM (SELECT a FROM t -- all\n) LIMIT -3');
+});
+
+test('answers are rows; nothing is asked any more once it is closed', async (t) => {
+  const { heard, asked, open, close } = followed([event('alive', {}), ANSWER, event('alive', {})]);
+  await until(t, () => heard.length === 1);
+  t.deepEqual(heard, [[COLUMNS, [[1], [2]]]]);
+  t.deepEqual(asked, [{ name: 'rows', query: lastRows(FOLLOWED), everyMs: 1000 }]);
+  t.is(open(), 1);
+  close();
+  await until(t, () => open() === 0);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  t.is(asked.length, 1);
+});
+
+test('a query that fails is said with what the server says, and the stream goes on', async (t) => {
+  const failed = event('failed', { error: 'table does not exist [table=t]', position: 3 });
+  const { heard, asked, close } = followed([ANSWER, failed, ANSWER]);
+  await until(t, () => heard.length === 3);
+  t.deepEqual(heard[1], ['table does not exist [table=t]', false, 5000]);
+  t.deepEqual(heard[2], heard[0]);
+  t.is(asked.length, 1);
+  close();
+});
+
+test('a stream that breaks off is opened again', async (t) => {
+  const { heard, asked, close } = followed([ANSWER], [ANSWER]);
+  await until(t, () => heard.length === 3);
+  t.deepEqual(heard[1], ['The stream of answers broke off.', true, 1000]);
+  t.is(asked.length, 2);
+  close();
+});
+
+test('where there is no room for a stream the server is asked', async (t) => {
+  const busy = new SqlError('too many feeds', undefined, 503);
+  const { heard, polled, close } = followed(busy);
+  await until(t, () => polled() === 1);
+  t.regex(String(heard[0]), /as many streams as it allows.*asked for each second/);
+  close();
+});
+
+test('who has to sign in is not asked for each second', async (t) => {
+  const out = new SqlError('You are not signed in.', undefined, 401);
+  const { heard, polled, close } = followed(out, [ANSWER]);
+  await until(t, () => heard.length === 2);
+  t.deepEqual(heard[0], ['You are not signed in.', false, 1000]);
+  t.is(polled(), 0);
+  close();
+});

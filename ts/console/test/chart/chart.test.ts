@@ -1,0 +1,336 @@
+import test from 'ava';
+import type { Column, Row } from '../../src/api/answer.js';
+import { asChange, decimated, isFlat, onSecondAxis } from '../../src/chart/decimate.js';
+import {
+  chartData,
+  chooseChart,
+  keysOf,
+  milliseconds,
+  rowsOfKey,
+  spoken,
+  type Series,
+} from '../../src/chart/model.js';
+import { mergedCandles } from '../../src/chart/candles.js';
+import { extentQuery, sampledQuery } from '../../src/sql/ranges.js';
+
+const at = (second: number): string =>
+  `2024-01-01T00:00:${String(second).padStart(2, '0')}.000000Z`;
+const ms = (second: number): number => Date.UTC(2024, 0, 1, 0, 0, second);
+
+function columns(...pairs: [string, string][]): Column[] {
+  return pairs.map(([name, type]) => ({ name, type }));
+}
+
+const OHLC = columns(
+  ['ts', 'TIMESTAMP'],
+  ['open', 'DOUBLE'],
+  ['high', 'DOUBLE'],
+  ['low', 'DOUBLE'],
+  ['close', 'DOUBLE'],
+  ['volume', 'LONG'],
+);
+
+test('time and numbers become lines, fractions before whole numbers', (t) => {
+  const cols = columns(['id', 'LONG'], ['ts', 'TIMESTAMP'], ['price', 'DOUBLE'], ['s', 'SYMBOL']);
+  const rows: Row[] = [
+    ['1', at(0), 1.5, 'a'],
+    ['2', at(1), 2.5, 'b'],
+  ];
+  const { plan } = chooseChart(cols.slice(0, 3), 1, rows);
+  t.like(plan, {
+    axis: 'time',
+    x: 1,
+    key: undefined,
+    values: [2, 0],
+    drawn: 1,
+    candles: undefined,
+  });
+  const whole = chooseChart(columns(['ts', 'TIMESTAMP'], ['n', 'LONG']), 0, [[at(0), '1']]);
+  t.is(whole.plan?.drawn, 1);
+});
+
+test('a key column splits the rows into series', (t) => {
+  const cols = columns(['ts', 'TIMESTAMP'], ['symbol', 'SYMBOL'], ['price', 'DOUBLE']);
+  const rows: Row[] = [
+    [at(0), 'a', 1],
+    [at(0), 'b', 10],
+    [at(1), 'b', 11],
+    [at(2), 'a', 3],
+    [at(2), 'b', null],
+  ];
+  const { plan } = chooseChart(cols, 0, rows);
+  t.is(plan?.key, 1);
+  const data = chartData(cols, rows, { axis: 'time', x: 0, key: 1 }, [2]);
+  t.deepEqual(data.times, [ms(0), ms(1), ms(2)]);
+  t.deepEqual(
+    data.series.map(({ label, points }) => [label, ...points]),
+    [
+      ['a', 1, undefined, 3],
+      ['b', 10, 11, null],
+    ],
+  );
+});
+
+test('candles are chosen for open, high, low and close', (t) => {
+  const { plan } = chooseChart(OHLC, 0, [[at(0), 1, 2, 0, 1, '5']]);
+  t.deepEqual(plan?.candles, { open: 1, high: 2, low: 3, close: 4, volume: 5 });
+});
+
+test('rows in any order are drawn in time order', (t) => {
+  const cols = columns(['ts', 'TIMESTAMP'], ['v', 'DOUBLE']);
+  const rows: Row[] = [
+    [at(2), 3],
+    [null, 9],
+    [at(0), 1],
+    [at(1), null],
+  ];
+  const data = chartData(cols, rows, { axis: 'time', x: 0, key: undefined }, [1]);
+  t.deepEqual(data.times, [ms(0), ms(1), ms(2)]);
+  t.deepEqual(data.series[0]?.points, [1, null, 3]);
+});
+
+test('what cannot be drawn is said in a sentence', (t) => {
+  const time = columns(['ts', 'TIMESTAMP'], ['s', 'SYMBOL']);
+  t.regex(chooseChart(time, 0, []).why ?? '', /no rows/);
+  t.regex(chooseChart(time, 0, [[at(0), 'a']]).why ?? '', /number column/);
+  t.regex(chooseChart(columns(['s', 'SYMBOL']), -1, [['a']]).why ?? '', /number column/);
+});
+
+test('64-bit and decimal text is drawn as numbers, anything else as a gap', (t) => {
+  const cols = columns(['ts', 'TIMESTAMP'], ['n', 'LONG']);
+  const rows: Row[] = [
+    [at(0), '42'],
+    [at(1), 'x'],
+  ];
+  t.deepEqual(
+    chartData(cols, rows, { axis: 'time', x: 0, key: undefined }, [1]).series[0]?.points,
+    [42, null],
+  );
+});
+
+test('times keep their microseconds', (t) => {
+  t.is(milliseconds('2024-01-01T00:00:00.000500Z'), ms(0) + 0.5);
+  t.is(milliseconds('2024-01-01T00:00:00Z'), ms(0));
+  t.is(milliseconds('x'), undefined);
+  t.is(milliseconds(5), undefined);
+});
+
+test('the spoken summary names low, high and last', (t) => {
+  t.deepEqual(spoken([3, null, 1, undefined, 2]), { low: 1, high: 3, last: 2 });
+  t.is(spoken([null, undefined]), undefined);
+});
+
+test('names and numbers become bars, the largest first', (t) => {
+  const cols = columns(['s', 'SYMBOL'], ['n', 'LONG']);
+  const rows: Row[] = [
+    ['a', '1'],
+    [null, '3'],
+    ['c', null],
+    ['d', '2'],
+  ];
+  const { plan } = chooseChart(cols, -1, rows);
+  t.like(plan, { axis: 'names', x: 0, values: [1], drawn: 1 });
+  const data = chartData(cols, rows, { axis: 'names', x: 0, key: undefined }, [1]);
+  t.deepEqual(data.names, ['null', 'd', 'a', 'c']);
+  t.deepEqual(data.series[0]?.points, [3, 2, 1, null]);
+  const many: Row[] = Array.from({ length: 100 }, (_, index) => [`s${index}`, String(index)]);
+  t.is(chartData(cols, many, { axis: 'names', x: 0, key: undefined }, [1]).left, 60);
+});
+
+test('two numbers become a cloud in the order of the first', (t) => {
+  const cols = columns(['a', 'DOUBLE'], ['b', 'LONG']);
+  const rows: Row[] = [
+    [3, '1'],
+    [null, '9'],
+    [1, '2'],
+  ];
+  const { plan } = chooseChart(cols, -1, rows);
+  t.like(plan, { axis: 'number', x: 0, values: [1], drawn: 1 });
+  const data = chartData(cols, rows, { axis: 'number', x: 0, key: undefined }, [1]);
+  t.deepEqual(data.times, [1, 3]);
+  t.deepEqual(data.series[0]?.points, [2, 1]);
+});
+
+test('a million points keep extremes, ends and gaps in few', (t) => {
+  const count = 250_000;
+  const times = Array.from({ length: count }, (_, index) => index);
+  const wave = (shift: number): (number | null)[] =>
+    times.map((at) => (at === 77_777 ? null : Math.sin(at / 900 + shift)));
+  const data = { times, series: [0, 1, 2, 3].map((n) => ({ label: `s${n}`, points: wave(n) })) };
+  const [first] = data.series;
+  const spiked = { ...data, series: [...data.series, { label: 'x', points: times.map(() => 0) }] };
+  (spiked.series[4]?.points as number[])[123_456] = 99;
+  const few = decimated(spiked, undefined, 300);
+  t.true(few.times.length < 300 * 4 * 5, `${few.times.length} points`);
+  t.is(few.times[0], 0);
+  t.is(few.times.at(-1), count - 1);
+  t.is(few.series[4]?.points[few.times.indexOf(123_456)], 99);
+  t.is(few.series[0]?.points[few.times.indexOf(77_777)], null);
+  const highest = (points: Series['points'] = []): number =>
+    points.reduce<number>((most, point) => Math.max(most, point ?? most), -2);
+  t.is(highest(few.series[0]?.points), highest(first?.points));
+  const part = decimated(data, { from: 1000.5, to: 1010 }, 300);
+  t.deepEqual([part.times[0], part.times.at(-1)], [1000, 1011], 'lines lead out of the picture');
+});
+
+test('one point, no points and all gaps are left as they are', (t) => {
+  for (const points of [[], [5], [null, null]]) {
+    const data = { times: points.map((_point, index) => index), series: [{ label: 'a', points }] };
+    t.is(decimated(data, undefined, 10), data);
+  }
+});
+
+test('series of another size go by a second axis', (t) => {
+  const of = (...sizes: number[]) => ({
+    times: [0],
+    series: sizes.map((size, index) => ({ label: `s${index}`, points: [size] })),
+  });
+  t.deepEqual(onSecondAxis(of(100, 3000, 90, 2), [true, true, true, true]), [
+    false,
+    false,
+    false,
+    true,
+  ]);
+  t.deepEqual(onSecondAxis(of(100, 3000), [true, false]), [false, false]);
+});
+
+test('candles are found beside a key, and by what people and functions call them', (t) => {
+  const rows: Row[] = [
+    [at(0), 'a', 1, 2, 0, 1],
+    [at(0), 'b', 5, 6, 4, 5],
+    [at(1), 'a', 2, 3, 1, 2],
+  ];
+  for (const names of [
+    ['open', 'high', 'low', 'close'],
+    ['o', 'h', 'l', 'c'],
+    ['open_price', 'high_price', 'low_price', 'close_price'],
+    ['first', 'max', 'min', 'last'],
+  ]) {
+    const cols = columns(
+      ['timestamp', 'TIMESTAMP'],
+      ['symbol', 'SYMBOL'],
+      ...names.map((name): [string, string] => [name, 'DOUBLE']),
+    );
+    const { plan } = chooseChart(cols, 0, rows);
+    t.is(plan?.key, 1, names.join());
+    t.like(plan?.candles, { open: 2, high: 3, low: 4, close: 5 }, names.join());
+  }
+  t.deepEqual(keysOf(rows, 1), ['a', 'b']);
+  t.is(rowsOfKey(rows, 1, 'a').length, 2);
+});
+
+test('four numbers of any name may be candles if someone says so', (t) => {
+  const of = (...names: string[]): boolean | undefined => {
+    const cols = columns(
+      ['ts', 'TIMESTAMP'],
+      ...names.map((name): [string, string] => [name, 'DOUBLE']),
+    );
+    return chooseChart(cols, 0, [[at(0), 1, 2, 3, 4]]).plan?.mayBeCandles;
+  };
+  t.true(of('a', 'b', 'c', 'd'));
+  t.false(of('a', 'b', 'c'));
+});
+
+test('candles too close to be seen become fewer: first, highest, lowest, last, sum', (t) => {
+  const times = [0, 1, 2, 3, 4, 5].map((minute) => minute * 60_000);
+  const series = [
+    { label: 'open', points: [1, 2, 3, 4, 5, 6] },
+    { label: 'high', points: [9, 8, 7, 6, 5, 6] },
+    { label: 'low', points: [1, 0, 3, 4, 2, 6] },
+    { label: 'close', points: [2, 3, 4, 5, 6, 7] },
+    { label: 'volume', points: [1, 1, 1, 1, 1, null] },
+  ];
+  const { data, span } = mergedCandles({ times, series }, 2);
+  t.is(span, 3);
+  t.deepEqual(data.times, [0, 180_000]);
+  t.deepEqual(
+    data.series.map(({ points }) => points),
+    [
+      [1, 4],
+      [9, 6],
+      [0, 2],
+      [4, 7],
+      [3, 2],
+    ],
+  );
+  t.is(mergedCandles({ times, series }, 6).span, 1);
+});
+
+test('the second axis takes what differs most, and what is flat on both is said', (t) => {
+  const of = (...sizes: number[]): { times: number[]; series: Series[] } => ({
+    times: [0],
+    series: sizes.map((size) => ({ label: String(size), points: [size] })),
+  });
+  const all = [true, true, true, true];
+  t.deepEqual(onSecondAxis(of(64_000, 3_100, 150), all), [false, false, true]);
+  t.deepEqual(onSecondAxis(of(100, 5, 101), all), [false, false, false]);
+  t.deepEqual(onSecondAxis(of(1, 2_000, 1_000), all), [false, true, true]);
+  t.true(isFlat(of(64_000, 3_100, 150), all, [false, false, true]));
+  t.false(isFlat(of(1, 2_000, 1_000), all, [false, true, true]));
+});
+
+test('changes in percent count from the first value of each series', (t) => {
+  const data = asChange({
+    times: [0, 1, 2],
+    series: [
+      { label: 'a', points: [undefined, 200, 210] },
+      { label: 'b', points: [null, 0, 4] },
+    ],
+  });
+  t.deepEqual(
+    data.series[0]?.points.map((point) => point && Math.round(point * 1e6) / 1e6),
+    [undefined, 0, 5],
+  );
+  t.deepEqual(data.series[1]?.points, [null, -100, 0]);
+});
+
+test('series that are not drawn have a name and no points', (t) => {
+  const cols = columns(['ts', 'TIMESTAMP'], ['k', 'SYMBOL'], ['a', 'DOUBLE'], ['b', 'DOUBLE']);
+  const rows: Row[] = [
+    [at(0), 'x', 1, 2],
+    [at(1), 'y', 3, 4],
+  ];
+  const plain = chartData(
+    cols,
+    rows,
+    { axis: 'time', x: 0, key: undefined },
+    [2, 3],
+    (name) => name === 'b',
+  );
+  t.deepEqual(plain.series, [
+    { label: 'a', points: [] },
+    { label: 'b', points: [2, 4] },
+  ]);
+  const keyed = chartData(
+    cols,
+    rows,
+    { axis: 'time', x: 0, key: 1 },
+    [2],
+    (_name, index) => index === 0,
+  );
+  t.deepEqual(
+    keyed.series.map(({ label, points }) => [label, points.length]),
+    [
+      ['x', 2],
+      ['y', 0],
+    ],
+  );
+});
+
+test('the picture of all rows is asked for in steps of time', (t) => {
+  const statement = sampledQuery('SELECT * FROM trades', {
+    time: 'timestamp',
+    key: 'symbol',
+    columns: [
+      { name: 'price', by: 'ends' },
+      { name: 'size of it', by: 'sum' },
+    ],
+    step: 1234.5,
+  });
+  t.is(
+    statement,
+    'SELECT timestamp, symbol, min(price) l0, max(price) h0, sum("size of it") v1 ' +
+      'FROM (SELECT * FROM trades\n) SAMPLE BY 1235T',
+  );
+  t.is(extentQuery('SELECT 1', 'ts'), 'SELECT min(ts), max(ts) FROM (SELECT 1\n)');
+});

@@ -1,0 +1,159 @@
+import test from 'ava';
+import type { Row } from '../../src/api/answer.js';
+import { elementHeight, isAtEdge, MOST_HEIGHT, pixelAt, placeOf } from '../../src/grid/tall.js';
+import { MOST_WINDOW_ROWS, WINDOW_ROWS, Windows } from '../../src/model/windows.js';
+import { readsOf, variesBy } from '../../src/sql/repeatable.js';
+
+const TALL = { full: 2_600_000_000, view: 500 };
+
+test('rows higher than an element may be are scrolled through from the first to the last', (t) => {
+  t.is(elementHeight(TALL.full), MOST_HEIGHT);
+  t.is(elementHeight(1000), 1000);
+  const start = placeOf(0, TALL);
+  t.deepEqual(start, { top: 0, shift: 0 });
+  const end = placeOf(TALL.full, TALL);
+  t.is(end.top, MOST_HEIGHT - TALL.view);
+  t.is(end.top + end.shift, TALL.full - TALL.view);
+  // A jump of the scroll bar goes to the same share.
+  const middle = (MOST_HEIGHT - TALL.view) / 2;
+  t.is(pixelAt(middle, start, TALL), (TALL.full - TALL.view) / 2);
+  t.is(pixelAt(MOST_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
+  t.is(pixelAt(0, end, TALL), 0);
+  // A wheel goes on by as many pixels as it says.
+  const place = placeOf(1_000_000_000, TALL);
+  t.is(pixelAt(place.top + 120, place, TALL), 1_000_000_120);
+  t.is(pixelAt(place.top - 120, place, TALL), 999_999_880);
+  // Its shift may let it come to the element's end too soon.
+  t.true(isAtEdge(0, 5000, TALL));
+  t.false(isAtEdge(0, 0, TALL));
+  t.true(isAtEdge(MOST_HEIGHT - TALL.view, 5000, TALL));
+  t.false(isAtEdge(MOST_HEIGHT - TALL.view, TALL.full - TALL.view, TALL));
+});
+
+test('what fits is scrolled as ever', (t) => {
+  const small = { full: 10_000, view: 500 };
+  t.deepEqual(placeOf(3000, small), { top: 3000, shift: 0 });
+  t.is(pixelAt(9000, placeOf(0, small), small), 9000);
+  t.false(isAtEdge(0, 0, small));
+});
+
+interface Asked {
+  readonly from: number;
+  readonly count: number;
+}
+
+function source(asked: Asked[], fails: () => boolean = () => false) {
+  return {
+    isHeld: (place: number) => place < 100_000,
+    read: (from: number, count: number): Promise<readonly Row[]> => {
+      asked.push({ from, count });
+      return fails()
+        ? Promise.reject(new Error('gone'))
+        : Promise.resolve(Array.from({ length: count }, (_, at) => [from + at]));
+    },
+  };
+}
+
+const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 90));
+
+test('rows in view are read with those beside them, once', async (t) => {
+  const asked: Asked[] = [];
+  const windows = new Windows(10_000_000, 3, source(asked));
+  windows.want(50, 90);
+  await rest();
+  t.deepEqual(asked, [], 'what came with the result is there');
+  for (let at = 500_000; at < 600_000; at += 10_000) {
+    windows.want(at, at + 40);
+  }
+  await rest();
+  t.deepEqual(asked, [{ from: 589_000, count: 3 * WINDOW_ROWS }], 'a scroll asks once it rests');
+  t.deepEqual(windows.row(590_039), [590_039]);
+  t.is(windows.row(600_000), undefined);
+  windows.want(590_960, 591_010);
+  await rest();
+  t.is(asked.length, 1);
+  windows.want(9_999_960, 10_000_000);
+  await rest();
+  t.deepEqual(asked[1], { from: 9_998_000, count: 2000 });
+  t.deepEqual(windows.row(9_999_999), [9_999_999]);
+  windows.want(99_990, 100_020);
+  await rest();
+  t.deepEqual(asked[2], { from: 100_000, count: 2000 });
+});
+
+test('no more than so many rows are kept, those looked at longest ago go first', async (t) => {
+  const windows = new Windows(10_000_000, 3, source([]));
+  for (let at = 1_000_000; at < 1_200_000; at += 20_000) {
+    windows.want(at, at + 20_000);
+    await rest();
+  }
+  t.true(windows.size <= MOST_WINDOW_ROWS, String(windows.size));
+  t.true(windows.size > MOST_WINDOW_ROWS - 2 * WINDOW_ROWS);
+  t.is(windows.row(1_000_000), undefined);
+  t.truthy(windows.row(1_198_000));
+  const wide = new Windows(10_000_000, 500, source([]));
+  for (let at = 1_000_000; at < 1_012_000; at += 3000) {
+    wide.want(at, at + 10);
+    await rest();
+  }
+  t.true(wide.size <= 6000, String(wide.size));
+});
+
+test('a failure is said, and what is wanted is read when it is asked for again', async (t) => {
+  let isGone = true;
+  const windows = new Windows(
+    10_000_000,
+    1,
+    source([], () => isGone),
+  );
+  windows.want(5_000_000, 5_000_010);
+  await rest();
+  t.is(windows.failure(), 'gone');
+  isGone = false;
+  windows.again();
+  await rest();
+  t.is(windows.failure(), undefined);
+  t.deepEqual(windows.row(5_000_000), [5_000_000]);
+});
+
+test('queries whose rows are the same each time are told from others', (t) => {
+  const reads = readsOf(
+    'WITH a AS (SELECT * FROM T1) SELECT *, abs(v) FROM a WHERE v > 1 ORDER BY v',
+  );
+  t.deepEqual(reads, { tables: ['t1'], functions: ['abs'], overRows: [] });
+  for (const [query, why] of [
+    ['SELECT * FROM a JOIN b ON a.x = b.x', /^Joined/],
+    ['SELECT * FROM a UNION ALL SELECT * FROM b', /several/],
+    ['SELECT s, sum(v) FROM a GROUP BY s', /^Grouped/],
+    ['SELECT ts, sum(v) FROM a SAMPLE BY 1h', /^Grouped/],
+    ['SELECT * FROM a LATEST ON ts PARTITION BY s', /^Grouped/],
+    ['SELECT DISTINCT s FROM a', /^Distinct/],
+    ['SELECT * FROM (SELECT DISTINCT s FROM a) ORDER BY s', /^Distinct/],
+    ['INSERT INTO a VALUES (1)', /no query/],
+    ['SHOW TABLES', /^(The statement is no query|The server)/],
+    ['SELECT FROM', /cannot be read/],
+  ] as const) {
+    const found = readsOf(query);
+    t.regex(typeof found === 'string' ? found : '', why, query);
+  }
+});
+
+test('functions that vary, group or are not known are named', (t) => {
+  const known = [
+    { name: 'abs', type: 'STANDARD', varies: false },
+    { name: 'now', type: 'STANDARD', varies: true },
+    { name: 'sum', type: 'GROUP_BY', varies: false },
+    { name: 'long_sequence', type: 'CURSOR', varies: true },
+    { name: 'tables', type: 'CURSOR', varies: true },
+  ];
+  const why = (query: string): string | undefined => {
+    const reads = readsOf(query);
+    return typeof reads === 'string' ? reads : variesBy(reads, known);
+  };
+  t.is(why('SELECT abs(x) FROM long_sequence(5)'), undefined);
+  t.is(why('SELECT x, sum(x) OVER (ORDER BY x) FROM t'), undefined);
+  t.regex(why('SELECT sum(x) FROM t') ?? '', /^Grouped/);
+  t.regex(why('SELECT x FROM t WHERE ts > now()') ?? '', /^now\(\)/);
+  t.regex(why('SELECT * FROM tables()') ?? '', /^tables\(\)/);
+  t.regex(why('SELECT mine(x) FROM t') ?? '', /^mine\(\)/);
+});

@@ -1,0 +1,273 @@
+/**
+ * Queries that are asked again and again, once for all streams of one user that want the answer.
+ * Equal are those of one identity with one text and one interval: their rights are the same.
+ */
+import { createHash } from 'node:crypto';
+
+import {
+  asDatabaseError,
+  DatabaseError,
+  type ExecuteReply,
+  type PreparedStatement,
+  type Session,
+} from '../../session/index.js';
+import { columnJson } from '../response/statement-answer.js';
+
+/** A query that failed is tried again after so long, at the least. */
+const FAILED_MS = 5_000;
+/** A larger answer is not kept for streams to come: for them it is asked for anew. */
+const KEPT_BYTES = 256 * 1024;
+
+interface Asked {
+  readonly query: string;
+  readonly everyMs: number;
+}
+
+/** An answer, or why there is none, without the name that a stream has for its query. */
+export interface SharedAnswer {
+  readonly event: 'answer' | 'failed';
+  /** Members of a JSON object, with the bracket that ends it. */
+  readonly rest: readonly Buffer[];
+  readonly digest: string;
+}
+
+type Latest = Omit<SharedAnswer, 'rest'> & { readonly rest: readonly Buffer[] | undefined };
+
+interface Member {
+  readonly open: () => Session;
+}
+
+export class SharedAnswers {
+  readonly #queries = new Map<string, SharedQuery>();
+  readonly #mostBytes: () => number;
+
+  constructor(mostBytes: () => number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Takes part in a query of an identity; the session is used where it is this member's turn. */
+  join(identity: string, asked: Asked, open: () => Session): Membership {
+    const key = JSON.stringify([identity, asked.query, asked.everyMs]);
+    let query = this.#queries.get(key);
+    if (!query) {
+      query = new SharedQuery(asked, this.#mostBytes, () => this.#queries.delete(key));
+      this.#queries.set(key, query);
+    }
+    return new Membership(query, { open });
+  }
+}
+
+/** One stream's part in a query, until it leaves. */
+class Membership {
+  readonly #query: SharedQuery;
+  readonly #member: Member;
+
+  constructor(query: SharedQuery, member: Member) {
+    this.#query = query;
+    this.#member = member;
+    query.enter(member);
+  }
+
+  /** The newest answer that is not the one of a digest, when there is one. */
+  async next(digest: string, signal: AbortSignal): Promise<SharedAnswer | undefined> {
+    return await this.#query.next(digest, signal);
+  }
+
+  leave(): void {
+    this.#query.leave(this.#member);
+  }
+}
+
+class SharedQuery {
+  readonly #asked: Asked;
+  readonly #mostBytes: () => number;
+  readonly #ended: () => void;
+  readonly #members = new Set<Member>();
+  readonly #waiting = new Set<() => void>();
+  #latest: Latest | undefined;
+  /** The member whose session is used, and its statement. */
+  #owner: Member | undefined;
+  #statement: PreparedStatement | undefined;
+  #abort = new AbortController();
+  /** Ends the pause between two runs. */
+  #wake: () => void = () => undefined;
+
+  constructor(asked: Asked, mostBytes: () => number, ended: () => void) {
+    this.#asked = asked;
+    this.#mostBytes = mostBytes;
+    this.#ended = ended;
+  }
+
+  enter(member: Member): void {
+    this.#members.add(member);
+    if (this.#members.size === 1) {
+      void this.#run();
+    }
+  }
+
+  leave(member: Member): void {
+    this.#members.delete(member);
+    if (this.#owner === member) {
+      // What runs in its session ends; another member's goes on.
+      this.#abort.abort();
+      this.#statement?.cancel();
+    }
+    if (this.#members.size === 0) {
+      this.#ended();
+      this.#wake();
+    }
+  }
+
+  async next(digest: string, signal: AbortSignal): Promise<SharedAnswer | undefined> {
+    while (!signal.aborted) {
+      const latest = this.#latest;
+      if (latest && latest.digest !== digest) {
+        const { event, rest } = latest;
+        if (rest) {
+          return { event, rest, digest: latest.digest };
+        }
+        this.#wake();
+      }
+      await this.#changed(signal);
+    }
+    return undefined;
+  }
+
+  async #changed(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        this.#waiting.delete(end);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      this.#waiting.add(end);
+      signal.addEventListener('abort', end);
+    });
+  }
+
+  async #run(): Promise<void> {
+    for (let member = this.#first(); member; member = this.#first()) {
+      const began = performance.now();
+      let pauseMs = this.#asked.everyMs;
+      let latest: SharedAnswer;
+      try {
+        latest = await this.#answerBy(member);
+      } catch (error) {
+        this.#forget();
+        latest = failureOf(error);
+        pauseMs = Math.max(pauseMs, FAILED_MS);
+      }
+      if (!this.#members.has(member)) {
+        // It left meanwhile: what came may be no answer.
+        this.#forget();
+        continue;
+      }
+      this.#publish(latest);
+      // A query that is slower than asked for leaves half of the time to others.
+      await this.#pause(Math.max(pauseMs, performance.now() - began));
+    }
+    this.#forget();
+  }
+
+  #first(): Member | undefined {
+    const [first] = this.#members;
+    return first;
+  }
+
+  #forget(): void {
+    this.#statement?.close();
+    this.#statement = undefined;
+    this.#owner = undefined;
+  }
+
+  /** Everyone takes the answer now; only a small one is kept for those who come later. */
+  #publish(answer: SharedAnswer): void {
+    const isSame = this.#latest?.digest === answer.digest && this.#latest.rest !== undefined;
+    this.#latest = answer;
+    const waiting = isSame ? [] : [...this.#waiting];
+    waiting.forEach((end) => {
+      end();
+    });
+    const length = answer.rest.reduce((sum, part) => sum + part.length, 0);
+    if (length > KEPT_BYTES) {
+      // After those who wait have looked at it.
+      setImmediate(() => {
+        if (this.#latest === answer) {
+          this.#latest = { ...answer, rest: undefined };
+        }
+      });
+    }
+  }
+
+  async #answerBy(member: Member): Promise<SharedAnswer> {
+    if (this.#owner !== member) {
+      this.#forget();
+      this.#owner = member;
+      this.#abort = new AbortController();
+    }
+    const statement = (this.#statement ??= await this.#prepared(member));
+    const rows = { format: 'json', quoteLargeNumbers: true } as const;
+    const reply = await statement.execute([], () => ({ rows }));
+    const columns = statement.description.columns.map((column) => columnJson(column)).join(',');
+    const rest = [
+      Buffer.from(`"columns":[${columns}],"dataset":[`),
+      ...(await this.#rowsOf(reply)),
+      Buffer.from(']}'),
+    ];
+    return digested('answer', rest);
+  }
+
+  async #prepared(member: Member): Promise<PreparedStatement> {
+    const within = { signal: this.#abort.signal, elapsedMs: 0 };
+    const statement = await member.open().prepare(this.#asked.query, undefined, within);
+    const { kind, parameters } = statement.description;
+    if (kind !== 'select' || parameters.length > 0) {
+      statement.close();
+      const message = 'only queries without parameters are kept up to date';
+      throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
+    }
+    return statement;
+  }
+
+  async #rowsOf({ chunk, stream }: ExecuteReply): Promise<Buffer[]> {
+    const most = this.#mostBytes();
+    const parts: Buffer[] = [];
+    let length = 0;
+    let next = chunk ?? (await stream?.next()) ?? null;
+    while (next !== null) {
+      length += next.bytes.length;
+      if (length > most) {
+        stream?.cancel();
+        const message = `the answer is larger than live.max.answer.size, ${most} bytes`;
+        throw new DatabaseError({ code: 'ResourceLimit', message });
+      }
+      parts.push(next.bytes);
+      next = (await stream?.next()) ?? null;
+    }
+    return parts;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function failureOf(error: unknown): SharedAnswer {
+  const { message, start } = asDatabaseError(error);
+  const place = start === undefined ? {} : { position: start };
+  // Without the first bracket, which has the name behind it.
+  const rest = JSON.stringify({ error: message, ...place }).slice(1);
+  return digested('failed', [Buffer.from(rest)]);
+}
+
+function digested(event: SharedAnswer['event'], rest: readonly Buffer[]): SharedAnswer {
+  const hash = createHash('sha256').update(event);
+  rest.forEach((part) => hash.update(part));
+  return { event, rest, digest: hash.digest('base64') };
+}

@@ -1,0 +1,57 @@
+/**
+ * A connection on its way to the engine and back: the socket's handle reads nothing while the
+ * engine does.
+ */
+import type { Socket } from 'node:net';
+
+/** What is used of Node's handle of a socket, which its documented interface does not have. */
+interface Handle {
+  readonly fd: number;
+  reading: boolean;
+  readStart(): number;
+  readStop(): number;
+}
+
+/** What is read from a socket when it is lent. */
+interface LentSocket {
+  readonly descriptor: number;
+  /** Reads again. */
+  resume(): void;
+}
+
+/** Stops reading; null where the socket cannot be lent, which then reads on. */
+export function stopReading(socket: Socket): LentSocket | null {
+  const handle = handleOf(socket);
+  const isQuiet =
+    !socket.destroyed &&
+    !socket.isPaused() &&
+    !socket.writableEnded &&
+    socket.writableLength === 0 &&
+    socket.readableLength === 0;
+  if (handle === null || !isQuiet || handle.readStop() !== 0) {
+    return null;
+  }
+  handle.reading = false;
+  return {
+    descriptor: handle.fd,
+    resume: () => {
+      if (!socket.destroyed && !handle.reading) {
+        handle.reading = true;
+        handle.readStart();
+      }
+    },
+  };
+}
+
+/** Null for an encrypted socket, and where sockets are no descriptors. */
+function handleOf(socket: Socket): Handle | null {
+  const handle = (socket as unknown as { readonly _handle?: Partial<Handle> | null })._handle;
+  const { fd = -1, reading, readStart, readStop } = handle ?? {};
+  const isWhole =
+    fd >= 0 &&
+    reading === true &&
+    typeof readStart === 'function' &&
+    typeof readStop === 'function' &&
+    !('encrypted' in socket);
+  return isWhole ? (handle as Handle) : null;
+}

@@ -1,0 +1,146 @@
+/**
+ * What a client repeats: Bind, Execute and Sync of prepared queries with other values. A client
+ * that has done so several times is likely to go on, and its connection can be lent to the engine.
+ */
+import type { LoanTerms, PreparedStatement, Statement } from '../../session/index.js';
+import type { BindMessage } from '../protocol/client-messages.js';
+import { commandTag } from '../protocol/command-tag.js';
+import { describeRows } from '../protocol/type-oids.js';
+import type { Stored } from './bound.js';
+import type { Portal } from './portal.js';
+import type { Statements } from './statements.js';
+
+/** Executions in a row before a connection is lent for the first time. */
+const FIRST_RUNS = 3;
+/** After loans that were soon over. */
+const MOST_RUNS = 64;
+/** A loan with fewer executions is not worth its two crossings. */
+const FEW_ANSWERED = 16;
+/** Statements of one loan, those used last. */
+const MOST_STATEMENTS = 32;
+/** Bytes of a Bind but for its values, and of how these are sent: longer ones are not kept. */
+const MOST_PATTERN_BYTES = 16_384;
+
+/** A statement as its client binds it. */
+interface Pattern {
+  readonly name: string;
+  readonly prepared: PreparedStatement;
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  readonly header: Buffer;
+  readonly formats: readonly number[];
+}
+
+/** What can be lent. */
+export interface Lendable {
+  readonly patterns: readonly Pattern[];
+  readonly statements: readonly Statement[];
+  readonly terms: LoanTerms['statements'];
+}
+
+export class Repetition {
+  readonly #statements: Statements;
+  /** By the name of the statement, those used last at the end. */
+  readonly #patterns = new Map<string, Pattern>();
+  /** The last Bind. */
+  #bound: { readonly name: string; readonly stored: Stored } | null = null;
+  #runs = 0;
+  #runsNeeded = FIRST_RUNS;
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  /** Something else came. */
+  interrupt(): void {
+    this.#runs = 0;
+    this.#bound = null;
+  }
+
+  bind({ portal, statement }: BindMessage, stored: Stored): void {
+    this.#bound = portal === '' ? { name: statement, stored } : null;
+  }
+
+  /** All rows of the portal without a name were sent. */
+  ran(portal: Portal): void {
+    const bound = this.#bound;
+    const pattern =
+      bound?.stored.kind === 'engine' && !portal.isLong
+        ? patternOf(bound.name, bound.stored.prepared, portal)
+        : null;
+    if (pattern === null) {
+      this.interrupt();
+      return;
+    }
+    this.#runs += 1;
+    this.#patterns.delete(pattern.name);
+    this.#patterns.set(pattern.name, pattern);
+    const [oldest] = this.#patterns.keys();
+    if (this.#patterns.size > MOST_STATEMENTS && oldest !== undefined) {
+      this.#patterns.delete(oldest);
+    }
+  }
+
+  /** After a Sync: what may be lent; null where it is not time. */
+  lendable(): Lendable | null {
+    if (this.#runs < this.#runsNeeded) {
+      return null;
+    }
+    const found = [...this.#patterns.values()].flatMap((pattern) => {
+      const statement = this.#isKnown(pattern) ? pattern.prepared.lent : null;
+      return statement === null ? [] : [{ pattern, statement }];
+    });
+    return found.length === 0
+      ? null
+      : {
+          patterns: found.map(({ pattern }) => pattern),
+          statements: found.map(({ statement }) => statement),
+          terms: found.map(({ pattern }) => termsOf(pattern)),
+        };
+  }
+
+  /** A loan ended after so many executions. */
+  returned(answered: number): void {
+    const isWorthIt = answered >= FEW_ANSWERED;
+    this.#runs = 0;
+    this.#runsNeeded = isWorthIt ? 1 : Math.min(MOST_RUNS, this.#runsNeeded * 2);
+  }
+
+  /** Whether the name is still that of this statement. */
+  #isKnown({ name, prepared }: Pattern): boolean {
+    const stored = this.#statements.find(name);
+    return stored?.kind === 'engine' && stored.prepared === prepared;
+  }
+}
+
+function patternOf(name: string, prepared: PreparedStatement, portal: Portal): Pattern | null {
+  const { source, header } = portal.values;
+  const { kind, command, columns, notice } = prepared.description;
+  const isQuery =
+    columns.length > 0 && commandTag(kind, command, 0) === commandTag('select', '', 0);
+  if (source === null || !isQuery || notice !== undefined) {
+    return null;
+  }
+  const { body, start, end } = source;
+  if (start + body.length - end + header.length > MOST_PATTERN_BYTES) {
+    return null;
+  }
+  return {
+    name,
+    prepared,
+    head: Buffer.from(body.subarray(0, start)),
+    tail: Buffer.from(body.subarray(end)),
+    header,
+    formats: portal.formats,
+  };
+}
+
+function termsOf({ prepared, head, tail, header, formats }: Pattern): LoanTerms['statements'][0] {
+  return {
+    head: [...head],
+    tail: [...tail],
+    header: [...header],
+    formatCodes: [...formats],
+    rowDescription: [...describeRows(prepared.description, formats)],
+  };
+}
