@@ -1,10 +1,20 @@
 /** A server of our own for the tests: temporary root, free ports, stopped by its handle. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
 import { fileURLToPath } from 'node:url';
 
 const BUILD = fileURLToPath(new URL('../..', import.meta.url));
@@ -120,22 +130,58 @@ export function runCli(
   { wrapper = [], environment = {} }: Pick<TestServerOptions, 'wrapper' | 'environment'> = {},
 ): RunningCli {
   const [command = process.execPath, ...rest] = [...wrapper, process.execPath, CLI, ...args];
+  const log = new WrittenFile();
   const child = spawn(command, rest, {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', log.descriptor],
     env: { ...process.env, ...environment },
   });
   running.add(child);
   ends.set(child, once(child, 'close'));
-  child.once('close', () => running.delete(child));
+  child.once('close', () => {
+    running.delete(child);
+    log.close();
+  });
   let out = '';
-  let err = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     out += text;
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text;
-  });
-  return { process: child, out: () => out, err: () => err };
+  return { process: child, out: () => out, err: () => log.text() };
+}
+
+/**
+ * What a child writes, in a file without a name: a line that was written before an answer was sent
+ * is read after the answer, where a pipe delivers it when it likes.
+ */
+class WrittenFile {
+  readonly descriptor: number;
+  #text = '';
+  #read = 0;
+  #isOpen = true;
+  readonly #decoder = new StringDecoder('utf8');
+
+  constructor() {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-log-'));
+    this.descriptor = openSync(join(folder, 'log'), 'a+');
+    rmSync(folder, { recursive: true });
+  }
+
+  /** Everything written so far. */
+  text(): string {
+    if (this.#isOpen) {
+      const rest = Buffer.allocUnsafe(fstatSync(this.descriptor).size - this.#read);
+      const count = readSync(this.descriptor, rest, 0, rest.length, this.#read);
+      this.#read += count;
+      this.#text += this.#decoder.write(rest.subarray(0, count));
+    }
+    return this.#text;
+  }
+
+  /** Reads what is left; the text stays. */
+  close(): void {
+    this.text();
+    this.#isOpen = false;
+    closeSync(this.descriptor);
+  }
 }
 
 /** Waits for the end of a command; resolves to its exit code. */

@@ -257,3 +257,29 @@ test('comments on any kind of object are read', (t) => {
     t.notThrows(() => parse(text), text);
   }
 });
+
+test('a mistyped keyword is named, wherever it is', (t) => {
+  for (const [text, meant] of [
+    ['selct 1', /did you mean 'select' for 'selct'\?$/],
+    ['SELECTT a, b FROM t', /did you mean 'select' for 'SELECTT'\?$/],
+    ['udpate t set a = 1', /did you mean 'update' for 'udpate'\?$/],
+    ['SELECT 1; SELCT 2', /^unexpected token \[SELCT\]: did you mean 'select' for 'SELCT'\?$/],
+    ['SELECT price FORM trades', /did you mean 'from' for 'FORM'\?$/],
+    ['SELECT * FROM t WERE a > 1', /^unexpected token \[a\]: did you mean 'where' for 'WERE'\?$/],
+    ['SELECT * FROM t ODER BY ts', /did you mean 'order' for 'ODER'\?$/],
+    ['SELECT * FROM t WHERE a = 1 ADN b = 2', /did you mean 'and' for 'ADN'\?$/],
+    ['SELECT a FROM t SAMPEL BY 1h', /did you mean 'sample' for 'SAMPEL'\?$/],
+    ['UPDATE t STE a = 1', /did you mean 'set' for 'STE'\?$/],
+    ['DROP TBLE x', /did you mean 'table' for 'TBLE'\?$/],
+    // Words of two letters are near to too many, quoted ones are names, right ones are right.
+    ['SELECT a b c FROM t', /expected$/],
+    ['SELECT * FROM "WERE" a > 1', /^unexpected token \[>\]$/],
+    ['SELECT * FROM t WHERE', /^empty where clause$/],
+    ['trades 1', /^unexpected token \[1\]$/],
+    ['select 1 1 1', /identifier should start/],
+    ['select * as t', /^wildcard cannot have alias$/],
+    ['select * other', /^wildcard cannot have alias$/],
+  ] as const) {
+    t.regex(t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text).message, meant, text);
+  }
+});

@@ -774,20 +774,6 @@ test('EXISTS asks for rows, whatever their columns', async (t) => {
   }
 });
 
-test('a mistyped first word is named', (t) => {
-  for (const [text, meant] of [
-    ['selct 1', /did you mean 'select' for 'selct'\?$/],
-    ['SELECTT a, b FROM t', /did you mean 'select' for 'SELECTT'\?$/],
-    ['udpate t set a = 1', /did you mean 'update' for 'udpate'\?$/],
-    ['trades 1', /^unexpected token \[1\]$/],
-    ['select 1 1 1', /identifier should start/],
-    ['select * as t', /^wildcard cannot have alias$/],
-    ['select * other', /^wildcard cannot have alias$/],
-  ] as const) {
-    t.regex(t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text).message, meant, text);
-  }
-});
-
 test('SIMILAR TO is an operator, similar a name', async (t) => {
   for (const [query, expected] of [
     ["select x similar from (values ('abc')) t(x) where x similar to 'a%'", [['abc']]],

@@ -10,6 +10,7 @@ import { scan, TokenKind } from './lexer/lexer.js';
 import { Parser, type Grammar, type Probe, type ProbeContext } from './parser/parser.js';
 import { parseQuery } from './queries/query.js';
 import type { SessionStatement } from './statements/session-statement.js';
+import { nearWord } from './parser/near-word.js';
 import { FIRST_WORDS, parseStatement } from './statements/statement.js';
 import { SyntaxError_ } from './lexer/syntax-error.js';
 
@@ -32,6 +33,12 @@ const GRAMMAR: Grammar = {
   query: parseQuery,
 };
 
+const END = TokenKind.End;
+/** Letters of a word that may be a mistyped keyword: of two letters any one is near to another. */
+const LEAST_WORD = 3;
+/** UTF-16 units behind an error that its word is read from. */
+const MOST_WORD = 64;
+
 /** One statement, as any client may send it. */
 export interface Statement {
   /** As the engine and the server read it; those of the connection are words without effect. */
@@ -42,10 +49,42 @@ export interface Statement {
 
 /** Reads one statement; throws `SyntaxError_`. An empty text gives an `Empty` node. */
 export function readStatement(text: string): Statement {
-  const parser = new Parser(text, GRAMMAR);
-  const { root, session } = parseStatement(parser);
-  refuseRows(parser);
-  return { tree: parser.tree(root), session };
+  try {
+    const parser = new Parser(text, GRAMMAR);
+    const { root, session } = parseStatement(parser);
+    refuseRows(parser);
+    return { tree: parser.tree(root), session };
+  } catch (error) {
+    throw error instanceof SyntaxError_ ? withMeant(text, error) : error;
+  }
+}
+
+/** The error, with the keyword that was meant where a word seems mistyped: `WERE`, `ODER BY`. */
+function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
+  for (const { word, end } of wordsAt(text, error.start)) {
+    const { keywords } = expectedAt(text, end);
+    const meant = keywords.includes(word.toUpperCase()) ? null : nearWord(word, keywords);
+    if (meant !== null) {
+      const message = `${error.message}: did you mean '${meant.toLowerCase()}' for '${word}'?`;
+      return new SyntaxError_(message, error.start, error.end);
+    }
+  }
+  return error;
+}
+
+/**
+ * The words that may have made the parse fail at an offset: the one there, the one before it, and
+ * the statement's first, which decides how everything behind it is read.
+ */
+function wordsAt(text: string, offset: number): { word: string; end: number }[] {
+  const { kinds, starts, ends } = scan(text.slice(0, offset + MOST_WORD));
+  const at = starts.findLastIndex((start, index) => start <= offset && kinds[index] !== END);
+  const first = starts.findIndex((start) => start >= lastStatement(text.slice(0, offset)));
+  return [at, at - 1, first].flatMap((index) => {
+    const end = ends[index] ?? 0;
+    const word = text.slice(starts[index], end);
+    return kinds[index] === TokenKind.Word && word.length >= LEAST_WORD ? [{ word, end }] : [];
+  });
 }
 
 /** Its tree alone. */

@@ -7,7 +7,6 @@ import { parseDelete, parseInsert, parseUpdate } from './change.js';
 import { parseCreate } from './create.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { parseAlterLive } from './live-view.js';
-import { nearWord } from '../parser/near-word.js';
 import type { Parser } from '../parser/parser.js';
 import { parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
 import { parseSessionStatement, type SessionStatement } from './session-statement.js';
@@ -67,19 +66,9 @@ export function parseStatement(p: Parser): StatementRoot {
   const root = session === null ? statement(p) : sessionWords(p, from);
   while (p.take(';')) {}
   if (!p.atEnd()) {
-    p.fail(`unexpected token [${p.written()}]${meant(p, from)}`);
+    p.fail(`unexpected token [${p.written()}]`);
   }
   return { root, session };
-}
-
-/** What is said beside the error where the statement's first word seems mistyped. */
-function meant(p: Parser, first: number): string {
-  const { index } = p;
-  p.index = first;
-  const written = p.kind() === TokenKind.Word ? p.written() : '';
-  p.index = index;
-  const word = FIRST_WORDS.includes(written.toUpperCase()) ? null : nearWord(written, FIRST_WORDS);
-  return word === null ? '' : `: did you mean '${word.toLowerCase()}' for '${written}'?`;
 }
 
 function statement(p: Parser): NodeId {
