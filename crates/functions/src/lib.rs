@@ -35,7 +35,7 @@ mod text;
 pub use aggregate::{is_aggregate, is_aggregate_call, reads_time, without_schema};
 pub use array::array_select::{Selector, resolve_index};
 pub use array::arrays::resolve_array;
-pub use cast::{CastMode, cast, cast_value, failing_cast, from_texts};
+pub use cast::{CastMode, cast, cast_value, failing_cast, from_texts, located_cast};
 pub use datetime::in_nanoseconds;
 pub use datetime::periods::{period_of_parts, period_order, period_parts};
 pub use datetime::times::rounded_time;

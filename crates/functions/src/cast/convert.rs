@@ -33,8 +33,8 @@ pub(crate) fn converted(
     };
     let kernel: Kernel =
         Arc::new(move |call: &Call<'_>| convert(call, from, to, mode).map_err(located));
-    let place = at.map_or_else(String::new, |at| format!(",{}", at.start));
-    let variant = format!("{},{},{mode:?}{place}", from.name(), to.name());
+    // Where it is written makes it no other conversion: `GROUP BY` has to find it again.
+    let variant = format!("{},{},{mode:?}", from.name(), to.name());
     let types = (vec![from], to);
     call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr])
 }

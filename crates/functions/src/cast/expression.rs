@@ -17,6 +17,16 @@ use crate::text::parse;
 /// Casts `expr`. Fails when the conversion does not exist, or when a constant does not convert
 /// and that is known without running anything.
 pub fn cast(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Result<Expr, ResolveError> {
+    located_cast(expr, (from, to), mode, None)
+}
+
+/// The same; a value that does not convert when the statement runs is an error at `at`.
+pub fn located_cast(
+    expr: Expr,
+    (from, to): (SqlType, SqlType),
+    mode: CastMode,
+    at: Option<Span>,
+) -> Result<Expr, ResolveError> {
     if from == to || (is_plain_text(from) && is_plain_text(to)) {
         return Ok(expr);
     }
@@ -33,7 +43,7 @@ pub fn cast(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Result<Ex
     {
         return cast(wide, SqlType::Long, to, mode);
     }
-    Ok(converted(expr, (from, to), mode, None))
+    Ok(converted(expr, (from, to), mode, at))
 }
 
 /// The cast of a constant that [`cast_value`] found not to convert: when it runs, its error is at

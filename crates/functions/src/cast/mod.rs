@@ -11,7 +11,7 @@ pub(crate) mod shown;
 mod tests;
 
 pub(crate) use self::convert::converted;
-pub use self::expression::{cast, cast_value, failing_cast};
+pub use self::expression::{cast, cast_value, failing_cast, located_cast};
 pub use self::mode::CastMode;
 pub(crate) use self::mode::unit_of;
 pub use self::parsed::from_texts;

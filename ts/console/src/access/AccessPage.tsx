@@ -11,6 +11,7 @@ import {
   Switch,
   type JSX,
 } from 'solid-js';
+import { SearchField } from '../shell/SearchField.js';
 import { showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { openPage, spot } from '../shell/pages.js';
@@ -132,15 +133,11 @@ function PrincipalList(props: {
           )}
         </For>
       </span>
-      <label class="field">
-        <Icon name="search" />
-        <input
-          type="search"
-          placeholder="Filter by name"
-          aria-label="Filter people and groups by name"
-          onInput={(event) => setWanted(event.currentTarget.value.trim().toLowerCase())}
-        />
-      </label>
+      <SearchField
+        placeholder="Filter by name"
+        label="Filter people and groups by name"
+        search={(text) => setWanted(text.trim().toLowerCase())}
+      />
       <ul aria-label="People and groups">
         <For each={shown()}>
           {(principal) => (

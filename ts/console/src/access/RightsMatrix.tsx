@@ -1,5 +1,6 @@
 /** Objects by rights; a table opens into its columns. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
+import { SearchField } from '../shell/SearchField.js';
 import type { ColumnEntry, TableEntry } from '../schema/model.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
@@ -113,15 +114,11 @@ function Head(props: { set: RightSet; onFilter: (name: string) => void }): JSX.E
       </tr>
       <tr>
         <th scope="col">
-          <label class="field">
-            <Icon name="search" />
-            <input
-              type="search"
-              placeholder="Object"
-              aria-label="Filter tables and views by name"
-              onInput={(event) => props.onFilter(event.currentTarget.value.trim().toLowerCase())}
-            />
-          </label>
+          <SearchField
+            placeholder="Object"
+            label="Filter tables and views by name"
+            search={(text) => props.onFilter(text.trim().toLowerCase())}
+          />
         </th>
         <For each={rightsOf(props.set)}>{(right) => <th scope="col">{right}</th>}</For>
       </tr>

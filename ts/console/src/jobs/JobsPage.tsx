@@ -1,5 +1,6 @@
 /** The work that the server does by itself: what it last did, what failed, when it goes on. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
+import { SearchField } from '../shell/SearchField.js';
 import { duration, grouped } from '../model/format.js';
 import { Icon, type IconName } from '../shell/icons.js';
 import { LivePage } from '../shell/LivePage.js';
@@ -48,15 +49,7 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
   return (
     <>
       <div class="page-filters">
-        <label class="field">
-          <Icon name="search" />
-          <input
-            type="search"
-            placeholder="Filter by name, kind or error"
-            aria-label="Filter by name, kind or error"
-            onInput={(event) => setWanted(event.currentTarget.value)}
-          />
-        </label>
+        <SearchField placeholder="Filter by name, kind or error" search={setWanted} />
         <span class="segmented" role="group" aria-label="State of the jobs">
           <For each={FILTERS}>
             {(one) => (

@@ -1,6 +1,7 @@
 /** The notebooks that the server keeps: one's own, and those that others share. */
 import '../styles/kept.css';
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { SearchField } from '../shell/SearchField.js';
 import * as notebooks from '../api/notebooks.js';
 import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { withNotebooks } from '../shell/tab-menu.js';
@@ -113,15 +114,7 @@ function Shelf(props: ShelfProps): JSX.Element {
   return (
     <>
       <div class="page-filters">
-        <label class="field">
-          <Icon name="search" />
-          <input
-            type="search"
-            placeholder="Filter by title or owner"
-            aria-label="Filter by title or owner"
-            onInput={(event) => setWanted(event.currentTarget.value)}
-          />
-        </label>
+        <SearchField placeholder="Filter by title or owner" search={setWanted} />
       </div>
       <div class="page-table" role="region" aria-label="Notebooks" tabindex="0">
         <table class="listing">

@@ -1,5 +1,6 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import { SearchField } from '../shell/SearchField.js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';
@@ -37,15 +38,7 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
         <Instance session={session} />
         <RefreshButton session={session} />
       </header>
-      <label class="field">
-        <Icon name="search" />
-        <input
-          type="search"
-          placeholder="Filter tables and columns"
-          aria-label="Filter tables and columns"
-          onInput={(event) => setFilter(event.currentTarget.value)}
-        />
-      </label>
+      <SearchField placeholder="Filter tables and columns" search={setFilter} />
       <Switch
         fallback={<Tree session={session} filter={filter()} onOpened={() => props.onOpened()} />}
       >

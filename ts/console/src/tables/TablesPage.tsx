@@ -1,5 +1,6 @@
 /** All tables with their sizes and how fast they grow, and everything about one of them. */
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
+import { SearchField } from '../shell/SearchField.js';
 import { query } from '../api/client.js';
 import { approximate, grouped } from '../model/format.js';
 import { Icon } from '../shell/icons.js';
@@ -115,15 +116,12 @@ function TableList(props: {
   const shown = createMemo(() => sorted(props.tables, wanted(), sort(), props.rateOf));
   return (
     <div class="page-table" role="region" aria-label="Tables" tabindex="0">
-      <label class="field table-filter">
-        <Icon name="search" />
-        <input
-          type="search"
-          placeholder="Filter by name"
-          aria-label="Filter the list by name"
-          onInput={(event) => setWanted(event.currentTarget.value)}
-        />
-      </label>
+      <SearchField
+        class="table-filter"
+        placeholder="Filter by name"
+        label="Filter the list by name"
+        search={setWanted}
+      />
       <table class="listing">
         <thead>
           <tr>

@@ -38,7 +38,7 @@ impl Binder<'_> {
         let described: Vec<Argument> = elements.iter().map(Typed::argument).collect();
         let resolved =
             resolve_array(&described).map_err(|error| located_call(error, position, &spans))?;
-        self.resolved_call(resolved, elements, position)
+        self.resolved_call(resolved, elements, position, &spans)
     }
 
     /// `operand[selectors]`.
@@ -87,7 +87,7 @@ impl Binder<'_> {
         }
         let resolved = resolve_index(&kinds, &described)
             .map_err(|error| located_call(error, position, &spans))?;
-        let element = self.resolved_call(resolved, arguments, position)?;
+        let element = self.resolved_call(resolved, arguments, position, &spans)?;
         match of {
             // Numbers of columns and objects are whole.
             Some(_) => self.cast(element, SqlType::Int, CastMode::Explicit, position),

@@ -118,7 +118,7 @@ impl Binder<'_> {
         })?;
         let resolved = with_stand_ins(&arguments, |described| resolve_json(described, to))
             .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
-        self.resolved_call(resolved, arguments, call.name.span)
+        self.resolved_call(resolved, arguments, call.name.span, &self.argument_spans(call))
     }
 
     pub(crate) fn argument_spans(&self, call: &CallNode) -> Vec<Span> {
@@ -223,11 +223,14 @@ impl Binder<'_> {
             resolve_aggregate(name, call.distinct, described)
                 .map(|resolved| resolved.argument_types)
         })?;
+        let spans = self.argument_spans(call);
         let (resolved, arguments) = aggregate_over(name, call.distinct, arguments)
-            .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
+            .map_err(|failure| located_call(failure, call.name.span, &spans))?;
         let mut exprs = Vec::with_capacity(arguments.len());
-        for (argument, wanted) in arguments.into_iter().zip(&resolved.argument_types) {
-            exprs.push(self.cast(argument, *wanted, CastMode::Implicit, call.name.span)?.expr);
+        let wanted = resolved.argument_types.iter().copied();
+        for (index, (argument, wanted)) in arguments.into_iter().zip(wanted).enumerate() {
+            let place = (call.name.span, spans.get(index).copied().unwrap_or(call.name.span));
+            exprs.push(self.cast_at(argument, wanted, CastMode::Implicit, place)?.expr);
         }
         // DataFusion counts rows by counting a constant.
         exprs.extend(exprs.is_empty().then(|| lit(1_i64)));

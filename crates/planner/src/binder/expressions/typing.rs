@@ -6,7 +6,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
     Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
-    failing_cast, is_long_chain, resolve_operator, resolve_scalar, resolve_unary,
+    failing_cast, is_long_chain, located_cast, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -266,7 +266,7 @@ impl Binder<'_> {
             }
             _ => resolved,
         };
-        self.resolved_call(resolved, arguments, position)
+        self.resolved_call(resolved, arguments, position, spans)
     }
 
     /// Numbers of eight bytes that are constants or parameters as INTs: drivers declare every whole
@@ -284,12 +284,13 @@ impl Binder<'_> {
         arguments.into_iter().map(narrow).collect()
     }
 
-    /// The call of a function that was resolved for these arguments.
+    /// The call of a function that was resolved for these arguments, which are written at `spans`.
     pub(crate) fn resolved_call(
         &mut self,
         resolved: ResolvedScalar,
         arguments: Vec<Typed>,
         position: Span,
+        spans: &[Span],
     ) -> EngineResult<Typed> {
         let mut exprs = Vec::with_capacity(arguments.len());
         let mut constant = true;
@@ -297,7 +298,8 @@ impl Binder<'_> {
             let wanted = resolved.argument_types.get(index).copied();
             let wanted = wanted.unwrap_or(argument.sql_type);
             let argument = self.settled(argument, wanted)?;
-            let argument = self.cast(argument, wanted, CastMode::Implicit, position)?;
+            let place = (position, spans.get(index).copied().unwrap_or(position));
+            let argument = self.cast_at(argument, wanted, CastMode::Implicit, place)?;
             constant &= argument.constant.is_some();
             exprs.push(argument.expr);
         }
@@ -321,7 +323,7 @@ impl Binder<'_> {
         self.cast_at(typed, to, mode, (position, position))
     }
 
-    /// The same; a constant that does not convert is at `own`.
+    /// The same; a value that does not convert is at `own`.
     pub(crate) fn cast_at(
         &mut self,
         typed: Typed,
@@ -342,8 +344,10 @@ impl Binder<'_> {
             let failing = failing_cast(typed.expr, types, mode, error::span(own));
             return Ok(Typed::computed(failing, to));
         }
-        let expr =
-            cast(typed.expr, typed.sql_type, to, mode).map_err(|error| located(error, position))?;
+        // What is converted without a CAST is what an error is about.
+        let at = (mode == CastMode::Implicit).then(|| error::span(own));
+        let expr = located_cast(typed.expr, (typed.sql_type, to), mode, at)
+            .map_err(|error| located(error, position))?;
         Ok(Typed::computed(expr, to))
     }
 

@@ -1,0 +1,23 @@
+/** The field above a list that what is typed into narrows. */
+import type { JSX } from 'solid-js';
+import { Icon } from './icons.js';
+
+export function SearchField(props: {
+  readonly placeholder: string;
+  /** What is read aloud; the placeholder where it says enough. */
+  readonly label?: string;
+  readonly class?: string;
+  readonly search: (text: string) => void;
+}): JSX.Element {
+  return (
+    <label class={props.class === undefined ? 'field' : `field ${props.class}`}>
+      <Icon name="search" />
+      <input
+        type="search"
+        placeholder={props.placeholder}
+        aria-label={props.label ?? props.placeholder}
+        onInput={(event) => props.search(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
