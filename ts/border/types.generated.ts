@@ -1413,6 +1413,7 @@ export const ERROR_CODES = [
   'FunctionNotFound',
   'TypeMismatch',
   'InvalidValue',
+  'InvalidCell',
   'InvalidEncoding',
   'InvalidBinary',
   'InvalidCopyData',

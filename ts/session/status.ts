@@ -36,6 +36,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   FunctionNotFound: ofText('42883'),
   TypeMismatch: ofText('42804'),
   InvalidValue: ofText('22P02'),
+  InvalidCell: ofText('22P02'),
   InvalidEncoding: ofText('22021'),
   InvalidBinary: ofText('22P03'),
   InvalidCopyData: ofText('22P04'),

@@ -36,6 +36,8 @@ const GRAMMAR: Grammar = {
 const END = TokenKind.End;
 /** Letters of a word that may be a mistyped keyword: of two letters any one is near to another. */
 const LEAST_WORD = 3;
+/** Errors about a token that is not what may follow, not about what it means. */
+const SAYS_EXPECTED = /^unexpected token| expected$/;
 /** UTF-16 units behind an error that its word is read from. */
 const MOST_WORD = 64;
 
@@ -61,6 +63,9 @@ export function readStatement(text: string): Statement {
 
 /** The error, with the keyword that was meant where a word seems mistyped: `WERE`, `ODER BY`. */
 function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
+  if (!SAYS_EXPECTED.test(error.message)) {
+    return error;
+  }
   for (const { word, end } of wordsAt(text, error.start)) {
     const { keywords } = expectedAt(text, end);
     const meant = keywords.includes(word.toUpperCase()) ? null : nearWord(word, keywords);

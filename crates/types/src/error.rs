@@ -46,6 +46,8 @@ pub enum ErrorCode {
     TypeMismatch,
     /// A value that cannot be converted, or is out of its range.
     InvalidValue,
+    /// A value of a row that cannot be converted; its span is what was to be converted.
+    InvalidCell,
     /// Bytes that are no text of UTF-8, or text with a zero byte.
     InvalidEncoding,
     /// A value in binary that is not of the type it is said to be.

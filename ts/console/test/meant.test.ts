@@ -38,6 +38,11 @@ test('a value that cannot be converted is underlined where it is written', (t) =
   t.is(wrong("SELECT 'a', 'a'", 'SELECT', 'inconvertible value: a [CHAR -> INT]'), 'SELECT');
 });
 
+test('what is converted is underlined, not a literal of the same text', (t) => {
+  const text = "SELECT price + symbol FROM trades WHERE symbol = 'BTC'";
+  t.is(wrong(text, 'symbol', 'inconvertible value: `BTC` [STRING -> DOUBLE]'), 'symbol');
+});
+
 test('a right that is refused is underlined at its table', (t) => {
   const text = 'SELECT * FROM "Open" o JOIN clients c ON o.id = c.id; DROP TABLE x';
   const denied = (what: string): string => wrong(text, 'SELECT', `Access denied [${what}]`);

@@ -66,12 +66,25 @@ export function errorBody(query: string, message: string, position: number | nul
   return JSON.stringify({ query, error: message, ...fields });
 }
 
+/**
+ * Where an error is in the statement's text. Clients know 0 for a value of a row that does not
+ * convert; those that ask get the place of what was to be converted.
+ */
+export function positionOf(context: HttpContext, { code, start = 0 }: DatabaseError): number {
+  const isShown = code !== 'InvalidCell' || context.state.parameters.isTrue('exactPosition');
+  return isShown ? start : 0;
+}
+
 export function answerStatementError(context: HttpContext, error: DatabaseError): void {
   const status = httpStatusOf(error.code);
   if (status === 503) {
     context.set('Retry-After', '1');
   }
-  const body = errorBody(context.state.statement?.text ?? '', error.message, error.start ?? 0);
+  const body = errorBody(
+    context.state.statement?.text ?? '',
+    error.message,
+    positionOf(context, error),
+  );
   answer(context, status, JSON_TYPE, body);
 }
 

@@ -37,6 +37,7 @@ import {
   prepareWhileConnected,
   readStatement,
   refuse,
+  positionOf,
   refusePlaceholders,
   STATEMENT_FORM,
   statementBounds,
@@ -46,7 +47,7 @@ import {
 const NO_BYTES = Buffer.alloc(0);
 /** Rows that leave in one piece with their head: to copy more of them takes others' time. */
 const MOST_JOINED_BYTES = 1024 * 1024;
-const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session'];
+const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session', 'exactPosition'];
 
 export function execRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
@@ -211,7 +212,7 @@ class Execution {
     } catch (error) {
       stream?.cancel();
       if (!(error instanceof ClientGone)) {
-        await writer.cut(brokenTail(asDatabaseError(error)));
+        await writer.cut(brokenTail(this.#context, asDatabaseError(error)));
       }
     }
   }
@@ -261,8 +262,8 @@ function columnsJson(description: StatementDescription, chosen: readonly number[
 }
 
 /** The rows are out: the answer ends with the error, and the body is cut short. */
-function brokenTail(error: DatabaseError): string {
-  const position = error.start ?? 0;
+function brokenTail(context: HttpContext, error: DatabaseError): string {
+  const position = positionOf(context, error);
   return `],"error":${JSON.stringify(error.message)},"position":${position}}`;
 }
 

@@ -21,6 +21,7 @@ const MOST_BYTES = 8 * 1024 * 1024;
 /** Errors of values, or of a statement that does not run in batches: nothing was written. */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
+  'InvalidCell',
   'InvalidEncoding',
   'InvalidBinary',
   'TypeMismatch',

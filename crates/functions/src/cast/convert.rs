@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray};
 use arrow::datatypes::Int64Type;
 use datafusion::common::{DataFusionError, Result};
 use datafusion_expr::{Expr, Volatility};
-use tidemark_types::{EngineError, Span, SqlType};
+use tidemark_types::{EngineError, ErrorCode, Span, SqlType};
 
 use super::mode::{CastMode, is_plain_text, is_time};
 use super::number::{doubles, from_double, from_integer, integers, narrower_geohash};
@@ -16,19 +16,27 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
-/// The call that converts an expression's values when the statement runs; what fails there is
-/// written at `at`, if that is known.
+/// The call that converts an expression's values when the statement runs; what fails there is an
+/// error of the code and at the place of `failing`, if that is known.
 pub(crate) fn converted(
     expr: Expr,
     (from, to): (SqlType, SqlType),
     mode: CastMode,
-    at: Option<Span>,
+    failing: Option<(ErrorCode, Span)>,
 ) -> Expr {
-    let located = move |failure: DataFusionError| match (failure, at) {
-        (DataFusionError::External(source), Some(at)) => match source.downcast::<EngineError>() {
-            Ok(failure) => DataFusionError::External(Box::new(failure.at_if_missing(at))),
-            Err(source) => DataFusionError::External(source),
-        },
+    let located = move |failure: DataFusionError| match (failure, failing) {
+        (DataFusionError::External(source), Some((code, at))) => {
+            match source.downcast::<EngineError>() {
+                Ok(failure)
+                    if failure.code == ErrorCode::InvalidValue && failure.span.is_none() =>
+                {
+                    let failure = EngineError { code, span: Some(at), ..*failure };
+                    DataFusionError::External(Box::new(failure))
+                }
+                Ok(failure) => DataFusionError::External(failure),
+                Err(source) => DataFusionError::External(source),
+            }
+        }
         (failure, _) => failure,
     };
     let kernel: Kernel =

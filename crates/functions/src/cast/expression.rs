@@ -3,7 +3,7 @@
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion_expr::{ColumnarValue, Expr};
 use tidemark_types::period::Period;
-use tidemark_types::{Span, SqlType};
+use tidemark_types::{ErrorCode, Span, SqlType};
 
 use super::convert::{convert, converted, convertible};
 use super::mode::{CastMode, is_plain_text, is_time};
@@ -43,14 +43,14 @@ pub fn located_cast(
     {
         return cast(wide, SqlType::Long, to, mode);
     }
-    Ok(converted(expr, (from, to), mode, at))
+    Ok(converted(expr, (from, to), mode, at.map(|at| (ErrorCode::InvalidCell, at))))
 }
 
 /// The cast of a constant that [`cast_value`] found not to convert: when it runs, its error is at
 /// the constant.
 #[must_use]
 pub fn failing_cast(expr: Expr, types: (SqlType, SqlType), mode: CastMode, at: Span) -> Expr {
-    converted(expr, types, mode, Some(at))
+    converted(expr, types, mode, Some((ErrorCode::InvalidValue, at)))
 }
 
 fn is_wider_than_int(sql_type: SqlType) -> bool {

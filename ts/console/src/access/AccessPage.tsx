@@ -11,7 +11,7 @@ import {
   Switch,
   type JSX,
 } from 'solid-js';
-import { SearchField } from '../shell/SearchField.js';
+import { SearchField } from '../dialogs/SearchField.js';
 import { showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { openPage, spot } from '../shell/pages.js';

@@ -1,6 +1,6 @@
 /** Objects by rights; a table opens into its columns. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
-import { SearchField } from '../shell/SearchField.js';
+import { SearchField } from '../dialogs/SearchField.js';
 import type { ColumnEntry, TableEntry } from '../schema/model.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';

@@ -61,6 +61,7 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
     limit: `${skip + 1},${skip + maxRows}`,
     count: String(counted),
     timings: 'true',
+    exactPosition: 'true',
     quoteLargeNum: 'true',
     src: 'con',
   });

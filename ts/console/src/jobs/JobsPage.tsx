@@ -1,6 +1,6 @@
 /** The work that the server does by itself: what it last did, what failed, when it goes on. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
-import { SearchField } from '../shell/SearchField.js';
+import { SearchField } from '../dialogs/SearchField.js';
 import { duration, grouped } from '../model/format.js';
 import { Icon, type IconName } from '../shell/icons.js';
 import { LivePage } from '../shell/LivePage.js';

@@ -1,7 +1,7 @@
 /** The notebooks that the server keeps: one's own, and those that others share. */
 import '../styles/kept.css';
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
-import { SearchField } from '../shell/SearchField.js';
+import { SearchField } from '../dialogs/SearchField.js';
 import * as notebooks from '../api/notebooks.js';
 import { confirmed } from '../dialogs/ConfirmDialog.js';
 import { withNotebooks } from '../shell/tab-menu.js';

@@ -1,6 +1,6 @@
 /** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
-import { SearchField } from '../shell/SearchField.js';
+import { SearchField } from '../dialogs/SearchField.js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../shell/icons.js';

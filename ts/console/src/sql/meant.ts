@@ -46,11 +46,12 @@ function namedIn(text: string, offset: number, message: string): Token | undefin
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);
   const tokens = scan(text);
-  const named = namedIn(text, offset, message);
+  const before = tokenBefore(tokens, span.start);
+  const isFirst = before === undefined || before.kind === 'separator';
+  const named = isFirst ? namedIn(text, offset, message) : undefined;
   if (named !== undefined) {
     return named;
   }
-  const before = tokenBefore(tokens, span.start);
   if (before !== undefined && expectedWord(text.slice(before.start, before.end), message)) {
     return before;
   }

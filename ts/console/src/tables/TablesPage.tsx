@@ -1,6 +1,6 @@
 /** All tables with their sizes and how fast they grow, and everything about one of them. */
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
-import { SearchField } from '../shell/SearchField.js';
+import { SearchField } from '../dialogs/SearchField.js';
 import { query } from '../api/client.js';
 import { approximate, grouped } from '../model/format.js';
 import { Icon } from '../shell/icons.js';

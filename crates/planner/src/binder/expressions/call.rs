@@ -226,12 +226,9 @@ impl Binder<'_> {
         let spans = self.argument_spans(call);
         let (resolved, arguments) = aggregate_over(name, call.distinct, arguments)
             .map_err(|failure| located_call(failure, call.name.span, &spans))?;
-        let mut exprs = Vec::with_capacity(arguments.len());
-        let wanted = resolved.argument_types.iter().copied();
-        for (index, (argument, wanted)) in arguments.into_iter().zip(wanted).enumerate() {
-            let place = (call.name.span, spans.get(index).copied().unwrap_or(call.name.span));
-            exprs.push(self.cast_at(argument, wanted, CastMode::Implicit, place)?.expr);
-        }
+        let arguments =
+            self.arguments_as(arguments, &resolved.argument_types, (call.name.span, &spans))?;
+        let mut exprs: Vec<Expr> = arguments.into_iter().map(|argument| argument.expr).collect();
         // DataFusion counts rows by counting a constant.
         exprs.extend(exprs.is_empty().then(|| lit(1_i64)));
         let order = self.order_of_rows(&resolved, call, &inner)?;

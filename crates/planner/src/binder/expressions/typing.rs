@@ -312,6 +312,20 @@ impl Binder<'_> {
         Ok(if foldable { typed.folded() } else { typed })
     }
 
+    /// The arguments of a call in the types that it takes, each written at its span, if it has one.
+    pub(crate) fn arguments_as(
+        &mut self,
+        arguments: Vec<Typed>,
+        types: &[SqlType],
+        (call, spans): (Span, &[Span]),
+    ) -> EngineResult<Vec<Typed>> {
+        let cast = |(index, (argument, to)): (usize, (Typed, &SqlType))| {
+            let place = (call, spans.get(index).copied().unwrap_or(call));
+            self.cast_at(argument, *to, CastMode::Implicit, place)
+        };
+        arguments.into_iter().zip(types).enumerate().map(cast).collect()
+    }
+
     /// The value as another type.
     pub(crate) fn cast(
         &mut self,

@@ -269,13 +269,7 @@ impl Binder<'_> {
         let resolve = |described: &[Argument]| resolve_aggregate(name, call.distinct, described);
         let resolved = with_stand_ins(&arguments, resolve)
             .map_err(|failure| located_call(failure, at, &spans))?;
-        let wanted = resolved.argument_types.iter().zip(&spans);
-        let arguments = arguments.into_iter().zip(wanted);
-        let arguments = arguments
-            .map(|(argument, (wanted, own))| {
-                self.cast_at(argument, *wanted, CastMode::Implicit, (at, *own))
-            })
-            .collect::<EngineResult<_>>()?;
+        let arguments = self.arguments_as(arguments, &resolved.argument_types, (at, &spans))?;
         Ok(Resolved {
             function: over_frames(resolved.udaf),
             arguments,
