@@ -5,8 +5,8 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
-    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast, cast_value,
-    failing_cast, is_long_chain, located_cast, resolve_operator, resolve_scalar, resolve_unary,
+    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast_value, failing_cast,
+    is_long_chain, located_cast, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};

@@ -14,7 +14,6 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::function_number;
 use crate::binder::catalog::pg_catalog::is_catalog;
-use crate::binder::expressions::subquery::{check_correlation, subquery};
 use crate::binder::expressions::{predicate, unify};
 use crate::binder::state::relation;
 use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn};
@@ -150,43 +149,11 @@ impl Binder<'_> {
         std::iter::successors(Some(id), left).count()
     }
 
-    fn condition_span(&self, on: Option<&JoinOn>, keyword: Span) -> Span {
+    pub(crate) fn condition_span(&self, on: Option<&JoinOn>, keyword: Span) -> Span {
         match on {
             Some(JoinOn::Expression { condition }) => self.tree.span(*condition),
             _ => keyword,
         }
-    }
-
-    /// A join with a query that reads the columns of the sources on its left.
-    fn lateral_join(
-        &mut self,
-        join: &JoinKind,
-        (left, query, alias): (Relation, NodeId, Option<&Name>),
-        on: Option<&JoinOn>,
-        keyword: Span,
-    ) -> EngineResult<Relation> {
-        let kind = match join {
-            JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => JoinType::Inner,
-            JoinKind::Left => JoinType::Left,
-            _ => {
-                return Err(error::at(
-                    ErrorCode::NotSupported,
-                    "LATERAL is only supported with INNER, LEFT, or CROSS joins",
-                    keyword,
-                ));
-            }
-        };
-        let (mut right, captured) =
-            self.beside_rows(left.clone(), |binder| binder.derived(query, alias))?;
-        let condition = match on {
-            Some(on) => self.condition(on, &left, &right)?,
-            None => Condition::default(),
-        };
-        check_correlation(&right, &captured, self.tree.span(query))?;
-        if !captured.is_empty() {
-            right.plan = LogicalPlan::Subquery(subquery(right.plan, captured));
-        }
-        relational(left, right, condition, kind, self.condition_span(on, keyword))
     }
 
     /// Takes a join's condition apart.

@@ -3,6 +3,7 @@
 pub(crate) mod expiring;
 pub(crate) mod files;
 pub(crate) mod join;
+pub(crate) mod lateral;
 pub(crate) mod recorded;
 pub(crate) mod source;
 pub(crate) mod table_function;
