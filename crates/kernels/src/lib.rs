@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod asof;
+mod equal;
 mod gather;
 mod keyed;
 mod latest;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use aggregate::{maximum, minimum, sum_float, sum_integer};
 pub use asof::{Cursor, NO_MATCH, RightChunk, UNKNOWN, match_keyed, match_unkeyed, pack, unpack};
+pub use equal::{EqualCursor, EqualPairs, NO_ROW, match_equal};
 pub use gather::{Stretch, gather};
 pub use keyed::{
     GroupSink, assign_groups, count_by, last_by, maximum_by, minimum_by, sum_float_by,

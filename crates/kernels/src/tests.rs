@@ -272,3 +272,51 @@ fn numbers_have_the_place_of_their_first_row() {
         }
     }
 }
+
+#[test]
+fn equal_values_are_paired_as_by_two_loops() {
+    let mut rng = random();
+    let mut found = 0;
+    for _ in 0..600 {
+        let lens = [0, 1, 5, 40, 3_000];
+        let mut side = || {
+            let len = lens[rng.random_range(0..lens.len())];
+            // Each value once, most once, or few values often.
+            let spread = [1_i64, 3, 40, 4_000][rng.random_range(0..4)];
+            let mut values = sorted(&mut rng, len, spread);
+            if rng.random_bool(0.4) {
+                values.dedup();
+            }
+            values
+        };
+        let (left, right) = (side(), side());
+        let (most, unmatched) = ([1, 7, 1_500, 5_000][rng.random_range(0..4)], rng.random());
+        let mut wanted = vec![];
+        for (row, value) in left.iter().enumerate() {
+            let own = right.partition_point(|other| other < value)
+                ..right.partition_point(|other| other <= value);
+            wanted.extend(own.clone().map(|other| (row as u32, other as u32)));
+            if own.is_empty() && unmatched {
+                wanted.push((row as u32, NO_ROW));
+            }
+        }
+        // The left side comes in pieces, which may be cut between equal values.
+        let piece = [1, 3, 1_000, 10_000][rng.random_range(0..4)];
+        let (mut at, mut pairs) = (EqualCursor::default(), EqualPairs::default());
+        let (mut all, mut before) = (vec![], 0);
+        for own in left.chunks(piece) {
+            at.restart_left();
+            while at.left < own.len() {
+                pairs.clear();
+                match_equal(own, &right, &mut at, &mut pairs, most, unmatched);
+                let rows = pairs.left.iter().map(|row| row + before);
+                assert!(pairs.right.iter().filter(|&&row| row != NO_ROW).count() <= most);
+                all.extend(rows.zip(pairs.right.iter().copied()));
+            }
+            before += own.len() as u32;
+        }
+        found += all.len();
+        assert_eq!(all, wanted);
+    }
+    assert!(found > 10_000, "{found}");
+}

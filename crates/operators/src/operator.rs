@@ -95,7 +95,7 @@ pub enum Work {
 
 /// An operator; `Display` shows in EXPLAIN what it does. Neither [`Facts`] nor a method has a
 /// default: an operator that does not state its memory, its order and its bound does not compile.
-pub trait Operator: fmt::Display + Send + Sync + 'static {
+pub trait Operator: Any + fmt::Display + Send + Sync {
     /// What it says of itself.
     fn facts(&self, inputs: &[Input]) -> Facts<'_>;
 
@@ -222,6 +222,12 @@ impl OperatorExec {
     /// What the operator says of itself.
     pub fn facts(&self) -> Facts<'_> {
         self.operator.facts(&self.inputs)
+    }
+
+    /// The operator, if it is one of this kind, with its inputs.
+    pub(crate) fn downcast<O: Operator>(&self) -> Option<(&O, &[Input])> {
+        let operator: &dyn Any = self.operator.as_ref();
+        Some((operator.downcast_ref()?, &self.inputs))
     }
 
     /// The input that a column comes from, its place there, and whether it may be unmatched.

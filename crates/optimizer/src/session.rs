@@ -54,6 +54,7 @@ use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
 use crate::rules::instead::Instead;
 use crate::rules::keep_time_order::KeepTimeOrder;
+use crate::rules::merge_joins::MergeJoins;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
 use crate::rules::select_joins::SelectJoins;
@@ -150,13 +151,15 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 18] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 19] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
         (false, Arc::new(OutputRequirements::new_add_mode())),
         // Joins are planned undecided: picks the build side by row counts, unless an order is kept.
         (false, Arc::new(SelectJoins(JoinSelection::new()))),
+        // Ours: two large sides in the order of their timestamps are merged.
+        (true, Arc::new(MergeJoins)),
         // Ours: groups by the floor of the timestamp are buckets.
         (true, Arc::new(Instead::FLOORS)),
         // Ours: groups by many different keys.

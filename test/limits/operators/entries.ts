@@ -613,6 +613,25 @@ const JOINS: Readonly<Record<string, Entry>> = {
     terms: (n) => `select count() from ${SMALL} x join ${SMALL} y on
       ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')}`,
   },
+  MergeJoinExec: {
+    of: ({ table, payload }) => [
+      {
+        rows: `select x.${payload} p, y.n v from ${table} x join ${table} y on x.ts = y.ts`,
+        totals: pairs,
+      },
+      {
+        rows: `select x.${payload} p, y.n v from ${table} x left join ${table} y on x.ts = y.ts`,
+        totals: pairs,
+      },
+      {
+        rows: `select x.${payload} p, y.n v from ${table} x join ${table} y
+          on x.ts = y.ts and x.n < y.n`,
+        totals: none,
+      },
+    ],
+    // Arrays are copied for each pair.
+    without: ['long_array'],
+  },
   HashJoinExec: {
     of: ({ table, payload }) => [
       {

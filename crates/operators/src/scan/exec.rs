@@ -13,6 +13,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 use datafusion::prelude::SessionConfig;
+use tidemark_kernels::{run_end, upper_bound};
 use tidemark_storage::{Slice, SymbolDictionary, TableSnapshot, TimeRange};
 use tidemark_types::timestamp::iso_text;
 use tidemark_types::{SqlType, TimestampUnit};
@@ -138,6 +139,43 @@ impl SliceScan {
             scan_properties(&self.table, &self.projection, self.schema(), 1, self.backward);
         let partitions = vec![Arc::new(units)];
         Self { partitions, whole: true, properties, ..self.clone() }
+    }
+
+    /// First and last designated timestamp of each partition; `None`: it has no rows.
+    pub(crate) fn spans(&self) -> Result<Vec<Option<(i64, i64)>>> {
+        self.partitions.iter().map(|units| span_of(units)).collect()
+    }
+
+    /// The same with a partition for each of these spans, which has all rows of its times: a scan
+    /// that runs forward. Rows at which two spans meet are in both.
+    pub(crate) fn cut_at(&self, spans: &[Option<(i64, i64)>]) -> Result<Self> {
+        let part = |span: &Option<(i64, i64)>| -> Result<_> {
+            let units = match span {
+                Some(span) => self.units_within(*span)?,
+                None => vec![],
+            };
+            Ok(Arc::new(units))
+        };
+        let partitions = spans.iter().map(part).collect::<Result<Vec<_>>>()?;
+        let parts = partitions.len();
+        let properties =
+            scan_properties(&self.table, &self.projection, self.schema(), parts, self.backward);
+        Ok(Self { partitions, properties, ..self.clone() })
+    }
+
+    /// The units with the rows from one time to another.
+    fn units_within(&self, (first, last): (i64, i64)) -> Result<Vec<ScanUnit>> {
+        let mut units = vec![];
+        for unit in self.units() {
+            let times = unit.slice.timestamps().map_err(engine_error)?;
+            let own = &times[unit.rows.clone()];
+            let (start, end) = (run_end(own, 0, first), upper_bound(own, 0, last));
+            if start < end {
+                let rows = unit.rows.start + start..unit.rows.start + end;
+                units.push(ScanUnit { slice: Arc::clone(&unit.slice), rows });
+            }
+        }
+        Ok(units)
     }
 
     /// The same scan, which a filter of the plan has made of another.
@@ -320,6 +358,15 @@ impl SliceScan {
 
 fn count(units: &[ScanUnit]) -> usize {
     units.iter().map(|unit| unit.rows.len()).sum()
+}
+
+/// First and last designated timestamp.
+fn span_of(units: &[ScanUnit]) -> Result<Option<(i64, i64)>> {
+    let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(None) };
+    let times = first.slice.timestamps().map_err(engine_error)?;
+    let begin = times.get(first.rows.start).copied();
+    let times = last.slice.timestamps().map_err(engine_error)?;
+    Ok(begin.zip(times.get(last.rows.end.saturating_sub(1)).copied()))
 }
 
 fn truncate(units: &mut Vec<ScanUnit>, mut limit: usize) {

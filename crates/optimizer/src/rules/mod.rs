@@ -9,6 +9,7 @@ pub(crate) mod fence;
 pub(crate) mod filter_scan;
 pub(crate) mod instead;
 pub(crate) mod keep_time_order;
+pub(crate) mod merge_joins;
 pub(crate) mod push_filters;
 pub(crate) mod requirements;
 pub(crate) mod select_joins;

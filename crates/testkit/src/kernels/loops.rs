@@ -2,8 +2,8 @@
 
 use tidemark_kernels as kernel;
 use tidemark_kernels::{
-    Cursor, GreatestDouble, GroupSink, NO_MATCH, NumberTable, Pick, Ranges, Reach, RightChunk,
-    Rows, Spread, Stretch, SumOfDoubles, Validity,
+    Cursor, EqualCursor, EqualPairs, GreatestDouble, GroupSink, NO_MATCH, NumberTable, Pick,
+    Ranges, Reach, RightChunk, Rows, Spread, Stretch, SumOfDoubles, Validity,
 };
 
 use super::entry::{Data, Entry, KEYS, ROWS};
@@ -141,9 +141,21 @@ fn matches(data: &Data) -> Vec<Entry> {
             matches
         }
     };
+    let equal = |apart: usize| {
+        let (right, each) = (data.times.clone(), apart + 1);
+        let left: Vec<i64> =
+            right.iter().enumerate().map(|(at, time)| time + i64::from(at % each > 0)).collect();
+        move || {
+            let (mut at, mut pairs) = (EqualCursor::default(), EqualPairs::default());
+            kernel::match_equal(&left, &right, &mut at, &mut pairs, usize::MAX, false);
+            pairs
+        }
+    };
     let Data { times, groups, .. } = data.clone();
     let keyed_left = left(&times, 1);
     vec![
+        Entry::new("equal timestamps, all", ROWS, equal(0)),
+        Entry::new("equal timestamps, one of three", ROWS, equal(2)),
         Entry::new("ASOF, as many rows", ROWS, unkeyed(1)),
         Entry::new("ASOF, few rows on the left", ROWS, unkeyed(64)),
         Entry::new("ASOF by key", ROWS, move || {

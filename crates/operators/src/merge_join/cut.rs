@@ -1,0 +1,51 @@
+//! Cutting a side at the times of another: its scan reads other parts, the operators above it are
+//! the same.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::operator::Input;
+use crate::order::follows_scan_order;
+use crate::plan_node::{PlanNode, with_first_input};
+use crate::scan::exec::SliceScan;
+use crate::scan::kind::Scan;
+
+/// First and last time of a partition; `None`: it has no rows.
+pub(crate) type Span = Option<(i64, i64)>;
+
+/// The spans of a plan's partitions, whose rows come from this scan in its order; `None` where that
+/// is not known.
+pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>> {
+    let own = scan.spans()?;
+    let partitions = plan.output_partitioning().partition_count();
+    if partitions == own.len() && follows_scan_order(plan) {
+        return Ok(Some(own));
+    }
+    let all =
+        own.iter().flatten().copied().reduce(|all, span| (all.0.min(span.0), all.1.max(span.1)));
+    Ok((partitions == 1).then(|| vec![all]))
+}
+
+/// The plan with a partition for each span, with all its rows of these times; `None` where it is
+/// more than a scan with operators that look at each row by itself.
+pub(super) fn cut(plan: &Input, spans: &[Span]) -> Result<Option<Input>> {
+    let by_row = match PlanNode::of(plan.as_ref()) {
+        PlanNode::Operator(node) => {
+            let facts = node.facts();
+            if let Some(scan) = facts.scan {
+                let Scan::Table(scan) = scan else { return Ok(None) };
+                return Ok(Some(scan.cut_at(spans)?.plan()));
+            }
+            facts.keeps.partitions && facts.keeps.direction
+        }
+        PlanNode::Projection(_) | PlanNode::Cooperative => true,
+        PlanNode::Filter(filter) => filter.fetch().is_none(),
+        _ => false,
+    };
+    let children = plan.children();
+    let Some(child) = children.first().filter(|_| by_row) else { return Ok(None) };
+    let Some(child) = cut(child, spans)? else { return Ok(None) };
+    with_first_input(Arc::clone(plan), |_| Ok(child)).map(Some)
+}

@@ -1,0 +1,268 @@
+//! How the join runs, and which of `DataFusion`'s it takes the place of.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinSide, JoinType, Result, internal_err};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::projection::ProjectionExpr;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+};
+
+use super::cut::{cut, spans};
+use super::merger::Merger;
+use super::plan::MergeJoin;
+use crate::bounded::bytes::has_lists;
+use crate::lookup_join::plan::OutputColumn;
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::plan_node::{PlanNode, hash_join, scan_of};
+use crate::properties::{ascending, ascending_inputs, properties_of};
+use crate::scan::exec::SliceScan;
+use crate::scan::kind::Scan;
+use crate::symbols::origin;
+
+/// The side that leads is input 0, the other one input 1.
+const LEAD: usize = 0;
+const OTHER: usize = 1;
+
+/// A side of a hash join, and the designated timestamp that it is joined by.
+struct Ordered<'a> {
+    plan: &'a Input,
+    time: &'a Arc<dyn PhysicalExpr>,
+    scan: &'a SliceScan,
+}
+
+impl<'a> Ordered<'a> {
+    /// `None`: its rows do not come in the order of the key, or the key is no designated timestamp.
+    fn of(plan: &'a Input, time: &'a Arc<dyn PhysicalExpr>) -> Result<Option<Self>> {
+        let Some((scan, output)) = origin(plan, time) else { return Ok(None) };
+        let order = LexOrdering::from([ascending(time)]);
+        let is_ordered = scan.is_timestamp(output)
+            && !scan.is_backward()
+            && plan.equivalence_properties().ordering_satisfy(order)?;
+        Ok(is_ordered.then_some(Self { plan, time, scan }))
+    }
+}
+
+impl MergeJoin {
+    /// The plan with joins of this kind in the place of hash joins of two large sides that come in
+    /// the order of their key. A side of up to `most_held` rows is held by other joins.
+    pub fn choose(plan: Input, most_held: usize) -> Result<Input> {
+        let chosen = |plan: Input| {
+            let chosen = match Self::instead_of(&plan, most_held)? {
+                None => Self::without_columns(&plan),
+                chosen => chosen,
+            };
+            Ok(chosen.map_or_else(|| Transformed::no(plan), Transformed::yes))
+        };
+        plan.transform_up(chosen).data()
+    }
+
+    /// A join of this kind below a projection that only drops columns.
+    fn without_columns(plan: &Input) -> Option<Input> {
+        let PlanNode::Projection(projection) = PlanNode::of(plan.as_ref()) else { return None };
+        let PlanNode::Operator(node) = PlanNode::of(projection.input().as_ref()) else {
+            return None;
+        };
+        let (join, inputs): (&Self, _) = node.downcast()?;
+        let column = |expr: &ProjectionExpr| {
+            join.output.get(expr.expr.downcast_ref::<Column>()?.index()).copied()
+        };
+        let output = projection.expr().iter().map(column).collect::<Option<Vec<_>>>()?;
+        let mut equal = projection.properties().equivalence_properties().clone();
+        equal.clear_orderings();
+        let join = Self { output, equal, ..join.clone() };
+        Some(OperatorExec::plan(join, inputs.to_vec(), &projection.schema()))
+    }
+
+    /// The join that takes the place of a hash join.
+    fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
+        let Some(join) = hash_join(plan) else { return Ok(None) };
+        let [(left, right)] = join.on() else { return Ok(None) };
+        let types =
+            [left.data_type(&join.left().schema())?, right.data_type(&join.right().schema())?];
+        let lists = has_lists(join.schema().fields())
+            || join.filter().is_some_and(|filter| has_lists(filter.schema().fields()));
+        if join.fetch().is_some() || join.null_aware || lists || types[0] != types[1] {
+            return Ok(None);
+        }
+        let (Some(left), Some(right)) =
+            (Ordered::of(join.left(), left)?, Ordered::of(join.right(), right)?)
+        else {
+            return Ok(None);
+        };
+        let is_large = *join.partition_mode() == PartitionMode::Partitioned
+            || left.scan.row_count() > most_held
+            || left.scan.is_cut_small();
+        if !is_large {
+            return Ok(None);
+        }
+        match join.join_type() {
+            // The left side has fewer rows.
+            JoinType::Inner => match Self::of(join, &right, &left, JoinSide::Right)? {
+                None => Self::of(join, &left, &right, JoinSide::Left),
+                chosen => Ok(chosen),
+            },
+            JoinType::Right if join.filter().is_none() => {
+                Self::of(join, &right, &left, JoinSide::Right)
+            }
+            JoinType::Left if join.filter().is_none() => {
+                Self::of(join, &left, &right, JoinSide::Left)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The join, led by one of its sides.
+    fn of(
+        join: &HashJoinExec,
+        lead: &Ordered<'_>,
+        other: &Ordered<'_>,
+        leads: JoinSide,
+    ) -> Result<Option<Input>> {
+        let Some(spans) = spans(lead.plan, lead.scan)? else { return Ok(None) };
+        let Some(cut) = cut(other.plan, &spans)? else { return Ok(None) };
+        let is_mapped = scan_of(&cut).and_then(Scan::unfiltered).is_some();
+        let inputs = vec![Arc::clone(lead.plan), cut];
+        let times = [Arc::clone(lead.time), Arc::clone(other.time)];
+        let operator = Self::led(join, leads, times, is_mapped);
+        Ok(Some(OperatorExec::plan(operator, inputs, &join.schema())))
+    }
+
+    fn led(
+        join: &HashJoinExec,
+        leads: JoinSide,
+        times: [Arc<dyn PhysicalExpr>; 2],
+        is_mapped: bool,
+    ) -> Self {
+        let (left, right) = (join.left().schema(), join.right().schema());
+        let side = |side: JoinSide, width: usize| {
+            let column = if side == leads { OutputColumn::Probe } else { OutputColumn::Held };
+            (0..width).map(column)
+        };
+        let left = side(JoinSide::Left, left.fields().len());
+        let columns: Vec<_> = left.chain(side(JoinSide::Right, right.fields().len())).collect();
+        let output = match &join.projection {
+            Some(projection) => projection.iter().map(|&column| columns[column]).collect(),
+            None => columns,
+        };
+        let mut equal = join.properties().equivalence_properties().clone();
+        equal.clear_orderings();
+        let outer = *join.join_type() != JoinType::Inner;
+        Self { times, outer, filter: join.filter().cloned(), leads, output, equal, is_mapped }
+    }
+
+    /// The same as a join that holds its left side, of sides that come in the order of their keys,
+    /// in partitions that have the same times: for tests.
+    pub fn of_ordered(plan: &Input) -> Option<Input> {
+        let join = hash_join(plan)?;
+        let [(left, right)] = join.on() else { return None };
+        let (leads, times, inputs) = match join.join_type() {
+            JoinType::Left => (JoinSide::Left, [left, right], [join.left(), join.right()]),
+            _ => (JoinSide::Right, [right, left], [join.right(), join.left()]),
+        };
+        let operator = Self::led(join, leads, times.map(Arc::clone), false);
+        let inputs = inputs.into_iter().map(Arc::clone).collect();
+        Some(OperatorExec::plan(operator, inputs, &join.schema()))
+    }
+
+    /// The columns of the output that are the time by which its rows come.
+    fn times_of_output(&self) -> impl Iterator<Item = usize> {
+        let column = |side: usize| self.times[side].downcast_ref::<Column>().map(Column::index);
+        let (lead, other) = (column(LEAD), column(OTHER));
+        let is_time = move |column: &OutputColumn| match *column {
+            OutputColumn::Probe(column) => Some(column) == lead,
+            // Without a row of the other side it is null.
+            OutputColumn::Held(column) => Some(column) == other && !self.outer,
+            OutputColumn::Mark => false,
+        };
+        (0..self.output.len()).filter(move |&column| is_time(&self.output[column]))
+    }
+}
+
+impl fmt::Display for MergeJoin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.outer { "Outer" } else { "Inner" };
+        write!(f, "{kind}, {} = {}", self.times[LEAD], self.times[OTHER])?;
+        match &self.filter {
+            Some(filter) => write!(f, ", {}", filter.expression()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Operator for MergeJoin {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "MergeJoinExec",
+            memory: Some("MergeJoin"),
+            keeps: Keeps { rows: true, partitions: true, direction: false },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let partitions = inputs[LEAD].output_partitioning().partition_count();
+        let mut equal = self.equal.clone();
+        for column in self.times_of_output() {
+            let time: Arc<dyn PhysicalExpr> =
+                Arc::new(Column::new(schema.field(column).name(), column));
+            equal.add_ordering([ascending(&time)]);
+        }
+        properties_of(equal, partitions, EmissionType::Incremental)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.times.iter().chain(self.filter.iter().map(JoinFilter::expression)).collect()
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::UnspecifiedDistribution, Distribution::UnspecifiedDistribution]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        ascending_inputs(&self.times)
+    }
+
+    fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
+        let time = self.times[LEAD].downcast_ref::<Column>();
+        if let Some(time) = time.filter(|_| self.times_of_output().any(|own| own == column)) {
+            return Some(Lineage { input: LEAD, column: time.index(), unmatched: false });
+        }
+        Some(match *self.output.get(column)? {
+            OutputColumn::Probe(column) => Lineage { input: LEAD, column, unmatched: false },
+            OutputColumn::Held(column) => Lineage { input: OTHER, column, unmatched: self.outer },
+            OutputColumn::Mark => return None,
+        })
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows[LEAD]
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let parts = |input: usize| run.inputs[input].output_partitioning().partition_count();
+        if parts(LEAD) != parts(OTHER) {
+            return internal_err!("{} parts beside {}", parts(LEAD), parts(OTHER));
+        }
+        Ok(Run::stream(Arc::clone(&run.schema), async move {
+            let merger = Merger::new(self, &run).await?;
+            Ok(futures::stream::try_unfold(merger, |mut merger| async move {
+                Ok(merger.next().await?.map(|batch| (batch, merger)))
+            }))
+        }))
+    }
+}

@@ -1,0 +1,121 @@
+//! Rows that belong together as a batch: cells are shared where rows follow each other, and copied
+//! where they do not.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{UInt64Array, new_empty_array, new_null_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::{filter, prep_null_mask_filter, take};
+use datafusion::common::{Result, internal_err};
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
+use tidemark_kernels::NO_ROW;
+
+use super::plan::MergeJoin;
+use crate::asof::gather::gather;
+use crate::lookup_join::plan::OutputColumn;
+
+/// Rows of the other side.
+pub(super) enum Others<'a> {
+    /// Of one batch; [`NO_ROW`] for none.
+    One(&'a RecordBatch, UInt32Array),
+    /// Of several: the number of the batch and that of the row, packed.
+    Several(&'a [RecordBatch], UInt64Array),
+    /// None: nulls of these types.
+    Nulls(&'a SchemaRef),
+}
+
+/// Pairs of rows.
+pub(super) struct Found<'a> {
+    pub(super) lead: &'a RecordBatch,
+    pub(super) rows: UInt32Array,
+    pub(super) others: Others<'a>,
+}
+
+impl Found<'_> {
+    /// The output of the pairs for which the condition holds.
+    pub(super) fn batch(mut self, join: &MergeJoin, schema: &SchemaRef) -> Result<RecordBatch> {
+        if let Some(condition) = &join.filter {
+            let mask = self.holds(condition, join)?;
+            self.keep(&mask)?;
+        }
+        let columns = join.output.iter().map(|column| match *column {
+            OutputColumn::Probe(column) => self.lead(column),
+            OutputColumn::Held(column) => self.other(column),
+            OutputColumn::Mark => internal_err!("a join of two sides has no mark"),
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+    }
+
+    /// A column of the side that leads.
+    fn lead(&self, column: usize) -> Result<ArrayRef> {
+        rows_of(self.lead.column(column), &self.rows)
+    }
+
+    /// A column of the other side.
+    fn other(&self, column: usize) -> Result<ArrayRef> {
+        match &self.others {
+            Others::One(batch, rows) => rows_of(batch.column(column), rows),
+            Others::Several(batches, rows) => {
+                let chunks: Vec<ArrayRef> =
+                    batches.iter().map(|batch| Arc::clone(batch.column(column))).collect();
+                let Some(first) = chunks.first() else { return internal_err!("rows of no batch") };
+                gather(&chunks, rows.values(), &new_empty_array(first.data_type()))
+            }
+            Others::Nulls(schema) => {
+                Ok(new_null_array(schema.field(column).data_type(), self.rows.len()))
+            }
+        }
+    }
+
+    /// For which pairs a condition holds.
+    fn holds(&self, condition: &JoinFilter, join: &MergeJoin) -> Result<BooleanArray> {
+        let column = |index: &ColumnIndex| {
+            if index.side == join.leads { self.lead(index.index) } else { self.other(index.index) }
+        };
+        let columns = condition.column_indices().iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
+        let schema = Arc::clone(condition.schema());
+        let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        let found = condition.expression().evaluate(&batch)?.into_array(batch.num_rows())?;
+        let found = arrow_array::cast::as_boolean_array(&found);
+        Ok(if found.null_count() > 0 { prep_null_mask_filter(found) } else { found.clone() })
+    }
+
+    fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
+        self.rows = UInt32Array::from(filter(&self.rows, mask)?.to_data());
+        match &mut self.others {
+            Others::One(_, rows) => *rows = UInt32Array::from(filter(rows, mask)?.to_data()),
+            Others::Several(_, rows) => *rows = UInt64Array::from(filter(rows, mask)?.to_data()),
+            Others::Nulls(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Row numbers; those of no row are null.
+pub(super) fn numbers(rows: Vec<u32>, has_none: bool) -> UInt32Array {
+    if !has_none || !rows.contains(&NO_ROW) {
+        return UInt32Array::new(rows.into(), None);
+    }
+    let found = rows.iter().map(|&row| row != NO_ROW).collect::<NullBuffer>();
+    UInt32Array::new(rows.into(), Some(found))
+}
+
+/// Some rows of a column: a part of it where they follow each other.
+fn rows_of(column: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
+    let numbers: &[u32] = rows.values();
+    if let (Some(&first), Some(&last), 0) = (numbers.first(), numbers.last(), rows.null_count()) {
+        let ends_fit = (last as usize).checked_sub(first as usize) == Some(numbers.len() - 1);
+        // No early end: the loop becomes vectors.
+        let follow =
+            || numbers.windows(2).fold(true, |all, two| all & (two[1] == two[0].wrapping_add(1)));
+        if ends_fit && follow() {
+            return Ok(column.slice(first as usize, numbers.len()));
+        }
+    }
+    Ok(take(column, rows, None)?)
+}

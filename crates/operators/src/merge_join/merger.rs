@@ -1,0 +1,275 @@
+//! One worker of a join of two ordered sides: batches of both in, pairs out.
+//!
+//! Left rows in the words of the kernel are those of the side that leads.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array, UInt64Array};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::SendableRecordBatchStream;
+use futures::TryStreamExt;
+use tidemark_kernels::{EqualCursor, EqualPairs, match_equal, pack, run_end, upper_bound};
+
+use super::found::{Found, Others, numbers};
+use super::plan::MergeJoin;
+use crate::bounded::bytes::held_bytes;
+use crate::held::pause;
+use crate::operator::Run;
+use crate::sample_by::partial::timestamps;
+use crate::scan::rows::BATCH_ROWS;
+
+/// A batch, not empty, and its times.
+struct Chunk {
+    rows: RecordBatch,
+    times: ScalarBuffer<i64>,
+}
+
+impl Chunk {
+    fn first(&self) -> i64 {
+        self.times.first().copied().unwrap_or(i64::MAX)
+    }
+
+    fn last(&self) -> i64 {
+        self.times.last().copied().unwrap_or(i64::MIN)
+    }
+}
+
+/// The batches of a side.
+struct Side {
+    batches: SendableRecordBatchStream,
+    time: Arc<dyn PhysicalExpr>,
+}
+
+impl Side {
+    fn new(run: &Run, input: usize, join: &MergeJoin) -> Result<Self> {
+        let batches = run.rows(input, run.partition)?;
+        Ok(Self { batches, time: Arc::clone(&join.times[input]) })
+    }
+
+    async fn next(&mut self) -> Result<Option<Chunk>> {
+        loop {
+            pause().await?;
+            let Some(rows) = self.batches.try_next().await? else { return Ok(None) };
+            if rows.num_rows() > 0 {
+                let times = timestamps(&self.time, &rows)?;
+                return Ok(Some(Chunk { rows, times }));
+            }
+        }
+    }
+}
+
+/// The other side's rows of one time that are in more than one batch.
+struct Group {
+    time: i64,
+    parts: Vec<RecordBatch>,
+    /// How many there are before each part, and in all.
+    starts: Vec<usize>,
+    /// How many pairs of the next row are made.
+    done: usize,
+}
+
+/// Where the two sides are.
+pub(super) struct Merger {
+    join: Arc<MergeJoin>,
+    schema: SchemaRef,
+    other_schema: SchemaRef,
+    lead: Side,
+    other: Side,
+    /// The batch that leads; the cursor's left row is in it.
+    batch: Option<Chunk>,
+    /// The batch of the other side; the cursor's right row is in it. `None`: there is no more.
+    chunk: Option<Chunk>,
+    /// The one behind it, where it had to be looked at.
+    ahead: Option<Chunk>,
+    cursor: EqualCursor,
+    group: Option<Group>,
+    pairs: EqualPairs,
+    memory: MemoryReservation,
+}
+
+impl Merger {
+    pub(super) async fn new(join: Arc<MergeJoin>, run: &Run) -> Result<Self> {
+        let (lead, mut other) = (Side::new(run, 0, &join)?, Side::new(run, 1, &join)?);
+        let chunk = other.next().await?;
+        Ok(Self {
+            join,
+            schema: Arc::clone(&run.schema),
+            other_schema: run.inputs[1].schema(),
+            lead,
+            other,
+            batch: None,
+            chunk,
+            ahead: None,
+            cursor: EqualCursor::default(),
+            group: None,
+            pairs: EqualPairs::default(),
+            memory: run.memory(),
+        })
+    }
+
+    /// The next pairs; `None`: there are no more.
+    pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            pause().await?;
+            let Some(time) = self.next_time().await? else { return Ok(None) };
+            if self.group.as_ref().is_some_and(|group| group.time == time) {
+                return self.of_group().map(Some);
+            }
+            if self.group.take().is_some() {
+                self.memory.free();
+            }
+            self.reach(time).await?;
+            if self.chunk.is_none() {
+                if !self.join.outer {
+                    return Ok(None);
+                }
+                return self.unmatched().map(Some);
+            }
+            let end = self.known_end().await?;
+            if self.cursor.left == end {
+                self.collect(time).await?;
+                continue;
+            }
+            let found = self.of_chunk(end)?;
+            if found.num_rows() > 0 {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    /// The time of the next row of the side that leads.
+    async fn next_time(&mut self) -> Result<Option<i64>> {
+        if let Some(batch) = &self.batch
+            && let Some(&time) = batch.times.get(self.cursor.left)
+        {
+            return Ok(Some(time));
+        }
+        self.batch = self.lead.next().await?;
+        self.cursor.restart_left();
+        Ok(self.batch.as_ref().map(Chunk::first))
+    }
+
+    /// The next batch of the other side.
+    async fn go_on(&mut self) -> Result<()> {
+        self.chunk = match self.ahead.take() {
+            Some(chunk) => Some(chunk),
+            None => self.other.next().await?,
+        };
+        self.cursor.restart_right();
+        Ok(())
+    }
+
+    /// Passes the batches of the other side that end before a time.
+    async fn reach(&mut self, time: i64) -> Result<()> {
+        while self.chunk.as_ref().is_some_and(|chunk| chunk.last() < time) {
+            self.go_on().await?;
+        }
+        Ok(())
+    }
+
+    /// Up to which row of the batch that leads all others are known: those whose time goes on in
+    /// the next batch of the other side are not.
+    async fn known_end(&mut self) -> Result<usize> {
+        let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else { return Ok(0) };
+        let last = chunk.last();
+        if batch.last() < last {
+            return Ok(batch.times.len());
+        }
+        if self.ahead.is_none() {
+            self.ahead = self.other.next().await?;
+        }
+        let goes_on = self.ahead.as_ref().is_some_and(|ahead| ahead.first() == last);
+        let from = self.cursor.left;
+        Ok(if goes_on {
+            run_end(&batch.times, from, last)
+        } else {
+            upper_bound(&batch.times, from, last)
+        })
+    }
+
+    /// Takes all of the other side's rows of a time, of which this batch has the first.
+    async fn collect(&mut self, time: i64) -> Result<()> {
+        let mut group = Group { time, parts: vec![], starts: vec![0], done: 0 };
+        let mut rows = 0;
+        while let Some(chunk) = &self.chunk {
+            let from = run_end(&chunk.times, self.cursor.right, time);
+            let to = upper_bound(&chunk.times, from, time);
+            let part = chunk.rows.slice(from, to - from);
+            if !self.join.is_mapped {
+                self.memory.try_grow(held_bytes(&part))?;
+            }
+            rows += to - from;
+            group.parts.push(part);
+            group.starts.push(rows);
+            self.cursor.right = to;
+            if to < chunk.times.len() {
+                break;
+            }
+            self.go_on().await?;
+            if self.chunk.as_ref().is_none_or(|chunk| chunk.first() > time) {
+                break;
+            }
+        }
+        self.group = Some(group);
+        Ok(())
+    }
+
+    /// Pairs with a time that is in several batches.
+    fn of_group(&mut self) -> Result<RecordBatch> {
+        let (Some(batch), Some(group)) = (&self.batch, &mut self.group) else {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
+        };
+        let all = group.starts.last().copied().unwrap_or(0);
+        let end = upper_bound(&batch.times, self.cursor.left, group.time);
+        let mut row = self.cursor.left;
+        let (mut rows, mut others) = (vec![], vec![]);
+        while row < end && rows.len() < BATCH_ROWS {
+            let to = all.min(group.done + BATCH_ROWS - rows.len());
+            let mut part = group.starts.partition_point(|&start| start <= group.done) - 1;
+            for place in group.done..to {
+                if place == group.starts[part + 1] {
+                    part += 1;
+                }
+                others.push(pack(part, place - group.starts[part]));
+            }
+            rows.resize(others.len(), row as u32);
+            (row, group.done) = if to < all { (row, to) } else { (row + 1, 0) };
+        }
+        let (rows, others) = (UInt32Array::from(rows), UInt64Array::from(others));
+        let others = Others::Several(&group.parts, others);
+        let found = Found { lead: &batch.rows, rows, others }.batch(&self.join, &self.schema);
+        self.cursor.pass(row);
+        found
+    }
+
+    /// Pairs of the rows up to `end` with those of the batch of the other side.
+    fn of_chunk(&mut self, end: usize) -> Result<RecordBatch> {
+        let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
+        };
+        let (pairs, outer) = (&mut self.pairs, self.join.outer);
+        pairs.clear();
+        let (left, right) = (&batch.times[..end], &chunk.times);
+        match_equal(left, right, &mut self.cursor, pairs, BATCH_ROWS, outer);
+        let rows = numbers(std::mem::take(&mut pairs.left), false);
+        let others = numbers(std::mem::take(&mut pairs.right), outer);
+        let others = Others::One(&chunk.rows, others);
+        Found { lead: &batch.rows, rows, others }.batch(&self.join, &self.schema)
+    }
+
+    /// The rest of the batch that leads, where the other side has no more rows.
+    fn unmatched(&mut self) -> Result<RecordBatch> {
+        let Some(batch) = &self.batch else {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
+        };
+        let rows = self.cursor.left as u32..batch.times.len() as u32;
+        let rows = UInt32Array::from_iter_values(rows);
+        self.cursor.pass(batch.times.len());
+        let found = Found { lead: &batch.rows, rows, others: Others::Nulls(&self.other_schema) };
+        found.batch(&self.join, &self.schema)
+    }
+}
