@@ -87,7 +87,7 @@ pub use splice::node::SpliceJoinNode;
 pub use state_memory::StateMemory;
 pub use symbols::origin;
 pub use tidemark_types::zone::Zone;
-pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode};
+pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode, UnnestValues};
 pub use window::kept::KeptWindows;
 pub use window::node::WindowNode;
 pub use window::spec::PERIOD_NUMBER;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::SqlType;
+use crate::{ParameterItems, SqlType};
 
 /// One value. Texts are in the parameter's own type; what a client sent in binary has the type
 /// that it was sent as.
@@ -30,6 +30,8 @@ pub enum ParameterValue<'b> {
     Uuid([u8; 16]),
     /// Bytes.
     Binary(Cow<'b, [u8]>),
+    /// An array of one dimension: where no operator reads its items, the text that they are.
+    Items(ParameterItems),
 }
 
 impl<'b> ParameterValue<'b> {
@@ -43,7 +45,7 @@ impl<'b> ParameterValue<'b> {
     pub fn sql_type(&self) -> SqlType {
         match self {
             Self::Null => SqlType::Null,
-            Self::Text(_) => SqlType::Varchar,
+            Self::Text(_) | Self::Items(_) => SqlType::Varchar,
             Self::Boolean(_) => SqlType::Boolean,
             Self::Short(_) => SqlType::Short,
             Self::Int(_) => SqlType::Int,
@@ -71,6 +73,7 @@ impl<'b> ParameterValue<'b> {
             Self::Timestamp(micros) => ParameterValue::Timestamp(micros),
             Self::Uuid(bytes) => ParameterValue::Uuid(bytes),
             Self::Binary(bytes) => ParameterValue::Binary(Cow::Owned(bytes.into_owned())),
+            Self::Items(items) => ParameterValue::Items(items),
         }
     }
 }

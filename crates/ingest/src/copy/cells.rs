@@ -95,6 +95,7 @@ impl Cells {
         match (self, value) {
             (cells, Value::Null) => cells.push_null(),
             (cells, Value::Text(text)) => cells.push_text(text)?,
+            (cells, Value::Items(items)) => cells.push_text(&items.text())?,
             (Self::Boolean(cells), Value::Boolean(value)) => cells.append_value(*value),
             (Self::Short(cells), Value::Short(value)) => cells.append_value(*value),
             (Self::Int(cells), Value::Int(value)) => cells.append_value(*value),

@@ -1,21 +1,21 @@
 //! Binary values of the wire protocol, one decoder for each type. What the engine has no value
-//! for (numerics, arrays, addresses, times of day, intervals) becomes the text it would have been
-//! sent as.
+//! for (numerics, addresses, times of day, intervals, arrays of more than one dimension) becomes the
+//! text it would have been sent as.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use chrono::DateTime;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, push_item};
 use uuid::Uuid;
 
-use super::oid;
 use super::text::text_of;
+use super::{items, oid};
 
 /// 2000-01-01 in microseconds since 1970, the protocol's origin of time.
 const ORIGIN_MICROS: i64 = 946_684_800_000_000;
-const DAY_MICROS: i64 = 86_400_000_000;
+pub(super) const DAY_MICROS: i64 = 86_400_000_000;
 /// `PostgreSQL`'s own limit.
 const MOST_DIMENSIONS: usize = 6;
 /// The length in front of each element of an array.
@@ -99,6 +99,7 @@ pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>
         | oid::CHAR
         | oid::JSON
         | oid::XML => Value::text(text_of(bytes)?),
+        array if oid::ARRAYS.contains(&array) => self::array(bytes)?,
         other => Value::text(text_form(bytes, other)?),
     })
 }
@@ -110,7 +111,6 @@ fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
         oid::INET | oid::CIDR => address(bytes),
         oid::TIME => Ok(time_of_day(i64::from_be_bytes(sized(bytes)?))),
         oid::INTERVAL => interval(bytes),
-        array if oid::ARRAYS.contains(&array) => self::array(bytes),
         other => {
             let message =
                 format!("parameters of the type with OID {other} cannot be sent in binary");
@@ -120,24 +120,24 @@ fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
     }
 }
 
-fn malformed() -> EngineError {
+pub(super) fn malformed() -> EngineError {
     let message = "incorrect binary data format in bind parameter";
     EngineError::new(ErrorCode::InvalidBinary, message)
 }
 
-fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
+pub(super) fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
     bytes.try_into().map_err(|_| malformed())
 }
 
 /// Microseconds since 1970 of microseconds since 2000. Infinite instants are out of range.
-fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
+pub(super) fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
     let is_finite = |micros: &i64| *micros != i64::MIN && *micros != i64::MAX;
     let micros = since_2000.filter(is_finite).and_then(|micros| micros.checked_add(ORIGIN_MICROS));
     micros.ok_or_else(|| EngineError::new(ErrorCode::InvalidValue, "timestamp out of range"))
 }
 
 /// Reads big-endian numbers from the front.
-struct Reader<'b>(&'b [u8]);
+pub(super) struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {
     fn array<const N: usize>(&mut self) -> EngineResult<[u8; N]> {
@@ -150,11 +150,11 @@ impl<'b> Reader<'b> {
         self.array().map(i16::from_be_bytes)
     }
 
-    fn i32(&mut self) -> EngineResult<i32> {
+    pub(super) fn i32(&mut self) -> EngineResult<i32> {
         self.array().map(i32::from_be_bytes)
     }
 
-    fn bytes(&mut self, count: usize) -> EngineResult<&'b [u8]> {
+    pub(super) fn bytes(&mut self, count: usize) -> EngineResult<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
         self.0 = rest;
         Ok(taken)
@@ -255,8 +255,8 @@ fn interval(bytes: &[u8]) -> EngineResult<String> {
     Ok(parts.join(" "))
 }
 
-/// `{1.0,NULL,{…}}` of an array.
-fn array(bytes: &[u8]) -> EngineResult<String> {
+/// The items of an array of one dimension, `{1.0,NULL,{…}}` of others.
+fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let mut reader = Reader(bytes);
     let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
     let _has_nulls = reader.i32()?;
@@ -272,16 +272,24 @@ fn array(bytes: &[u8]) -> EngineResult<String> {
     // Each element takes its length at least, so that no more are asked for than came.
     let count = lengths.iter().try_fold(1_usize, |all, length| all.checked_mul(*length));
     let count = count.filter(|count| *count <= reader.0.len() / LENGTH_BYTES);
-    let mut text = String::with_capacity(bytes.len());
-    if dimensions == 0 || count.ok_or_else(malformed)? == 0 {
-        text.push_str("{}");
-    } else {
-        push_level(&mut text, &mut reader, &lengths, element)?;
-    }
+    let count = if dimensions == 0 { 0 } else { count.ok_or_else(malformed)? };
+    let items = match (count, lengths.as_slice()) {
+        (1.., [_]) => items::read(&mut reader, count, element)?,
+        _ => None,
+    };
+    let value = match items {
+        Some(items) => ParameterValue::Items(items),
+        None if count == 0 => ParameterValue::text("{}"),
+        None => {
+            let mut text = String::with_capacity(bytes.len());
+            push_level(&mut text, &mut reader, &lengths, element)?;
+            ParameterValue::text(text)
+        }
+    };
     if !reader.0.is_empty() {
         return Err(malformed());
     }
-    Ok(text)
+    Ok(value)
 }
 
 fn push_level(
@@ -314,22 +322,7 @@ fn push_element(text: &mut String, reader: &mut Reader<'_>, element: u32) -> Eng
         text.push_str("NULL");
         return Ok(());
     }
-    let value = shown(&value);
-    let is_plain = !value.is_empty()
-        && !value.eq_ignore_ascii_case("null")
-        && !value.contains(|c: char| c.is_whitespace() || "{}\",\\".contains(c));
-    if is_plain {
-        text.push_str(&value);
-        return Ok(());
-    }
-    text.push('"');
-    for c in value.chars() {
-        if matches!(c, '"' | '\\') {
-            text.push('\\');
-        }
-        text.push(c);
-    }
-    text.push('"');
+    push_item(text, &shown(&value));
     Ok(())
 }
 
@@ -352,5 +345,6 @@ fn shown<'v>(value: &'v ParameterValue<'_>) -> Cow<'v, str> {
             let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
             format!("\\x{}", hex.collect::<String>()).into()
         }
+        ParameterValue::Items(items) => items.text().into(),
     }
 }

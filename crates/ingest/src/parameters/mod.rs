@@ -8,6 +8,7 @@
 
 mod binary;
 mod columnar;
+mod items;
 mod oid;
 mod text;
 

@@ -148,7 +148,12 @@ fn array(dimensions: &[i32], element: u32, elements: &[Option<&[u8]>]) -> Vec<u8
 
 #[test]
 fn arrays_come_as_their_text() {
-    let text = |bytes: &[u8]| one(1009, bytes);
+    let text = |bytes: &[u8]| {
+        one(1009, bytes).map(|value| match value {
+            ParameterValue::Items(items) => ParameterValue::text(items.text()),
+            other => other,
+        })
+    };
     let words = array(&[4], oid::TEXT, &[Some(b"a"), None, Some(b"b \"c\""), Some(b"null")]);
     assert_eq!(text(&words), Ok(ParameterValue::text(r#"{a,NULL,"b \"c\"","null"}"#)));
     let doubles = [1.5_f64.to_be_bytes(), 1e300_f64.to_be_bytes()];
@@ -159,6 +164,62 @@ fn arrays_come_as_their_text() {
     let hour = [&3_600_000_000_i64.to_be_bytes()[..], &[0; 3], &[2], &[0; 4]].concat();
     let lengths = one(1187, &array(&[2], oid::INTERVAL, &[Some(&hour), None]));
     assert_eq!(lengths, Ok(ParameterValue::text(r#"{"2 days 01:00:00",NULL}"#)));
+}
+
+/// The text of an array of one dimension is that of the only array in one of two, whose elements are
+/// decoded one by one.
+#[test]
+fn items_have_the_text_of_their_values() {
+    let numbers: [i64; 8] = [0, 1, -7, i64::MAX, i64::MIN, 1 << 31, -(1 << 31), 3_000_000_000];
+    let of = |value: i64, oid: u32| match oid {
+        oid::BOOL => vec![(value & 1) as u8],
+        oid::INT2 => (value as i16).to_be_bytes().to_vec(),
+        oid::INT4 | oid::OID => (value as i32).to_be_bytes().to_vec(),
+        oid::DATE => (value as i16 as i32).to_be_bytes().to_vec(),
+        oid::INT8 => value.to_be_bytes().to_vec(),
+        oid::FLOAT4 => (value as f32 / 3.0).to_be_bytes().to_vec(),
+        oid::FLOAT8 if value == 1 => f64::NAN.to_be_bytes().to_vec(),
+        oid::FLOAT8 => (value as f64 / 3.0).to_be_bytes().to_vec(),
+        oid::TIMESTAMP => (value >> 12).to_be_bytes().to_vec(),
+        _ => ["", "null", "a b", "é", "{\"}", "\\", "x", "NULL"][value as usize & 7].into(),
+    };
+    for (array_oid, oid) in [
+        (1000, oid::BOOL),
+        (1005, oid::INT2),
+        (1007, oid::INT4),
+        (1028, oid::OID),
+        (1016, oid::INT8),
+        (1021, oid::FLOAT4),
+        (1022, oid::FLOAT8),
+        (1182, oid::DATE),
+        (1115, oid::TIMESTAMP),
+        (1009, oid::TEXT),
+        (1015, oid::VARCHAR),
+    ] {
+        let values: Vec<Vec<u8>> = numbers.iter().map(|&value| of(value, oid)).collect();
+        let mut elements: Vec<Option<&[u8]>> =
+            values.iter().map(|value| Some(value.as_slice())).collect();
+        elements.insert(2, None);
+        let count = elements.len() as i32;
+        let flat = array(&[count], oid, &elements);
+        let Ok(ParameterValue::Items(items)) = one(array_oid, &flat) else {
+            panic!("no items of {oid}")
+        };
+        let nested = one(array_oid, &array(&[1, count], oid, &elements)).unwrap();
+        assert_eq!(ParameterValue::text(format!("{{{}}}", items.text())), nested, "{oid}");
+        // Each cut is refused, as is what follows the last element.
+        for length in 0..flat.len() {
+            let error = one(array_oid, &flat[..length]).expect_err("it is refused");
+            assert_eq!(error.code, ErrorCode::InvalidBinary, "{oid}, {length}");
+        }
+        let longer = [&flat[..], &[0]].concat();
+        assert_eq!(one(array_oid, &longer).expect_err("too long").code, ErrorCode::InvalidBinary);
+    }
+    let wide = array(&[1], oid::INT4, &[Some(&[0; 8])]);
+    assert_eq!(one(1007, &wide).expect_err("too wide").code, ErrorCode::InvalidBinary);
+    let infinite = i64::MAX.to_be_bytes();
+    let infinite = array(&[1], oid::TIMESTAMP, &[Some(&infinite)]);
+    assert_eq!(one(1115, &infinite).expect_err("no instant").code, ErrorCode::InvalidValue);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringViewBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray};
+use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray, UInt64Array};
+use datafusion::arrow::compute::take;
 use datafusion::common::{Result, internal_err};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -26,6 +27,7 @@ pub(crate) enum Elements {
     Arrays { array: ArrayRef, dimensions: u8 },
     Documents(Documents),
     Counts(Int64Array),
+    Values(ArrayRef),
 }
 
 impl Elements {
@@ -40,6 +42,7 @@ impl Elements {
                 let (texts, fields) = (texts.clone(), fields.clone());
                 Self::Documents(Documents { texts, fields, lengths, offset: 0 })
             }
+            UnnestItem::Values(values) => Self::Values(Arc::clone(&values.0)),
             UnnestItem::Count => match array.as_primitive_opt() {
                 Some(counts) => Self::Counts(counts.clone()),
                 None => return internal_err!("a count of elements is LONG"),
@@ -52,6 +55,10 @@ impl Elements {
         match self {
             Self::Documents(documents) => Ok(documents.size(row)),
             Self::Counts(counts) => Ok((count(counts, row), 0)),
+            Self::Values(values) => {
+                let length = values.len();
+                Ok((length, values.get_array_memory_size() / length.max(1)))
+            }
             Self::Arrays { array, .. } => {
                 let array = doubles(array)?.get(row);
                 let length = array.and_then(|array| array.shape.first().copied());
@@ -68,6 +75,7 @@ impl Elements {
         match self {
             Self::Documents(documents) => Ok(documents.columns(parts)),
             Self::Counts(counts) => Ok(places(counts, parts)),
+            Self::Values(values) => Ok(vec![some_of(values, parts)?]),
             Self::Arrays { array, dimensions: 1 } => numbers(array, parts),
             Self::Arrays { array, dimensions } => inner_arrays(array, *dimensions, parts),
         }
@@ -171,6 +179,18 @@ fn places(counts: &Int64Array, parts: &[Part]) -> Vec<ArrayRef> {
         part.elements.clone().map(move |place| (place < count).then_some(place as i64))
     };
     vec![Arc::new(parts.iter().flat_map(of).collect::<Int64Array>())]
+}
+
+/// Values of the parts, as they are where they follow each other; nulls behind the last.
+fn some_of(values: &ArrayRef, parts: &[Part]) -> Result<ArrayRef> {
+    if let [Part { elements, .. }] = parts
+        && elements.end <= values.len()
+    {
+        return Ok(values.slice(elements.start, elements.len()));
+    }
+    let places = parts.iter().flat_map(|part| part.elements.clone());
+    let places = places.map(|place| (place < values.len()).then_some(place as u64));
+    Ok(take(values, &places.collect::<UInt64Array>(), None)?)
 }
 
 fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {

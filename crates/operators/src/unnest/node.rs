@@ -3,8 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, UserDefinedLogicalNodeCore};
@@ -18,9 +20,47 @@ pub enum UnnestItem {
     /// Fields of the objects in a JSON array, each as text; elements that are no objects have a
     /// single field.
     Json(Vec<JsonField>),
+    /// These values, the same for each row; the argument says nothing.
+    Values(UnnestValues),
     /// The numbers from 0 of as many elements as the argument says: a series that the plan above
     /// computes, and that is never held as a whole.
     Count,
+}
+
+/// Values of a plan that no rule looks at: those of one plan are not those of another.
+#[derive(Debug, Clone)]
+pub struct UnnestValues(pub(crate) ArrayRef);
+
+impl UnnestValues {
+    /// Those of a column.
+    #[must_use]
+    pub fn new(values: &ArrayRef) -> Self {
+        Self(Arc::clone(values))
+    }
+
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>().addr()
+    }
+}
+
+impl PartialEq for UnnestValues {
+    fn eq(&self, other: &Self) -> bool {
+        self.address() == other.address()
+    }
+}
+
+impl Eq for UnnestValues {}
+
+impl Hash for UnnestValues {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
+impl PartialOrd for UnnestValues {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.address().cmp(&other.address()))
+    }
 }
 
 /// A field of a JSON object.
@@ -53,6 +93,7 @@ impl UnnestItem {
                 vec![SqlType::DoubleArray(dimensions.saturating_sub(1)).arrow_type()]
             }
             Self::Json(fields) => vec![DataType::Utf8View; fields.len()],
+            Self::Values(values) => vec![values.0.data_type().clone()],
             Self::Count => vec![DataType::Int64],
         }
     }

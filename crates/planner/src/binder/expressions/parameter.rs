@@ -6,7 +6,9 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, lit};
 use tidemark_ast::{Node, NodeId, Span};
 use tidemark_functions::{CastMode, UnaryOp};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, SqlType};
+use tidemark_types::{
+    EngineError, EngineResult, ErrorCode, ParameterItems, ParameterValue, SqlType,
+};
 
 use crate::binder::expressions::constant;
 use crate::binder::{Binder, Typed, error};
@@ -66,6 +68,15 @@ impl Binder<'_> {
             Node::Parameter { index } => Ok(Some(*index)),
             _ => Ok(None),
         }
+    }
+
+    /// The items of a parameter that was sent as an array.
+    pub(crate) fn items_sent(&mut self, index: u32) -> Option<ParameterItems> {
+        let place = (index as usize).saturating_sub(1);
+        let values = self.context.parameter_values.as_ref()?;
+        let ParameterValue::Items(items) = values.get(place)? else { return None };
+        self.parameter_uses.met += 1;
+        Some(items.clone())
     }
 
     /// Whether a parameter is an array, or may become one.
@@ -140,6 +151,7 @@ pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
     match value {
         ParameterValue::Null => ScalarValue::Utf8View(None),
         ParameterValue::Text(text) => ScalarValue::Utf8View(Some(text.as_ref().to_owned())),
+        ParameterValue::Items(items) => ScalarValue::Utf8View(Some(items.text())),
         ParameterValue::Boolean(value) => ScalarValue::Boolean(Some(*value)),
         ParameterValue::Short(value) => ScalarValue::Int16(Some(*value)),
         ParameterValue::Int(value) => ScalarValue::Int32(Some(*value)),

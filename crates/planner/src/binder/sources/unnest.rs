@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Column;
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, lit};
 use tidemark_ast::{CallNode, JoinKind, Name, Node, NodeId, Span};
 use tidemark_functions::CastMode;
-use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode, UnnestValues};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterItems, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::expressions::literal;
@@ -140,11 +140,19 @@ impl Binder<'_> {
     ) -> EngineResult<(Vec<Expr>, Vec<UnnestItem>, Vec<Element>)> {
         let (mut arguments, mut items, mut elements) = (vec![], vec![], vec![]);
         for (index, &array) in arrays.iter().enumerate() {
-            let value = self.expression(array, &Scope::rows(left))?;
             let name = match arrays.len() {
                 1 => "value".to_owned(),
                 _ => format!("value{}", index + 1),
             };
+            if let Some((sent, sql_type)) = self.sent_items(array)? {
+                let raw = sent.sql_type();
+                // What is taken apart is part of the node: rules copy and compare constants.
+                arguments.push(lit(ScalarValue::Int64(None)));
+                items.push(UnnestItem::Values(UnnestValues::new(sent.values())));
+                elements.push(Element { name, sql_type, raw });
+                continue;
+            }
+            let value = self.expression(array, &Scope::rows(left))?;
             let value = match value.parameter {
                 Some(_) => self.settled_array(value, "TEXT[]")?,
                 None => value,
@@ -181,6 +189,31 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::InvalidValue, "UNNEST needs an argument", at));
         }
         Ok((arguments, items, elements))
+    }
+
+    /// The items that a client sent in binary as an array, and the type that they are asked for in,
+    /// where a value of it is the same as that of its text.
+    fn sent_items(&mut self, array: NodeId) -> EngineResult<Option<(ParameterItems, SqlType)>> {
+        let (index, wanted) = match self.node(array)? {
+            Node::Cast { operand, type_name, .. } if type_name.dimensions == 1 => {
+                let (operand, name) = (*operand, &type_name.name);
+                let wanted = SqlType::parse(name, &type_name.arguments, 0);
+                (self.parameter_at(operand)?, wanted)
+            }
+            _ => {
+                let index = self.parameter_at(array)?;
+                let wanted = index.and_then(|index| {
+                    let is_doubles = *self.parameters.slot(index) == Some(SqlType::DoubleArray(1));
+                    let items = self.parameters.items_of(index);
+                    items.or_else(|| is_doubles.then_some(SqlType::Double))
+                });
+                (index, wanted)
+            }
+        };
+        let (Some(index), Some(wanted)) = (index, wanted) else { return Ok(None) };
+        let wanted = if wanted == SqlType::String { SqlType::Varchar } else { wanted };
+        let Some(items) = self.items_sent(index) else { return Ok(None) };
+        Ok(is_as_its_text(items.sql_type(), wanted).then_some((items, wanted)))
     }
 
     /// The type of the items of an array that is text: as a cast names it (`'{a,b}'::text[]`), as
@@ -261,6 +294,21 @@ impl Binder<'_> {
             elements.push(Element { name, sql_type, raw: SqlType::Varchar });
         }
         Ok((vec![value.expr], vec![UnnestItem::Json(items)], elements))
+    }
+}
+
+/// Whether a value of one type is the same in another as its text would be.
+fn is_as_its_text(sent: SqlType, wanted: SqlType) -> bool {
+    match sent {
+        SqlType::Boolean | SqlType::Double | SqlType::Timestamp | SqlType::Varchar => {
+            sent == wanted
+        }
+        SqlType::Short => {
+            matches!(wanted, SqlType::Short | SqlType::Int | SqlType::Long | SqlType::Double)
+        }
+        SqlType::Int => matches!(wanted, SqlType::Int | SqlType::Long | SqlType::Double),
+        SqlType::Long => matches!(wanted, SqlType::Long | SqlType::Double),
+        _ => false,
     }
 }
 

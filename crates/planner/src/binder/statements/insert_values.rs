@@ -364,6 +364,7 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     match value {
         ParameterValue::Null => Cell::Null,
         ParameterValue::Text(text) => Cell::Text(Cow::Borrowed(text)),
+        ParameterValue::Items(items) => Cell::Text(Cow::Owned(items.text())),
         ParameterValue::Binary(bytes) => {
             Cell::Bound(ParameterValue::Binary(Cow::Borrowed(bytes.as_ref())))
         }
@@ -393,7 +394,7 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
             ParameterValue::Uuid(_) => b'u',
             ParameterValue::Binary(_) => b'x',
             ParameterValue::Boolean(_) => b'B',
-            ParameterValue::Null | ParameterValue::Text(_) => b'p',
+            ParameterValue::Null | ParameterValue::Text(_) | ParameterValue::Items(_) => b'p',
         },
         Cell::Parameter(_) | Cell::Computed => b'p',
     }
