@@ -5,8 +5,8 @@
  * What a small query costs over kept-alive connections, 1 and 32 of them, in a closed loop: the
  * median and the fastest time of an answer, answers per second, and the processor time the server
  * took for each, which noise on the machine moves least. `--form` sends the query as a form; `{}` in
- * it is a number that counts up, so that no two texts are alike. Peers
- * that run already (another build, QuestDB) are asked by turns; without any a server is started. A
+ * it is a number that counts up, so that no two texts are alike, `{60}` one below 60 by chance, in
+ * two digits. Peers that run already (another build, QuestDB) are asked by turns; without any a server is started. A
  * warm-up goes before.
  */
 import { readFileSync } from 'node:fs';
@@ -94,8 +94,8 @@ function isWhole(answer: Buffer): boolean {
   return tail.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) || tail.equals(LAST_CHUNK_LONG);
 }
 
-const NUMBER = '{}';
-const isAlike = !values.query.includes(NUMBER);
+const NUMBER = /\{(\d*)\}/g;
+const isAlike = values.query.search(NUMBER) < 0;
 
 /** Asks until `left` runs out; every time is noted. */
 function loop(
@@ -151,7 +151,16 @@ function requestTo(peer: Peer): (number: number) => Buffer {
   }
   const from = asked;
   asked += requests;
-  return (number) => requestOf(peer, values.query.replaceAll(NUMBER, String(from + number)));
+  return (number) => {
+    const one = (_: string, below: string): string =>
+      below === '' ? String(from + number) : numberBelow(below);
+    return requestOf(peer, values.query.replaceAll(NUMBER, one));
+  };
+}
+
+function numberBelow(below: string): string {
+  const digits = String(Number(below) - 1).length;
+  return String(Math.floor(Math.random() * Number(below))).padStart(digits, '0');
 }
 
 function requestOf({ host, port }: Peer, text: string): Buffer {

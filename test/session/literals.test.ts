@@ -62,6 +62,20 @@ test('all others stay', (t) => {
   }
 });
 
+test('the parts of a text are around its literals', (t) => {
+  const text = "SELECT * FROM t WHERE a = 'x''y' AND b IN (1, 2.5) AND c = -3 ORDER BY a LIMIT 5";
+  t.deepEqual(liftLiterals(text)?.parts, [
+    'SELECT * FROM t WHERE a = ',
+    ' AND b IN (',
+    ', ',
+    ') AND c = -3 ORDER BY a LIMIT 5',
+  ]);
+  t.deepEqual(liftLiterals('SELECT * FROM t WHERE a = 5')?.parts, [
+    'SELECT * FROM t WHERE a = ',
+    '',
+  ]);
+});
+
 test('a text that comes again is read with its literals', (t) => {
   const cache = new StatementCache(readStatement);
   const text = "SELECT * FROM t WHERE a = 'x'";
@@ -71,7 +85,7 @@ test('a text that comes again is read with its literals', (t) => {
   const other = cache.parsed("SELECT * FROM t WHERE a = 'y'");
   t.is(other.text, "SELECT * FROM t WHERE a = 'y'");
   t.deepEqual(other.lifted?.values, ['y']);
-  cache.refuse(other.lifted ?? { text: '', types: [], values: [] });
+  cache.refuse(other.lifted ?? { text: '' });
   t.is(cache.parsed("SELECT * FROM t WHERE a = 'z'").lifted, null);
 });
 

@@ -104,6 +104,12 @@ export const KEYS = {
     'a client that takes nothing of its answer for so long is gone, and its query stopped',
     OWN,
   ),
+  httpLoans: bool(
+    'http.loans.enabled',
+    true,
+    'clients that only repeat a query with other literals are answered without JavaScript',
+    OWN,
+  ),
   httpServerKeepAlive: bool(
     'http.server.keep.alive',
     true,

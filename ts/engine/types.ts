@@ -202,6 +202,9 @@ export interface Transaction {
 
 /** How the client of a lent connection is answered, but for what its loan is called. */
 export type LoanTerms = Omit<border.LoanSpec, 'id'>;
+export type PgLoanTerms = border.PgLoan;
+export type HttpLoanTerms = border.HttpLoan;
+export type LentQuery = border.LentQuery;
 
 /** What comes back when a loan ends. */
 export interface HandBack {

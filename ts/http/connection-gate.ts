@@ -87,6 +87,7 @@ export class ConnectionGate {
     for (const connection of this.#application.webSockets) {
       connection.stop();
     }
+    await this.#slots.comeBack();
     if (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;

@@ -18,13 +18,19 @@ export {
   positionText,
 } from './change-feed.js';
 export { type Notification } from './channels.js';
+export { type LiftedQuery, liftLiterals } from './literals.js';
 export { type Looks, looksWithin } from './looks.js';
 export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export { timeBounds, type TimeBounds } from './time-bounds.js';
-export { type ParameterTypes, PreparedStatement, type RowOptions } from './prepared-statement.js';
+export {
+  isOfText,
+  type ParameterTypes,
+  PreparedStatement,
+  type RowOptions,
+} from './prepared-statement.js';
 export { type Actor, Session, SessionHost, type ServerStatements } from './session.js';
 export type { Operations } from './operations.js';
 export type { TemporaryTable } from './temporary.js';
@@ -55,14 +61,16 @@ export type {
   Database,
   ExecuteReply,
   HandBack,
+  HttpLoanTerms,
+  LentQuery,
   LineOptions,
   LinePrecision,
   ListedRows,
   Loan,
-  LoanTerms,
   Owner,
   ParameterValues,
   ParquetOptions,
+  PgLoanTerms,
   ResultColumn,
   ResultStream,
   RowFormat,

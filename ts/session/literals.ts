@@ -11,6 +11,8 @@ export interface LiftedQuery {
   /** The types of literals; null for texts, whose type is that of what they are compared with. */
   readonly types: readonly (string | null)[];
   readonly values: readonly string[];
+  /** The text around the literals, one part more than there are of these. */
+  readonly parts: readonly string[];
 }
 
 /** Longer texts and lists hardly come again with other values of the same number. */
@@ -76,6 +78,7 @@ class Lift {
   private readonly tokens: Tokens;
   private readonly types: (string | null)[] = [];
   private readonly values: string[] = [];
+  private readonly parts: string[] = [];
   private text = '';
   /** How far the text is copied. */
   private copied = 0;
@@ -102,8 +105,14 @@ class Lift {
     if (this.values.length === 0 || this.values.length > MOST_VALUES) {
       return null;
     }
-    this.text += text.slice(this.copied);
-    return { text: this.text, types: this.types, values: this.values };
+    const rest = text.slice(this.copied);
+    this.parts.push(rest);
+    return {
+      text: this.text + rest,
+      types: this.types,
+      values: this.values,
+      parts: this.parts,
+    };
   }
 
   /** False where a bracket closes that is not open: the WHERE is within others. */
@@ -158,7 +167,9 @@ class Lift {
     }
     this.types.push(lifted.type);
     this.values.push(lifted.value);
-    this.text += `${text.slice(this.copied, start)}$${this.values.length}`;
+    const part = text.slice(this.copied, start);
+    this.parts.push(part);
+    this.text += `${part}$${this.values.length}`;
     this.copied = end;
   }
 }

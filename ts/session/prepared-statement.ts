@@ -208,15 +208,36 @@ export class PreparedStatement {
    * change; null where something else has to be done at every execution.
    */
   get lent(): Statement | null {
+    return this.#lifted === null ? this.#plain : null;
+  }
+
+  /**
+   * The same for texts that come again, or are alike but for their literals: only what others
+   * bound before, which is kept.
+   */
+  lendable(parsed: ParsedStatement): Statement | null {
+    try {
+      const isKept = this.#bindKnown(parsed) && this.answersAsText;
+      return isKept ? this.#plain : null;
+    } catch {
+      return null; // it is refused at its next execution
+    }
+  }
+
+  get #plain(): Statement | null {
     const statement = this.#statement;
     const isPlain =
-      this.#lifted === null &&
       this.#operated === null &&
       this.#described === null &&
       this.#transaction === null &&
       this.#serverAccesses.length === 0 &&
       !this.#isOutdated();
     return isPlain && statement?.description.kind === 'select' ? statement : null;
+  }
+
+  /** What its text is lifted to. */
+  get lifted(): LiftedQuery | null {
+    return this.#lifted;
   }
 
   /** The reply to an execution that the engine began by itself at `sinceMs`. */

@@ -223,21 +223,40 @@ export class Session implements Actor {
   /** Lets the engine answer the connection of this session; see `SessionHost.lend`. */
   lend(
     descriptor: number,
-    { timeoutMs, ...terms }: Omit<LoanTerms, 'timeoutMs'> & { readonly timeoutMs?: number },
+    conversation: LoanTerms['conversation'],
     statements: readonly Statement[],
+    timeoutMs?: number,
   ): Loan {
-    const limited = { ...terms, timeoutMs: this.#host.timeoutMs(timeoutMs) };
-    const loan = this.#host.lend(descriptor, limited, statements);
-    return { ...loan, ended: loan.ended.then((back) => this.#observed(back)) };
+    const terms = { timeoutMs: this.#host.timeoutMs(timeoutMs), conversation };
+    const loan = this.#host.lend(descriptor, terms, statements);
+    // A text that says what is wrong runs once more, and has its time then.
+    const runsAgain = (error: unknown): boolean =>
+      conversation.protocol === 'http' && error !== null && isOfText(error);
+    const ended = loan.ended.then((back) => {
+      this.#observe(back, back.reply !== null || runsAgain(back.error));
+      return back;
+    });
+    return { ...loan, ended };
   }
 
   /** Counts how long lent executions took, whatever became of their connection. */
-  #observed(back: HandBack): HandBack {
-    // The last one goes on where it has more rows.
-    for (const one of back.reply === null ? back.micros : back.micros.subarray(0, -1)) {
+  #observe({ micros }: HandBack, lastGoesOn: boolean): void {
+    for (const one of lastGoesOn ? micros.subarray(0, -1) : micros) {
       this.seconds?.observe(one / MICROS);
     }
-    return back;
+  }
+
+  /**
+   * What the engine may run by itself for a while for a text, or for all texts that are lifted
+   * alike; null where it is not bound, or something else has to be done at every execution.
+   */
+  lendable(text: string, lifted: LiftedQuery | null): Statement | null {
+    const known = this.#host.statements.known(text, lifted);
+    if (known === null) {
+      return null;
+    }
+    const statement = new PreparedStatement(this.#host, this, known, lifted?.types);
+    return statement.lendable(known);
   }
 
   /**

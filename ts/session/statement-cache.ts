@@ -161,8 +161,17 @@ export class StatementCache {
     return parsed;
   }
 
+  /** What was read lately of a text, or of the query it is lifted to; null where that is none. */
+  known(text: string, lifted: LiftedQuery | null): ParsedStatement | null {
+    if (lifted === null) {
+      return this.#trees.get(text) ?? null;
+    }
+    const parsed = this.#refused.has(lifted.text) ? undefined : this.#trees.get(lifted.text);
+    return parsed === undefined ? null : { ...parsed, text, lifted };
+  }
+
   /** A query with parameters answers as another one than the texts it was made of. */
-  refuse({ text }: LiftedQuery): void {
+  refuse({ text }: Pick<LiftedQuery, 'text'>): void {
     this.#refused.set(text, true);
   }
 

@@ -45,11 +45,20 @@ export function slotOf(socket: object): Slot | undefined {
   return slots.get(socket);
 }
 
+/** Something else answers a connection for a while. */
+interface Lent {
+  /** It is back, and what had come of another request is read. */
+  readonly ended: Promise<void>;
+  /** Ends it. `gently`: what runs may end first. */
+  recall(gently: boolean): void;
+}
+
 /** What a slot is made with. */
 interface SlotSetting {
   readonly refusal: string | null;
   readonly now: number;
   readonly stopping: AbortSignal;
+  readonly mayLend: () => boolean;
   readonly left: (slot: Slot) => void;
 }
 
@@ -62,9 +71,12 @@ export class Slot {
   readonly openedAt: number;
   /** Called when what runs is to end because the server does. */
   readonly stopping: AbortSignal;
+  /** What answers it instead of the server. */
+  lent: Lent | null = null;
   /** Closes it for another one; a protocol that has words for it says them. */
   displace: () => void;
   readonly #socket: Socket;
+  readonly #mayLend: () => boolean;
   readonly #left: (slot: Slot) => void;
   /** The socket that is written to: the encrypted one, once there is one. */
   #outer: Socket;
@@ -80,9 +92,10 @@ export class Slot {
   #endedAt = Infinity;
 
   /** Use `Slots.take`. */
-  constructor(socket: Socket, { refusal, now, stopping, left }: SlotSetting) {
+  constructor(socket: Socket, { refusal, now, stopping, mayLend, left }: SlotSetting) {
     this.#socket = socket;
     this.#outer = socket;
+    this.#mayLend = mayLend;
     this.#left = left;
     this.refusal = refusal;
     this.stopping = stopping;
@@ -96,6 +109,11 @@ export class Slot {
 
   get hasEntered(): boolean {
     return this.#hasEntered;
+  }
+
+  /** Whether something else may answer it: it is proved, and the server does not end. */
+  get mayBeLent(): boolean {
+    return this.#hasEntered && this.lent === null && this.#mayLend();
   }
 
   /** A login is proved. */
@@ -197,6 +215,7 @@ export class Slots {
   readonly #byMachine = new Map<string, number>();
   readonly #stop = new AbortController();
   #refused = 0;
+  #isLending = true;
   #looking: NodeJS.Timeout | null = null;
 
   /** `limits` as they are configured now. */
@@ -231,7 +250,9 @@ export class Slots {
         this.#open.delete(end);
       }
     };
-    const slot = new Slot(socket, { refusal, now, stopping: this.#stop.signal, left });
+    const mayLend = (): boolean => this.#isLending;
+    const stopping = this.#stop.signal;
+    const slot = new Slot(socket, { refusal, now, stopping, mayLend, left });
     this.#open.set(end, slot);
     this.#count(slot, 1);
     slots.set(socket, slot);
@@ -251,6 +272,16 @@ export class Slots {
   /** Cancels what runs; its clients receive an error. */
   interrupt(): void {
     this.#stop.abort();
+  }
+
+  /** Connections that are lent come back, and no other is lent; what they run may end first. */
+  async comeBack(): Promise<void> {
+    this.#isLending = false;
+    const lent = [...this.#open.values()].flatMap((slot) => slot.lent ?? []);
+    for (const one of lent) {
+      one.recall(true);
+    }
+    await Promise.all(lent.map((one) => one.ended));
   }
 
   /** Ends every connection, whatever it is in the middle of. */

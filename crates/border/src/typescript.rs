@@ -10,13 +10,14 @@ use ts_rs::TS;
 use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     AskedCommit, ChangeKind, ChangedRange, ChangesOptions, ColumnSource, ColumnsSpec, CommitMode,
-    CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity,
-    CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, LentStatement, LinePrecision,
-    LinesRead, LinesSpec, ListedCell, ListedRows, ListedType, LoanSpec, LogLevel, LogLine,
-    MessagesProgress, Observed, OpenOptions, Owner, ParquetOptions, Permission, PlannedTable,
-    ResultColumn, RowFormat, RowsReply, Setting, StatementContext, StatementDescription,
-    StatementKind, Summary, TableChange, TableColumn, TableMetadata, TextAsk, TextFile, TextFormat,
-    TextPlace, TextReport, TextShape, Verify, Visibility, WidenedColumn,
+    Conversation, CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, HttpLoan,
+    LentQuery, LentStatement, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows,
+    ListedType, LiteralKind, LoanSpec, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions,
+    Owner, ParquetOptions, Permission, PgLoan, PlannedTable, ResultColumn, RowFormat, RowsReply,
+    Setting, StatementContext, StatementDescription, StatementKind, Summary, TableChange,
+    TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape,
+    Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -36,8 +37,8 @@ fn of_copy() -> [String; 6] {
     declarations!(CopySpec, CopyFormat, CopyHeader, CopyColumnSpec, CopyReply, CopyMistake)
 }
 
-fn of_loans() -> [String; 2] {
-    declarations!(LoanSpec, LentStatement)
+fn of_loans() -> [String; 7] {
+    declarations!(LoanSpec, Conversation, PgLoan, LentStatement, HttpLoan, LentQuery, LiteralKind)
 }
 
 #[test]

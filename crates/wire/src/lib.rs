@@ -12,6 +12,7 @@ mod columns;
 mod csv;
 mod digits;
 mod growth;
+mod http_messages;
 mod json;
 mod parquet_archive;
 mod parquet_file;
@@ -25,6 +26,7 @@ mod websocket;
 mod zip;
 
 pub use arena::write_arena;
+pub use http_messages::{HttpMessage, RequestPattern, http_date, next_request};
 pub use parquet_file::{Codec, ParquetOptions};
 pub use pg_messages::{
     BIND_COMPLETE, BindPattern, PgMessage, READY_FOR_QUERY, command_complete, next_message,

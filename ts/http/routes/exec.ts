@@ -10,12 +10,14 @@ import {
   type RowOptions,
   type PreparedStatement,
   type ResultColumn,
+  type Session,
   type StatementDescription,
   type Summary,
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
 import { BodyWriter, ClientGone } from '../response/body-writer.js';
 import { setBody, SMALLEST_COMPRESSED_BYTES, streamedCoding } from '../response/compression.js';
+import { type Answered, requestLoans } from '../loans/index.js';
 import { followSession } from '../login-cookie.js';
 import type { Parameters } from '../request/parameters.js';
 import type { HttpPaths } from '../paths.js';
@@ -53,6 +55,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
   const keepAlive = keepAliveHeader(config);
   const readOnly = config.get(KEYS.httpReadOnly);
+  const loans = requestLoans(services, MOST_JOINED_BYTES);
   return {
     path: paths.execute,
     methods: ['GET', 'POST'],
@@ -61,6 +64,9 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     isHot: true,
     about: 'runs one statement, answers in JSON',
     handle: async (context) => {
+      // While its bytes are still there.
+      const repeated = loans?.of(context) ?? null;
+      const failure = repeated?.asked(context.req) ?? null;
       followSession(context, services, `${paths.base}/`);
       const text = readStatement(context, keepAlive);
       if (text === null) {
@@ -71,12 +77,21 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
         refuse(context, problem);
         return;
       }
+      if (failure !== null) {
+        throw services.sessions.failure(failure);
+      }
       const started = process.hrtime.bigint();
       const session = openSession(context, services, readOnly);
       const statement = await prepareWhileConnected(context, session, text);
       const compilerNanos = Number(process.hrtime.bigint() - started);
+      const answered = (how: Answered): void => {
+        const limits = repeated === null ? null : (loans?.limits(context) ?? null);
+        if (limits !== null) {
+          repeated?.answered(how, limits);
+        }
+      };
       await whileConnected(context, statement, (follow) =>
-        new Execution(context, statement, compilerNanos).run(follow),
+        new Execution(context, session, statement, { compilerNanos, answered }).run(follow),
       );
     },
   };
@@ -84,17 +99,30 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
 
 type Follow = (stream: ExecuteReply['stream']) => void;
 
+interface ExecutionSetting {
+  readonly compilerNanos: number;
+  /** Receives how rows were answered that were there as a whole. */
+  readonly answered: (how: Answered) => void;
+}
+
 class Execution {
   readonly #context: HttpContext;
   readonly #parameters: Parameters;
+  readonly #session: Session;
   readonly #statement: PreparedStatement;
-  readonly #compilerNanos: number;
+  readonly #setting: ExecutionSetting;
 
-  constructor(context: HttpContext, statement: PreparedStatement, compilerNanos: number) {
+  constructor(
+    context: HttpContext,
+    session: Session,
+    statement: PreparedStatement,
+    setting: ExecutionSetting,
+  ) {
     this.#context = context;
     this.#parameters = context.state.parameters;
+    this.#session = session;
     this.#statement = statement;
-    this.#compilerNanos = compilerNanos;
+    this.#setting = setting;
   }
 
   async run(follow: Follow): Promise<void> {
@@ -162,6 +190,23 @@ class Execution {
     } else {
       await answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
     }
+    this.#setting.answered(this.#howAnswered(range));
+  }
+
+  /** With all columns: what names them in `cols` is not lent. */
+  #howAnswered(range: RowRange): Answered {
+    const { req, res } = this.#context;
+    return {
+      request: req,
+      response: res,
+      session: this.#session,
+      statement: this.#statement,
+      options: this.#options(null, range),
+      timeoutMs: statementBounds(this.#context).timeoutMs,
+      columns: (description) => this.#columns(description, null),
+      namesQuery: !this.#parameters.isTrue('nm'),
+      end: this.#end(),
+    };
   }
 
   #options(chosen: readonly number[] | null, range: RowRange): RowOptions {
@@ -218,15 +263,20 @@ class Execution {
   }
 
   #head(description: StatementDescription, chosen: readonly number[] | null): string {
+    const columns = this.#columns(description, chosen);
+    return this.#parameters.isTrue('nm')
+      ? columns
+      : `{"query":${JSON.stringify(this.#statement.text)}${columns}`;
+  }
+
+  /** What is between the text of the query and the rows. */
+  #columns(description: StatementDescription, chosen: readonly number[] | null): string {
     if (this.#parameters.isTrue('nm')) {
       return '{"dataset":[';
     }
     const timestamp =
       chosen === null ? description.timestamp : chosen.indexOf(description.timestamp);
-    return (
-      `{"query":${JSON.stringify(this.#statement.text)},` +
-      `"columns":[${columnsJson(description, chosen)}],"timestamp":${timestamp},"dataset":[`
-    );
+    return `,"columns":[${columnsJson(description, chosen)}],"timestamp":${timestamp},"dataset":[`;
   }
 
   #tail(summary: Summary, range: RowRange): string {
@@ -236,13 +286,16 @@ class Execution {
     const timings = parameters.isTrue('timings')
       ? `,"timings":${JSON.stringify({
           authentication: this.#context.state.authenticationNanos,
-          compiler: this.#compilerNanos,
+          compiler: this.#setting.compilerNanos,
           execute: summary.executeNanos,
           count: 0,
         })}`
       : '';
-    const explain = parameters.isTrue('explain') ? ',"explain":{"jitCompiled":false}' : '';
-    return `],"count":${count}${timings}${explain}}`;
+    return `],"count":${count}${timings}${this.#end()}`;
+  }
+
+  #end(): string {
+    return this.#parameters.isTrue('explain') ? ',"explain":{"jitCompiled":false}}' : '}';
   }
 }
 

@@ -15,7 +15,7 @@ import {
   type Seconds,
   type SessionHost,
 } from '../../session/index.js';
-import { busyPoll, type Pace, type Slot } from '../../sockets/index.js';
+import { busyPoll, type Pace, type Slot, stopReading } from '../../sockets/index.js';
 import type { CancelBook } from './cancel-book.js';
 import {
   type ClientMessage,
@@ -28,7 +28,6 @@ import type { Drain, Drained } from './drain.js';
 import { type Frame, FrameReader } from '../protocol/frames.js';
 import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from '../login/login.js';
-import { stopReading } from './lending.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { ProvidedLogin, Visitor } from '../login/provided-login.js';
 import * as reply from '../protocol/server-messages.js';

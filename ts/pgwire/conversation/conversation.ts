@@ -504,10 +504,9 @@ export class Conversation {
   /** Lets the engine answer the client. */
   lend(descriptor: number, lendable: Lendable): Loan {
     const { nanoseconds, timeoutMs } = this.commands.settings;
-    const terms = { nanoseconds, statements: lendable.terms };
-    const limits = timeoutMs === undefined ? terms : { ...terms, timeoutMs };
+    const words = { protocol: 'pg', nanoseconds, statements: lendable.terms } as const;
     try {
-      const loan = this.session.lend(descriptor, limits, lendable.statements);
+      const loan = this.session.lend(descriptor, words, lendable.statements, timeoutMs);
       this.lent = { loan, lendable };
       return loan;
     } catch (error) {

@@ -2,7 +2,8 @@
  * What a client repeats: Bind, Execute and Sync of prepared queries with other values. A client
  * that has done so several times is likely to go on, and its connection can be lent to the engine.
  */
-import type { LoanTerms, PreparedStatement, Statement } from '../../session/index.js';
+import type { PgLoanTerms, PreparedStatement, Statement } from '../../session/index.js';
+import { Patience } from '../../sockets/index.js';
 import type { BindMessage } from '../protocol/client-messages.js';
 import { commandTag } from '../protocol/command-tag.js';
 import { describeRows } from '../protocol/type-oids.js';
@@ -10,12 +11,6 @@ import type { Stored } from './bound.js';
 import type { Portal } from './portal.js';
 import type { Statements } from './statements.js';
 
-/** Executions in a row before a connection is lent for the first time. */
-const FIRST_RUNS = 3;
-/** After loans that were soon over. */
-const MOST_RUNS = 64;
-/** A loan with fewer executions is not worth its two crossings. */
-const FEW_ANSWERED = 16;
 /** Statements of one loan, those used last. */
 const MOST_STATEMENTS = 32;
 /** Bytes of a Bind but for its values, and of how these are sent: longer ones are not kept. */
@@ -35,7 +30,7 @@ interface Pattern {
 export interface Lendable {
   readonly patterns: readonly Pattern[];
   readonly statements: readonly Statement[];
-  readonly terms: LoanTerms['statements'];
+  readonly terms: PgLoanTerms['statements'];
 }
 
 export class Repetition {
@@ -44,8 +39,7 @@ export class Repetition {
   readonly #patterns = new Map<string, Pattern>();
   /** The last Bind. */
   #bound: { readonly name: string; readonly stored: Stored } | null = null;
-  #runs = 0;
-  #runsNeeded = FIRST_RUNS;
+  readonly #patience = new Patience();
 
   constructor(statements: Statements) {
     this.#statements = statements;
@@ -53,7 +47,7 @@ export class Repetition {
 
   /** Something else came. */
   interrupt(): void {
-    this.#runs = 0;
+    this.#patience.interrupt();
     this.#bound = null;
   }
 
@@ -72,7 +66,7 @@ export class Repetition {
       this.interrupt();
       return;
     }
-    this.#runs += 1;
+    this.#patience.ran();
     this.#patterns.delete(pattern.name);
     this.#patterns.set(pattern.name, pattern);
     const [oldest] = this.#patterns.keys();
@@ -83,7 +77,7 @@ export class Repetition {
 
   /** After a Sync: what may be lent; null where it is not time. */
   lendable(): Lendable | null {
-    if (this.#runs < this.#runsNeeded) {
+    if (!this.#patience.isTime) {
       return null;
     }
     const found = [...this.#patterns.values()].flatMap((pattern) => {
@@ -101,9 +95,7 @@ export class Repetition {
 
   /** A loan ended after so many executions. */
   returned(answered: number): void {
-    const isWorthIt = answered >= FEW_ANSWERED;
-    this.#runs = 0;
-    this.#runsNeeded = isWorthIt ? 1 : Math.min(MOST_RUNS, this.#runsNeeded * 2);
+    this.#patience.returned(answered);
   }
 
   /** Whether the name is still that of this statement. */
@@ -135,7 +127,7 @@ function patternOf(name: string, prepared: PreparedStatement, portal: Portal): P
   };
 }
 
-function termsOf({ prepared, head, tail, header, formats }: Pattern): LoanTerms['statements'][0] {
+function termsOf({ prepared, head, tail, header, formats }: Pattern): PgLoanTerms['statements'][0] {
   return {
     head: [...head],
     tail: [...tail],

@@ -3,12 +3,11 @@
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use tidemark_border::{LentStatement, LoanSpec};
-use tidemark_ingest::are_texts;
+use tidemark_border::LoanSpec;
 use tidemark_types::{EngineError, EngineResult, failpoint};
-use tidemark_wire::BindPattern;
 
 use super::control::Control;
+use super::terms::Terms;
 use crate::database::{Database, from_json};
 use crate::statement::{ExecuteReply, Statement};
 
@@ -34,14 +33,9 @@ pub struct Loan {
     id: u64,
     pub(super) control: Arc<Control>,
     pub(super) stream: Arc<TcpStream>,
-    pub(super) terms: Terms,
-}
-
-/// What the client may send, and how it is answered.
-pub(super) struct Terms {
-    pub(super) spec: LoanSpec,
+    pub(super) timeout_ms: u64,
     pub(super) statements: Vec<Arc<Statement>>,
-    pub(super) patterns: Vec<BindPattern>,
+    pub(super) terms: Terms,
 }
 
 impl Loan {
@@ -55,25 +49,19 @@ impl Loan {
     ) -> EngineResult<Self> {
         failpoint::hit("engine.lend")?;
         database.check_open()?;
-        let spec: LoanSpec = from_json(spec, "loan")?;
-        if spec.statements.len() != statements.len() {
+        let LoanSpec { id, timeout_ms, conversation } = from_json(spec, "loan")?;
+        let terms = Terms::new(conversation)?;
+        if terms.statements() != statements.len() {
             return Err(EngineError::internal("a loan of other statements than it names"));
         }
-        let pattern = |of: &LentStatement| {
-            let is_text = are_texts(&of.header)?;
-            Ok(BindPattern { head: of.head.clone(), tail: of.tail.clone(), is_text })
-        };
-        let patterns = spec.statements.iter().map(pattern).collect::<EngineResult<_>>()?;
         let duplicated = tidemark_vfs::duplicate_socket(descriptor);
         let stream = duplicated.map_err(|error| EngineError::io("cannot take a socket", &error))?;
         let control = Arc::<Control>::default();
-        let id = spec.id;
         if !database.loans.begin(id, &control) {
             return Err(EngineError::internal(format!("loan {id} is open already")));
         }
-        let terms = Terms { spec, statements, patterns };
         let (database, stream) = (Arc::clone(database), Arc::new(stream));
-        Ok(Self { database, id, control, stream, terms })
+        Ok(Self { database, id, control, stream, timeout_ms, statements, terms })
     }
 }
 

@@ -1,16 +1,23 @@
 //! Connections that the engine answers by itself.
 //!
-//! A client that does nothing but execute prepared queries with other values is lent: the engine
-//! reads its socket, runs the query, writes the rows, and gives the connection back with the bytes
-//! of whatever else it sends. A loan ends after a second in any case, so that its lender goes on
-//! to count, to limit and to end connections; it can be recalled at any moment.
+//! A client that does nothing but execute prepared queries with other values, or that sends one
+//! request with other queries of a shape, is lent: the engine reads its socket, runs the query,
+//! writes the rows, and gives the connection back with the bytes of whatever else it sends. A loan
+//! ends after a second in any case, so that its lender goes on to count, to limit and to end
+//! connections; it can be recalled at any moment.
 //!
-//! `serve` is the life of one loan, `sockets` the threads that serve, `control` ends loans.
+//! `serve` is the life of one loan, `pg` and `http` are what is said in it, `terms` are what a
+//! client may send, `shape` finds the query of a text, `sockets` are the threads that serve,
+//! `control` ends loans.
 
 pub(crate) mod control;
+mod http;
 mod loan;
+mod pg;
 mod serve;
+mod shape;
 mod sockets;
+mod terms;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 

@@ -1,4 +1,5 @@
-//! The life of a loan: read messages, run queries, write rows, until it ends.
+//! The life of a loan: read what comes, run queries, write answers, until it ends. What a client
+//! says, and how it is answered, is its protocol's: `pg`, `http`.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use tidemark_border::{ExecuteOptions, RowFormat};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
-use tidemark_wire::{BIND_COMPLETE, PgMessage, READY_FOR_QUERY, command_complete, next_message};
 
 use super::loan::{HandBack, Loan};
+use super::terms::Terms;
 use crate::statement::ExecuteReply;
 
 /// A loan ends where it has lasted so long, where its client sends nothing for so long, or takes
@@ -29,11 +30,20 @@ const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
 
 /// Why a loan ends.
-enum End {
+pub(super) enum End {
     /// Something else came, or nothing, or it was recalled.
     Back,
     Failed(EngineError),
     More(ExecuteReply),
+}
+
+/// What became of what is there.
+pub(super) enum Step {
+    /// Something was read, and answered where that is due.
+    Done,
+    /// Of what comes next a part is missing.
+    Incomplete,
+    End(End),
 }
 
 /// Answers the client of a loan until it ends.
@@ -61,16 +71,16 @@ pub(super) async fn serve(loan: &Loan) -> HandBack {
     HandBack { bytes: input, unsent: output, last, failure, reply, micros }
 }
 
-struct Served<'l> {
-    loan: &'l Loan,
+pub(super) struct Served<'l> {
+    pub(super) loan: &'l Loan,
     stream: &'l TcpStream,
     began: Instant,
-    input: Vec<u8>,
+    pub(super) input: Vec<u8>,
     /// Bytes of the input that were answered.
-    read: usize,
-    output: Vec<u8>,
+    pub(super) read: usize,
+    pub(super) output: Vec<u8>,
     /// The statement that was executed last; none after a Sync.
-    last: Option<usize>,
+    pub(super) last: Option<usize>,
     micros: Vec<u32>,
 }
 
@@ -81,37 +91,24 @@ impl Served<'_> {
             if self.is_over() {
                 return End::Back;
             }
-            match next_message(&self.input[self.read..], &self.loan.terms.patterns) {
-                PgMessage::Run { pattern, values, is_described, len } => {
-                    let terms = &self.loan.terms;
-                    // No value, no row.
-                    let values = if values.len() > 2 { values } else { &[] };
-                    let header = match values {
-                        [] => &[],
-                        _ => terms.spec.statements[pattern].header.as_slice(),
-                    };
-                    let parameters = [header, values].concat();
-                    if let Some(end) = self.run(pattern, parameters, is_described, len).await {
-                        return end;
-                    }
-                    let of_turn = &self.micros[turn..];
-                    let micros: u64 = of_turn.iter().map(|one| u64::from(*one)).sum();
-                    if of_turn.len() >= TURN || micros >= TURN_MICROS {
-                        turn = self.micros.len();
-                        self.let_others().await;
-                    }
-                }
-                PgMessage::Sync { len } => {
-                    self.read += len;
-                    self.output.extend_from_slice(READY_FOR_QUERY);
-                    self.last = None;
-                }
-                PgMessage::Incomplete => {
+            let step = match &self.loan.terms {
+                Terms::Pg(terms) => self.pg_step(terms).await,
+                Terms::Http(terms) => self.http_step(terms).await,
+            };
+            match step {
+                Step::Done => {}
+                Step::Incomplete => {
                     if !self.flush().await || !self.receive().await {
                         return End::Back;
                     }
                 }
-                PgMessage::Other => return End::Back,
+                Step::End(end) => return end,
+            }
+            let of_turn = &self.micros[turn..];
+            let micros: u64 = of_turn.iter().map(|one| u64::from(*one)).sum();
+            if of_turn.len() >= TURN || micros >= TURN_MICROS {
+                turn = self.micros.len();
+                self.let_others().await;
             }
             if self.output.len() > MOST_OUTPUT && !self.flush().await {
                 return End::Back;
@@ -125,69 +122,22 @@ impl Served<'_> {
         is_late || is_full || self.loan.control.is_recalled()
     }
 
-    /// Runs a statement; how the loan ends with it, where it does.
-    async fn run(
-        &mut self,
-        pattern: usize,
-        parameters: Vec<u8>,
-        is_described: bool,
-        len: usize,
-    ) -> Option<End> {
-        let started = Instant::now();
-        let answered = self.output.len();
-        self.output.extend_from_slice(BIND_COMPLETE);
-        if is_described {
-            let spec = &self.loan.terms.spec.statements[pattern];
-            self.output.extend_from_slice(&spec.row_description);
-        }
-        let result = self.execute(pattern, parameters).await;
-        if let Err(error) = &result
-            && error.code == ErrorCode::Replan
-        {
-            // Nothing was done: it is bound anew, and runs, where it was prepared.
-            self.output.truncate(answered);
-            return Some(End::Back);
-        }
+    /// Counts an execution that began at `started`.
+    pub(super) fn executed(&mut self, started: Instant) {
         self.loan.database.metrics.lent_statements.add(1);
         let micros = started.elapsed().as_micros();
         self.micros.push(u32::try_from(micros).unwrap_or(u32::MAX));
-        self.read += len;
-        self.last = Some(pattern);
-        match result {
-            Err(error) => Some(End::Failed(error)),
-            Ok(reply) if reply.stream.is_some() => Some(End::More(reply)),
-            Ok(reply) => {
-                let rows = reply.chunk.as_ref().map_or(0, |chunk| chunk.rows);
-                if let Some(chunk) = &reply.chunk {
-                    self.output.extend_from_slice(&chunk.bytes);
-                }
-                command_complete(rows, &mut self.output);
-                None
-            }
-        }
     }
 
-    async fn execute(&self, pattern: usize, parameters: Vec<u8>) -> EngineResult<ExecuteReply> {
-        let Loan { database, control, terms, .. } = self.loan;
-        let spec = &terms.spec;
-        let rows = RowFormat::Pg {
-            format_codes: spec.statements[pattern].format_codes.clone(),
-            nanoseconds: spec.nanoseconds,
-        };
-        let options = ExecuteOptions {
-            rows,
-            query_id: Some(database.loans.next_execution()),
-            text: None,
-            skip: 0,
-            take: None,
-            count_all: false,
-            last: None,
-            timeout_ms: Some(spec.timeout_ms),
-            elapsed_ms: 0,
-            first_chunk_rows: None,
-            changes: None,
-        };
-        let statement = Arc::clone(&terms.statements[pattern]);
+    /// Runs a statement of the loan; `parameters` are a row of its parameters.
+    pub(super) async fn execute(
+        &self,
+        statement: usize,
+        parameters: Vec<u8>,
+        options: ExecuteOptions,
+    ) -> EngineResult<ExecuteReply> {
+        let Loan { database, control, statements, .. } = self.loan;
+        let statement = Arc::clone(&statements[statement]);
         let registration = statement.register(&options)?;
         if !control.begins(&registration.token) {
             control.ended();
@@ -220,6 +170,24 @@ impl Served<'_> {
         .await;
         control.ended();
         result.map_err(|error| EngineError::internal(error.to_string()))?
+    }
+
+    /// How an execution goes that answers all rows at once.
+    pub(super) fn options(&self, rows: RowFormat) -> ExecuteOptions {
+        let Loan { database, timeout_ms, .. } = self.loan;
+        ExecuteOptions {
+            rows,
+            query_id: Some(database.loans.next_execution()),
+            text: None,
+            skip: 0,
+            take: None,
+            count_all: false,
+            last: None,
+            timeout_ms: Some(*timeout_ms),
+            elapsed_ms: 0,
+            first_chunk_rows: None,
+            changes: None,
+        }
     }
 
     /// Reads more; false where the loan ends.

@@ -55,3 +55,42 @@ function handleOf(socket: Socket): Handle | null {
     !('encrypted' in socket);
   return isWhole ? (handle as Handle) : null;
 }
+
+/** Questions of a kind in a row before a connection is lent for the first time. */
+const FIRST_RUNS = 3;
+/** After loans that were soon over. */
+const MOST_RUNS = 64;
+/** A loan with fewer answers is not worth its two crossings. */
+const FEW_ANSWERED = 16;
+
+/** When a client that repeats itself has done so often enough to be lent. */
+export class Patience {
+  #runs = 0;
+  #runsNeeded = FIRST_RUNS;
+
+  /** It repeated itself once more. */
+  ran(): void {
+    this.#runs += 1;
+  }
+
+  /** It did something else. */
+  interrupt(): void {
+    this.#runs = 0;
+  }
+
+  get isTime(): boolean {
+    return this.isTimeIn(0);
+  }
+
+  /** Whether it is time once the client has repeated itself so often. */
+  isTimeIn(runs: number): boolean {
+    return this.#runs + runs >= this.#runsNeeded;
+  }
+
+  /** A loan ended after so many answers. */
+  returned(answered: number): void {
+    const isWorthIt = answered >= FEW_ANSWERED;
+    this.#runs = 0;
+    this.#runsNeeded = isWorthIt ? 1 : Math.min(MOST_RUNS, this.#runsNeeded * 2);
+  }
+}

@@ -1,0 +1,99 @@
+//! Loans of HTTP: requests that are alike but for the text of their query.
+
+use std::time::{Instant, SystemTime};
+
+use tidemark_border::{ExecuteOptions, HttpLoan, Summary};
+use tidemark_types::ErrorCode;
+use tidemark_wire::{HttpMessage, http_date, next_request};
+
+use super::serve::{End, Served, Step};
+use super::terms::HttpTerms;
+use crate::execution::cursor::Chunk;
+
+/// Texts that may hold a password or a token, which others must not see.
+const SECRETS: [&str; 3] = ["password", "token", "tdm_"];
+
+impl Served<'_> {
+    /// Reads a request, and answers it.
+    pub(super) async fn http_step(&mut self, terms: &HttpTerms) -> Step {
+        let (text, len) = match next_request(&self.input[self.read..], &terms.pattern) {
+            HttpMessage::Query { text, len } => (text, len),
+            HttpMessage::Incomplete => return Step::Incomplete,
+            HttpMessage::Other => return Step::End(End::Back),
+        };
+        let found = if may_hold_secret(&text) { None } else { terms.shapes.find(&text) };
+        let Some((query, parameters)) = found else { return Step::End(End::Back) };
+        let HttpLoan { rows, skip, take, count_all, .. } = &terms.loan;
+        let options = ExecuteOptions {
+            text: (!parameters.is_empty()).then(|| text.clone()),
+            skip: *skip,
+            take: *take,
+            count_all: *count_all,
+            ..self.options(rows.clone())
+        };
+        let started = Instant::now();
+        let reply = match self.execute(query, parameters, options).await {
+            Ok(reply) => reply,
+            // It is answered where it was lent, and nothing of it is counted twice there.
+            Err(error) if error.code == ErrorCode::Replan => return Step::End(End::Back),
+            Err(error) => {
+                self.executed(started);
+                return Step::End(End::Failed(error));
+            }
+        };
+        let Some(summary) = &reply.summary else { return Step::End(End::Back) };
+        let answer = Answer { terms, query, text: &text };
+        if !answer.write(reply.chunk.as_ref(), summary, &mut self.output) {
+            return Step::End(End::Back);
+        }
+        self.executed(started);
+        self.read += len;
+        Step::Done
+    }
+}
+
+/// An answer to be written.
+struct Answer<'a> {
+    terms: &'a HttpTerms,
+    query: usize,
+    text: &'a str,
+}
+
+impl Answer<'_> {
+    /// Writes it; false where it is too large.
+    fn write(&self, chunk: Option<&Chunk>, summary: &Summary, out: &mut Vec<u8>) -> bool {
+        let HttpTerms { loan, shapes, .. } = self.terms;
+        let mut begin = Vec::new();
+        if loan.names_query {
+            begin.extend_from_slice(b"{\"query\":");
+            // Writing to memory, a text cannot fail.
+            let _ = serde_json::to_writer(&mut begin, self.text);
+        }
+        begin.extend_from_slice(shapes.columns(self.query).as_bytes());
+        let rows = chunk.map_or(&[][..], |chunk| chunk.bytes.as_slice());
+        let count = match (loan.count_all, summary.rows_returned) {
+            (true, _) => summary.rows_total,
+            (false, 0) => 0,
+            (false, rows) => loan.skip + rows,
+        };
+        let end = format!("],\"count\":{count}{}", loan.end);
+        let length = begin.len() + rows.len() + end.len();
+        if length > loan.largest {
+            return false;
+        }
+        let [to_length, to_date, behind] = &loan.head;
+        out.extend_from_slice(to_length.as_bytes());
+        out.extend_from_slice(length.to_string().as_bytes());
+        out.extend_from_slice(to_date.as_bytes());
+        http_date(SystemTime::now(), out);
+        for part in [behind.as_bytes(), &begin, rows, end.as_bytes()] {
+            out.extend_from_slice(part);
+        }
+        true
+    }
+}
+
+fn may_hold_secret(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    SECRETS.iter().any(|word| lower.contains(word))
+}

@@ -1,0 +1,288 @@
+/**
+ * Clients over HTTP that keep what they are lent for themselves, leave in the middle, or are no
+ * longer allowed in.
+ */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { text } from 'node:stream/consumers';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { CertificateFolder } from '../tls/certificates.js';
+import { until } from '../until.js';
+import { get, lend, lent, Repeater, run } from './repeating.js';
+
+let server: TestServer;
+
+test.before(async () => {
+  const set = ['metrics.enabled=true', 'http.net.connection.timeout=10m'];
+  server = await startTestServer({ set });
+  await run(server, 'CREATE TABLE big AS (SELECT x FROM long_sequence(1000000))');
+});
+
+test.after.always(() => server.stop());
+
+async function client(t: ExecutionContext, of: TestServer): Promise<Repeater> {
+  const one = await Repeater.open(of);
+  t.teardown(() => {
+    one.close();
+  });
+  return one;
+}
+
+/** Takes minutes where its numbers are those of all rows. */
+const cross = (x: number, y: number): Buffer =>
+  get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`);
+const endless = (): Buffer => cross(1_000_000, 1_000_000);
+
+async function running(of: TestServer): Promise<number> {
+  const rows = await run(of, 'SELECT query FROM query_activity()');
+  return rows.filter(([query]) => String(query).includes('CROSS')).length;
+}
+
+/** A client whose query runs for long; lent, unless the loan ended right now. */
+async function busy(t: ExecutionContext, of = server): Promise<Repeater> {
+  const one = await client(t, of);
+  let x = 0;
+  await lend(one, of, () => cross((x = (x + 1) % 90), 2));
+  const before = await running(of);
+  one.send(endless());
+  await until(async () => (await running(of)) > before, 'the query runs');
+  return one;
+}
+
+const LEAVES: Readonly<Record<string, (one: Repeater) => void>> = {
+  'and is gone': (one) => {
+    one.close();
+  },
+  'and resets the connection': (one) => {
+    one.socket.resetAndDestroy();
+  },
+  'by halves': (one) => {
+    one.socket.end();
+  },
+};
+
+for (const [name, leave] of Object.entries(LEAVES)) {
+  test.serial(`the query of a client that leaves is stopped: ${name}`, async (t) => {
+    leave(await busy(t));
+    const began = Date.now();
+    await until(async () => (await running(server)) === 0, 'the query has ended');
+    t.true(Date.now() - began < 15_000);
+  });
+}
+
+test.serial('queries that take long keep no one else from answers', async (t) => {
+  const others = await Promise.all(Array.from({ length: 8 }, () => client(t, server)));
+  for (const one of others) {
+    await lend(one, server, () => get('SELECT 1'));
+  }
+  await Promise.all([busy(t), busy(t), busy(t)]);
+  for (const one of others) {
+    const began = Date.now();
+    t.regex((await one.ask(get('SELECT 1'))) ?? '', /^HTTP\/1\.1 200 OK/);
+    t.true(Date.now() - began < 5_000);
+  }
+});
+
+test.serial('a client that takes no answers fills no memory, and gets all of them', async (t) => {
+  const one = await client(t, server);
+  const rows = get('SELECT * FROM big LIMIT 2000');
+  await lend(one, server, () => rows);
+  one.socket.pause();
+  const memory = async (): Promise<number> => {
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    return Number(/^\w*resident_bytes (\d+)/m.exec(metrics)?.[1] ?? Number.NaN) / 2 ** 20;
+  };
+  const before = await memory();
+  const count = 4_000;
+  one.send(...Array.from({ length: count }, () => rows));
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  t.true((await memory()) - before < 60, 'what is not taken is not made');
+  one.socket.resume();
+  for (let at = 0; at < count; at += 1) {
+    if (!(await one.answer())?.endsWith('"count":2000}')) {
+      t.fail(`answer ${at}`);
+      return;
+    }
+  }
+});
+
+test.serial('a connection that idles is closed, one that is busy is not', async (t) => {
+  const quick = await startTestServer({
+    set: ['metrics.enabled=true', 'http.net.connection.timeout=1500ms'],
+  });
+  t.teardown(() => quick.stop());
+  const one = await client(t, quick);
+  await lend(one, quick, () => get('SELECT 1'));
+  const until = Date.now() + 5_000;
+  while (Date.now() < until) {
+    t.truthy(await one.ask(get('SELECT 1')));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  const began = Date.now();
+  t.is(await one.answer(), null);
+  t.true(Date.now() - began > 1_000);
+});
+
+test.serial('a request that never ends is not waited for', async (t) => {
+  const quick = await startTestServer({
+    set: ['metrics.enabled=true', 'http.header.timeout=1s'],
+  });
+  t.teardown(() => quick.stop());
+  const one = await client(t, quick);
+  const whole = get('SELECT 1');
+  await lend(one, quick, () => whole);
+  one.send(whole.subarray(0, -3));
+  t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 408/);
+});
+
+test.serial('a server that stops answers what runs, and closes what idles', async (t) => {
+  const own = await startTestServer({ set: ['metrics.enabled=true'] });
+  await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(4000))');
+  const idle = await client(t, own);
+  await lend(idle, own, () => get('SELECT 1'));
+  const one = await client(t, own);
+  let x = 0;
+  const quick = (most: number): Buffer =>
+    get(
+      'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
+        `WHERE a.x <= ${most}`,
+    );
+  await lend(one, own, () => quick((x = (x + 1) % 3)));
+  await lend(idle, own, () => get('SELECT 1'));
+  one.send(quick(4_000));
+  const stopped = own.stop();
+  t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 (?:200|503|4\d\d) /);
+  t.is(await idle.answer(), null);
+  t.is(await stopped, 0);
+});
+
+test.serial('a long query of a server that stops is ended', async (t) => {
+  const own = await startTestServer({ set: ['metrics.enabled=true'] });
+  await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(1000000))');
+  const one = await busy(t, own);
+  const began = Date.now();
+  const stopped = own.stop();
+  const answer = await one.answer();
+  t.regex(answer ?? '', /shutting down/);
+  t.is(await stopped, 0);
+  t.true(Date.now() - began < 30_000);
+});
+
+const basic = (user: string, password: string): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+
+test.serial('a right, a password, a user that is taken holds for the next request', async (t) => {
+  const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
+  t.teardown(() => acl.stop());
+  const admin = { authorization: basic('admin', 'quest') };
+  for (const statement of [
+    'CREATE TABLE secrets (a int)',
+    "CREATE USER ada WITH PASSWORD 'passw0rd-of-ada'",
+    'GRANT HTTP TO ada',
+    'GRANT SELECT ON secrets TO ada',
+  ]) {
+    await run(acl, statement, admin);
+  }
+  const one = await client(t, acl);
+  const headers = [`Authorization: ${basic('ada', 'passw0rd-of-ada')}`];
+  let x = 0;
+  const ask = (): Buffer => get(`SELECT a FROM secrets WHERE a > ${(x += 1)}`, { headers });
+  const changes: readonly (readonly [string, string, RegExp])[] = [
+    ['REVOKE SELECT ON secrets FROM ada', 'GRANT SELECT ON secrets TO ada', / 403 /],
+    ['REVOKE HTTP FROM ada', 'GRANT HTTP TO ada', / 40[13] /],
+    ['ALTER USER ada DISABLE', 'ALTER USER ada ENABLE', / 401 /],
+    [
+      "ALTER USER ada WITH PASSWORD 'another-passw0rd'",
+      "ALTER USER ada WITH PASSWORD 'passw0rd-of-ada'",
+      / 401 /,
+    ],
+  ];
+  for (const [takes, gives, refused] of changes) {
+    await lend(one, acl, ask, admin);
+    await run(acl, takes, admin);
+    t.regex((await one.ask(ask()))?.split('\r\n')[0] ?? '', refused, takes);
+    await run(acl, gives, admin);
+    t.regex((await one.ask(ask())) ?? '', /^HTTP\/1\.1 200 OK/, gives);
+  }
+  // Who sends other credentials is someone else.
+  await lend(one, acl, ask, admin);
+  const other = get('SELECT a FROM secrets WHERE a > 5', {
+    headers: [`Authorization: ${basic('ada', 'wrong')}`],
+  });
+  t.regex((await one.ask(other)) ?? '', /^HTTP\/1\.1 401 /);
+  t.regex((await one.ask(get('SELECT a FROM secrets WHERE a > 5'))) ?? '', /^HTTP\/1\.1 401 /);
+});
+
+test.serial('logins that run out are not lent', async (t) => {
+  const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
+  t.teardown(() => acl.stop());
+  const admin = { authorization: basic('admin', 'quest') };
+  await run(acl, "CREATE USER ada WITH PASSWORD 'passw0rd-of-ada'", admin);
+  await run(acl, 'GRANT HTTP TO ada', admin);
+  const rows = await run(acl, "ALTER USER ada CREATE TOKEN TYPE REST WITH TTL '1h'", admin);
+  const token = rows.flat().find((cell) => String(cell).startsWith('tdm_'));
+  const url = `${acl.url}/exec?query=SELECT+1&session=true`;
+  const signedIn = await fetch(url, { headers: admin });
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const before = await lent(acl, admin);
+  for (const headers of [
+    [`Authorization: Bearer ${String(token)}`],
+    [`Cookie: ${cookie}`, 'Sec-Fetch-Site: same-origin'],
+  ]) {
+    const one = await client(t, acl);
+    for (let round = 0; round < 40; round += 1) {
+      t.regex((await one.ask(get('SELECT 1', { headers }))) ?? '', /^HTTP\/1\.1 200 OK/);
+    }
+  }
+  t.is(await lent(acl, admin), before);
+});
+
+test.serial('encrypted connections are not lent', async (t) => {
+  const folder = new CertificateFolder();
+  folder.make('server');
+  const set = [...folder.settings('server'), 'metrics.enabled=true'];
+  const own = await startTestServer({ set });
+  t.teardown(async () => {
+    await own.stop();
+    folder.remove();
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+  const address = new URL(`${own.url.replace('http:', 'https:')}/exec?query=SELECT+1`);
+  const ask = async (path: string): Promise<string> => {
+    const asked = httpsRequest(new URL(path, address), { agent }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    return await text(response);
+  };
+  for (let round = 0; round < 40; round += 1) {
+    t.regex(await ask(address.href), /"count":1/);
+  }
+  t.regex(await ask('/metrics'), /lent_statements_total 0$/m);
+  agent.destroy();
+});
+
+test.serial('headers of all kinds are answered as they are', async (t) => {
+  const kinds: readonly (readonly string[])[] = [
+    ['X-Long: '.padEnd(6_000, 'x')],
+    ['X-Long: '.padEnd(20_000, 'x')],
+    Array.from({ length: 150 }, (_, at) => `X-${at}: ${at}`),
+    ['X-Odd: \u00ff'],
+    ['X-Empty:', 'X-Tab:\tx\t', 'X-Twice: 1', 'X-Twice: 2'],
+    ['Content-Length: 0'],
+    ['Connection: keep-alive, x'],
+    ['X-Question: GET /exec?query=SELECT+1 HTTP/1.1'],
+  ];
+  for (const headers of kinds) {
+    const one = await client(t, server);
+    const request = Buffer.from(get('SELECT 1', { headers }).toString('utf8'), 'latin1');
+    let first: string | null = null;
+    for (let round = 0; round < 40; round += 1) {
+      const answer = await one.ask(request);
+      first ??= answer;
+      t.is(answer, first, headers[0]);
+    }
+  }
+});

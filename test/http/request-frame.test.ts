@@ -1,0 +1,83 @@
+/** What is taken for the bytes of a request around its query, and what is not. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+
+import test from 'ava';
+
+import { frameOf, splitAddress } from '../../ts/http/loans/request-frame.js';
+
+/** The frames of the requests that pieces of bytes are, sent one after the other. */
+async function frames(...pieces: readonly string[]): Promise<(readonly string[] | null)[]> {
+  const found: (readonly string[] | null)[] = [];
+  const server = createServer((request, response) => {
+    const frame = frameOf(request);
+    found.push(frame === null ? null : [frame.before, frame.after]);
+    response.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.setNoDelay(true);
+  socket.on('data', () => undefined);
+  for (const piece of pieces) {
+    socket.write(Buffer.from(piece, 'latin1'));
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  socket.destroy();
+  server.close();
+  await once(server, 'close');
+  return found;
+}
+
+const WHOLE = 'GET /exec?query=SELECT+1&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n';
+const FRAME = ['GET /exec?query=', '&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n'];
+
+test('a request that comes at once and alone', async (t) => {
+  t.deepEqual(await frames(WHOLE), [FRAME]);
+  t.deepEqual(await frames(WHOLE, WHOLE), [FRAME, FRAME]);
+});
+
+test('requests in pieces, or several at once', async (t) => {
+  t.deepEqual(await frames(WHOLE.slice(0, 20), WHOLE.slice(20)), [null]);
+  t.deepEqual(await frames(WHOLE + WHOLE), [null, null]);
+  t.deepEqual(await frames(WHOLE + WHOLE.slice(0, 20), WHOLE.slice(20), WHOLE), [
+    null,
+    null,
+    FRAME,
+  ]);
+  // What looks like a whole one is the value of a header.
+  const begin = WHOLE.replace('\r\n\r\n', '\r\nX-Begin: ');
+  t.deepEqual(await frames(begin, WHOLE), [null]);
+});
+
+test('requests that go on, or that another reader may read otherwise', async (t) => {
+  for (const [from, to] of [
+    ['GET', 'HEAD'],
+    ['HTTP/1.1', 'HTTP/1.0'],
+    ['Host: h', 'Host: h\r\nContent-Length: 0'],
+    ['Host: h', 'Host: h\r\nConnection: close'],
+    ['Host: h', 'Host: h\r\nConnection: keep-alive, upgrade'],
+    ['Host: h', 'Host: h\r\nUpgrade: x'],
+    ['Host: h', 'Host: h\r\nX: \u00ff'],
+    ['query=', 'other='],
+    ['query=', 'query=2&query='],
+    ['limit', 'timings'],
+    ['limit', 'session'],
+    ['limit', 'lim%69t'],
+    ['limit', '%71uery'],
+  ] as const) {
+    t.deepEqual(await frames(WHOLE.replace(from, to)), [null], to);
+  }
+});
+
+test('addresses around the text of the query', (t) => {
+  t.deepEqual(splitAddress('/exec?query='), ['/exec?query=', '']);
+  t.deepEqual(splitAddress('/exec?limit=3&query=a=b&nm=true'), [
+    '/exec?limit=3&query=',
+    '&nm=true',
+  ]);
+  for (const url of ['/exec', '/exec?Query=1', '/exec?xquery=1', '/exec?query=1&x', '/query=1']) {
+    t.is(splitAddress(url), null, url);
+  }
+});

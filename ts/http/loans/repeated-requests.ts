@@ -1,0 +1,273 @@
+/**
+ * What the client of a connection repeats: requests that are alike but for the text of their query.
+ * One that has done so several times is likely to go on, and its connection can be lent to the
+ * engine ([decision 67](../../../docs/decisions/0067-lent-connections.md)).
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+import {
+  type DatabaseError,
+  type HandBack,
+  type HttpLoanTerms,
+  isOfText,
+  type LentQuery,
+  type LiftedQuery,
+  liftLiterals,
+  type Loan,
+  type PreparedStatement,
+  type RowOptions,
+  type Session,
+  type Statement,
+  type StatementDescription,
+} from '../../session/index.js';
+import { Patience, slotOf, stopReading } from '../../sockets/index.js';
+import { answerHead } from './answer-head.js';
+import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
+
+/** Texts of one loan, those asked last; each may stand for all that are lifted alike. */
+const MOST_TEXTS = 8;
+/** What a part of text between two literals begins with, so that the one before it ends there. */
+const ENDS_LITERAL = /^(?:[ \n\r\t),;]|$)/;
+const KINDS: Readonly<Record<string, LentQuery['literals'][number]>> = {
+  INT: 'int',
+  LONG: 'long',
+  DOUBLE: 'double',
+};
+
+/** An answer that was given here, as all others of its request are given. */
+export interface Answered {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly session: Session;
+  readonly statement: PreparedStatement;
+  readonly options: RowOptions;
+  readonly timeoutMs: number | undefined;
+  /** What the answer says between the text of the query and the rows. */
+  readonly columns: (description: StatementDescription) => string;
+  readonly namesQuery: boolean;
+  /** What follows the count of the rows. */
+  readonly end: string;
+}
+
+/** Bytes that a loan may take and give. */
+export interface LoanLimits {
+  readonly longest: number;
+  readonly largest: number;
+}
+
+interface Query {
+  readonly terms: LentQuery;
+  readonly statement: Statement;
+}
+
+/** A request that the engine began to answer, and failed. */
+interface Failed {
+  readonly url: string;
+  readonly error: DatabaseError;
+}
+
+export class RepeatedRequests {
+  readonly #socket: Socket;
+  readonly #failed: (error: unknown) => void;
+  readonly #patience = new Patience();
+  /** The address of the last request, without the text of its query. */
+  #address = '';
+  /** What was asked at it; null: nothing can be taken out of the text. */
+  readonly #texts = new Map<string, LiftedQuery | null>();
+  #frame: RequestFrame | null = null;
+  /** What the request that is answered now is to the one before, where both were looked at. */
+  #likeness: 'alike' | 'other' | null = null;
+  /** What was read of the socket when it came. */
+  #bytesRead = 0;
+  #failure: Failed | null = null;
+
+  /** `failed` receives why a connection could not be lent. */
+  constructor(socket: Socket, failed: (error: unknown) => void) {
+    this.#socket = socket;
+    this.#failed = failed;
+  }
+
+  /**
+   * A request came: called while Node's parser reads it. Answers why the engine failed to answer
+   * the same one a moment ago.
+   */
+  asked(request: IncomingMessage): DatabaseError | null {
+    const { url = '' } = request;
+    const failure = this.#failure;
+    this.#failure = null;
+    this.#likeness = null;
+    const address = splitAddress(url)?.join(' ') ?? '';
+    if (address !== this.#address) {
+      this.#address = address;
+      this.#texts.clear();
+      this.#patience.interrupt();
+    }
+    // The one before the last is looked at as well.
+    if (address !== '' && this.#patience.isTimeIn(2)) {
+      this.#look(request);
+    }
+    return failure?.url === url ? failure.error : null;
+  }
+
+  /** Its rows are there as a whole. */
+  answered(answered: Answered, limits: LoanLimits): void {
+    if (this.#address === '') {
+      return;
+    }
+    this.#patience.ran();
+    const { text } = answered.statement;
+    this.#texts.delete(text);
+    this.#texts.set(text, answered.statement.lifted);
+    const [oldest] = this.#texts.keys();
+    if (this.#texts.size > MOST_TEXTS && oldest !== undefined) {
+      this.#texts.delete(oldest);
+    }
+    if (!this.#patience.isTime) {
+      return;
+    }
+    if (this.#likeness === 'alike') {
+      answered.response.once('finish', () => {
+        this.#lend(answered, limits);
+      });
+    } else if (this.#likeness === 'other') {
+      // A client whose headers change with each request is looked at less and less often.
+      this.#patience.returned(0);
+    } else {
+      this.#patience.interrupt();
+    }
+  }
+
+  #look(request: IncomingMessage): void {
+    const before = this.#frame;
+    const frame = frameOf(request);
+    this.#frame = frame;
+    this.#bytesRead = this.#socket.bytesRead;
+    if (frame !== null && before !== null) {
+      const isAlike = frame.before === before.before && frame.after === before.after;
+      this.#likeness = isAlike ? 'alike' : 'other';
+    }
+  }
+
+  /** Lets the engine answer, unless something else came meanwhile. */
+  #lend(answered: Answered, limits: LoanLimits): void {
+    const socket = this.#socket;
+    const frame = this.#frame;
+    const slot = slotOf(socket);
+    const isQuiet = slot?.mayBeLent === true && socket.bytesRead === this.#bytesRead;
+    if (slot === undefined || frame === null || !isQuiet) {
+      return;
+    }
+    const head = answerHead(answered.response);
+    const queries = head === null ? [] : this.#queries(answered);
+    const stopped = queries.length === 0 ? null : stopReading(socket);
+    if (head === null || stopped === null) {
+      this.#patience.returned(0);
+      return;
+    }
+    const terms = termsOf(answered, { ...frame, ...limits, head });
+    let loan: Loan;
+    try {
+      const conversation = { ...terms, queries: queries.map((query) => query.terms) };
+      const statements = queries.map(({ statement }) => statement);
+      loan = answered.session.lend(
+        stopped.descriptor,
+        { protocol: 'http', ...conversation },
+        statements,
+        answered.timeoutMs,
+      );
+    } catch (error) {
+      // It is answered here.
+      stopped.resume();
+      this.#patience.returned(0);
+      this.#failed(error);
+      return;
+    }
+    // Node's time for a client that idles does not count what the engine hears.
+    const { timeout = 0 } = socket;
+    socket.setTimeout(0);
+    const gone = (): void => {
+      loan.recall(false);
+    };
+    socket.once('close', gone);
+    const ended = loan.ended.then(
+      (back) => {
+        slot.lent = null;
+        socket.off('close', gone);
+        this.#takeBack(back, timeout, () => {
+          stopped.resume();
+        });
+      },
+      (error: unknown) => {
+        slot.lent = null;
+        this.#failed(error);
+        // An answer may have been cut in two.
+        socket.destroy();
+      },
+    );
+    slot.lent = {
+      ended,
+      recall: (gently) => {
+        loan.recall(gently);
+      },
+    };
+  }
+
+  /** Goes on with what the engine has not answered: Node reads it as if it came now. */
+  #takeBack(back: HandBack, timeoutMs: number, resume: () => void): void {
+    const socket = this.#socket;
+    const { bytes, error, unsent, micros } = back;
+    this.#patience.returned(micros.length);
+    if (socket.destroyed) {
+      return;
+    }
+    if (error !== null && !isOfText(error)) {
+      const [, url = ''] = bytes.toString('latin1').split(' ', 2);
+      this.#failure = { url, error };
+    }
+    socket.setTimeout(timeoutMs);
+    if (unsent.length > 0) {
+      socket.write(unsent);
+    }
+    resume();
+    if (bytes.length > 0) {
+      socket.emit('data', bytes);
+    }
+  }
+
+  /** What may be lent of what was asked: the texts first, which may have an answer kept. */
+  #queries({ session, columns }: Answered): Query[] {
+    const texts: Query[] = [];
+    const shapes = new Map<string, Query>();
+    for (const [text, known] of this.#texts) {
+      const plain = known === null ? session.lendable(text, null) : null;
+      if (plain !== null) {
+        const says = columns(plain.description);
+        texts.push({ statement: plain, terms: { parts: [text], literals: [], columns: says } });
+      }
+      const lifted = known ?? liftLiterals(text);
+      const isNew = lifted !== null && !shapes.has(lifted.text) && hasEnds(lifted);
+      const shape = isNew ? session.lendable(text, lifted) : null;
+      if (lifted !== null && shape !== null) {
+        const literals = lifted.types.map((type) => KINDS[type ?? ''] ?? 'text');
+        const says = columns(shape.description);
+        const terms = { parts: [...lifted.parts], literals, columns: says };
+        shapes.set(lifted.text, { statement: shape, terms });
+      }
+    }
+    return [...texts, ...shapes.values()];
+  }
+}
+
+/** Whether it shows in each part of the text that the literal before it has ended. */
+function hasEnds({ parts }: LiftedQuery): boolean {
+  return parts.slice(1).every((part) => ENDS_LITERAL.test(part));
+}
+
+function termsOf(
+  { options, namesQuery, end }: Answered,
+  frame: Pick<HttpLoanTerms, 'before' | 'after' | 'longest' | 'largest' | 'head'>,
+): Omit<HttpLoanTerms, 'queries'> {
+  const { rows, skip = 0, take, countAll = false } = options;
+  return { ...frame, rows, skip, take: take ?? null, countAll, namesQuery, end };
+}
