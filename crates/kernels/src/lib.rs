@@ -5,10 +5,12 @@
 
 mod aggregate;
 mod asof;
+mod compact;
 mod gather;
 mod keyed;
 mod latest;
 mod matching;
+mod moments;
 mod native;
 mod numbers;
 mod order;
@@ -23,13 +25,15 @@ mod tests;
 
 pub use aggregate::{maximum, minimum, sum_float, sum_integer};
 pub use asof::{Cursor, NO_MATCH, RightChunk, UNKNOWN, match_keyed, match_unkeyed, pack, unpack};
+pub use compact::{choose, compact};
 pub use gather::{Stretch, gather};
 pub use keyed::{
     GroupSink, assign_groups, count_by, last_by, maximum_by, minimum_by, sum_float_by,
     sum_integer_by,
 };
 pub use latest::pick_latest;
-pub use matching::matching;
+pub use matching::{matching, matching_keys};
+pub use moments::{Moments, moments_by};
 pub use native::Native;
 pub use numbers::NumberTable;
 pub use order::{Ranges, Spread, double_order, integer_order};
