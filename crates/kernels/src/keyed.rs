@@ -28,34 +28,83 @@ pub fn assign_groups(
     next_group: &mut u32,
     sink: &mut GroupSink,
 ) {
-    let mut assign = |row: usize, key: usize| {
-        let mut group = slots[key];
-        if group == NO_GROUP {
-            group = *next_group;
-            slots[key] = group;
-            *next_group += 1;
-            sink.new_keys.push(key as u32);
-            sink.new_rows.push(row as u32);
+    sink.groups.reserve(codes.len());
+    for (block, codes) in codes.chunks(BLOCK).enumerate() {
+        let first_row = first_row + block * BLOCK;
+        let valid = validity.map_or(u64::MAX, |validity| validity.word(first_row));
+        if valid == u64::MAX
+            && let Some(codes) = codes.first_chunk()
+            && let Some(groups) = known_groups(codes, slots)
+        {
+            sink.groups.extend_from_slice(&groups);
+            continue;
         }
-        group
+        for (row, &code) in codes.iter().enumerate() {
+            let key = if valid >> row & 1 == 1 { code.wrapping_add(1) as u32 } else { 0 };
+            let slot = &mut slots[key as usize];
+            if *slot == NO_GROUP {
+                *slot = *next_group;
+                *next_group += 1;
+                sink.new_keys.push(key);
+                sink.new_rows.push(sink.groups.len() as u32);
+            }
+            sink.groups.push(*slot);
+        }
+    }
+}
+
+/// Rows whose groups are looked up together: in most of such blocks no key is new.
+const BLOCK: usize = 64;
+
+/// The groups of a block without nulls, if each has one.
+fn known_groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: this CPU has the instructions the function is compiled to.
+        return unsafe { gathered::groups(codes, slots) };
+    }
+    let mut groups = [NO_GROUP; BLOCK];
+    let mut known = true;
+    for (group, &code) in groups.iter_mut().zip(codes) {
+        *group = *slots.get(code.wrapping_add(1) as u32 as usize)?;
+        known &= *group != NO_GROUP;
+    }
+    known.then_some(groups)
+}
+
+/// Slots that are read eight at a time.
+#[cfg(target_arch = "x86_64")]
+mod gathered {
+    use std::arch::x86_64::{
+        _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_cmpeq_epi32,
+        _mm256_i32gather_epi32, _mm256_loadu_si256, _mm256_min_epu32, _mm256_movemask_epi8,
+        _mm256_set1_epi32, _mm256_storeu_si256,
     };
-    let start = sink.groups.len();
-    match validity {
-        None => {
-            let groups = codes
-                .iter()
-                .enumerate()
-                .map(|(index, &code)| assign(start + index, code.wrapping_add(1) as u32 as usize));
-            sink.groups.extend(groups);
+
+    use super::BLOCK;
+
+    /// The groups of these codes; `None` where one has none, or lies beyond the slots.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
+        let last = i32::try_from(slots.len().checked_sub(1)?).ok()?;
+        let (last, one) = (_mm256_set1_epi32(last), _mm256_set1_epi32(1));
+        let none = _mm256_set1_epi32(-1);
+        let mut known = none;
+        let mut found = [0; BLOCK];
+        for (codes, found) in codes.as_chunks::<8>().0.iter().zip(found.as_chunks_mut::<8>().0) {
+            // SAFETY: eight numbers of four bytes each are read and written at any place; what is
+            // gathered lies no further than the last slot.
+            unsafe {
+                let keys = _mm256_add_epi32(_mm256_loadu_si256(codes.as_ptr().cast()), one);
+                let within = _mm256_min_epu32(keys, last);
+                let groups = _mm256_i32gather_epi32::<4>(slots.as_ptr().cast(), within);
+                let is_none = _mm256_cmpeq_epi32(groups, none);
+                let is_within = _mm256_cmpeq_epi32(keys, within);
+                known = _mm256_and_si256(known, _mm256_andnot_si256(is_none, is_within));
+                _mm256_storeu_si256(found.as_mut_ptr().cast(), groups);
+            }
         }
-        Some(validity) => {
-            let groups = codes.iter().enumerate().map(|(index, &code)| {
-                let valid = validity.is_valid(first_row + index);
-                let key = if valid { code.wrapping_add(1) as u32 as usize } else { 0 };
-                assign(start + index, key)
-            });
-            sink.groups.extend(groups);
-        }
+        (_mm256_movemask_epi8(known) == -1).then_some(found)
     }
 }
 

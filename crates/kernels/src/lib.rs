@@ -5,11 +5,13 @@
 
 mod aggregate;
 mod asof;
+mod compact;
 mod equal;
 mod gather;
 mod keyed;
 mod latest;
 mod matching;
+mod moments;
 mod native;
 mod numbers;
 mod order;
@@ -24,6 +26,7 @@ mod tests;
 
 pub use aggregate::{maximum, minimum, sum_float, sum_integer};
 pub use asof::{Cursor, NO_MATCH, RightChunk, UNKNOWN, match_keyed, match_unkeyed, pack, unpack};
+pub use compact::{choose, compact};
 pub use equal::{EqualCursor, EqualPairs, NO_ROW, match_equal};
 pub use gather::{Stretch, gather};
 pub use keyed::{
@@ -31,7 +34,8 @@ pub use keyed::{
     sum_integer_by,
 };
 pub use latest::pick_latest;
-pub use matching::matching;
+pub use matching::{matching, matching_keys};
+pub use moments::{Moments, moments_by};
 pub use native::Native;
 pub use numbers::NumberTable;
 pub use order::{Ranges, Spread, double_order, integer_order};

@@ -26,7 +26,7 @@ impl<'a> Validity<'a> {
 
     /// Sixty-four bits from `row` on; bits past the bitmap's end are zero.
     #[inline]
-    fn word(&self, row: usize) -> u64 {
+    pub(crate) fn word(&self, row: usize) -> u64 {
         let bit = self.offset + row;
         let shift = bit % 8;
         let tail = self.bytes.get(bit / 8..).unwrap_or_default();

@@ -157,6 +157,11 @@ pub fn frame_sums(
     sums.reserve(rows.count);
     counts.reserve(rows.count);
     let plain = rows.partitions.is_empty() && rows.times.is_none() && rows.validity.is_none();
+    if plain && reach == Reach::CUMULATIVE && rows.count > 0 {
+        states.resize_with(states.len().max(1), SumState::default);
+        cumulative_sums(&mut states[0], &values[..rows.count], sums, counts);
+        return;
+    }
     if let (true, Some(from), 0) = (plain, reach.from, reach.to)
         && let Ok(before) = usize::try_from(from)
         && before < rows.count
@@ -168,6 +173,24 @@ pub fn frame_sums(
         return;
     }
     frame_sums_by_row(rows, values, reach, states, sums, counts);
+}
+
+/// Frames from the first row to the current one, all in one partition and each with a value.
+fn cumulative_sums(
+    state: &mut SumState,
+    values: &[f64],
+    sums: &mut Vec<f64>,
+    counts: &mut Vec<i64>,
+) {
+    let (mut sum, lost) = (state.sum, state.lost);
+    sums.extend(values.iter().map(|value| {
+        sum += value;
+        sum + lost
+    }));
+    state.sum = sum;
+    let before = state.count;
+    state.count += values.len() as i64;
+    counts.extend(before + 1..=state.count);
 }
 
 /// Frames of the last `width` rows, from the row on of which all are among `values`: the value that

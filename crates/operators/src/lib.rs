@@ -9,6 +9,7 @@
 mod asof;
 mod bounded;
 mod bucket;
+mod choice;
 mod cost;
 mod error;
 mod fill;

@@ -14,6 +14,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::bounded::{has_long_constant, shared};
+use crate::choice::at_once;
 use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
 use crate::sample_by::groups::{KeyPlan, is_number};
 use crate::sample_by::plan::AggregatePlan;
@@ -79,6 +80,8 @@ impl Lowering<'_> {
             None => counted_rows(&lowered.aggregate),
             Some(_) => lowered.aggregate.expressions(),
         };
+        let arguments = arguments.into_iter().map(|argument| at_once(argument, schema));
+        let arguments = arguments.collect::<Result<_>>()?;
         let (function, filter) = (lowered.aggregate, lowered.filter);
         Ok(AggregatePlan { function, arguments, filter, symbols: None })
     }

@@ -4,10 +4,17 @@
 mod reference_operators;
 mod support;
 
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::datatypes::Float64Type;
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::expr_fn::{avg, count, count_distinct, max, min, sum};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col, lit};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Volatility, col, create_udf,
+    lit,
+};
 use datafusion::physical_plan::displayable;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -51,7 +58,22 @@ fn aggregates() -> Vec<Expr> {
         edge("last_not_null", price(), DataType::Float64).alias("last_not_null"),
         count_distinct(col("t.note")).alias("notes"),
         count_distinct(col("t.symbol")).alias("symbols"),
+        edge("stddev_samp", price(), DataType::Float64).alias("deviation"),
+        edge("var_pop", price(), DataType::Float64).alias("variance"),
     ]
+}
+
+/// The sum of squared distances from the mean, row by row.
+fn second_moment(values: &[f64]) -> f64 {
+    let (mut mean, mut second) = (0.0, 0.0);
+    for (before, value) in values.iter().enumerate() {
+        let before = before as f64;
+        let delta = value - mean;
+        let step = delta / (before + 1.0);
+        second += before * delta * step;
+        mean += step;
+    }
+    second
 }
 
 fn expected(rows: &[Row]) -> Vec<String> {
@@ -61,6 +83,7 @@ fn expected(rows: &[Row]) -> Vec<String> {
         rows.iter().filter_map(text).collect::<std::collections::HashSet<_>>().len().to_string()
     };
     let mean = prices.iter().sum::<f64>() / prices.len() as f64;
+    let (count, second) = (prices.len() as f64, second_moment(&prices));
     vec![
         rows.len().to_string(),
         prices.len().to_string(),
@@ -74,7 +97,83 @@ fn expected(rows: &[Row]) -> Vec<String> {
         show_f64(prices.last().copied()),
         different(&|row| row.note.clone()),
         different(&|row| row.symbol.clone()),
+        show_f64((count > 1.0).then(|| (second / (count - 1.0)).sqrt())),
+        show_f64((count > 0.0).then(|| second / count)),
     ]
+}
+
+/// A comparison of doubles under the name of the functions' own, row by row.
+fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
+    let compare = move |arguments: &[ColumnarValue]| {
+        let sides = ColumnarValue::values_to_arrays(arguments)?;
+        let [left, right] = [0, 1].map(|side: usize| sides[side].as_primitive::<Float64Type>());
+        let both = |(left, right): (Option<f64>, Option<f64>)| {
+            Some(left.zip(right).is_some_and(|(left, right)| holds(left, right)))
+        };
+        let found: BooleanArray = left.iter().zip(right.iter()).map(both).collect();
+        Ok(ColumnarValue::Array(Arc::new(found)))
+    };
+    let (types, returns) = (vec![DataType::Float64; 2], DataType::Boolean);
+    create_udf(name, types, returns, Volatility::Immutable, Arc::new(compare))
+}
+
+/// A condition by chance, and what it says of a row.
+fn condition(rng: &mut ChaCha8Rng) -> (Expr, Box<dyn Fn(&Row) -> bool>) {
+    let (size, number) = (rng.random_range(-1_000..1_000_i64), rng.random_range(-1..11));
+    let price = f64::from(rng.random_range(-100..100));
+    match rng.random_range(0..7) {
+        0 => (
+            col("t.size").lt(lit(size)).is_true(),
+            Box::new(move |row| row.size.is_some_and(|of| of < size)),
+        ),
+        1 => (
+            col("t.size").gt_eq(lit(size)).is_true(),
+            Box::new(move |row| row.size.is_some_and(|of| of >= size)),
+        ),
+        2 => (
+            lit(number).lt_eq(col("t.number")).is_true(),
+            Box::new(move |row| row.number >= number),
+        ),
+        3 => (
+            double_comparison("double_greater", |a, b| a > b)
+                .call(vec![col("t.price"), lit(price)]),
+            Box::new(move |row| row.price.is_some_and(|of| of > price)),
+        ),
+        4 => (
+            double_comparison("double_less_or_equal", |a, b| a <= b)
+                .call(vec![col("t.price"), lit(price)]),
+            Box::new(move |row| row.price.is_some_and(|of| of <= price)),
+        ),
+        5 => (
+            col("t.note").is_not_null().or(col("t.size").is_null()),
+            Box::new(|row| row.note.is_some() || row.size.is_none()),
+        ),
+        _ => (col("t.symbol").is_not_null(), Box::new(|row| row.symbol.is_some())),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn filters_agree_with_a_loop() {
+    let mut rng = random();
+    let mut kept = 0;
+    for _ in 0..60 {
+        let store = Store::new();
+        let (table, rows) = table(&store, &mut rng, "t");
+        let conditions: Vec<_> = (0..rng.random_range(1..5)).map(|_| condition(&mut rng)).collect();
+        let all = conditions.iter().map(|(expr, _)| expr.clone()).reduce(Expr::and).unwrap();
+        let input = LogicalPlanBuilder::from(scan("t", &table, vec![]));
+        let plan = input.filter(all.clone()).unwrap().build().unwrap();
+        let physical = physical(plan.clone(), 2).await.unwrap();
+        let shown = displayable(physical.as_ref()).indent(false).to_string();
+        assert!(shown.contains("FilteredScanExec"), "{shown}");
+        let found = cells(&run(plan, 2).await.unwrap());
+        let holds = |row: &&Row| conditions.iter().all(|(_, holds)| holds(row));
+        let wanted: Vec<Row> = rows.iter().filter(holds).cloned().collect();
+        let wanted = if wanted.is_empty() { vec![] } else { cells(&[batch_of(&wanted)]) };
+        assert_eq!(found, wanted, "{all}");
+        kept += found.len();
+    }
+    assert!(kept > 500, "too few rows: {kept}");
 }
 
 fn bucket(count: u32, unit: StepUnit) -> Bucket {

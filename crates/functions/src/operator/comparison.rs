@@ -381,7 +381,10 @@ fn symbol_equal(call: &Call<'_>, cache: &Mutex<Option<FoundKeys>>) -> Result<Arr
     let rows = symbols.keys().values();
     let found = match keys.as_slice() {
         [] => BooleanBuffer::new_unset(call.rows),
-        [key] => BooleanBuffer::collect_bool(call.rows, |row| rows[row] == *key),
+        [key] => {
+            let words = tidemark_kernels::matching(rows, |row| row == *key);
+            BooleanBuffer::new(Buffer::from_vec(words), 0, call.rows)
+        }
         keys => BooleanBuffer::collect_bool(call.rows, |row| keys.contains(&rows[row])),
     };
     let found = match symbols.nulls() {

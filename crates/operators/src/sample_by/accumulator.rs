@@ -69,11 +69,11 @@ pub(crate) struct Merging<'a> {
     pub(crate) total: usize,
 }
 
-fn same<T: 'static>(later: Box<dyn Accumulate>) -> Result<Box<T>> {
+pub(super) fn same<T: 'static>(later: Box<dyn Accumulate>) -> Result<Box<T>> {
     later.into_any().downcast().map_err(|_| internal_datafusion_err!("states of two kinds"))
 }
 
-fn column<P: ArrowPrimitiveType>(values: &[ArrayRef]) -> Result<&PrimitiveArray<P>> {
+pub(super) fn column<P: ArrowPrimitiveType>(values: &[ArrayRef]) -> Result<&PrimitiveArray<P>> {
     let found = values.first().and_then(|array| array.as_primitive_opt::<P>());
     found.ok_or_else(|| internal_datafusion_err!("aggregate over an unexpected type"))
 }
@@ -82,12 +82,16 @@ fn validity(nulls: &NullBuffer) -> Validity<'_> {
     Validity::new(nulls.validity(), nulls.offset())
 }
 
-fn nulls_of(array: &dyn Array) -> Option<&NullBuffer> {
+pub(super) fn nulls_of(array: &dyn Array) -> Option<&NullBuffer> {
     array.nulls().filter(|nulls| nulls.null_count() > 0)
 }
 
 /// Calls `visit` with each stretch of valid rows inside `rows`.
-fn valid_runs(nulls: Option<&NullBuffer>, rows: Range<usize>, visit: impl FnMut(Range<usize>)) {
+pub(super) fn valid_runs(
+    nulls: Option<&NullBuffer>,
+    rows: Range<usize>,
+    visit: impl FnMut(Range<usize>),
+) {
     let mut visit = visit;
     match nulls {
         None => visit(rows),

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use super::accumulator::{Accumulate, BatchGroups, Count, Extreme, Merging, RowGroups, Sum};
 use super::distinct::DistinctSymbols;
 use super::edge::{Edge, EdgeKind};
+use super::moments::{Spread, SpreadKind};
 
 /// Calls a generic constructor with the Arrow type behind a data type.
 macro_rules! by_type {
@@ -115,6 +116,11 @@ fn kernel_state(
                 })
             };
             widens.then(build).flatten()
+        }
+        "var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" => {
+            let is_double = *argument == DataType::Float64 && argument == output;
+            let kind = SpreadKind::of(name).filter(|_| is_double)?;
+            Some(Box::new(Spread::new(kind)))
         }
         "first" | "last" | "first_not_null" | "last_not_null" if argument == output => {
             let kind =

@@ -8,6 +8,7 @@ pub(crate) mod fallback;
 mod floor;
 pub(crate) mod groups;
 pub(crate) mod kept;
+mod moments;
 pub(crate) mod node;
 pub(crate) mod partial;
 pub(crate) mod plan;

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, SortOptions};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::Expr;
@@ -341,6 +342,25 @@ impl SliceScan {
                 (Arc::clone(&unit.slice), start..unit.rows.end.min(start + BATCH_ROWS))
             })
         }))
+    }
+
+    /// The last `count` rows before a partition, of a scan that runs forward.
+    pub(crate) fn rows_before(&self, partition: usize, count: usize) -> Result<Vec<RecordBatch>> {
+        if self.backward {
+            return internal_err!("rows before those of a scan that runs backward");
+        }
+        let (mut batches, mut left) = (vec![], count);
+        for unit in self.partitions.iter().take(partition).flat_map(|units| units.iter()).rev() {
+            if left == 0 {
+                break;
+            }
+            let rows = unit.rows.len().min(left);
+            let range = unit.rows.end - rows..unit.rows.end;
+            batches.push(read(&unit.slice, &self.projection, range, self.schema())?);
+            left -= rows;
+        }
+        batches.reverse();
+        Ok(batches)
     }
 
     /// A partition's rows.

@@ -2,7 +2,8 @@
 //! read for the rows that pass.
 //!
 //! A predicate on one symbol column is evaluated once, over the column's dictionary; a row then
-//! costs one look at a table of keys, whatever the predicate is.
+//! costs one look at a table of keys, whatever the predicate is. Comparisons of a number with a
+//! value are ranges, each a pass over its column (`numbers`).
 
 use std::fmt;
 use std::ops::Range;
@@ -12,10 +13,10 @@ use std::time::Instant;
 use arrow_array::RecordBatchOptions;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Int32Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch};
 use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::{Field, Schema, SchemaRef};
-use datafusion::arrow::compute::{filter_record_batch, prep_null_mask_filter};
+use datafusion::arrow::compute::prep_null_mask_filter;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchemaRef, Result, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
@@ -26,10 +27,12 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
-use tidemark_kernels::run_end;
+use tidemark_kernels::{matching, matching_keys, run_end};
 use tidemark_storage::{Slice, SymbolDictionary, TimeRange};
 
 use super::exec::{SliceScan, TABLE_SCAN};
+use super::kept::kept_rows;
+use super::numbers::{NumberTest, Ranges};
 use super::pace::{Steps, paced};
 use super::rows::{read, reverse};
 use super::time_filter;
@@ -58,8 +61,9 @@ pub struct FilteredScan {
 struct Tests {
     times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
+    numbers: Vec<NumberTest>,
     others: Vec<Arc<dyn PhysicalExpr>>,
-    /// What the others say of whole blocks.
+    /// What those of numbers, and others, say of whole blocks.
     zones: Vec<ZoneTest>,
 }
 
@@ -193,20 +197,30 @@ impl FilteredScan {
         }
         let total = rows.len();
         let mut mask: Option<BooleanBuffer> = None;
+        let cells = |column: usize| {
+            let column = self.scan.projection()[column];
+            slice.columns(&[column], rows.clone()).map_err(engine_error)
+        };
         for test in &self.tests.symbols {
-            let column = self.scan.projection()[test.column];
-            let cells = slice.columns(&[column], rows.clone()).map_err(engine_error)?;
-            if !narrow(&mut mask, test.passing(&cells)?) {
+            if !narrow(&mut mask, test.passing(&cells(test.column)?)?) {
                 return Ok(None);
             }
         }
-        let mut batch = read(slice, self.scan.projection(), rows, self.scan.schema())?;
-        for test in &self.tests.others {
+        let ranges = Ranges::of(&self.tests.numbers)?;
+        for (column, between) in ranges.columns {
+            for cells in cells(column)? {
+                if !narrow(&mut mask, between.passing(&cells)?) {
+                    return Ok(None);
+                }
+            }
+        }
+        let mut batch = read(slice, self.scan.projection(), rows.clone(), self.scan.schema())?;
+        for test in ranges.others.iter().chain(&self.tests.others) {
             let kept = mask.as_ref().map_or(batch.num_rows(), BooleanBuffer::count_set_bits);
             if kept * SPARSE < total
                 && let Some(sparse) = mask.take()
             {
-                batch = filter_record_batch(&batch, &BooleanArray::new(sparse, None))?;
+                batch = kept_rows(&batch, sparse)?;
             }
             let found = test.evaluate(&batch)?.into_array(batch.num_rows())?;
             let Some(found) = found.as_boolean_opt() else {
@@ -230,11 +244,7 @@ impl FilteredScan {
         let schema = Arc::clone(self.schema());
         let batch = RecordBatch::try_new_with_options(schema, columns, &rows)?;
         match mask.filter(|_| kept < batch.num_rows()) {
-            Some(_) if self.output.is_empty() => {
-                let rows = RecordBatchOptions::new().with_row_count(Some(kept));
-                Ok(RecordBatch::try_new_with_options(batch.schema(), vec![], &rows)?)
-            }
-            Some(mask) => Ok(filter_record_batch(&batch, &BooleanArray::new(mask, None))?),
+            Some(mask) => kept_rows(&batch, mask),
             None => Ok(batch),
         }
     }
@@ -305,19 +315,26 @@ fn narrow(mask: &mut Option<BooleanBuffer>, found: BooleanBuffer) -> bool {
 impl Tests {
     fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Self {
         let (mut times, mut symbols, mut others) = (vec![], vec![], vec![]);
+        let (mut numbers, mut zones) = (vec![], vec![]);
         for part in split_conjunction(predicate) {
             if let Some(test) = TimeTest::new(scan, part) {
                 times.push(test);
-            } else if let Some(test) = SymbolTest::new(scan, part) {
+                continue;
+            }
+            if let Some(test) = SymbolTest::new(scan, part) {
                 symbols.push(test);
+                continue;
+            }
+            zones.extend(ZoneTest::new(scan, part));
+            if let Some(test) = NumberTest::new(scan, part) {
+                numbers.push(test);
             } else {
                 others.push(Arc::clone(part));
             }
         }
         // The most selective first: it may end the work on a batch.
         symbols.sort_by_key(|test| test.passes.iter().filter(|&&passes| passes).count());
-        let zones = others.iter().filter_map(|part| ZoneTest::new(scan, part)).collect();
-        Self { times, symbols, others, zones }
+        Self { times, symbols, numbers, others, zones }
     }
 
     /// The rows whose time may pass: all that is left of others is skipped unread.
@@ -383,11 +400,12 @@ impl SymbolTest {
         let symbols = symbols.ok_or_else(|| internal_datafusion_err!("expected a symbol"))?;
         let (codes, null) = (symbols.keys().values(), self.passes.len() - 1);
         let mut passing = (0..null).filter(|&key| self.passes[key]);
-        let found = match (passing.next(), passing.next()) {
-            (None, _) => BooleanBuffer::new_unset(codes.len()),
+        let words = match (passing.next(), passing.next()) {
+            (None, _) => vec![0; codes.len().div_ceil(64)],
             (Some(only), None) => matching(codes, |code| code == only as i32),
-            _ => matching(codes, |code| self.passes.get(code as usize).is_some_and(|&one| one)),
+            _ => matching_keys(codes, &self.passes[..null]),
         };
+        let found = BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len());
         let nulls = symbols.keys().nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(match nulls {
             Some(nulls) if self.passes[null] => &found | &!nulls.inner(),
@@ -395,11 +413,6 @@ impl SymbolTest {
             None => found,
         })
     }
-}
-
-fn matching(codes: &[i32], test: impl Fn(i32) -> bool) -> BooleanBuffer {
-    let words = tidemark_kernels::matching(codes, test);
-    BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len())
 }
 
 /// The predicate's answers for every symbol, then for null.

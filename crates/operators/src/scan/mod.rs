@@ -2,7 +2,9 @@
 
 pub(crate) mod exec;
 pub(crate) mod filtered;
+mod kept;
 pub(crate) mod kind;
+mod numbers;
 mod operator;
 pub(crate) mod pace;
 pub(crate) mod provider;

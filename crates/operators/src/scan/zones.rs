@@ -91,7 +91,7 @@ pub(super) fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExp
 }
 
 /// The two sides of a comparison of numbers.
-fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
+pub(super) fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
     if let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() {
         return Some((comparison.left(), *comparison.op(), comparison.right()));
     }

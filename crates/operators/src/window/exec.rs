@@ -11,7 +11,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::arrow::compute::cast;
-use datafusion::common::{DataFusionError, Result, plan_err};
+use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
@@ -21,12 +21,13 @@ use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{Stream, StreamExt, TryStreamExt};
+use tidemark_kernels::Pick;
 use tidemark_types::SqlType;
 
 use super::function::{self, Function};
 use super::kept::{Held, Slot};
 use super::node::WindowNode;
-use super::spec::Spec;
+use super::spec::{Kind, Spec};
 use super::whole::plan_whole;
 use crate::bounded::bytes::held_bytes;
 use crate::lowering::{Inputs, Lower, Lowering, hashed_keys, key_plan, schema_of};
@@ -34,9 +35,12 @@ use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
 use crate::order::{TimeConcat, in_time_order};
+use crate::plan_node::scan_of;
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::sample_by::accumulator::RowGroups;
 use crate::sample_by::groups::{GroupIndex, KeyPlan};
+use crate::scan::kind::Scan;
+use crate::scan::rows::BATCH_ROWS;
 
 /// Bytes of a copy of the state for each row that passes, at most: copying costs little beside the
 /// rows.
@@ -68,6 +72,9 @@ pub(crate) struct WindowPlan {
     pub(crate) nanos_per_tick: i64,
     /// Where the state is kept between executions.
     pub(crate) kept: Option<Slot>,
+    /// How many rows before a part of a scan its first row looks at, where that is all that it has
+    /// to know of them: parts are then worked on by themselves.
+    pub(crate) looks_back: Option<usize>,
 }
 
 /// The work in progress.
@@ -334,6 +341,36 @@ impl WindowPlan {
     fn is_deferred(&self) -> bool {
         self.functions.iter().any(|function| function.spec.is_deferred())
     }
+
+    /// The rows that are looked at before those of a part.
+    fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
+        let Some(rows) = self.looks_back.filter(|_| run.partition > 0) else { return Ok(vec![]) };
+        match scan_of(&run.inputs[0]).and_then(Scan::unfiltered) {
+            Some(scan) => scan.rows_before(run.partition, rows),
+            None => internal_err!("rows before a part of what is no scan"),
+        }
+    }
+}
+
+/// How many rows back functions look that read earlier values alone, from a whole scan.
+fn looks_back(
+    node: &WindowNode,
+    input: &Input,
+    functions: &[FunctionPlan],
+    partitions: &[(Vec<Expr>, PartitionPlan)],
+) -> Option<usize> {
+    let scan = scan_of(input).and_then(Scan::unfiltered)?;
+    let is_plain = node.kept().is_none() && !scan.is_backward();
+    if !is_plain || partitions.iter().any(|(keys, _)| !keys.is_empty()) {
+        return None;
+    }
+    let distance = |function: &FunctionPlan| match function.spec.kind {
+        Kind::Pick { pick: Pick::Back(distance), ignore_nulls: false, .. } => Some(distance),
+        _ => None,
+    };
+    let most =
+        functions.iter().try_fold(0, |most: usize, function| Some(most.max(distance(function)?)));
+    most.filter(|most| *most <= BATCH_ROWS)
 }
 
 impl fmt::Display for WindowPlan {
@@ -349,7 +386,7 @@ impl Operator for WindowPlan {
         Facts {
             name: "WindowsExec",
             memory: Some("Windows"),
-            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            keeps: Keeps { partitions: self.looks_back.is_some(), rows: true, direction: false },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -362,7 +399,11 @@ impl Operator for WindowPlan {
         let orders = order_of_first(inputs).into_iter().chain(by_time);
         let emission =
             if self.is_deferred() { EmissionType::Final } else { EmissionType::Incremental };
-        properties(schema, orders, 1, emission)
+        let parts = match (self.looks_back, inputs) {
+            (Some(_), [input]) => input.output_partitioning().partition_count(),
+            _ => 1,
+        };
+        properties(schema, orders, parts, emission)
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -372,7 +413,10 @@ impl Operator for WindowPlan {
     }
 
     fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
-        vec![Distribution::SinglePartition]
+        vec![match self.looks_back {
+            Some(_) => Distribution::UnspecifiedDistribution,
+            None => Distribution::SinglePartition,
+        }]
     }
 
     fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
@@ -395,11 +439,14 @@ impl Operator for WindowPlan {
     }
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
-        let (rows, schema) = (run.rows(0, 0)?, Arc::clone(&run.schema));
+        let (rows, schema) = (run.rows(0, run.partition)?, Arc::clone(&run.schema));
         if self.is_deferred() {
             return Ok(Run::stream(schema, work_to_the_end(rows, self, run.memory())));
         }
-        let work = Progress::begin(&self)?;
+        let mut work = Progress::begin(&self)?;
+        for before in self.lead(&run)? {
+            work.push(before)?;
+        }
         let batches = futures::stream::try_unfold((rows, work), |(mut rows, mut work)| async {
             let Some(batch) = rows.try_next().await? else {
                 work.end();
@@ -433,9 +480,6 @@ impl Lower for WindowNode {
         {
             return Ok(plan);
         }
-        if input.output_partitioning().partition_count() > 1 {
-            input = TimeConcat::plan(input);
-        }
         let mut partitions: Vec<(Vec<Expr>, PartitionPlan)> = Vec::new();
         let mut functions = Vec::with_capacity(self.functions().len());
         for function in self.functions() {
@@ -460,8 +504,13 @@ impl Lower for WindowNode {
             let argument = call.params.args.first().map(|argument| lowering.expr(argument, schema));
             functions.push(FunctionPlan { spec, argument: argument.transpose()?, partition });
         }
+        let looks_back = looks_back(self, &input, &functions, &partitions);
+        if looks_back.is_none() && input.output_partitioning().partition_count() > 1 {
+            input = TimeConcat::plan(input);
+        }
         let plan = WindowPlan {
             timestamp,
+            looks_back,
             partitions: partitions.into_iter().map(|(_, plan)| plan).collect(),
             kept: self.kept().cloned(),
             functions,

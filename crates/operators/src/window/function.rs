@@ -166,7 +166,7 @@ impl Function {
                     _ => rows,
                 };
                 frame_sums(rows, values, reach, states, &mut sums, &mut counts);
-                Ok(now.then(|| summed(kind, &sums, counts)))
+                Ok(now.then(|| summed(kind, sums, counts)))
             }
             (State::Floats(states), Kind::Extreme { greatest }) => {
                 let mut found = Vec::with_capacity(count);
@@ -223,7 +223,7 @@ impl Function {
             (State::Sums(states), kind) => {
                 let sums = each.clone().map(|row| states[of(row)].sum()).collect::<Vec<_>>();
                 let counts = each.map(|row| states[of(row)].count()).collect();
-                Ok(summed(kind, &sums, counts))
+                Ok(summed(kind, sums, counts))
             }
             (State::Floats(states), _) => {
                 Ok(Arc::new(each.map(|row| states[of(row)].value()).collect::<Float64Array>()))
@@ -306,24 +306,26 @@ fn numbers<T: arrow_array::ArrowPrimitiveType>(
     }
 }
 
-fn summed(kind: &Kind, sums: &[f64], counts: Vec<i64>) -> ArrayRef {
-    match kind {
+fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
+    let values = match kind {
         Kind::RowNumber => {
-            Arc::new(UInt64Array::from_iter_values(counts.iter().map(|&count| count as u64)))
+            let numbers = counts.iter().map(|&count| count as u64);
+            return Arc::new(UInt64Array::from_iter_values(numbers));
         }
-        Kind::Count => Arc::new(Int64Array::from(counts)),
-        _ => {
-            let average = *kind == Kind::Average;
-            let value =
-                |(&sum, &count): (&f64, &i64)| if average { sum / count as f64 } else { sum };
-            let values: Vec<f64> = sums.iter().zip(&counts).map(value).collect();
-            // A sum beyond the greatest number is null, as everywhere.
-            let is_known = |row: usize| counts[row] > 0 && values[row].is_finite();
-            let known = BooleanBuffer::collect_bool(values.len(), is_known);
-            let nulls = Some(NullBuffer::new(known)).filter(|known| known.null_count() > 0);
-            Arc::new(Float64Array::new(values.into(), nulls))
+        Kind::Count => return Arc::new(Int64Array::from(counts)),
+        Kind::Average => {
+            sums.iter().zip(&counts).map(|(&sum, &count)| sum / count as f64).collect()
         }
-    }
+        _ => sums,
+    };
+    // Both passes are made of vectors; mostly they find that every value is known.
+    let all = counts.iter().fold(true, |all, &count| all & (count > 0))
+        & values.iter().fold(true, |all, value| all & value.is_finite());
+    // A sum beyond the greatest number is null, as everywhere.
+    let is_known = |row: usize| counts[row] > 0 && values[row].is_finite();
+    let nulls =
+        (!all).then(|| NullBuffer::new(BooleanBuffer::collect_bool(values.len(), is_known)));
+    Arc::new(Float64Array::new(values.into(), nulls))
 }
 
 /// Rows of one time share a rank.

@@ -2,8 +2,8 @@
 
 use tidemark_kernels as kernel;
 use tidemark_kernels::{
-    Cursor, EqualCursor, EqualPairs, GreatestDouble, GroupSink, NO_MATCH, NumberTable, Pick,
-    Ranges, Reach, RightChunk, Rows, Spread, Stretch, SumOfDoubles, Validity,
+    Cursor, EqualCursor, EqualPairs, GreatestDouble, GroupSink, Moments, NO_MATCH, NumberTable,
+    Pick, Ranges, Reach, RightChunk, Rows, Spread, Stretch, SumOfDoubles, Validity,
 };
 
 use super::entry::{Data, Entry, KEYS, ROWS};
@@ -13,9 +13,18 @@ pub(super) fn entries(data: &Data) -> Vec<Entry> {
     families.into_iter().flatten().collect()
 }
 
+/// A bit for each code.
+fn bits(codes: &[i32], of: fn(i32) -> bool) -> u64 {
+    let bit = |(at, &code): (usize, &i32)| u64::from(of(code)) << at;
+    codes.iter().enumerate().map(bit).fold(0, |word, bit| word | bit)
+}
+
 fn slices(data: &Data) -> Vec<Entry> {
-    let Data { prices, numbers, times, validity, .. } = data.clone();
-    let floats = prices.clone();
+    let Data { prices, numbers, times, validity, codes, .. } = data.clone();
+    let (floats, within) = (prices.clone(), numbers.clone());
+    let passes: Vec<bool> = (0..KEYS).map(|key| key % 3 == 0).collect();
+    let words: Vec<u64> = codes.chunks(64).map(|codes| bits(codes, |code| code % 2 == 0)).collect();
+    let (kept, chosen) = (prices.clone(), (prices.clone(), words.clone()));
     let least = prices.clone();
     let greatest = numbers.clone();
     let filtered = prices.clone();
@@ -30,6 +39,14 @@ fn slices(data: &Data) -> Vec<Entry> {
         Entry::new("greatest integer", ROWS, move || kernel::maximum(&greatest)),
         Entry::new("comparison of doubles", ROWS, move || {
             kernel::matching(&filtered, |v| v > 50_000.0)
+        }),
+        Entry::new("range of integers", ROWS, move || {
+            kernel::matching(&within, |v| (v >= 1_000) & (v <= 50_000))
+        }),
+        Entry::new("keys that pass", ROWS, move || kernel::matching_keys(&codes, &passes)),
+        Entry::new("rows that are kept", ROWS, move || kernel::compact(&kept, &words)),
+        Entry::new("values of two columns", ROWS, move || {
+            kernel::choose(&chosen.1, &chosen.0, &chosen.0)
         }),
         Entry::new("runs of valid rows", ROWS, move || {
             let mut rows = 0;
@@ -88,6 +105,7 @@ fn groups(data: &Data) -> Vec<Entry> {
         by(data, "least by group", f64::MAX, kernel::minimum_by),
         by(data, "greatest by group", f64::MIN, kernel::maximum_by),
         by(data, "last by group", 0.0, kernel::last_by),
+        by(data, "distances from the mean by group", Moments::default(), kernel::moments_by),
         Entry::new("groups of numbers", ROWS, move || {
             let (mut places, mut new_rows) = (vec![], vec![]);
             NumberTable::new(7).assign(&numbers, None, &mut places, &mut new_rows);

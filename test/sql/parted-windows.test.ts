@@ -1,0 +1,96 @@
+/**
+ * `lag` without PARTITION BY of a scan in several parts: each part is worked on by itself and looks
+ * at the rows before it, however many parts of the scan those are.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rows as rowsOf } from '../line/harness.js';
+
+const TOTAL = 61;
+/** The value of a row: each seventh has none. */
+const value = (row: number): number | null => (row % 7 === 3 ? null : row * 10);
+const VALUES = Array.from({ length: TOTAL }, (_, row) => value(row));
+const back = (row: number, distance: number, otherwise: number | null = null): number | null =>
+  row < distance ? otherwise : (VALUES[row - distance] ?? null);
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: ['query.scan.part.rows=2', 'shared.query.worker.count=4'],
+  });
+  const rows = `SELECT dateadd('h', (x - 1)::int, '2024-01-01')::timestamp ts,
+    CASE WHEN (x - 1) % 7 = 3 THEN null ELSE (x - 1) * 10 END n FROM long_sequence(${TOTAL})`;
+  await asked('CREATE TABLE rows (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+  await asked(`INSERT INTO rows ${rows}`);
+  await asked('CREATE TABLE none (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+});
+test.after.always(() => server.stop());
+
+const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
+
+test('rows of other parts are looked at', async (t) => {
+  for (const distance of [1, 2, 3, 5, 17, 60, 61, 1_000]) {
+    const wanted = VALUES.map((n, row) => [n, back(row, distance)]);
+    const lag = `lag(n, ${distance}) OVER (ORDER BY ts)`;
+    t.deepEqual(await asked(`SELECT n, ${lag} FROM rows`), wanted, lag);
+    const unordered = `lag(n, ${distance}) OVER ()`;
+    t.deepEqual(await asked(`SELECT n, ${unordered} FROM rows`), wanted, unordered);
+    const filled = `SELECT lag(n, ${distance}, -1) OVER (ORDER BY ts) FROM rows`;
+    t.deepEqual(
+      await asked(filled),
+      VALUES.map((_, row) => [back(row, distance, -1)]),
+      filled,
+    );
+  }
+});
+
+test('several distances, and what is made of them', async (t) => {
+  const both = `SELECT n, lag(n, 1) OVER (ORDER BY ts) a, lag(n, 4) OVER (ORDER BY ts) b FROM rows`;
+  const wanted = VALUES.map((n, row) => [n, back(row, 1), back(row, 4)]);
+  t.deepEqual(await asked(both), wanted);
+  t.deepEqual(await asked(`SELECT * FROM (${both}) LIMIT 5`), wanted.slice(0, 5));
+  t.deepEqual(await asked(`SELECT * FROM (${both}) LIMIT -5`), wanted.slice(-5));
+  t.deepEqual(await asked(`SELECT * FROM (${both}) LIMIT 9, 31`), wanted.slice(9, 31));
+  const step = 'SELECT ts, n - lag(n) OVER (ORDER BY ts) d FROM rows';
+  const steps = VALUES.map((n, row) => {
+    const before = back(row, 1);
+    return n === null || before === null ? null : n - before;
+  });
+  const known = steps.filter((of): of is number => of !== null);
+  const sum = known.reduce((all, of) => all + of, 0);
+  t.deepEqual(await asked(`SELECT count(), count(d), sum(d) FROM (${step})`), [
+    [TOTAL, known.length, sum],
+  ]);
+  t.deepEqual(
+    await asked(`SELECT d FROM (${step}) ORDER BY ts DESC`),
+    steps.toReversed().map((of) => [of]),
+  );
+  t.deepEqual(
+    await asked(`SELECT lag(d, 3) OVER (ORDER BY ts) FROM (${step})`),
+    steps.map((_, row) => [row < 3 ? null : (steps[row - 3] ?? null)]),
+  );
+});
+
+test('filters, ranges, no rows', async (t) => {
+  const lag = 'lag(n, 2) OVER (ORDER BY ts)';
+  const kept = VALUES.filter((n) => n !== null && n > 100);
+  t.deepEqual(
+    await asked(`SELECT n, ${lag} FROM rows WHERE n > 100`),
+    kept.map((n, row) => [n, row < 2 ? null : (kept[row - 2] ?? null)]),
+  );
+  const day = VALUES.slice(24, 48);
+  t.deepEqual(
+    await asked(`SELECT n, ${lag} FROM rows WHERE ts IN '2024-01-02'`),
+    day.map((n, row) => [n, row < 2 ? null : (day[row - 2] ?? null)]),
+  );
+  t.deepEqual(await asked(`SELECT n, ${lag} FROM none`), []);
+  t.deepEqual(await asked(`SELECT n, lag(n) IGNORE NULLS OVER (ORDER BY ts) FROM rows LIMIT 5`), [
+    [0, null],
+    [10, 0],
+    [20, 10],
+    [null, 20],
+    [40, 20],
+  ]);
+});
