@@ -22,10 +22,10 @@ pub struct LoanSpec {
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Conversation {
-    /// The wire protocol of PostgreSQL.
+    /// The wire protocol of `PostgreSQL`.
     Pg(PgLoan),
     /// HTTP.
-    Http(HttpLoan),
+    Http(Box<HttpLoan>),
 }
 
 /// Prepared queries that a client binds to other values.

@@ -89,7 +89,9 @@ fn pairs(
     let is_pair = |left: &Row, right: &Row| left.ts == right.ts && holds(left, right);
     for one in left {
         let own: Vec<_> = right.iter().filter(|other| is_pair(one, other)).collect();
-        own.iter().for_each(|other| push(Some(one), Some(other)));
+        for other in &own {
+            push(Some(one), Some(other));
+        }
         if own.is_empty() && kind == JoinType::Left {
             push(Some(one), None);
         }

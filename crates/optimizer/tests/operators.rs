@@ -24,16 +24,12 @@ use tidemark_operators::{
     AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, KeptGroups, LatestOnNode,
     Rows, SampleByNode, StateMemory, StepUnit,
 };
-use tidemark_storage::TimeRange;
+use tidemark_storage::{TableSnapshot, TimeRange};
 
 const SECOND: i64 = 1_000_000;
 
 /// A table of random rows, stored in several commits, and its rows in timestamp order.
-fn table(
-    store: &Store,
-    rng: &mut ChaCha8Rng,
-    name: &str,
-) -> (std::sync::Arc<tidemark_storage::TableSnapshot>, Vec<Row>) {
+fn table(store: &Store, rng: &mut ChaCha8Rng, name: &str) -> (Arc<TableSnapshot>, Vec<Row>) {
     let len = rng.random_range(0..600);
     let symbols = rng.random_range(1..12);
     let span = [20, 3_600 * SECOND, 4 * 86_400 * SECOND][rng.random_range(0..3)];
@@ -117,8 +113,11 @@ fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
     create_udf(name, types, returns, Volatility::Immutable, Arc::new(compare))
 }
 
+/// What a condition says of a row.
+type Test = Box<dyn Fn(&Row) -> bool>;
+
 /// A condition by chance, and what it says of a row.
-fn condition(rng: &mut ChaCha8Rng) -> (Expr, Box<dyn Fn(&Row) -> bool>) {
+fn condition(rng: &mut ChaCha8Rng) -> (Expr, Test) {
     let (size, number) = (rng.random_range(-1_000..1_000_i64), rng.random_range(-1..11));
     let price = f64::from(rng.random_range(-100..100));
     match rng.random_range(0..7) {
@@ -234,7 +233,7 @@ async fn sample_by_agrees_with_a_loop() {
 /// Filters, projections, buckets and limits over one table, by chance.
 fn plan_of_one_table(
     rng: &mut ChaCha8Rng,
-    table: &std::sync::Arc<tidemark_storage::TableSnapshot>,
+    table: &Arc<TableSnapshot>,
     ranges: &[TimeRange],
 ) -> LogicalPlan {
     let mut plan = LogicalPlanBuilder::from(scan("t", table, ranges.to_vec()));

@@ -1,5 +1,5 @@
-//! The items of an array that a client sent in binary, in the form in which operators read them, and
-//! the text that the array is to all others.
+//! The items of an array that a client sent in binary, as operators read them, and the text that
+//! the array is to all others.
 
 use std::fmt::Write;
 

@@ -38,6 +38,7 @@ pub(super) enum End {
 }
 
 /// What became of what is there.
+#[expect(clippy::large_enum_variant, reason = "one at a time, and taken apart at once")]
 pub(super) enum Step {
     /// Something was read, and answered where that is due.
     Done,

@@ -8,6 +8,7 @@ use tidemark_wire::{BindPattern, RequestPattern};
 use super::shape::Shapes;
 
 /// What the client may send, and how it is answered.
+#[expect(clippy::large_enum_variant, reason = "one for each loan, behind a pointer")]
 pub(super) enum Terms {
     Pg(PgTerms),
     Http(HttpTerms),
@@ -17,7 +18,7 @@ impl Terms {
     pub(super) fn new(conversation: Conversation) -> EngineResult<Self> {
         Ok(match conversation {
             Conversation::Pg(loan) => Self::Pg(PgTerms::new(loan)?),
-            Conversation::Http(loan) => Self::Http(HttpTerms::new(loan)?),
+            Conversation::Http(loan) => Self::Http(HttpTerms::new(*loan)?),
         })
     }
 

@@ -1,6 +1,6 @@
-//! Binary values of the wire protocol, one decoder for each type. What the engine has no value
-//! for (numerics, addresses, times of day, intervals, arrays of more than one dimension) becomes the
-//! text it would have been sent as.
+//! Binary values of the wire protocol, one decoder for each type. What the engine has no value for
+//! (numerics, addresses, times of day, intervals, arrays of several dimensions) becomes the text
+//! it would have been sent as.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,12 +10,10 @@ use chrono::DateTime;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, push_item};
 use uuid::Uuid;
 
+use super::reader::{DAY_MICROS, Reader, instant, malformed, sized};
 use super::text::text_of;
 use super::{items, oid};
 
-/// 2000-01-01 in microseconds since 1970, the protocol's origin of time.
-const ORIGIN_MICROS: i64 = 946_684_800_000_000;
-pub(super) const DAY_MICROS: i64 = 86_400_000_000;
 /// `PostgreSQL`'s own limit.
 const MOST_DIMENSIONS: usize = 6;
 /// The length in front of each element of an array.
@@ -120,55 +118,14 @@ fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
     }
 }
 
-pub(super) fn malformed() -> EngineError {
-    let message = "incorrect binary data format in bind parameter";
-    EngineError::new(ErrorCode::InvalidBinary, message)
-}
-
-pub(super) fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
-    bytes.try_into().map_err(|_| malformed())
-}
-
-/// Microseconds since 1970 of microseconds since 2000. Infinite instants are out of range.
-pub(super) fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
-    let is_finite = |micros: &i64| *micros != i64::MIN && *micros != i64::MAX;
-    let micros = since_2000.filter(is_finite).and_then(|micros| micros.checked_add(ORIGIN_MICROS));
-    micros.ok_or_else(|| EngineError::new(ErrorCode::InvalidValue, "timestamp out of range"))
-}
-
-/// Reads big-endian numbers from the front.
-pub(super) struct Reader<'b>(&'b [u8]);
-
-impl<'b> Reader<'b> {
-    fn array<const N: usize>(&mut self) -> EngineResult<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    fn i16(&mut self) -> EngineResult<i16> {
-        self.array().map(i16::from_be_bytes)
-    }
-
-    pub(super) fn i32(&mut self) -> EngineResult<i32> {
-        self.array().map(i32::from_be_bytes)
-    }
-
-    pub(super) fn bytes(&mut self, count: usize) -> EngineResult<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-}
-
 /// Decimal text of groups of four digits.
 fn numeric(bytes: &[u8]) -> EngineResult<String> {
-    let mut reader = Reader(bytes);
+    let mut reader = Reader::new(bytes);
     let (count, weight) = (reader.i16()?, reader.i16()?);
     let (sign, scale) = (u16::from_be_bytes(reader.array()?), reader.i16()?);
     let count = usize::try_from(count).map_err(|_| malformed())?;
     let scale = usize::try_from(scale).map_err(|_| malformed())?;
-    if reader.0.len() != count * 2 {
+    if reader.left().len() != count * 2 {
         return Err(malformed());
     }
     let groups = (0..count).map(|_| reader.i16()).collect::<EngineResult<Vec<_>>>()?;
@@ -235,10 +192,10 @@ fn time_of_day(micros: i64) -> String {
 
 /// Months, days and a time, as `PostgreSQL` shows them.
 fn interval(bytes: &[u8]) -> EngineResult<String> {
-    let mut reader = Reader(bytes);
+    let mut reader = Reader::new(bytes);
     let micros = i64::from_be_bytes(reader.array()?);
     let (days, months) = (reader.i32()?, reader.i32()?);
-    if !reader.0.is_empty() {
+    if !reader.left().is_empty() {
         return Err(malformed());
     }
     let mut parts = Vec::new();
@@ -257,7 +214,7 @@ fn interval(bytes: &[u8]) -> EngineResult<String> {
 
 /// The items of an array of one dimension, `{1.0,NULL,{…}}` of others.
 fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
-    let mut reader = Reader(bytes);
+    let mut reader = Reader::new(bytes);
     let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
     let _has_nulls = reader.i32()?;
     let element = u32::from_be_bytes(reader.array()?);
@@ -271,7 +228,7 @@ fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     }
     // Each element takes its length at least, so that no more are asked for than came.
     let count = lengths.iter().try_fold(1_usize, |all, length| all.checked_mul(*length));
-    let count = count.filter(|count| *count <= reader.0.len() / LENGTH_BYTES);
+    let count = count.filter(|count| *count <= reader.left().len() / LENGTH_BYTES);
     let count = if dimensions == 0 { 0 } else { count.ok_or_else(malformed)? };
     let items = match (count, lengths.as_slice()) {
         (1.., [_]) => items::read(&mut reader, count, element)?,
@@ -286,7 +243,7 @@ fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
             ParameterValue::text(text)
         }
     };
-    if !reader.0.is_empty() {
+    if !reader.left().is_empty() {
         return Err(malformed());
     }
     Ok(value)

@@ -9,8 +9,8 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use tidemark_types::{EngineResult, ParameterItems};
 
-use super::binary::{DAY_MICROS, Reader, instant, sized};
 use super::oid;
+use super::reader::{DAY_MICROS, Reader, instant, sized};
 use super::text::text_of;
 
 /// So many items of the type with this OID; `None`, and nothing is read, where they are texts of

@@ -10,6 +10,7 @@ mod binary;
 mod columnar;
 mod items;
 mod oid;
+mod reader;
 mod text;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue};

@@ -166,7 +166,7 @@ fn arrays_come_as_their_text() {
     assert_eq!(lengths, Ok(ParameterValue::text(r#"{"2 days 01:00:00",NULL}"#)));
 }
 
-/// The text of an array of one dimension is that of the only array in one of two, whose elements are
+/// The text of an array of one dimension is that of the only array in one of two, whose items are
 /// decoded one by one.
 #[test]
 fn items_have_the_text_of_their_values() {
@@ -175,7 +175,7 @@ fn items_have_the_text_of_their_values() {
         oid::BOOL => vec![(value & 1) as u8],
         oid::INT2 => (value as i16).to_be_bytes().to_vec(),
         oid::INT4 | oid::OID => (value as i32).to_be_bytes().to_vec(),
-        oid::DATE => (value as i16 as i32).to_be_bytes().to_vec(),
+        oid::DATE => i32::from(value as i16).to_be_bytes().to_vec(),
         oid::INT8 => value.to_be_bytes().to_vec(),
         oid::FLOAT4 => (value as f32 / 3.0).to_be_bytes().to_vec(),
         oid::FLOAT8 if value == 1 => f64::NAN.to_be_bytes().to_vec(),

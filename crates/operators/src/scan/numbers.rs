@@ -125,7 +125,7 @@ impl Between {
         let words = match (self, column.data_type()) {
             (Self::Doubles(least, greatest), DataType::Float64) => {
                 let values = column.as_primitive::<Float64Type>().values();
-                Some(matching(values, |value| (value >= least) & (value <= greatest)))
+                Some(matching(values, |value| is_within(value, least, greatest)))
             }
             (Self::Integers(least, greatest), data_type) => match data_type {
                 DataType::Int8 => within::<Int8Type>(column, least, greatest),
@@ -162,6 +162,13 @@ fn is_timestamp(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Timestamp(Millisecond | Microsecond | Nanosecond, None))
 }
 
+/// Whether a value lies within a closed range.
+#[expect(clippy::needless_bitwise_bool, reason = "without a branch the loop is one of vectors")]
+#[inline]
+fn is_within<T: PartialOrd + Copy>(value: T, least: T, greatest: T) -> bool {
+    (value >= least) & (value <= greatest)
+}
+
 /// The integers of a column that lie within a range of the widest type.
 fn within<P>(column: &dyn Array, least: i64, greatest: i64) -> Option<Vec<u64>>
 where
@@ -172,7 +179,7 @@ where
     // Values have the column's type, so that a bound is beyond it where nothing passes alone.
     let bounds = P::Native::try_from(least).ok().zip(P::Native::try_from(greatest).ok());
     Some(match bounds {
-        Some((least, greatest)) => matching(values, |value| (value >= least) & (value <= greatest)),
+        Some((least, greatest)) => matching(values, |value| is_within(value, least, greatest)),
         None => vec![0; values.len().div_ceil(64)],
     })
 }

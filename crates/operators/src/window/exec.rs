@@ -345,10 +345,10 @@ impl WindowPlan {
     /// The rows that are looked at before those of a part.
     fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
         let Some(rows) = self.looks_back.filter(|_| run.partition > 0) else { return Ok(vec![]) };
-        match scan_of(&run.inputs[0]).and_then(Scan::unfiltered) {
-            Some(scan) => scan.rows_before(run.partition, rows),
-            None => internal_err!("rows before a part of what is no scan"),
-        }
+        let Some(scan) = scan_of(&run.inputs[0]).and_then(Scan::unfiltered) else {
+            return internal_err!("rows before a part of what is no scan");
+        };
+        scan.rows_before(run.partition, rows)
     }
 }
 

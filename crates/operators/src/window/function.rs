@@ -319,7 +319,8 @@ fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
         _ => sums,
     };
     // Both passes are made of vectors; mostly they find that every value is known.
-    let all = counts.iter().fold(true, |all, &count| all & (count > 0))
+    let is_counted = |count: &i64| *count > 0;
+    let all = counts.iter().fold(true, |all, count| all & is_counted(count))
         & values.iter().fold(true, |all, value| all & value.is_finite());
     // A sum beyond the greatest number is null, as everywhere.
     let is_known = |row: usize| counts[row] > 0 && values[row].is_finite();

@@ -41,7 +41,7 @@ fn slices(data: &Data) -> Vec<Entry> {
             kernel::matching(&filtered, |v| v > 50_000.0)
         }),
         Entry::new("range of integers", ROWS, move || {
-            kernel::matching(&within, |v| (v >= 1_000) & (v <= 50_000))
+            kernel::matching(&within, |v| (1_000..=50_000).contains(&v))
         }),
         Entry::new("keys that pass", ROWS, move || kernel::matching_keys(&codes, &passes)),
         Entry::new("rows that are kept", ROWS, move || kernel::compact(&kept, &words)),

@@ -138,9 +138,9 @@ impl LastBefore {
         let outputs = outputs.into_iter().map(|output| found.of_left(output));
         let outputs = outputs.collect::<Option<_>>()?;
         let Terms { time, kind, keys, .. } = found;
-        let rows = match own.is_empty() {
-            true => rows,
-            false => relation::filter(rows, own.into_iter().reduce(Expr::and)?).ok()?,
+        let rows = match own.into_iter().reduce(Expr::and) {
+            Some(test) => relation::filter(rows, test).ok()?,
+            None => rows,
         };
         Some(Self { rows, time, kind: kind?, keys, outputs })
     }
@@ -248,13 +248,11 @@ impl Terms<'_> {
                 }
                 _ => false,
             };
-            match self.captured.iter().find(named) {
-                Some(captured) => Ok(Transformed::yes(captured.clone().unalias())),
-                None => {
-                    is_whole = false;
-                    Ok(Transformed::no(node))
-                }
-            }
+            let Some(captured) = self.captured.iter().find(named) else {
+                is_whole = false;
+                return Ok(Transformed::no(node));
+            };
+            Ok(Transformed::yes(captured.clone().unalias()))
         });
         replaced.data().ok().filter(|_| is_whole)
     }
