@@ -1359,120 +1359,126 @@ export type CopyMistake = {
   readonly hint?: string;
 };
 
-export type LoanSpec = { 
-/**
- * What the loan is called, as queries are: nothing else that runs may have it.
- */
-readonly id: number, 
-/**
- * Milliseconds until a statement is given up; 0: no limit.
- */
-readonly timeoutMs: number, 
-/**
- * How client and server talk.
- */
-readonly conversation: Conversation, };
+export type LoanSpec = {
+  /**
+   * What the loan is called, as queries are: nothing else that runs may have it.
+   */
+  readonly id: number;
+  /**
+   * Milliseconds until a statement is given up; 0: no limit.
+   */
+  readonly timeoutMs: number;
+  /**
+   * How client and server talk.
+   */
+  readonly conversation: Conversation;
+};
 
-export type Conversation = { readonly "protocol": "pg" } & PgLoan | { readonly "protocol": "http" } & HttpLoan;
+export type Conversation =
+  ({ readonly protocol: 'pg' } & PgLoan) | ({ readonly protocol: 'http' } & HttpLoan);
 
-export type PgLoan = { 
-/**
- * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
- */
-readonly nanoseconds: boolean, 
-/**
- * How each statement is bound.
- */
-readonly statements: ReadonlyArray<LentStatement>, };
+export type PgLoan = {
+  /**
+   * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+   */
+  readonly nanoseconds: boolean;
+  /**
+   * How each statement is bound.
+   */
+  readonly statements: ReadonlyArray<LentStatement>;
+};
 
-export type LentStatement = { 
-/**
- * The body of its Bind up to the count of the values.
- */
-readonly head: ReadonlyArray<number>, 
-/**
- * The body of its Bind behind the values.
- */
-readonly tail: ReadonlyArray<number>, 
-/**
- * The beginning of rows of parameters that are sent so.
- */
-readonly header: ReadonlyArray<number>, 
-/**
- * 0 text, 1 binary, one per column.
- */
-readonly formatCodes: ReadonlyArray<number>, 
-/**
- * The `RowDescription` for these.
- */
-readonly rowDescription: ReadonlyArray<number>, };
+export type LentStatement = {
+  /**
+   * The body of its Bind up to the count of the values.
+   */
+  readonly head: ReadonlyArray<number>;
+  /**
+   * The body of its Bind behind the values.
+   */
+  readonly tail: ReadonlyArray<number>;
+  /**
+   * The beginning of rows of parameters that are sent so.
+   */
+  readonly header: ReadonlyArray<number>;
+  /**
+   * 0 text, 1 binary, one per column.
+   */
+  readonly formatCodes: ReadonlyArray<number>;
+  /**
+   * The `RowDescription` for these.
+   */
+  readonly rowDescription: ReadonlyArray<number>;
+};
 
-export type HttpLoan = { 
-/**
- * What a request begins with, up to the text of its query.
- */
-readonly before: string, 
-/**
- * What follows the text, to the end of the request.
- */
-readonly after: string, 
-/**
- * Bytes of a request, at most.
- */
-readonly longest: number, 
-/**
- * The head of an answer, without its length, which follows the first part, and its date, which
- * follows the second one.
- */
-readonly head: [string, string, string], 
-/**
- * Bytes of the body of an answer, at most.
- */
-readonly largest: number, 
-/**
- * Whether the answer repeats the text of the query.
- */
-readonly namesQuery: boolean, 
-/**
- * How rows are written.
- */
-readonly rows: RowFormat, 
-/**
- * Rows left out at the start.
- */
-readonly skip: number, 
-/**
- * Most rows returned, after `skip`.
- */
-readonly take: number | null, 
-/**
- * Whether the rows behind those are counted, too.
- */
-readonly countAll: boolean, 
-/**
- * What follows the count of the rows.
- */
-readonly end: string, 
-/**
- * The queries.
- */
-readonly queries: ReadonlyArray<LentQuery>, };
+export type HttpLoan = {
+  /**
+   * What a request begins with, up to the text of its query.
+   */
+  readonly before: string;
+  /**
+   * What follows the text, to the end of the request.
+   */
+  readonly after: string;
+  /**
+   * Bytes of a request, at most.
+   */
+  readonly longest: number;
+  /**
+   * The head of an answer, without its length, which follows the first part, and its date, which
+   * follows the second one.
+   */
+  readonly head: [string, string, string];
+  /**
+   * Bytes of the body of an answer, at most.
+   */
+  readonly largest: number;
+  /**
+   * Whether the answer repeats the text of the query.
+   */
+  readonly namesQuery: boolean;
+  /**
+   * How rows are written.
+   */
+  readonly rows: RowFormat;
+  /**
+   * Rows left out at the start.
+   */
+  readonly skip: number;
+  /**
+   * Most rows returned, after `skip`.
+   */
+  readonly take: number | null;
+  /**
+   * Whether the rows behind those are counted, too.
+   */
+  readonly countAll: boolean;
+  /**
+   * What follows the count of the rows.
+   */
+  readonly end: string;
+  /**
+   * The queries.
+   */
+  readonly queries: ReadonlyArray<LentQuery>;
+};
 
-export type LentQuery = { 
-/**
- * The text around the literals, one more than there are of these.
- */
-readonly parts: ReadonlyArray<string>, 
-/**
- * The literals, which are the parameters of the statement.
- */
-readonly literals: ReadonlyArray<LiteralKind>, 
-/**
- * What the answer says between the text of the query and the rows.
- */
-readonly columns: string, };
+export type LentQuery = {
+  /**
+   * The text around the literals, one more than there are of these.
+   */
+  readonly parts: ReadonlyArray<string>;
+  /**
+   * The literals, which are the parameters of the statement.
+   */
+  readonly literals: ReadonlyArray<LiteralKind>;
+  /**
+   * What the answer says between the text of the query and the rows.
+   */
+  readonly columns: string;
+};
 
-export type LiteralKind = "text" | "int" | "long" | "double";
+export type LiteralKind = 'text' | 'int' | 'long' | 'double';
 
 /** What can go wrong: the engine's closed list. */
 export const ERROR_CODES = [
