@@ -121,8 +121,6 @@ impl Between {
     }
 
     /// The rows of a column that pass.
-    // Without a branch between the two the loop is made of vectors.
-    #[allow(clippy::needless_bitwise_bool)]
     pub(super) fn passing(self, column: &dyn Array) -> Result<BooleanBuffer> {
         let words = match (self, column.data_type()) {
             (Self::Doubles(least, greatest), DataType::Float64) => {
@@ -172,8 +170,6 @@ fn is_within<T: PartialOrd + Copy>(value: T, least: T, greatest: T) -> bool {
 }
 
 /// The integers of a column that lie within a range of the widest type.
-// Without a branch between the two the loop is made of vectors.
-#[allow(clippy::needless_bitwise_bool)]
 fn within<P>(column: &dyn Array, least: i64, greatest: i64) -> Option<Vec<u64>>
 where
     P: ArrowPrimitiveType,
