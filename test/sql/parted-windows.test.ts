@@ -63,6 +63,11 @@ test('several distances, and what is made of them', async (t) => {
   t.deepEqual(await asked(`SELECT count(), count(d), sum(d) FROM (${step})`), [
     [TOTAL, known.length, sum],
   ]);
+  // Aggregates that ask for no order read the parts side by side.
+  const plan = await asked(`EXPLAIN (PHYSICAL) SELECT count(), sum(d) FROM (${step})`);
+  t.false(JSON.stringify(plan).includes('TimeConcatExec'), JSON.stringify(plan));
+  const ordered = `SELECT first(d), last(d) FROM (SELECT d FROM (${step}) ORDER BY ts DESC)`;
+  t.deepEqual(await asked(ordered), [[steps.at(-1), steps[0]]]);
   t.deepEqual(
     await asked(`SELECT d FROM (${step}) ORDER BY ts DESC`),
     steps.toReversed().map((of) => [of]),

@@ -12,11 +12,11 @@ use arrow_schema::{DataType, Field, SchemaRef};
 use datafusion::arrow::compute::prep_null_mask_filter;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::physical_expr::expressions::{CaseExpr, Column, Literal};
+use datafusion::physical_expr::expressions::{CaseExpr, Column, Literal, lit};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use tidemark_kernels::{Native, choose};
 
@@ -40,19 +40,21 @@ fn choice(
     schema: &SchemaRef,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let Some(case) = expr.downcast_ref::<CaseExpr>() else { return Ok(None) };
-    let ([(condition, then)], Some(otherwise), None) =
-        (case.when_then_expr(), case.else_expr(), case.expr())
-    else {
+    let ([(condition, then)], None) = (case.when_then_expr(), case.expr()) else {
         return Ok(None);
     };
     let data_type = case.data_type(schema)?;
-    for value in [then, otherwise] {
+    let otherwise = match case.else_expr() {
+        Some(otherwise) => Arc::clone(otherwise),
+        None => lit(ScalarValue::try_new_null(&data_type)?),
+    };
+    for value in [then, &otherwise] {
         if value.data_type(schema)? != data_type || !is_cheap(value, schema)? {
             return Ok(None);
         }
     }
     let function = ScalarUDF::from(Choice::new(data_type.clone()));
-    let arguments = vec![Arc::clone(condition), Arc::clone(then), Arc::clone(otherwise)];
+    let arguments = vec![Arc::clone(condition), Arc::clone(then), otherwise];
     let field = Arc::new(Field::new("choose", data_type, true));
     let config = Arc::new(ConfigOptions::default());
     let call = ScalarFunctionExpr::new("choose", Arc::new(function), arguments, field, config);
@@ -167,8 +169,7 @@ where
 mod tests {
     use arrow_array::{Float64Array, RecordBatch};
     use arrow_schema::Schema;
-    use datafusion::common::ScalarValue;
-    use datafusion::physical_expr::expressions::{case, col, lit};
+    use datafusion::physical_expr::expressions::{case, col};
 
     use super::*;
 

@@ -32,7 +32,7 @@ use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
 };
 use crate::order::{TimeConcat, follows_scan_order, in_time_order};
-use crate::plan_node::{PlanNode, scan_of};
+use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::scan::kind::Scan;
 use crate::sorted_input::keep_sorted;
@@ -257,7 +257,7 @@ pub fn plan_sample_by(
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
     } else if node.any_order() {
-        input = unsorted(input);
+        input = unsorted(input)?;
     } else if node.aggregates().iter().any(depends_on_order) {
         input = keep_sorted(input)?;
     }
@@ -286,11 +286,23 @@ pub fn plan_sample_by(
     Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
-/// The rows that a sort puts in order, if it lets none go.
-fn unsorted(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+/// The rows that a sort puts in order, if it lets none go, also where it is below projections.
+fn unsorted(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Sort(sort) if sort.fetch().is_none() => unsorted(Arc::clone(sort.input())),
-        _ => plan,
+        PlanNode::Projection(projection) if is_sorted(projection.input()) => {
+            with_first_input(plan, unsorted)
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// Whether the rows come from a sort, but for projections.
+fn is_sorted(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    match PlanNode::of(plan.as_ref()) {
+        PlanNode::Sort(_) => true,
+        PlanNode::Projection(projection) => is_sorted(projection.input()),
+        _ => false,
     }
 }
 
