@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 };
 use tidemark_ast::{JoinKind, JoinOn, Name, NodeId, Span};
 use tidemark_operators::{AsofJoinNode, AsofKind};
+use tidemark_optimizer::all_of;
 use tidemark_types::{EngineResult, ErrorCode};
 
 use crate::binder::expressions::subquery::{check_correlation, subquery};
@@ -138,7 +139,7 @@ impl LastBefore {
         let outputs = outputs.into_iter().map(|output| found.of_left(output));
         let outputs = outputs.collect::<Option<_>>()?;
         let Terms { time, kind, keys, .. } = found;
-        let rows = match own.into_iter().reduce(Expr::and) {
+        let rows = match all_of(own) {
             Some(test) => relation::filter(rows, test).ok()?,
             None => rows,
         };
