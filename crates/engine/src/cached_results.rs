@@ -1,7 +1,8 @@
-//! Results of a query with parameters, cached for the values that they are of.
+//! Results of a query, cached for the values of its parameters that they are of.
 //!
 //! They are cached with the query's plan, which the next commit takes away: what does not change is
-//! asked for again and again by clients who look for what did. Only results that are small, and
+//! asked for again and again by clients who look for what did. Of queries without parameters those
+//! alone that take a moment, whose time is that of setting them up. Only results that are small, and
 //! only those of values that come a second time: for values that never come again nothing is
 //! copied.
 

@@ -121,7 +121,7 @@ impl Statement {
                 let query = BoundQuery { plan, ..*now.query };
                 let skip = if change.commits == 1 { options.skip } else { 0 };
                 let options = ExecuteOptions { skip, ..options };
-                let reply = self.run_bound(query, options, registration).await?;
+                let reply = self.run_bound(query, None, options, registration).await?;
                 return Ok(ExecuteReply { change: Some(change), ..reply });
             }
             if Instant::now() >= until {

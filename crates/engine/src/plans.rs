@@ -102,11 +102,19 @@ impl ConditionalPlan {
     }
 }
 
+/// A plan without parameters.
+#[derive(Debug)]
+pub(crate) struct RepeatedPlan {
+    pub(crate) query: PlannedQuery,
+    pub(crate) results: CachedResults,
+}
+
 /// What is kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Kept {
     Bound(Box<BoundQuery>),
-    Ready(ReadyQuery),
+    Rows(Arc<KeptRows>),
+    Repeated(Arc<RepeatedPlan>),
     /// For values of parameters that come with each execution.
     Conditional(Arc<ConditionalPlan>),
 }
@@ -123,7 +131,7 @@ impl PlanSlot {
         let kept = self.kept.lock();
         matches!(
             kept.as_ref(),
-            Some((kept_for, Kept::Ready(ReadyQuery::Rows(_)))) if *kept_for == epoch
+            Some((kept_for, Kept::Rows(_))) if *kept_for == epoch
         )
     }
 
@@ -137,15 +145,10 @@ impl PlanSlot {
         }
     }
 
-    /// What was kept for this epoch, ready for one more execution.
-    pub(crate) fn get(&self, epoch: u64) -> EngineResult<Option<Kept>> {
+    /// What was kept for this epoch.
+    pub(crate) fn get(&self, epoch: u64) -> Option<Kept> {
         let kept = self.kept.lock().clone();
-        match kept.filter(|(kept_for, _)| *kept_for == epoch) {
-            Some((_, Kept::Ready(ReadyQuery::Plan(query)))) => {
-                Ok(Some(Kept::Ready(ReadyQuery::Plan(query.to_execute()?))))
-            }
-            other => Ok(other.map(|(_, kept)| kept)),
-        }
+        kept.filter(|(kept_for, _)| *kept_for == epoch).map(|(_, kept)| kept)
     }
 }
 

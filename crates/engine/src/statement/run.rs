@@ -27,7 +27,7 @@ use crate::execution::window::RowWindow;
 use crate::explain;
 use crate::options::row_format;
 use crate::physical::physical_plan;
-use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, is_volatile};
+use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, RepeatedPlan, is_volatile};
 use crate::registry::Registration;
 use crate::rewrite::{self, Rewritten};
 use crate::write;
@@ -72,9 +72,9 @@ impl Statement {
         let epoch = snapshot.epoch();
         self.database.plans.advance(epoch);
         if parameters.is_empty()
-            && let Some(kept) = self.slot.get(epoch)?
+            && let Some(kept) = self.slot.get(epoch)
         {
-            return self.run_query(kept, Some(epoch), options, registration).await;
+            return self.run_kept(kept, epoch, options, registration).await;
         }
         if let Some(plan) = self.slot.conditional(epoch) {
             let asked = values.map(|values| Asked::new(values, &options));
@@ -84,7 +84,7 @@ impl Statement {
             if let Some((query, is_stable)) = self.plan_for(&plan, &snapshot, &parameters)? {
                 let asked = asked.filter(|_| is_stable);
                 let cache = asked.map(|asked| (&plan.results, asked));
-                return self.run_for_values(query, cache, options, registration).await;
+                return self.run_cached(query, cache, options, registration).await;
             }
         }
         let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
@@ -106,8 +106,7 @@ impl Statement {
             BoundStatement::Query(query) => {
                 let is_kept = query.parameters.is_empty() || query.conditions.is_some();
                 let keep_for = (is_stable && is_kept).then_some(epoch);
-                let query = Kept::Bound(query);
-                self.run_query(query, keep_for, options, registration).await
+                self.run_bound(*query, keep_for, options, registration).await
             }
             BoundStatement::Explain(explain) => self.explain(explain, options, registration).await,
             BoundStatement::Insert(insert @ BoundInsert { returning: Some(_), .. }) => {
@@ -124,22 +123,54 @@ impl Statement {
         }
     }
 
-    async fn run_query(
+    /// Runs what was kept by this statement, which has no parameters, for this epoch.
+    async fn run_kept(
         &self,
-        query: Kept,
+        kept: Kept,
+        epoch: u64,
+        options: ExecuteOptions,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        match kept {
+            Kept::Bound(query) => self.run_bound(*query, Some(epoch), options, registration).await,
+            Kept::Rows(rows) => {
+                let query = ReadyQuery::Rows(rows);
+                self.run_query(query, Some(epoch), options, registration).await
+            }
+            Kept::Repeated(plan) => {
+                // Of a query that has to read and compute, the time of each execution is its own.
+                let is_small = self.was_small.load(Ordering::Relaxed);
+                let asked = is_small.then(|| Asked::new(vec![], &options));
+                if let Some(result) = asked.as_ref().and_then(|asked| plan.results.get(asked)) {
+                    return Ok(self.cached(result));
+                }
+                let cache = asked.map(|asked| (&plan.results, asked));
+                self.run_cached(plan.query.to_execute()?, cache, options, registration).await
+            }
+            Kept::Conditional(_) => Err(EngineError::internal("a plan without its rows")),
+        }
+    }
+
+    /// Plans and runs a query that was bound. `keep_for`: the epoch for which the plan may be kept.
+    pub(crate) async fn run_bound(
+        &self,
+        query: BoundQuery,
         keep_for: Option<u64>,
         options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let ready = match query {
-            Kept::Ready(ready) => ready,
-            Kept::Bound(query) => {
-                let work = self.plan(*query, keep_for, &registration);
-                registration.until_stopped(work).await?
-            }
-            Kept::Conditional(_) => return Err(EngineError::internal("a plan without its rows")),
-        };
-        let query = match ready {
+        let query = registration.until_stopped(self.plan(query, keep_for, &registration)).await?;
+        self.run_query(query, keep_for, options, registration).await
+    }
+
+    async fn run_query(
+        &self,
+        query: ReadyQuery,
+        keep_for: Option<u64>,
+        options: ExecuteOptions,
+        registration: Registration,
+    ) -> EngineResult<ExecuteReply> {
+        let query = match query {
             ReadyQuery::Plan(query) => query,
             ReadyQuery::Rows(rows) => {
                 let source = BatchSource::Ready(rows.batches.clone().into_iter());
@@ -187,8 +218,8 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Runs a plan for some values; their result is cached for them.
-    async fn run_for_values(
+    /// Runs a plan; its result is cached for what was asked.
+    async fn run_cached(
         &self,
         query: PlannedQuery,
         cache: Option<(&CachedResults, Asked)>,
@@ -196,7 +227,7 @@ impl Statement {
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         self.leave_unless_small(query.plan.as_ref()).await;
-        let query = Kept::Ready(ReadyQuery::Plan(query));
+        let query = ReadyQuery::Plan(query);
         let reply = self.run_query(query, None, options, registration).await?;
         if let (Some((results, asked)), Some(summary), None) = (cache, reply.summary, &reply.stream)
         {
@@ -206,7 +237,7 @@ impl Statement {
         Ok(reply)
     }
 
-    /// The result of values that came before.
+    /// A result that came before.
     fn cached(&self, result: CachedResult) -> ExecuteReply {
         let CachedResult { bytes, rows, mut summary } = result;
         self.database.metrics.rows_returned.add(rows);
@@ -246,13 +277,15 @@ impl Statement {
         if is_immediate(planned.plan.as_ref()) {
             let context = self.database.task_context(registration)?;
             if let Some(rows) = planned.few_rows(&context).await? {
-                let rows = ReadyQuery::Rows(Arc::new(rows));
-                self.keep(epoch, Kept::Ready(rows.clone()));
-                return Ok(rows);
+                let rows = Arc::new(rows);
+                self.keep(epoch, Kept::Rows(Arc::clone(&rows)));
+                return Ok(ReadyQuery::Rows(rows));
             }
         }
         let running = planned.to_execute()?;
-        self.keep(epoch, Kept::Ready(ReadyQuery::Plan(planned)));
+        let results = CachedResults::new(&self.database.plans.cached);
+        let repeated = RepeatedPlan { query: planned, results };
+        self.keep(epoch, Kept::Repeated(Arc::new(repeated)));
         Ok(ReadyQuery::Plan(running))
     }
 
@@ -406,16 +439,6 @@ impl Statement {
     ) -> EngineResult<(BoundStatement, bool)> {
         let Binding { bound, is_stable } = self.bind_again(snapshot, parameters)?;
         Ok((bound, is_stable))
-    }
-
-    /// Runs a query that was bound.
-    pub(crate) async fn run_bound(
-        &self,
-        query: BoundQuery,
-        options: ExecuteOptions,
-        registration: Registration,
-    ) -> EngineResult<ExecuteReply> {
-        self.run_query(Kept::Bound(Box::new(query)), None, options, registration).await
     }
 
     /// Binds to this snapshot, which must not change what the statement was described as.
