@@ -15,8 +15,8 @@ const cachedResults = (database: Database): number =>
 async function fill(database: Database): Promise<void> {
   await run(
     database,
-    "CREATE TABLE t AS (SELECT dateadd('s', x::int, '2024-01-01') ts, x, ('s' || x % 5)::symbol s " +
-      'FROM long_sequence(40000)) TIMESTAMP(ts) PARTITION BY HOUR',
+    "CREATE TABLE t AS (SELECT dateadd('s', x::int, '2024-01-01') ts, x, " +
+      "('s' || x % 5)::symbol s FROM long_sequence(40000)) TIMESTAMP(ts) PARTITION BY HOUR",
   );
 }
 

@@ -1,10 +1,9 @@
 //! Results of a query, cached for the values of its parameters that they are of.
 //!
 //! They are cached with the query's plan, which the next commit takes away: what does not change is
-//! asked for again and again by clients who look for what did. Of queries without parameters those
-//! alone that take a moment, whose time is that of setting them up. Only results that are small, and
-//! only those of values that come a second time: for values that never come again nothing is
-//! copied.
+//! asked for again and again by clients who look for what did. Of queries without parameters only
+//! small ones, whose time is that of setting them up. Only results that are small, and only those
+//! of values that come a second time: for values that never come again nothing is copied.
 
 use std::collections::HashMap;
 use std::sync::Arc;

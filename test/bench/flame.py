@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Flame graphs of a running server while it answers queries of the kit, and where its time goes in words.
+
+  flame.py --server 127.0.0.1:19100 --pid PID --out docs/flame-graphs w_lag t_sym_price …
+
+Each query is repeated for --seconds over one kept-alive connection while `perf` samples the process by the software
+clock, which needs no counters of the processor. Needs linux-perf, inferno (`cargo install inferno --features cli`) and
+an addon with names (`TIDEMARK_SYMBOLS=1 node scripts/build-addon.mjs`). Writes NAME.svg, and prints for each query the
+functions that take most by themselves.
+"""
+import argparse, collections, http.client, os, re, subprocess, tempfile, time, urllib.parse
+import yaml
+
+from bench import params, render
+from peers import iso
+
+class Dialect:
+    """How texts of the kit write a timestamp for the server."""
+    @staticmethod
+    def ts(us): return f"'{iso(us, 'T')}Z'"
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def repeat(server, text, seconds):
+    """Asks for so long; the least time of an answer in ms."""
+    host, port = server.rsplit(":", 1)
+    connection = http.client.HTTPConnection(host, int(port))
+    path = "/exec?query=" + urllib.parse.quote(text)
+    least, end = 1e9, time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        began = time.perf_counter()
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise SystemExit(body[:300].decode())
+        least = min(least, time.perf_counter() - began)
+    return least * 1000
+
+
+def folded(pid, work):
+    with tempfile.TemporaryDirectory() as folder:
+        data = f"{folder}/perf.data"
+        record = ["perf", "record", "-q", "-F", "199", "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-p", str(pid), "-o", data]
+        perf = subprocess.Popen(record, stderr=subprocess.DEVNULL)
+        time.sleep(0.3)
+        least = work()
+        perf.send_signal(2)
+        perf.wait()
+        script = subprocess.run(["perf", "script", "-i", data], capture_output=True).stdout
+        return least, subprocess.run(["inferno-collapse-perf"], input=script, capture_output=True, check=True).stdout.decode()
+
+
+def most(stacks, count=8):
+    own, all_samples = collections.Counter(), 0
+    for line in stacks.splitlines():
+        stack, _, samples = line.rpartition(" ")
+        own[stack.rsplit(";", 1)[-1]] += int(samples)
+        all_samples += int(samples)
+    return [(name, 100 * samples / all_samples) for name, samples in own.most_common(count)]
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--server", default="127.0.0.1:9000"); ap.add_argument("--pid", type=int, required=True)
+    ap.add_argument("--out", default="."); ap.add_argument("--seconds", type=float, default=5); ap.add_argument("ids", nargs="+")
+    a = ap.parse_args()
+    queries = {q["id"]: q["q"] for q in yaml.safe_load(open(f"{HERE}/queries.yaml")) if "id" in q and "q" in q}
+    os.makedirs(a.out, exist_ok=True)
+    for name in a.ids:
+        text = render(queries[name], Dialect, params(0, 1000))
+        repeat(a.server, text, 0.5)
+        least, stacks = folded(a.pid, lambda: repeat(a.server, text, a.seconds))
+        graph = ["inferno-flamegraph", "--title", name, "--subtitle", re.sub(r"\s+", " ", text)[:150], "--minwidth", "0.4", "--width", "1200"]
+        svg = subprocess.run(graph, input=stacks.encode(), capture_output=True, check=True).stdout
+        with open(f"{a.out}/{name}.svg", "wb") as file: file.write(svg)
+        print(f"{name}: {least:.1f} ms")
+        for function, share in most(stacks): print(f"  {share:5.1f} %  {function}")
+
+
+if __name__ == "__main__":
+    main()
