@@ -74,6 +74,19 @@ const STATEMENTS: readonly (readonly [text: string, parameters: number, types?: 
     ['SELECT x FROM t WHERE s = $1 LIMIT $2', 2],
     ['SELECT x FROM t WHERE s = $1 LATEST ON ts PARTITION BY s', 1],
     ['SELECT x FROM t WHERE s = $1 ORDER BY x DESC LIMIT 2', 1],
+    ['SELECT x AS y, s z FROM t WHERE s = $1 AND d > 20 LATEST BY s', 1],
+    ['SELECT x FROM t WHERE s IN ($1, $2) LATEST ON ts PARTITION BY s', 2],
+    ['SELECT x FROM t WHERE s IN ($1, $1) OR s IS NULL LATEST ON ts PARTITION BY s', 1],
+    ['SELECT x, ts FROM t WHERE s = $1 LIMIT -3', 1],
+    ['SELECT x, ts FROM t WHERE s = $1 ORDER BY ts DESC LIMIT 3', 1],
+    ['SELECT x FROM t WHERE s != $1 AND s != $2 LATEST ON ts PARTITION BY s', 2],
+    ["SELECT x FROM t WHERE s = $1 AND 's1' != $1 LATEST ON ts PARTITION BY s", 1],
+    ["SELECT x FROM t WHERE $1 IN ('s1', s) LATEST ON ts PARTITION BY s", 1],
+    ['SELECT x FROM t WHERE s = $1 AND length($1) > 2 LATEST ON ts PARTITION BY s', 1],
+    ['SELECT x FROM t WHERE s = $1 AND (x = 3 OR s = $2) LIMIT 9', 2],
+    ["SELECT x FROM t WHERE CASE WHEN s = $1 THEN s = 's1' ELSE x = 3 END", 1],
+    ['SELECT x FROM t WHERE s = $1 AND ts IN now()', 1],
+    ['DECLARE @s := $1 SELECT x FROM t WHERE s = @s AND length(@s) > 2', 1],
     ['SELECT x FROM t WHERE x = abs($1)', 1],
     ['SELECT x FROM t WHERE s = concat($1, $2)', 2],
     ['SELECT x FROM v WHERE ts > $1', 1],
@@ -305,6 +318,93 @@ for (const dedup of [false, true]) {
         }
       }
       t.true(cachedResults(database) > 60, `${cachedResults(database)} cached results`);
+    });
+  });
+}
+
+const MANY = 300;
+
+/** Rows of many symbols, and of none. */
+const FILL =
+  "INSERT INTO t (ts, x, s) SELECT dateadd('s', (x * 7)::int, '2024-01-01'), x, " +
+  `CASE WHEN x % 9 = 0 THEN NULL ELSE 's' || x * x % ${MANY} END FROM long_sequence(35000)`;
+
+/** One change of a table with many symbols. */
+function changeOfMany(random: Random): string {
+  const s = `s${random.between(0, MANY + 20)}`;
+  const at = `2024-01-0${random.between(1, 4)}T${String(random.between(10, 24)).padStart(2, '0')}`;
+  switch (random.between(0, 11)) {
+    case 0:
+      return `UPDATE t SET s = '${s}' WHERE ts > '${at}' AND x % 50 = 0`;
+    case 1:
+      return `UPDATE t SET x = x + 1000 WHERE s = '${s}'`;
+    case 2:
+      return `DELETE FROM t WHERE s = '${s}' OR (ts > '${at}' AND x % 97 = 3)`;
+    case 3:
+      return `ALTER TABLE t DROP PARTITION LIST '2024-01-02'`;
+    case 4:
+      return `ALTER TABLE t CONVERT PARTITION TO PARQUET WHERE ts < '2024-01-02'`;
+    case 5:
+      return 'ALTER TABLE t ADD COLUMN more LONG';
+    case 6:
+      return 'ALTER TABLE t DROP COLUMN more';
+    case 7:
+      return 'TRUNCATE TABLE t';
+    default:
+      return (
+        `INSERT INTO t (ts, x, s) SELECT dateadd('s', (x * 7)::int, '${at}'), x, ` +
+        `CASE WHEN x % 11 = 0 THEN NULL ELSE 's' || x % ${MANY + 30} END FROM long_sequence(900)`
+      );
+  }
+}
+
+for (const dedup of [false, true]) {
+  test(`last rows of many symbols${dedup ? ', upserted' : ''}`, async (t) => {
+    const random = new Random(suiteSeed());
+    await withDatabase(async (database) => {
+      const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';
+      await run(
+        database,
+        `CREATE TABLE t (ts TIMESTAMP, x LONG, s SYMBOL) TIMESTAMP(ts) PARTITION BY DAY${upsert}`,
+      );
+      await run(database, FILL);
+      const latest = 'LATEST ON ts PARTITION BY s';
+      const of = 'SELECT ts, x, s FROM t WHERE s';
+      const prepared = async (text: string, types: number): Promise<Statement> =>
+        await prepare(
+          database,
+          `${of} ${text}`,
+          Array.from({ length: types }, () => 'VARCHAR'),
+        );
+      const one = await prepared(`= $1 ${latest}`, 1);
+      const two = await prepared(`IN ($1, $2) ${latest}`, 2);
+      const even = await prepared(`= $1 AND x % 2 = 0 ${latest}`, 1);
+      const three = await prepared('= $1 LIMIT -3', 1);
+      const all = await prepare(database, 'SELECT ts, x, s FROM t');
+      for (let round = 0; round < 14; round += 1) {
+        const rows = (await rowsOf(all, [])) as unknown[][];
+        const name = (): string | null =>
+          random.next() < 0.05 ? null : `s${random.between(0, MANY + 40)}`;
+        for (let query = 0; query < 100; query += 1) {
+          const [s, other] = [name(), name()];
+          const own = rows.filter((row) => row[2] === s);
+          const both = rows.filter((row) => row[2] === s || row[2] === other);
+          const where = `${round}: ${s}, ${other}`;
+          t.deepEqual(await rowsOf(one, [s]), lastOf(own, [2]), where);
+          t.deepEqual(await rowsOf(two, [s, other]), lastOf(both, [2]), where);
+          const evens = own.filter((row) => Number(row[1]) % 2 === 0);
+          t.deepEqual(await rowsOf(even, [s]), lastOf(evens, [2]), where);
+          t.deepEqual(await rowsOf(three, [s]), own.slice(-3), where);
+        }
+        const change = changeOfMany(random);
+        await run(database, change).catch((error: unknown) => {
+          // A column or a partition that is there, or gone, already.
+          t.true(error instanceof DatabaseError, String(error));
+        });
+        if (change.startsWith('TRUNCATE')) {
+          await run(database, FILL);
+        }
+      }
     });
   });
 }

@@ -1,4 +1,4 @@
-//! Picking the last row of each key.
+//! The last row of each key: picked, or noted by its place.
 
 use crate::Validity;
 
@@ -22,5 +22,22 @@ pub fn pick_latest(
                 return;
             }
         }
+    }
+}
+
+/// Notes the last row of each code in its place of `last`; what no row has keeps its entry.
+pub fn note_last_rows(codes: &[i32], validity: Option<Validity<'_>>, last: &mut [u32]) {
+    let mut note = |row: usize, code: i32| {
+        if let Some(place) = last.get_mut(code as u32 as usize) {
+            *place = row as u32;
+        }
+    };
+    match validity {
+        None => codes.iter().enumerate().for_each(|(row, &code)| note(row, code)),
+        Some(validity) => validity.for_each_run(0..codes.len(), |rows| {
+            for row in rows {
+                note(row, codes[row]);
+            }
+        }),
     }
 }

@@ -33,7 +33,7 @@ pub use keyed::{
     GroupSink, assign_groups, count_by, last_by, maximum_by, minimum_by, sum_float_by,
     sum_integer_by,
 };
-pub use latest::pick_latest;
+pub use latest::{note_last_rows, pick_latest};
 pub use matching::{matching, matching_keys};
 pub use moments::{Moments, moments_by};
 pub use native::Native;

@@ -226,6 +226,27 @@ fn latest_picks_the_last_row_of_each_key() {
 }
 
 #[test]
+fn the_last_row_of_each_code_is_noted() {
+    let mut rng = random();
+    for round in 0..200 {
+        let len = rng.random_range(0..300);
+        let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..20)).collect();
+        let bits: Vec<u8> = (0..(len + 7) / 8 + 1).map(|_| rng.random()).collect();
+        let offset = rng.random_range(0..8);
+        let validity = (round % 2 == 0).then(|| Validity::new(&bits, offset));
+        let mut last = [u32::MAX; 15];
+        note_last_rows(&codes, validity, &mut last);
+        for (code, &found) in (0..).zip(&last) {
+            let is_it = |row: usize| {
+                codes[row] == code && validity.is_none_or(|validity| validity.is_valid(row))
+            };
+            let expected = (0..len).rev().find(|&row| is_it(row));
+            assert_eq!(found, expected.map_or(u32::MAX, |row| row as u32), "round {round}");
+        }
+    }
+}
+
+#[test]
 fn matching_sets_the_bits_of_the_values_that_pass() {
     for length in [0, 1, 7, 63, 64, 65, 128, 200] {
         let values: Vec<i32> = (0..length).map(|value| value * 7 % 13).collect();

@@ -10,6 +10,7 @@ use arrow::array::{AsArray, BooleanArray};
 use arrow::datatypes::Float64Type;
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::error::DataFusionError;
 use datafusion::functions_aggregate::expr_fn::{avg, count, count_distinct, max, min, sum};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Volatility, col, create_udf,
@@ -567,6 +568,56 @@ async fn filtered_scans_agree_with_a_loop() {
             let latest_on = LatestOnNode::try_new(filtered, col("t.ts"), keys).unwrap();
             let found = cells(&run(extension(latest_on), 2).await.unwrap());
             assert_eq!(found, all_cells(&latest(&kept)));
+        }
+    }
+}
+
+/// Equality with a symbol under the name of the functions' own. It is looked up, never computed.
+fn symbol_equal(text: &str) -> Expr {
+    let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let computed = |_: &[ColumnarValue]| Err(DataFusionError::NotImplemented("looked up".into()));
+    let (types, returns) = (vec![symbol, DataType::Utf8View], DataType::Boolean);
+    let (name, volatility) = ("symbol_equal", Volatility::Immutable);
+    let function = create_udf(name, types, returns, volatility, Arc::new(computed));
+    function.call(vec![col("t.symbol"), lit(ScalarValue::Utf8View(Some(text.to_owned())))])
+}
+
+/// Tables of so many rows that the last rows of symbols become known while they are asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn last_rows_of_named_symbols_agree_with_a_loop() {
+    let mut rng = random();
+    for round in 0..3 {
+        let store = Store::new();
+        let symbols = [3, 200, 2_000][round];
+        let rows = rows(&mut rng, 30_000, 2 * 86_400 * SECOND, symbols);
+        // Every other row comes late.
+        let late = |at: usize| rows.iter().skip(at).step_by(2).cloned().collect::<Vec<_>>();
+        let parts = if round == 1 { vec![late(0), late(1)] } else { vec![rows.clone()] };
+        let table = store.table("t", parts.iter().map(|rows| batch_of(rows)).collect());
+        let mut stored = parts.concat();
+        stored.sort_by_key(|row| row.ts);
+        for _ in 0..120 {
+            let names: Vec<String> = (0..rng.random_range(1..4))
+                .map(|_| format!("S{}", rng.random_range(0..symbols + 1)))
+                .collect();
+            let mut predicate = names.iter().map(|name| symbol_equal(name)).reduce(Expr::or);
+            let until = rng.random_range(0..2 * 86_400 * SECOND);
+            let range = rng.random_bool(0.3).then_some(TimeRange { lo: 0, hi: until });
+            let least = if rng.random_bool(0.3) { rng.random_range(0..9) } else { -1 };
+            if least >= 0 {
+                predicate = predicate.map(|named| named.and(col("t.number").gt(lit(least))));
+            }
+            let is_named = |row: &Row| row.symbol.as_ref().is_some_and(|own| names.contains(own));
+            let keeps = |row: &&Row| {
+                is_named(row) && row.number > least && range.is_none_or(|range| row.ts < range.hi)
+            };
+            let kept: Vec<Row> = stored.iter().filter(keeps).cloned().collect();
+            let input = scan("t", &table, range.into_iter().collect());
+            let input = LogicalPlanBuilder::from(input).filter(predicate.unwrap()).unwrap();
+            let keys = vec![col("t.symbol")];
+            let node = LatestOnNode::try_new(input.build().unwrap(), col("t.ts"), keys).unwrap();
+            let found = cells(&run(extension(node), 2).await.unwrap());
+            assert_eq!(found, all_cells(&latest(&kept)), "{names:?} {range:?} {least}");
         }
     }
 }

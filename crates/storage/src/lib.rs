@@ -48,6 +48,7 @@ pub use recovery::backup::{BACKUP_FOLDER, restore_if_asked};
 pub use recovery::check::check_root;
 pub use recovery::skip::LostPart;
 
+pub use segment::key_rows::LastRow;
 pub use segment::zone::{Bounds, Zone};
 pub use snapshot::Snapshot;
 pub use snapshot::{PinnedSnapshot, RecordsVersion};

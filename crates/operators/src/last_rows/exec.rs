@@ -22,7 +22,7 @@ use crate::operator::{
 };
 use crate::plan_node::{PlanNode, filtered_scan, scan_of, with_first_input};
 use crate::properties::properties;
-use crate::scan::kind::Scan;
+use crate::scan::kind::{Scan, Wanted};
 
 /// A stream of the rows that stay, below what makes each row of one: that is made of them alone.
 pub fn plan_last_rows(node: &LastRowsNode, input: Input) -> Result<Input> {
@@ -118,9 +118,9 @@ async fn of_filtered(run: &Run, rows: LastRows) -> Result<Held> {
     let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(held) };
     let take = |batch| {
         held.push_front(batch)?;
-        Ok(held.rows < keep)
+        Ok(if held.rows < keep { Wanted::Rows } else { Wanted::Nothing })
     };
-    scan.read_from_end(take).await?;
+    scan.read_from_end(Wanted::Rows, take).await?;
     Ok(held)
 }
 

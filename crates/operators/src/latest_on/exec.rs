@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::{DFSchema, Result};
-use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
@@ -27,16 +26,19 @@ use crate::operator::{
 use crate::order::{TimeConcat, in_time_order, reversed};
 use crate::plan_node::{filtered_scan, scan_of};
 use crate::properties::{ascending, properties};
-use crate::scan::kind::Scan;
-use crate::symbols::{nullable_origin, origin};
+use crate::scan::kind::{Scan, Wanted};
+use crate::symbols::{dictionary, nullable_origin, origin};
 
 async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     let memory = run.memory();
-    let mut picker = Picker::new(&plan)?;
+    let holds_null = || {
+        let key = plan.keys.first().and_then(|key| nullable_origin(&run.inputs[0], key));
+        key.is_none_or(|(_, nullable)| nullable)
+    };
     if let Some(scan) = forward_scan(&run.inputs) {
-        pick_from_scan(scan, &plan, &mut picker, &memory).await?;
-        return picker.finish(&run.schema);
+        return pick_from_scan(scan, &run, &plan, holds_null).await;
     }
+    let mut picker = Picker::new(&plan, None, holds_null)?;
     let mut rows = run.rows(0, 0)?;
     if plan.newest_first {
         while let Some(batch) = rows.try_next().await? {
@@ -70,23 +72,28 @@ fn forward_scan(inputs: &[Input]) -> Option<&Scan> {
 /// With a filter on the key, fewer keys are waited for.
 async fn pick_from_scan(
     scan: &Scan,
-    plan: &LatestOnPlan,
-    picker: &mut Picker,
-    memory: &MemoryReservation,
-) -> Result<()> {
+    run: &Run,
+    plan: &Arc<LatestOnPlan>,
+    holds_null: impl FnOnce() -> bool,
+) -> Result<RecordBatch> {
+    let memory = run.memory();
     let key = plan.keys.first().and_then(|key| key.downcast_ref::<Column>());
-    if let Some(passes) = key.and_then(|key| scan.passing_keys(key.index())) {
-        picker.expect_only(&passes);
-    }
-    if picker.is_complete() {
-        return Ok(());
-    }
+    let passing = key.and_then(|key| scan.passing_keys(key.index()));
+    let column = key.and_then(|key| scan.column(key.index()));
+    let mut picker = Picker::new(plan, passing, holds_null)?;
+    let wanted = |picker: &Picker| match (picker.few_keys(), column) {
+        _ if picker.is_complete() => Wanted::Nothing,
+        (Some(keys), Some(column)) => Wanted::Keys { column, keys: keys.to_vec() },
+        _ => Wanted::Rows,
+    };
+    let first = wanted(&picker);
     let take = |batch| {
         picker.update(&batch, false)?;
         memory.try_resize(picker.size())?;
-        Ok(!picker.is_complete())
+        Ok(wanted(&picker))
     };
-    scan.read_from_end(take).await
+    scan.read_from_end(first, take).await?;
+    picker.finish(&run.schema)
 }
 
 impl fmt::Display for LatestOnPlan {
@@ -139,7 +146,7 @@ impl Operator for LatestOnPlan {
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
         let rows = rows.first().copied().flatten()?;
         Some(match &self.kind {
-            KeyKind::Symbol { symbols, .. } => rows.min(symbols + 1),
+            KeyKind::Symbol { symbols } => rows.min(symbols + 1),
             KeyKind::Hashed(_) => rows / ROWS_PER_GROUP,
         })
     }
@@ -201,10 +208,9 @@ pub fn plan_latest_on(
 impl KeyKind {
     fn of(keys: &[Arc<dyn PhysicalExpr>], input: &Arc<dyn ExecutionPlan>) -> Result<Self> {
         if let [key] = keys
-            && let Some(((scan, output), nullable)) = nullable_origin(input, key)
-            && let Some(symbols) = scan.symbols(output)
+            && let Some(symbols) = dictionary(input, key)
         {
-            return Ok(Self::Symbol { symbols: symbols.len(), nullable });
+            return Ok(Self::Symbol { symbols: symbols.len() });
         }
         let types = keys.iter().map(|key| key.data_type(&input.schema()));
         Ok(Self::Hashed(types.collect::<Result<_>>()?))

@@ -8,8 +8,8 @@ use datafusion::physical_expr::PhysicalExpr;
 /// How keys are distinguished.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyKind {
-    /// One symbol column of a table: how many symbols it has, and whether it holds nulls.
-    Symbol { symbols: usize, nullable: bool },
+    /// One symbol column of a table, which has so many symbols.
+    Symbol { symbols: usize },
     /// Values of these types.
     Hashed(Vec<DataType>),
 }

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::arrow::compute::{concat_batches, take_record_batch};
 use datafusion::common::{Result, internal_datafusion_err};
@@ -13,6 +13,10 @@ use tidemark_kernels::{Validity, pick_latest};
 
 use super::plan::{KeyKind, LatestOnPlan};
 use crate::bounded::bytes::cell_bytes;
+use crate::scan::symbol_test::PassingKeys;
+
+/// In the place of the key of null.
+const NULL: i32 = -1;
 
 /// Bytes of a cell beside those whose number varies, at most.
 const CELL_BYTES: usize = 16;
@@ -27,17 +31,29 @@ pub(crate) struct Picker {
 }
 
 enum Keys {
-    Symbol { seen: Vec<bool>, remaining: usize },
-    Hashed { values: Box<dyn GroupValues>, seen: Vec<bool>, ids: Vec<usize> },
+    /// Those of a symbol whose rows are still wanted; [`NULL`] for that of null.
+    Few(Vec<i32>),
+    Symbol {
+        seen: Vec<bool>,
+        remaining: usize,
+    },
+    Hashed {
+        values: Box<dyn GroupValues>,
+        seen: Vec<bool>,
+        ids: Vec<usize>,
+    },
 }
 
 impl Picker {
-    pub(crate) fn new(plan: &Arc<LatestOnPlan>) -> Result<Self> {
+    /// `passing`: which keys of a symbol can occur, where that is known; `holds_null`: whether the
+    /// symbol column has nulls.
+    pub(crate) fn new(
+        plan: &Arc<LatestOnPlan>,
+        passing: Option<PassingKeys>,
+        holds_null: impl FnOnce() -> bool,
+    ) -> Result<Self> {
         let keys = match &plan.kind {
-            KeyKind::Symbol { symbols, nullable } => Keys::Symbol {
-                seen: vec![false; symbols + 1],
-                remaining: symbols + usize::from(*nullable),
-            },
+            KeyKind::Symbol { symbols } => Keys::symbols(*symbols, passing, holds_null),
             KeyKind::Hashed(types) => {
                 let fields = types.iter().enumerate().map(|(index, data_type)| {
                     Field::new(format!("key_{index}"), data_type.clone(), true)
@@ -50,24 +66,28 @@ impl Picker {
         Ok(Self { plan: Arc::clone(plan), keys, picked: vec![], picked_bytes: 0 })
     }
 
-    /// Sets which symbols can occur; the last entry of `passes` is that of null.
-    pub(crate) fn expect_only(&mut self, passes: &[bool]) {
-        if let (Keys::Symbol { remaining, .. }, KeyKind::Symbol { nullable, .. }) =
-            (&mut self.keys, &self.plan.kind)
-        {
-            let symbols = passes.len() - usize::from(!nullable);
-            *remaining = passes[..symbols].iter().filter(|&&passes| passes).count();
+    /// The keys of a symbol whose rows are still wanted, where they are few and null is not among
+    /// them.
+    pub(crate) fn few_keys(&self) -> Option<&[i32]> {
+        match &self.keys {
+            Keys::Few(wanted) if !wanted.contains(&NULL) => Some(wanted),
+            _ => None,
         }
     }
 
     /// Whether every key has its row: nothing older can matter.
     pub(crate) fn is_complete(&self) -> bool {
-        matches!(self.keys, Keys::Symbol { remaining: 0, .. })
+        match &self.keys {
+            Keys::Few(wanted) => wanted.is_empty(),
+            Keys::Symbol { remaining, .. } => *remaining == 0,
+            Keys::Hashed { .. } => false,
+        }
     }
 
     /// Bytes held.
     pub(crate) fn size(&self) -> usize {
         let keys = match &self.keys {
+            Keys::Few(_) => 0,
             Keys::Symbol { seen, .. } => seen.len(),
             Keys::Hashed { values, seen, ids } => values.size() + seen.len() + 8 * ids.capacity(),
         };
@@ -80,10 +100,9 @@ impl Picker {
         let evaluate = self.plan.keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
         let keys = evaluate.collect::<Result<Vec<_>>>()?;
         let rows = match &mut self.keys {
+            Keys::Few(wanted) => pick_few(symbol_codes(&keys)?, wanted, newest_first),
             Keys::Symbol { seen, remaining } => {
-                let key = keys.first().and_then(|key| key.as_dictionary_opt::<Int32Type>());
-                let key = key.ok_or_else(|| internal_datafusion_err!("expected a symbol key"))?;
-                pick_symbols(key.keys(), seen, remaining, newest_first)
+                pick_symbols(symbol_codes(&keys)?, seen, remaining, newest_first)
             }
             Keys::Hashed { values, seen, ids } => {
                 values.intern(&keys, ids)?;
@@ -103,7 +122,10 @@ impl Picker {
             }
         };
         if !rows.is_empty() {
-            let picked = take_record_batch(batch, &UInt32Array::from(rows))?;
+            let picked = match batch.num_rows() {
+                1 => batch.clone(),
+                _ => take_record_batch(batch, &UInt32Array::from(rows))?,
+            };
             self.picked_bytes += cell_bytes(&picked);
             self.picked_bytes += picked.num_rows() * picked.num_columns() * CELL_BYTES;
             self.picked.push(picked);
@@ -113,14 +135,69 @@ impl Picker {
 
     /// The picked rows, oldest first.
     pub(crate) fn finish(self, schema: &SchemaRef) -> Result<RecordBatch> {
+        if let [picked] = self.picked.as_slice()
+            && picked.num_rows() == 1
+        {
+            let (one, columns) = (Some(1), picked.columns().to_vec());
+            let options = RecordBatchOptions::new().with_row_count(one);
+            let schema = Arc::clone(schema);
+            return Ok(RecordBatch::try_new_with_options(schema, columns, &options)?);
+        }
         let newest_first = concat_batches(schema, &self.picked)?;
         let order = UInt32Array::from_iter_values((0..newest_first.num_rows() as u32).rev());
         Ok(take_record_batch(&newest_first, &order)?)
     }
 }
 
+impl Keys {
+    fn symbols(
+        symbols: usize,
+        passing: Option<PassingKeys>,
+        holds_null: impl FnOnce() -> bool,
+    ) -> Self {
+        let seen = || vec![false; symbols + 1];
+        match passing {
+            Some(PassingKeys::Few { mut keys, null }) => {
+                keys.extend((null && holds_null()).then_some(NULL));
+                Self::Few(keys)
+            }
+            Some(PassingKeys::Flags(flags)) => {
+                let null = flags.last() == Some(&true) && holds_null();
+                let others = flags.iter().take(symbols).filter(|&&passes| passes).count();
+                Self::Symbol { seen: seen(), remaining: others + usize::from(null) }
+            }
+            None => {
+                let remaining = symbols + usize::from(holds_null());
+                Self::Symbol { seen: seen(), remaining }
+            }
+        }
+    }
+}
+
+fn symbol_codes(keys: &[ArrayRef]) -> Result<&Int32Array> {
+    let key = keys.first().and_then(|key| key.as_dictionary_opt::<Int32Type>());
+    let key = key.ok_or_else(|| internal_datafusion_err!("expected a symbol key"))?;
+    Ok(key.keys())
+}
+
+fn pick_few(codes: &Int32Array, wanted: &mut Vec<i32>, newest_first: bool) -> Vec<u32> {
+    let mut rows = vec![];
+    for place in 0..codes.len() {
+        let row = if newest_first { place } else { codes.len() - 1 - place };
+        let code = if codes.is_null(row) { NULL } else { codes.value(row) };
+        if let Some(found) = wanted.iter().position(|&key| key == code) {
+            wanted.swap_remove(found);
+            rows.push(row as u32);
+            if wanted.is_empty() {
+                break;
+            }
+        }
+    }
+    rows
+}
+
 fn pick_symbols(
-    codes: &arrow_array::Int32Array,
+    codes: &Int32Array,
     seen: &mut [bool],
     remaining: &mut usize,
     newest_first: bool,

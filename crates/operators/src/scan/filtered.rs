@@ -1,8 +1,8 @@
 //! A scan that filters: predicates are evaluated on the columns they need, the other columns are
 //! read for the rows that pass.
 //!
-//! A predicate on one symbol column is evaluated once, over the column's dictionary; a row then
-//! costs one look at a table of keys, whatever the predicate is. Comparisons of a number with a
+//! A predicate on one symbol column is evaluated once (`symbol_test`); a row then costs one look at
+//! its key, whatever the predicate is. Comparisons of a number with a
 //! value are ranges, each a pass over its column (`numbers`).
 
 use std::fmt;
@@ -12,13 +12,11 @@ use std::time::Instant;
 
 use arrow_array::RecordBatchOptions;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch};
-use arrow_buffer::{BooleanBuffer, Buffer};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{Schema, SchemaRef};
 use datafusion::arrow::compute::prep_null_mask_filter;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchemaRef, Result, internal_datafusion_err, internal_err};
+use datafusion::common::{DFSchemaRef, Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_expr::utils::collect_columns;
@@ -27,14 +25,15 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::execution_plan::SchedulingType;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
-use tidemark_kernels::{matching, matching_keys, run_end};
-use tidemark_storage::{Slice, SymbolDictionary, TimeRange};
+use tidemark_kernels::run_end;
+use tidemark_storage::{Slice, TimeRange};
 
 use super::exec::{SliceScan, TABLE_SCAN};
 use super::kept::kept_rows;
 use super::numbers::{NumberTest, Ranges};
 use super::pace::{Steps, paced};
 use super::rows::{read, reverse};
+use super::symbol_test::{PassingKeys, SymbolTest};
 use super::time_filter;
 use super::zones::{ZoneTest, certain, stretches};
 use crate::error::engine_error;
@@ -73,14 +72,6 @@ struct Tests {
 struct TimeTest {
     op: Operator,
     value: Arc<dyn PhysicalExpr>,
-}
-
-/// Which keys of a symbol column pass; the last entry is that of null.
-#[derive(Debug)]
-struct SymbolTest {
-    /// The scan's column.
-    column: usize,
-    passes: Vec<bool>,
 }
 
 impl FilteredScan {
@@ -178,15 +169,18 @@ impl FilteredScan {
         &self.scan
     }
 
-    /// Which keys of a symbol among the output columns can occur; the last entry is that of null.
-    pub fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
+    /// Which keys of a symbol among the output columns can occur.
+    pub(crate) fn passing_keys(&self, output: usize) -> Option<PassingKeys> {
         let column = *self.output.get(output)?;
         let mut tests = self.tests.symbols.iter().filter(|test| test.column == column);
-        let mut passes = tests.next()?.passes.clone();
-        for test in tests {
-            passes.iter_mut().zip(&test.passes).for_each(|(all, one)| *all &= one);
-        }
-        Some(passes)
+        let first = tests.next()?.passing.clone();
+        Some(tests.fold(first, |all, test| all.and(&test.passing)))
+    }
+
+    /// A symbol column of the scan of which few keys can occur, and those.
+    pub(super) fn few_keys(&self) -> Option<(usize, &[i32])> {
+        let mut tests = self.tests.symbols.iter();
+        tests.find_map(|test| Some((test.column, test.passing.few()?)))
     }
 
     /// The rows that pass, oldest first; `None` if none does.
@@ -202,7 +196,7 @@ impl FilteredScan {
             slice.columns(&[column], rows.clone()).map_err(engine_error)
         };
         for test in &self.tests.symbols {
-            if !narrow(&mut mask, test.passing(&cells(test.column)?)?) {
+            if !narrow(&mut mask, test.evaluate(&cells(test.column)?)?) {
                 return Ok(None);
             }
         }
@@ -333,7 +327,7 @@ impl Tests {
             }
         }
         // The most selective first: it may end the work on a batch.
-        symbols.sort_by_key(|test| test.passes.iter().filter(|&&passes| passes).count());
+        symbols.sort_by_key(|test| test.passing.count());
         Self { times, symbols, numbers, others, zones }
     }
 
@@ -377,68 +371,6 @@ impl TimeTest {
         // Null compares with no time.
         Ok(range.unwrap_or(TimeRange { lo: 0, hi: 0 }))
     }
-}
-
-impl SymbolTest {
-    /// The test that a predicate is, when it depends on one symbol column and nothing else.
-    fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
-        let columns = collect_columns(predicate);
-        let mut columns = columns.iter();
-        let (Some(column), None) = (columns.next(), columns.next()) else { return None };
-        let symbols = scan.symbols(column.index())?;
-        // With more symbols than rows, looking at the rows is less work.
-        if is_volatile(predicate) || symbols.len() > scan.row_count() {
-            return None;
-        }
-        // What fails on a symbol that no row has must not fail the query.
-        let passes = evaluate_on(&symbols, column.name(), predicate).ok()?;
-        Some(Self { column: column.index(), passes })
-    }
-
-    fn passing(&self, cells: &[ArrayRef]) -> Result<BooleanBuffer> {
-        let symbols = cells.first().and_then(|cells| cells.as_dictionary_opt::<Int32Type>());
-        let symbols = symbols.ok_or_else(|| internal_datafusion_err!("expected a symbol"))?;
-        let (codes, null) = (symbols.keys().values(), self.passes.len() - 1);
-        let mut passing = (0..null).filter(|&key| self.passes[key]);
-        let words = match (passing.next(), passing.next()) {
-            (None, _) => vec![0; codes.len().div_ceil(64)],
-            (Some(only), None) => matching(codes, |code| code == only as i32),
-            _ => matching_keys(codes, &self.passes[..null]),
-        };
-        let found = BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len());
-        let nulls = symbols.keys().nulls().filter(|nulls| nulls.null_count() > 0);
-        Ok(match nulls {
-            Some(nulls) if self.passes[null] => &found | &!nulls.inner(),
-            Some(nulls) => &found & nulls.inner(),
-            None => found,
-        })
-    }
-}
-
-/// The predicate's answers for every symbol, then for null.
-fn evaluate_on(
-    symbols: &SymbolDictionary,
-    name: &str,
-    predicate: &Arc<dyn PhysicalExpr>,
-) -> Result<Vec<bool>> {
-    let keys = (0..symbols.len() as i32).map(Some).chain([None]);
-    let column = DictionaryArray::try_new(keys.collect::<Int32Array>(), symbols.values())?;
-    let field = Field::new(name, column.data_type().clone(), true);
-    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(column)])?;
-    let first: Arc<dyn PhysicalExpr> = Arc::new(Column::new(name, 0));
-    let moved = Arc::clone(predicate)
-        .transform_up(|expr| {
-            Ok(if expr.is::<Column>() {
-                Transformed::yes(Arc::clone(&first))
-            } else {
-                Transformed::no(expr)
-            })
-        })
-        .data()?;
-    let answers = moved.evaluate(&batch)?.into_array(batch.num_rows())?;
-    let answers = answers.as_boolean_opt();
-    let answers = answers.ok_or_else(|| internal_datafusion_err!("expected a condition"))?;
-    Ok(answers.iter().map(|answer| answer == Some(true)).collect())
 }
 
 impl fmt::Display for FilteredScan {

@@ -2,18 +2,18 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use datafusion::common::Result;
-use tidemark_storage::Slice;
+use tidemark_storage::{LastRow, Slice};
 use tidemark_types::account;
 
 use super::exec::SliceScan;
 use super::filtered::FilteredScan;
-use super::pace::{Steps, Turns};
+use super::pace::{Step, Turns};
 use super::rows::read;
+use super::symbol_test::PassingKeys;
 use crate::error::engine_error;
 
 /// What reads a table.
@@ -56,12 +56,19 @@ impl Scan {
         }
     }
 
-    /// The keys of a symbol that can occur, where a filter leaves some of them; the last entry is
-    /// that of null.
-    pub fn passing_keys(&self, output: usize) -> Option<Vec<bool>> {
+    /// The keys of a symbol that can occur, where a filter leaves some of them.
+    pub(crate) fn passing_keys(&self, output: usize) -> Option<PassingKeys> {
         match self {
             Self::Table(_) => None,
             Self::Filtered(filtered) => filtered.passing_keys(output),
+        }
+    }
+
+    /// A symbol column of [`Self::table`] of which few keys can occur, and those.
+    fn few_keys(&self) -> Option<(usize, &[i32])> {
+        match self {
+            Self::Table(_) => None,
+            Self::Filtered(filtered) => filtered.few_keys(),
         }
     }
 
@@ -73,28 +80,82 @@ impl Scan {
         }
     }
 
-    /// Reads the slices from the end, as long as `take` answers that it wants more. The rows of a
-    /// batch are oldest first: they need not be turned around.
+    /// Reads the slices from the end, as long as `take` wants more. The rows of a batch are oldest
+    /// first: they need not be turned around. Where the last row of a symbol is known, rows behind
+    /// it are not looked at.
     pub(crate) async fn read_from_end(
         &self,
-        mut take: impl FnMut(RecordBatch) -> Result<bool>,
+        mut wanted: Wanted,
+        mut take: impl FnMut(RecordBatch) -> Result<Wanted>,
     ) -> Result<()> {
-        let units = self.table().units().rev();
-        let chunks = units.map(|unit| (Arc::clone(&unit.slice), unit.rows.clone()));
-        let (mut steps, mut turns) = (Steps::from_end(chunks), Turns::short_at_first());
-        while let Some((slice, rows)) = steps.next() {
-            let started = Instant::now();
-            if let Some(batch) = self.read(&slice, rows)?
-                && !take(batch)?
-            {
-                break;
+        let few = self.few_keys();
+        if few.is_some_and(|(_, keys)| keys.is_empty()) {
+            return Ok(());
+        }
+        let (mut step, mut turns) = (Step::short_at_first(), Turns::short_at_first());
+        for unit in self.table().units().rev() {
+            let mut rows = unit.rows.clone();
+            loop {
+                let keys = match &wanted {
+                    Wanted::Nothing => return Ok(()),
+                    Wanted::Rows => few,
+                    Wanted::Keys { column, keys } => Some((*column, keys.as_slice())),
+                };
+                let Some((next, is_found)) = self.next_from_end(&unit.slice, &rows, keys, &step)
+                else {
+                    break;
+                };
+                rows.end = next.start;
+                let started = Instant::now();
+                if let Some(batch) = self.read(&unit.slice, next)? {
+                    wanted = take(batch)?;
+                }
+                if !is_found {
+                    step.took(started.elapsed());
+                }
+                account::check().map_err(engine_error)?;
+                turns.yield_when_over().await;
             }
-            steps.took(started.elapsed());
-            account::check().map_err(engine_error)?;
-            turns.yield_when_over().await;
         }
         Ok(())
     }
+
+    /// The rows to be read next of those of a slice that are left, and whether they are the one
+    /// that is looked for; `None` where none of these is.
+    fn next_from_end(
+        &self,
+        slice: &Slice,
+        rows: &Range<usize>,
+        keys: Option<(usize, &[i32])>,
+        step: &Step,
+    ) -> Option<(Range<usize>, bool)> {
+        let found = match keys {
+            Some((column, keys)) => {
+                let column = *self.table().projection().get(column)?;
+                slice.last_row(column, keys, rows.clone(), step.rows)
+            }
+            None => LastRow::Before(rows.end),
+        };
+        match found {
+            LastRow::At(row) => Some((row..row + 1, true)),
+            LastRow::Before(end) if end > rows.start => {
+                Some((end.saturating_sub(step.rows).max(rows.start)..end, false))
+            }
+            LastRow::Before(_) | LastRow::Nowhere => None,
+        }
+    }
+}
+
+/// What is wanted of a scan that is read from its end.
+pub(crate) enum Wanted {
+    Nothing,
+    /// Any row.
+    Rows,
+    /// Rows with one of these keys in a symbol column of [`Scan::table`].
+    Keys {
+        column: usize,
+        keys: Vec<i32>,
+    },
 }
 
 impl fmt::Display for Scan {

@@ -9,5 +9,6 @@ mod operator;
 pub(crate) mod pace;
 pub(crate) mod provider;
 pub(crate) mod rows;
+pub(crate) mod symbol_test;
 pub(crate) mod time_filter;
 mod zones;

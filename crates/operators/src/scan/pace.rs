@@ -65,29 +65,19 @@ impl Turns {
     }
 }
 
-/// Rows of a slice.
-type Chunk = (Arc<Slice>, Range<usize>);
-
-/// The chunks of a scan in smaller steps once one took long.
-pub(crate) struct Steps<I> {
-    chunks: I,
-    backward: bool,
-    rest: Option<Chunk>,
-    rows: usize,
+/// How many rows are read at once.
+pub(crate) struct Step {
+    pub(crate) rows: usize,
     most_rows: usize,
 }
 
-impl<I: Iterator<Item = Chunk>> Steps<I> {
-    pub(crate) fn new(chunks: I, backward: bool) -> Self {
-        Self { chunks, backward, rest: None, rows: BATCH_ROWS, most_rows: BATCH_ROWS }
+impl Step {
+    /// Few at first: what is looked for from the end of a table is mostly found soon.
+    pub(crate) fn short_at_first() -> Self {
+        Self { rows: FIRST_STEP_ROWS, most_rows: BATCH_ROWS }
     }
 
-    /// From the end, with small steps first: what is looked for is mostly found soon.
-    pub(crate) fn from_end(chunks: I) -> Self {
-        Self { rows: FIRST_STEP_ROWS, ..Self::new(chunks, true) }
-    }
-
-    /// Says how long the last step took.
+    /// Says how long the last one took.
     pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
             self.most_rows = (self.rows / 4).max(MIN_STEP_ROWS);
@@ -98,19 +88,47 @@ impl<I: Iterator<Item = Chunk>> Steps<I> {
     }
 }
 
+/// Rows of a slice.
+type Chunk = (Arc<Slice>, Range<usize>);
+
+/// The chunks of a scan in smaller steps once one took long.
+pub(crate) struct Steps<I> {
+    chunks: I,
+    backward: bool,
+    rest: Option<Chunk>,
+    step: Step,
+}
+
+impl<I: Iterator<Item = Chunk>> Steps<I> {
+    pub(crate) fn new(chunks: I, backward: bool) -> Self {
+        Self {
+            chunks,
+            backward,
+            rest: None,
+            step: Step { rows: BATCH_ROWS, most_rows: BATCH_ROWS },
+        }
+    }
+
+    /// Says how long the last step took.
+    pub(crate) fn took(&mut self, time: Duration) {
+        self.step.took(time);
+    }
+}
+
 impl<I: Iterator<Item = Chunk>> Iterator for Steps<I> {
     type Item = Chunk;
 
     fn next(&mut self) -> Option<Chunk> {
         let (slice, Range { start, end }) = self.rest.take().or_else(|| self.chunks.next())?;
-        if end - start <= self.rows {
+        let rows = self.step.rows;
+        if end - start <= rows {
             return Some((slice, start..end));
         }
         let (now, later) = if self.backward {
-            let middle = end - self.rows;
+            let middle = end - rows;
             (middle..end, start..middle)
         } else {
-            let middle = start + self.rows;
+            let middle = start + rows;
             (start..middle, middle..end)
         };
         self.rest = Some((Arc::clone(&slice), later));

@@ -1,5 +1,6 @@
 //! The cells of one column in one piece of a table.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
@@ -16,6 +17,7 @@ use tidemark_types::{EngineError, EngineResult, SqlType};
 use tidemark_vfs::CheckedKeys;
 
 use crate::segment::cell_layout::Layout;
+use crate::segment::key_rows::KeyRows;
 use crate::table::merge::Stretch;
 
 /// Cells of one column: symbols as checked keys of the table's dictionary, all else as the Arrow
@@ -23,7 +25,23 @@ use crate::table::merge::Stretch;
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnData {
     Plain(ArrayRef),
-    Keys(CheckedKeys),
+    Keys(SymbolKeys),
+}
+
+/// The keys of symbols, and what was found of where they are; whole columns alone are looked
+/// through so often that it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct SymbolKeys {
+    checked: CheckedKeys,
+    pub(crate) rows: Option<Arc<KeyRows>>,
+}
+
+impl Deref for SymbolKeys {
+    type Target = CheckedKeys;
+
+    fn deref(&self) -> &CheckedKeys {
+        &self.checked
+    }
 }
 
 impl ColumnData {
@@ -39,9 +57,9 @@ impl ColumnData {
     }
 
     pub(crate) fn keys(keys: Int32Array) -> EngineResult<Self> {
-        CheckedKeys::new(keys)
-            .map(Self::Keys)
-            .map_err(|error| EngineError::internal(error.to_string()))
+        let checked = CheckedKeys::new(keys);
+        let checked = checked.map_err(|error| EngineError::internal(error.to_string()))?;
+        Ok(Self::Keys(SymbolKeys { checked, rows: Some(Arc::default()) }))
     }
 
     /// Null in every row; false and 0 for the types without null.
@@ -79,7 +97,9 @@ impl ColumnData {
         match self {
             _ if offset == 0 && len == self.len() => self.clone(),
             Self::Plain(array) => Self::Plain(array.slice(offset, len)),
-            Self::Keys(keys) => Self::Keys(keys.slice(offset, len)),
+            Self::Keys(keys) => {
+                Self::Keys(SymbolKeys { checked: keys.slice(offset, len), rows: None })
+            }
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod cell_layout;
 pub(crate) mod column;
 pub(crate) mod dead_rows;
 pub(crate) mod gather;
+pub(crate) mod key_rows;
 pub(crate) mod meta;
 pub(crate) mod parquet_file;
 pub(crate) mod patch;

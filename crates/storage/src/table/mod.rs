@@ -23,6 +23,7 @@ use tidemark_types::{EngineError, EngineResult, SqlType};
 use crate::disk::file::StoredFile;
 use crate::disk::layout::damaged;
 use crate::segment::column::{self, ColumnData};
+use crate::segment::key_rows::LastRow;
 use crate::segment::zone::Zone;
 use crate::table::partition::{Fragment, Partition};
 use crate::table::piece::Piece;
@@ -447,6 +448,29 @@ impl Slice {
             *rows = rows.start - first..rows.end - first;
         }
         Some(zones)
+    }
+
+    /// The last of `rows`, counted from the start of the slice, in which a symbol column has one of
+    /// `keys`, as far as that is known. Its reader looks through `step` rows next where it is not:
+    /// what is often looked for becomes known.
+    pub fn last_row(
+        &self,
+        column: usize,
+        keys: &[i32],
+        rows: Range<usize>,
+        step: usize,
+    ) -> LastRow {
+        let unknown = LastRow::Before(rows.end);
+        let Some(wanted) = self.head.schema.columns.get(column) else { return unknown };
+        let Ok(ColumnData::Keys(cells)) = self.piece.column(wanted) else { return unknown };
+        let Some(known) = &cells.rows else { return unknown };
+        let first = self.rows.start;
+        let own = first + rows.start..first + rows.end;
+        match known.last_of(cells.keys(), cells.max_key(), keys, own, step) {
+            LastRow::Nowhere => LastRow::Nowhere,
+            LastRow::At(row) => LastRow::At(row - first),
+            LastRow::Before(row) => LastRow::Before(row - first),
+        }
     }
 
     /// The designated timestamps of all rows, ascending.

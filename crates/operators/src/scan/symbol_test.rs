@@ -1,0 +1,264 @@
+//! Conditions on one symbol column: which keys pass. Those that name their symbols are looked up,
+//! however many symbols there are; any other is evaluated once, over the column's dictionary.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::{Field, Schema};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Result, ScalarValue, internal_datafusion_err};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, IsNullExpr, Literal};
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use tidemark_kernels::{matching, matching_keys};
+use tidemark_storage::SymbolDictionary;
+
+use super::exec::SliceScan;
+
+/// So many keys are compared with each row's one after the other.
+const FEW: usize = 8;
+
+/// The name of `SYMBOL_EQUAL` among the functions.
+const SYMBOL_EQUAL: &str = "symbol_equal";
+
+/// Which keys of a symbol column pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PassingKeys {
+    /// These, different ones, and null or not.
+    Few { keys: Vec<i32>, null: bool },
+    /// A flag for each; the last one is that of null.
+    Flags(Vec<bool>),
+}
+
+impl PassingKeys {
+    /// How many pass.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Few { keys, null } => keys.len() + usize::from(*null),
+            Self::Flags(flags) => flags.iter().filter(|&&passes| passes).count(),
+        }
+    }
+
+    /// Those that pass, if they are few and null is not among them.
+    pub(super) fn few(&self) -> Option<&[i32]> {
+        match self {
+            Self::Few { keys, null: false } => Some(keys),
+            _ => None,
+        }
+    }
+
+    fn passes(&self, key: i32) -> bool {
+        match self {
+            Self::Few { keys, .. } => keys.contains(&key),
+            Self::Flags(flags) => flags[..flags.len() - 1].get(key as usize) == Some(&true),
+        }
+    }
+
+    fn passes_null(&self) -> bool {
+        match self {
+            Self::Few { null, .. } => *null,
+            Self::Flags(flags) => flags.last() == Some(&true),
+        }
+    }
+
+    /// Those that pass both.
+    pub(super) fn and(self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Few { keys, null }, other) => other.of_few(keys, null),
+            (all, Self::Few { keys, null }) => all.of_few(keys.clone(), *null),
+            (Self::Flags(mut flags), Self::Flags(others)) => {
+                flags.iter_mut().zip(others).for_each(|(all, one)| *all &= one);
+                Self::Flags(flags)
+            }
+        }
+    }
+
+    /// Those of a few keys that pass.
+    fn of_few(&self, mut keys: Vec<i32>, null: bool) -> Self {
+        keys.retain(|&key| self.passes(key));
+        Self::Few { keys, null: null && self.passes_null() }
+    }
+
+    /// Those that a predicate names, if it names all that pass.
+    fn named(symbols: &SymbolDictionary, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+        let (mut keys, mut null) = (Vec::new(), false);
+        let mut left = vec![predicate];
+        while let Some(predicate) = left.pop() {
+            if let Some(both) = predicate.downcast_ref::<BinaryExpr>()
+                && *both.op() == Operator::Or
+            {
+                left.extend([both.left(), both.right()]);
+                continue;
+            }
+            match named_text(predicate)? {
+                Some(text) => keys.extend(symbols.lookup(text).map(|key| key as i32)),
+                None => null = true,
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        if keys.len() <= FEW {
+            return Some(Self::Few { keys, null });
+        }
+        let mut flags = vec![false; symbols.len() + 1];
+        keys.iter().for_each(|&key| flags[key as usize] = true);
+        flags[symbols.len()] = null;
+        Some(Self::Flags(flags))
+    }
+}
+
+/// The text of the symbol that a predicate names; `None` for null.
+fn named_text(predicate: &Arc<dyn PhysicalExpr>) -> Option<Option<&str>> {
+    if let Some(is_null) = predicate.downcast_ref::<IsNullExpr>() {
+        return is_null.arg().is::<Column>().then_some(None);
+    }
+    let (_, text) = compared_symbol(predicate)?;
+    text_of(text)
+}
+
+/// A symbol column and what it is compared with.
+fn compared_symbol(
+    predicate: &Arc<dyn PhysicalExpr>,
+) -> Option<(&Arc<dyn PhysicalExpr>, &Arc<dyn PhysicalExpr>)> {
+    let call = predicate.downcast_ref::<ScalarFunctionExpr>()?;
+    let [column, text] = call.args() else { return None };
+    (call.name() == SYMBOL_EQUAL && column.is::<Column>()).then_some((column, text))
+}
+
+/// A literal that is a text, or null.
+fn text_of(literal: &Arc<dyn PhysicalExpr>) -> Option<Option<&str>> {
+    match literal.downcast_ref::<Literal>()?.value() {
+        ScalarValue::Utf8View(text) | ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) => {
+            Some(text.as_deref())
+        }
+        _ => None,
+    }
+}
+
+/// A condition on a symbol column.
+#[derive(Debug)]
+pub(super) struct SymbolTest {
+    /// The scan's column.
+    pub(super) column: usize,
+    pub(super) passing: PassingKeys,
+}
+
+impl SymbolTest {
+    /// The test that a predicate is, when it depends on one symbol column and nothing else.
+    pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
+        let columns = collect_columns(predicate);
+        let mut columns = columns.iter();
+        let (Some(column), None) = (columns.next(), columns.next()) else { return None };
+        let symbols = scan.symbols(column.index())?;
+        let index = column.index();
+        if let Some(passing) = PassingKeys::named(&symbols, predicate) {
+            return Some(Self { column: index, passing });
+        }
+        // With more symbols than rows, looking at the rows is less work.
+        if is_volatile(predicate) || symbols.len() > scan.row_count() {
+            return None;
+        }
+        // What fails on a symbol that no row has must not fail the query.
+        let flags = evaluate_on(&symbols, column.name(), predicate).ok()?;
+        Some(Self { column: index, passing: PassingKeys::Flags(flags) })
+    }
+
+    /// Which of these cells pass.
+    pub(super) fn evaluate(&self, cells: &[ArrayRef]) -> Result<BooleanBuffer> {
+        let symbols = cells.first().and_then(|cells| cells.as_dictionary_opt::<Int32Type>());
+        let symbols = symbols.ok_or_else(|| internal_datafusion_err!("expected a symbol"))?;
+        let codes = symbols.keys().values();
+        let words = match &self.passing {
+            PassingKeys::Few { keys, .. } => matching_few(codes, keys),
+            PassingKeys::Flags(flags) => matching_flags(codes, &flags[..flags.len() - 1]),
+        };
+        let found = BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len());
+        let nulls = symbols.keys().nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(match nulls {
+            Some(nulls) if self.passing.passes_null() => &found | &!nulls.inner(),
+            Some(nulls) => &found & nulls.inner(),
+            None => found,
+        })
+    }
+}
+
+fn matching_few(codes: &[i32], keys: &[i32]) -> Vec<u64> {
+    match *keys {
+        [] => vec![0; codes.len().div_ceil(64)],
+        [only] => matching(codes, |code| code == only),
+        [one, other] => matching(codes, |code| code == one || code == other),
+        [first, ..] => {
+            let mut all = [first; FEW];
+            all[..keys.len()].copy_from_slice(keys);
+            matching(codes, |code| all.iter().fold(false, |found, key| found | (code == *key)))
+        }
+    }
+}
+
+fn matching_flags(codes: &[i32], flags: &[bool]) -> Vec<u64> {
+    let mut passing = (0..flags.len()).filter(|&key| flags[key]);
+    match (passing.next(), passing.next()) {
+        (None, _) => matching_few(codes, &[]),
+        (Some(only), None) => matching_few(codes, &[only as i32]),
+        _ => matching_keys(codes, flags),
+    }
+}
+
+/// The predicate's answers for every symbol, then for null.
+fn evaluate_on(
+    symbols: &SymbolDictionary,
+    name: &str,
+    predicate: &Arc<dyn PhysicalExpr>,
+) -> Result<Vec<bool>> {
+    let keys = (0..symbols.len() as i32).map(Some).chain([None]);
+    let column = DictionaryArray::try_new(keys.collect::<Int32Array>(), symbols.values())?;
+    let field = Field::new(name, column.data_type().clone(), true);
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(column)])?;
+    let first: Arc<dyn PhysicalExpr> = Arc::new(Column::new(name, 0));
+    let moved = Arc::clone(predicate)
+        .transform_up(|expr| {
+            Ok(if expr.is::<Column>() {
+                Transformed::yes(Arc::clone(&first))
+            } else {
+                Transformed::no(expr)
+            })
+        })
+        .data()?;
+    let answers = moved.evaluate(&batch)?.into_array(batch.num_rows())?;
+    let answers = answers.as_boolean_opt();
+    let answers = answers.ok_or_else(|| internal_datafusion_err!("expected a condition"))?;
+    Ok(answers.iter().map(|answer| answer == Some(true)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_pass_both_conditions() {
+        let few = |keys: &[i32], null| PassingKeys::Few { keys: keys.to_vec(), null };
+        let flags = PassingKeys::Flags(vec![true, false, true, true]);
+        assert_eq!(few(&[0, 1, 2], true).and(&flags), few(&[0, 2], true));
+        assert_eq!(flags.clone().and(&few(&[1, 2], false)), few(&[2], false));
+        assert_eq!(few(&[1, 2], true).and(&few(&[2, 5], false)), few(&[2], false));
+        let others = PassingKeys::Flags(vec![true, true, false, false]);
+        assert_eq!(flags.clone().and(&others), PassingKeys::Flags(vec![true, false, false, false]));
+        assert_eq!((flags.count(), few(&[4], true).count()), (3, 2));
+        assert_eq!((few(&[4], true).few(), few(&[4], false).few()), (None, Some(&[4][..])));
+    }
+
+    #[test]
+    fn few_keys_match_as_flags_do() {
+        let codes: Vec<i32> = (0..300).map(|row| row * 7 % 23).collect();
+        for count in 0..=FEW {
+            let keys: Vec<i32> = (0..count as i32).map(|key| key * 3).collect();
+            let flags: Vec<bool> = (0..30).map(|key| keys.contains(&key)).collect();
+            assert_eq!(matching_few(&codes, &keys), matching_flags(&codes, &flags), "{keys:?}");
+        }
+    }
+}

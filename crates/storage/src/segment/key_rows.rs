@@ -1,0 +1,202 @@
+//! The last row of each key of a symbol column, block by block. Found once more rows were looked
+//! through for want of it than it takes to find it, and kept with the cells, which never change;
+//! no file has any of it.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::{Array, Int32Array};
+use tidemark_kernels::{Validity, note_last_rows};
+use tidemark_types::account;
+
+/// Rows of a block.
+const BLOCK_ROWS: usize = 512 << 10;
+/// In a block with fewer they are not worth finding.
+const LEAST_ROWS: usize = 4 << 10;
+/// A block is walked once readers have looked through it so often: to note a row takes longer than
+/// to look at it.
+const TIMES_READ: usize = 2;
+/// Bytes that those of all columns of the process may take.
+const MOST_BYTES: usize = 64 << 20;
+/// In the place of a key that no row of a block has.
+const NO_ROW: u32 = u32::MAX;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// The last row with one of some keys, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastRow {
+    /// No row has one of them.
+    Nowhere,
+    /// It is this one.
+    At(usize),
+    /// It is before this one, if there is any.
+    Before(usize),
+}
+
+/// The last rows of a column's keys, as far as they were worth finding.
+#[derive(Debug, Default)]
+pub(crate) struct KeyRows(OnceLock<Box<[Block]>>);
+
+#[derive(Debug, Default)]
+struct Block {
+    /// Rows that readers looked through.
+    read: AtomicUsize,
+    /// By key, counted from the block's first row.
+    last: OnceLock<Noted>,
+}
+
+#[derive(Debug)]
+struct Noted(Box<[u32]>);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        HELD.fetch_sub(size_of_val(&*self.0), Ordering::Relaxed);
+    }
+}
+
+impl KeyRows {
+    /// The last of `rows` of `cells`, the whole column with keys up to `max_key`, that has one of
+    /// `keys`. Where that is not known its reader looks through `step` rows next.
+    pub(crate) fn last_of(
+        &self,
+        cells: &Int32Array,
+        max_key: i32,
+        keys: &[i32],
+        rows: Range<usize>,
+        step: usize,
+    ) -> LastRow {
+        let mut end = rows.end.min(cells.len());
+        while end > rows.start {
+            let number = (end - 1) / BLOCK_ROWS;
+            let start = number * BLOCK_ROWS;
+            let len = BLOCK_ROWS.min(cells.len() - start);
+            let block = self.block(cells.len(), number);
+            let known = || block.noted(&cells.slice(start, len), max_key, step);
+            let Some(Noted(last)) = block.last.get().or_else(known) else {
+                return LastRow::Before(end);
+            };
+            let of_keys = keys.iter().filter_map(|&key| last.get(key as u32 as usize));
+            let of_keys = of_keys.filter(|&&row| row != NO_ROW).max();
+            match of_keys.map(|&row| start + row as usize) {
+                // What lies before it is not known.
+                Some(row) if row >= end => return LastRow::Before(end),
+                Some(row) if row >= rows.start => return LastRow::At(row),
+                _ => end = start,
+            }
+        }
+        LastRow::Nowhere
+    }
+
+    fn block(&self, len: usize, number: usize) -> &Block {
+        let empty = || (0..len.div_ceil(BLOCK_ROWS)).map(|_| Block::default()).collect();
+        &self.0.get_or_init(empty)[number]
+    }
+}
+
+impl Block {
+    /// The last rows of its keys in `cells`, once they are worth finding and there is room.
+    fn noted(&self, cells: &Int32Array, max_key: i32, step: usize) -> Option<&Noted> {
+        let read = self.read.fetch_add(step, Ordering::Relaxed);
+        if cells.len() < LEAST_ROWS || read < TIMES_READ * cells.len() {
+            return None;
+        }
+        // Where there is no room now, some other time.
+        self.read.store(0, Ordering::Relaxed);
+        let noted = Noted::of(cells, max_key)?;
+        Some(self.last.get_or_init(|| noted))
+    }
+}
+
+impl Noted {
+    /// Those of a block; `None` where they would take more room than its cells, or than there is.
+    fn of(cells: &Int32Array, max_key: i32) -> Option<Self> {
+        let keys = usize::try_from(max_key).map_or(0, |key| key + 1);
+        let bytes = keys * size_of::<u32>();
+        let room = |held: usize| Some(held + bytes).filter(|&held| held <= MOST_BYTES);
+        if keys > cells.len() || account::room(bytes).is_err() {
+            return None;
+        }
+        HELD.try_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        let mut last = Self(vec![NO_ROW; keys].into());
+        let nulls = cells.nulls().filter(|nulls| nulls.null_count() > 0);
+        let validity = nulls.map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
+        note_last_rows(cells.values(), validity, &mut last.0);
+        Some(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// One test fills the room that others need.
+    static ROOM: Mutex<()> = Mutex::new(());
+
+    fn random(seed: &mut u64, bound: u64) -> u64 {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (*seed >> 33) % bound
+    }
+
+    #[test]
+    fn last_rows_are_those_of_a_walk() {
+        let _room = ROOM.lock();
+        let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
+        let mut seed = seed.unwrap_or(0x2026_1128_u64);
+        println!("SEED={seed}");
+        for round in 0..12 {
+            // Blocks of a few rows, and more than one of the usual size.
+            let rows = [0, 5, LEAST_ROWS, 40_000, BLOCK_ROWS + 30_000][round % 5];
+            let symbols = [1, 40, 3_000][round % 3];
+            let nulls = round % 2 == 0;
+            let mut cell = || {
+                let is_null = nulls && random(&mut seed, 9) == 0;
+                (!is_null).then(|| random(&mut seed, symbols) as i32)
+            };
+            let cells: Int32Array = (0..rows).map(|_| cell()).collect();
+            let key_rows = KeyRows::default();
+            let max_key = cells.iter().flatten().max().unwrap_or(-1);
+            let mut is_known = false;
+            for _ in 0..200 {
+                let keys = 0..random(&mut seed, 4);
+                let keys: Vec<i32> = keys.map(|_| random(&mut seed, symbols + 2) as i32).collect();
+                let end = random(&mut seed, rows as u64 + 1) as usize;
+                let start = random(&mut seed, end as u64 + 1) as usize;
+                let has = |row: usize| cells.is_valid(row) && keys.contains(&cells.value(row));
+                let walked = (start..end).rev().find(|&row| has(row));
+                let step = random(&mut seed, 20_000) as usize;
+                let found = key_rows.last_of(&cells, max_key, &keys, start..end, step);
+                is_known |= !matches!(found, LastRow::Before(_));
+                match found {
+                    LastRow::Nowhere => assert_eq!(walked, None),
+                    LastRow::At(row) => assert_eq!(walked, Some(row)),
+                    LastRow::Before(row) => {
+                        assert!(row <= end && walked.is_none_or(|walked| walked < row));
+                    }
+                }
+            }
+            assert!(is_known || rows < LEAST_ROWS, "round {round}");
+        }
+    }
+
+    #[test]
+    fn what_they_take_is_bounded_and_given_back() {
+        let _room = ROOM.lock();
+        let cells: Int32Array = (0..BLOCK_ROWS as i32).map(Some).collect();
+        let max_key = BLOCK_ROWS as i32 - 1;
+        assert!(Noted::of(&cells.slice(0, 100), max_key).is_none(), "more keys than rows");
+        let mut all = Vec::new();
+        while let Some(noted) = Noted::of(&cells, max_key) {
+            all.push(noted);
+        }
+        assert!(HELD.load(Ordering::Relaxed) <= MOST_BYTES);
+        assert!(all.len() <= MOST_BYTES / (BLOCK_ROWS * 4));
+        let one = all.pop();
+        assert!(one.is_some());
+        drop(one);
+        assert!(Noted::of(&cells, max_key).is_some());
+    }
+}
