@@ -229,9 +229,9 @@ fn latest_picks_the_last_row_of_each_key() {
 fn the_last_row_of_each_code_is_noted() {
     let mut rng = random();
     for round in 0..200 {
-        let len = rng.random_range(0..300);
+        let len: usize = rng.random_range(0..300);
         let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..20)).collect();
-        let bits: Vec<u8> = (0..(len + 7) / 8 + 1).map(|_| rng.random()).collect();
+        let bits: Vec<u8> = (0..=len.div_ceil(8)).map(|_| rng.random()).collect();
         let offset = rng.random_range(0..8);
         let validity = (round % 2 == 0).then(|| Validity::new(&bits, offset));
         let mut last = [u32::MAX; 15];

@@ -95,9 +95,9 @@ impl PassingKeys {
                 left.extend([both.left(), both.right()]);
                 continue;
             }
-            match named_text(predicate)? {
-                Some(text) => keys.extend(symbols.lookup(text).map(|key| key as i32)),
-                None => null = true,
+            match Named::by(predicate)? {
+                Named(Some(text)) => keys.extend(symbols.lookup(text).map(|key| key as i32)),
+                Named(None) => null = true,
             }
         }
         keys.sort_unstable();
@@ -106,37 +106,34 @@ impl PassingKeys {
             return Some(Self::Few { keys, null });
         }
         let mut flags = vec![false; symbols.len() + 1];
-        keys.iter().for_each(|&key| flags[key as usize] = true);
+        for key in keys {
+            flags[key as usize] = true;
+        }
         flags[symbols.len()] = null;
         Some(Self::Flags(flags))
     }
 }
 
-/// The text of the symbol that a predicate names; `None` for null.
-fn named_text(predicate: &Arc<dyn PhysicalExpr>) -> Option<Option<&str>> {
-    if let Some(is_null) = predicate.downcast_ref::<IsNullExpr>() {
-        return is_null.arg().is::<Column>().then_some(None);
-    }
-    let (_, text) = compared_symbol(predicate)?;
-    text_of(text)
-}
+/// The symbol that a predicate compares its column with; `None` for null.
+struct Named<'a>(Option<&'a str>);
 
-/// A symbol column and what it is compared with.
-fn compared_symbol(
-    predicate: &Arc<dyn PhysicalExpr>,
-) -> Option<(&Arc<dyn PhysicalExpr>, &Arc<dyn PhysicalExpr>)> {
-    let call = predicate.downcast_ref::<ScalarFunctionExpr>()?;
-    let [column, text] = call.args() else { return None };
-    (call.name() == SYMBOL_EQUAL && column.is::<Column>()).then_some((column, text))
-}
-
-/// A literal that is a text, or null.
-fn text_of(literal: &Arc<dyn PhysicalExpr>) -> Option<Option<&str>> {
-    match literal.downcast_ref::<Literal>()?.value() {
-        ScalarValue::Utf8View(text) | ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) => {
-            Some(text.as_deref())
+impl<'a> Named<'a> {
+    /// `None`: it compares a column with no text, or does something else.
+    fn by(predicate: &'a Arc<dyn PhysicalExpr>) -> Option<Self> {
+        if let Some(is_null) = predicate.downcast_ref::<IsNullExpr>() {
+            return is_null.arg().is::<Column>().then_some(Self(None));
         }
-        _ => None,
+        let call = predicate.downcast_ref::<ScalarFunctionExpr>()?;
+        let [column, text] = call.args() else { return None };
+        if call.name() != SYMBOL_EQUAL || !column.is::<Column>() {
+            return None;
+        }
+        match text.downcast_ref::<Literal>()?.value() {
+            ScalarValue::Utf8View(text)
+            | ScalarValue::Utf8(text)
+            | ScalarValue::LargeUtf8(text) => Some(Self(text.as_deref())),
+            _ => None,
+        }
     }
 }
 
@@ -195,7 +192,8 @@ fn matching_few(codes: &[i32], keys: &[i32]) -> Vec<u64> {
         [first, ..] => {
             let mut all = [first; FEW];
             all[..keys.len()].copy_from_slice(keys);
-            matching(codes, |code| all.iter().fold(false, |found, key| found | (code == *key)))
+            // Without branches: all are compared at once.
+            matching(codes, |code| all.iter().filter(|&&key| key == code).count() > 0)
         }
     }
 }
