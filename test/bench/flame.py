@@ -8,35 +8,19 @@ clock, which needs no counters of the processor. Needs linux-perf, inferno (`car
 an addon with names (`TIDEMARK_SYMBOLS=1 node scripts/build-addon.mjs`). Writes NAME.svg, and prints for each query the
 functions that take most by themselves.
 """
-import argparse, collections, http.client, os, re, subprocess, tempfile, time, urllib.parse
+import argparse, collections, os, re, subprocess, tempfile, time
 import yaml
 
 from bench import params, render
-from peers import iso
-
-class Dialect:
-    """How texts of the kit write a timestamp for the server."""
-    @staticmethod
-    def ts(us): return f"'{iso(us, 'T')}Z'"
-
+from peers import Server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def repeat(server, text, seconds):
     """Asks for so long; the least time of an answer in ms."""
-    host, port = server.rsplit(":", 1)
-    connection = http.client.HTTPConnection(host, int(port))
-    path = "/exec?query=" + urllib.parse.quote(text)
     least, end = 1e9, time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        began = time.perf_counter()
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        body = answer.read()
-        if answer.status != 200:
-            raise SystemExit(body[:300].decode())
-        least = min(least, time.perf_counter() - began)
+    while time.perf_counter() < end: least = min(least, server.query(text)[0])
     return least * 1000
 
 
@@ -68,11 +52,12 @@ def main():
     ap.add_argument("--out", default="."); ap.add_argument("--seconds", type=float, default=5); ap.add_argument("ids", nargs="+")
     a = ap.parse_args()
     queries = {q["id"]: q["q"] for q in yaml.safe_load(open(f"{HERE}/queries.yaml")) if "id" in q and "q" in q}
+    server = Server(f"name=tidemark,http={a.server}")
     os.makedirs(a.out, exist_ok=True)
     for name in a.ids:
-        text = render(queries[name], Dialect, params(0, 1000))
-        repeat(a.server, text, 0.5)
-        least, stacks = folded(a.pid, lambda: repeat(a.server, text, a.seconds))
+        text = render(queries[name], server, params(0, 1000))
+        repeat(server, text, 0.5)
+        least, stacks = folded(a.pid, lambda: repeat(server, text, a.seconds))
         graph = ["inferno-flamegraph", "--title", name, "--subtitle", re.sub(r"\s+", " ", text)[:150], "--minwidth", "0.4", "--width", "1200"]
         svg = subprocess.run(graph, input=stacks.encode(), capture_output=True, check=True).stdout
         with open(f"{a.out}/{name}.svg", "wb") as file: file.write(svg)
