@@ -46,7 +46,7 @@ pub use meta::{number_of, pages_text, row_bytes};
 pub use native::is_as_long_as_said;
 pub use number::numeric::size_text;
 pub use number::wide::{in_64_bits, is_long_chain};
-pub use operator::comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL, common_type};
+pub use operator::comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, common_type};
 pub use operator::infix::{BinaryOp, UnaryOp};
 pub use operator::operand::{BuildUnary, resolve_operator, resolve_unary};
 pub use operator::predicate::{between, in_list, is_null, value_type};

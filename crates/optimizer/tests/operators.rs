@@ -26,6 +26,7 @@ use tidemark_operators::{
     Rows, SampleByNode, StateMemory, StepUnit,
 };
 use tidemark_storage::{TableSnapshot, TimeRange};
+use tidemark_types::SYMBOL_EQUAL;
 
 const SECOND: i64 = 1_000_000;
 
@@ -577,8 +578,8 @@ fn symbol_equal(text: &str) -> Expr {
     let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let computed = |_: &[ColumnarValue]| Err(DataFusionError::NotImplemented("looked up".into()));
     let (types, returns) = (vec![symbol, DataType::Utf8View], DataType::Boolean);
-    let (name, volatility) = ("symbol_equal", Volatility::Immutable);
-    let function = create_udf(name, types, returns, volatility, Arc::new(computed));
+    let (volatility, computed) = (Volatility::Immutable, Arc::new(computed));
+    let function = create_udf(SYMBOL_EQUAL, types, returns, volatility, computed);
     function.call(vec![col("t.symbol"), lit(ScalarValue::Utf8View(Some(text.to_owned())))])
 }
 

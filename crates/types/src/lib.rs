@@ -35,3 +35,7 @@ pub use parameter_items::{ParameterItems, push_item};
 pub use partition::PartitionBy;
 pub use sql_type::{Field, SourceColumn, SqlType};
 pub use timestamp::TimestampUnit;
+
+/// The name of the function for `symbol = text` in a plan. Its first argument is the SYMBOL, its
+/// second the text; a scan may answer it from the dictionary.
+pub const SYMBOL_EQUAL: &str = "symbol_equal";

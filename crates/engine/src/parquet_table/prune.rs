@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 use parquet::file::statistics::Statistics;
-use tidemark_functions::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, SYMBOL_EQUAL};
-use tidemark_types::SqlType;
+use tidemark_functions::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE};
+use tidemark_types::{SYMBOL_EQUAL, SqlType};
 
 /// A value in the form in which bounds are compared.
 #[derive(Debug, Clone, PartialEq)]

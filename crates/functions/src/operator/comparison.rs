@@ -12,7 +12,7 @@ use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{Float64Type, Int32Type, TimestampMicrosecondType};
 use datafusion::common::Result;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
-use tidemark_types::SqlType;
+use tidemark_types::{SYMBOL_EQUAL, SqlType};
 
 use crate::array::arrays;
 use crate::column::{Call, build_flags, internal};
@@ -25,10 +25,6 @@ use crate::text::parse;
 
 /// DOUBLE values closer than this are equal to `=`.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;
-
-/// The name of the function for `symbol = text` in a plan. Its first argument is the SYMBOL, its
-/// second the text; a scan may answer it from the dictionary.
-pub const SYMBOL_EQUAL: &str = "symbol_equal";
 
 pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option<ResolvedOperator> {
     let symbolic = |a: &Argument, b: &Argument| {

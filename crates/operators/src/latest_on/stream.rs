@@ -138,9 +138,8 @@ impl Picker {
         if let [picked] = self.picked.as_slice()
             && picked.num_rows() == 1
         {
-            let (one, columns) = (Some(1), picked.columns().to_vec());
-            let options = RecordBatchOptions::new().with_row_count(one);
-            let schema = Arc::clone(schema);
+            let (schema, columns) = (Arc::clone(schema), picked.columns().to_vec());
+            let options = RecordBatchOptions::new().with_row_count(Some(1));
             return Ok(RecordBatch::try_new_with_options(schema, columns, &options)?);
         }
         let newest_first = concat_batches(schema, &self.picked)?;

@@ -96,6 +96,9 @@ impl Scan {
         for unit in self.table().units().rev() {
             let mut rows = unit.rows.clone();
             loop {
+                // At each unit: what is known of many of them costs time as well.
+                account::check().map_err(engine_error)?;
+                turns.yield_when_over().await;
                 let keys = match &wanted {
                     Wanted::Nothing => return Ok(()),
                     Wanted::Rows => few,
@@ -113,8 +116,6 @@ impl Scan {
                 if !is_found {
                     step.took(started.elapsed());
                 }
-                account::check().map_err(engine_error)?;
-                turns.yield_when_over().await;
             }
         }
         Ok(())

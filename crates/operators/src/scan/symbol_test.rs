@@ -17,14 +17,12 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use tidemark_kernels::{matching, matching_keys};
 use tidemark_storage::SymbolDictionary;
+use tidemark_types::SYMBOL_EQUAL;
 
 use super::exec::SliceScan;
 
 /// So many keys are compared with each row's one after the other.
 const FEW: usize = 8;
-
-/// The name of `SYMBOL_EQUAL` among the functions.
-const SYMBOL_EQUAL: &str = "symbol_equal";
 
 /// Which keys of a symbol column pass.
 #[derive(Debug, Clone, PartialEq, Eq)]

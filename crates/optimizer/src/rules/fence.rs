@@ -16,10 +16,11 @@ use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Operator};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_operators::below_endless_limit;
+use tidemark_types::SYMBOL_EQUAL;
 
 /// Functions that answer for every value. Their patterns are compiled where they are constants.
 const SAFE_FUNCTIONS: &[&str] = &[
-    "symbol_equal",
+    SYMBOL_EQUAL,
     "double_equal",
     "double_less",
     "double_less_or_equal",
