@@ -18,6 +18,7 @@ mod order;
 mod range_tree;
 mod search;
 mod validity;
+mod views;
 mod widest;
 mod window;
 
@@ -44,6 +45,7 @@ pub use range_tree::{
 };
 pub use search::{run_end, upper_bound};
 pub use validity::Validity;
+pub use views::{Case, append_views, is_long_view, recase_view, view_len, view_of, view_piece};
 pub use window::{
     ExtremeState, Pick, PickState, Reach, Rows, SumState, frame_extremes, frame_picks, frame_sums,
 };

@@ -18,6 +18,7 @@ mod machine;
 mod real;
 mod sim;
 mod sim_disk;
+mod texts;
 
 use std::fmt::Debug;
 use std::io;
@@ -34,6 +35,9 @@ pub use descriptor::duplicate_socket;
 pub use machine::{FileSystem, Limits, limits};
 pub use real::RealVfs;
 pub use sim::{SimFault, SimVfs};
+pub use texts::{
+    INLINE_BYTES, PIECE_TEXTS, Stretch, are_ascii, ascii_stretch, column as text_column, stretch,
+};
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

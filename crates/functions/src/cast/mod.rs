@@ -3,6 +3,7 @@
 
 pub(crate) mod convert;
 mod expression;
+mod joined;
 mod mode;
 mod number;
 mod parsed;
@@ -12,7 +13,8 @@ mod tests;
 
 pub(crate) use self::convert::converted;
 pub use self::expression::{cast, cast_value, failing_cast, located_cast};
+pub(crate) use self::joined::concatenate;
 pub use self::mode::CastMode;
 pub(crate) use self::mode::unit_of;
 pub use self::parsed::from_texts;
-pub(crate) use self::shown::{concatenate, symbols};
+pub(crate) use self::shown::symbols;

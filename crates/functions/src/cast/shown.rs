@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, Int64Array,
-    PrimitiveArray, StringDictionaryBuilder, StringViewArray, StringViewBuilder, new_null_array,
+    PrimitiveArray, StringDictionaryBuilder, StringViewArray, StringViewBuilder,
 };
 use arrow::compute::take;
 use arrow::datatypes::{
@@ -19,7 +19,7 @@ use tidemark_types::{SqlType, number_text};
 
 use super::mode::{CastMode, is_plain_text, unit_of};
 use super::number::{integers, primitive};
-use crate::column::{Call, build_text, internal};
+use crate::column::internal;
 use crate::text::parse;
 
 /// The texts of a SYMBOL column as views into its dictionary.
@@ -166,39 +166,4 @@ impl<'a> TextWriter<'a> {
             Self::Other(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
         }
     }
-}
-
-/// What `||` and `concat` add for a null: nothing for text, the word for a number.
-pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
-    match from {
-        SqlType::Int | SqlType::Long => "null",
-        SqlType::Float | SqlType::Double => "NaN",
-        _ => "",
-    }
-}
-
-/// Parts of one row put together, as `concat` does.
-pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef> {
-    let mut parts = Vec::with_capacity(types.len());
-    for (index, &from) in types.iter().enumerate() {
-        let (array, scalar) = call.array(index)?;
-        let (array, from) = if from == SqlType::Symbol {
-            (symbol_texts(&array)?, SqlType::String)
-        } else {
-            (array, from)
-        };
-        let texts = if from == SqlType::Null {
-            new_null_array(&SqlType::Varchar.arrow_type(), array.len())
-        } else {
-            text(&array, from, CastMode::Explicit)?
-        };
-        parts.push((texts.as_string_view().clone(), scalar, concatenated_null(from)));
-    }
-    build_text(call.rows, |row, out| {
-        for (texts, scalar, null) in &parts {
-            let row = if *scalar { 0 } else { row };
-            out.push_str(if texts.is_valid(row) { texts.value(row) } else { null });
-        }
-        true
-    })
 }

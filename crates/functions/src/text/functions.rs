@@ -4,10 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
 use arrow::datatypes::{Int32Type, Int64Type, UInt32Type};
 use datafusion::common::Result;
 use regex::{Captures, Regex};
+use tidemark_kernels::Case;
 use tidemark_types::SqlType::{Binary, Boolean, Int, Ipv4, Long, Long256, String as Str, Uuid};
 use tidemark_types::account;
 
@@ -21,6 +22,7 @@ use crate::text::formatted::push_base64;
 use crate::text::formatted::quoted;
 use crate::text::parse;
 use crate::text::pattern::{refused, regex};
+use crate::text::together;
 
 /// A function from text to text.
 fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
@@ -47,6 +49,18 @@ fn characters(text: &str) -> usize {
 /// The first or last `count` characters; a negative count leaves that many out at the other end.
 fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
     let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
+    if counts.scalar
+        && let Some(count) = counts.get(0)
+    {
+        let wanted = count.unsigned_abs() as usize;
+        let piece = |length: usize| {
+            let kept = if count < 0 { length.saturating_sub(wanted) } else { wanted.min(length) };
+            (if left { 0 } else { length - kept }, kept)
+        };
+        if let Some(pieces) = together::pieces(&texts, piece)? {
+            return Ok(pieces);
+        }
+    }
     build_text(call.rows, |row, out| {
         let (Some(text), Some(count)) = (texts.get(row), counts.get(row)) else { return false };
         let length = characters(text);
@@ -66,28 +80,39 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     let starts = call.primitive::<Int32Type>(1)?;
     let to_end = call.arguments.len() == 2;
     let lengths = call.primitive::<Int32Type>(if to_end { 1 } else { 2 })?;
+    let of_row = |row: usize| {
+        let (start, length) = (starts.get(row)?, lengths.get(row)?);
+        characters_of(start, if to_end { i32::MAX } else { length })
+    };
+    if starts.scalar
+        && lengths.scalar
+        && let Some((first, length)) = of_row(0)
+    {
+        let piece = |all: usize| (first.min(all), length.min(all - first.min(all)));
+        if let Some(pieces) = together::pieces(&texts, piece)? {
+            return Ok(pieces);
+        }
+    }
     build_text(call.rows, |row, out| {
-        let (Some(text), Some(start), Some(length)) =
-            (texts.get(row), starts.get(row), lengths.get(row))
-        else {
+        let (Some(text), Some((first, length))) = (texts.get(row), of_row(row)) else {
             return false;
         };
-        let length = if to_end { i32::MAX } else { length };
-        if length < 0 {
-            return false;
-        }
-        let (start, mut length) = (i64::from(start), i64::from(length));
-        let mut first = start - 1;
-        if first < 0 {
-            // The part before the text is cut off the length.
-            length = (length + first).max(0);
-            first = 0;
-        }
-        let from = byte_of(text, first as usize);
-        let rest = &text[from..];
-        out.push_str(&rest[..byte_of(rest, length as usize)]);
+        let rest = &text[byte_of(text, first)..];
+        out.push_str(&rest[..byte_of(rest, length)]);
         true
     })
+}
+
+/// The first character, from 0, and how many there are from position `start` on; `None` for a
+/// negative length.
+fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
+    let (first, length) = (i64::from(start) - 1, i64::from(length));
+    if length < 0 {
+        return None;
+    }
+    // The part before the text is cut off the length.
+    let cut = (length + first.min(0)).max(0);
+    Some((first.max(0) as usize, cut as usize))
 }
 
 /// The first place of a text in another, from 1; 0 when there is none.
@@ -349,6 +374,9 @@ const LOOK_MATCHES: usize = 1024;
 
 fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
+    if let Some(lengths) = together::lengths(&texts, characters)? {
+        return Ok(Arc::new(Int32Array::new(lengths.into(), texts.array.nulls().cloned())));
+    }
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
 }
 
@@ -360,11 +388,17 @@ fn bytes(call: &Call<'_>, parts: usize) -> Result<ArrayRef> {
 
 fn length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
+    // The dialect counts UTF-16 units.
+    let units = |text: &str| if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
+    if let Some(mut lengths) = together::lengths(&texts, units)? {
+        if let Some(nulls) = texts.array.nulls().filter(|nulls| nulls.null_count() > 0) {
+            for row in (0..lengths.len()).filter(|&row| nulls.is_null(row)) {
+                lengths[row] = -1;
+            }
+        }
+        return Ok(Arc::new(Int32Array::from(lengths)));
+    }
     Ok(build::<Int32Type>(call.rows, |row| {
-        // The dialect counts UTF-16 units.
-        let units = |text: &str| {
-            if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
-        };
         Some(texts.get(row).map_or(-1, |text| units(text) as i32))
     }))
 }
@@ -374,11 +408,7 @@ fn binary_length(call: &Call<'_>) -> Result<ArrayRef> {
     let bytes = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;
     Ok(build::<Int64Type>(call.rows, |row| {
         let row = if scalar { 0 } else { row };
-        Some(if arrow::array::Array::is_null(bytes, row) {
-            -1
-        } else {
-            bytes.value(row).len() as i64
-        })
+        Some(if bytes.is_null(row) { -1 } else { bytes.value(row).len() as i64 })
     }))
 }
 
@@ -388,8 +418,7 @@ fn base64(call: &Call<'_>) -> Result<ArrayRef> {
     let limits = call.primitive::<Int32Type>(1)?;
     build_text(call.rows, |row, out| {
         let at = if scalar { 0 } else { row };
-        let (false, Some(limit)) = (arrow::array::Array::is_null(bytes, at), limits.get(row))
-        else {
+        let (false, Some(limit)) = (bytes.is_null(at), limits.get(row)) else {
             return false;
         };
         let value = bytes.value(at);
@@ -406,6 +435,21 @@ fn quote_ident(text: &str, out: &mut BoundedText) {
         return;
     }
     quoted(text, '"', out);
+}
+
+/// Texts in another case.
+fn in_case(call: &Call<'_>, case: Case) -> Result<ArrayRef> {
+    if let Some(texts) = together::recased(&call.texts(0)?, case)? {
+        return Ok(texts);
+    }
+    match case {
+        Case::Upper => map(call, |text, out| {
+            recased(text, out, str::make_ascii_uppercase, str::to_uppercase);
+        }),
+        Case::Lower => map(call, |text, out| {
+            recased(text, out, str::make_ascii_lowercase, str::to_lowercase);
+        }),
+    }
 }
 
 /// A text in another case, which may take three times its bytes.
@@ -506,26 +550,10 @@ const PIECES: &[Overload] = &[
 ];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    one!(
-        "upper",
-        |text, out| recased(text, out, str::make_ascii_uppercase, str::to_uppercase),
-        "upper case"
-    ),
-    one!(
-        "to_uppercase",
-        |text, out| recased(text, out, str::make_ascii_uppercase, str::to_uppercase),
-        "upper case"
-    ),
-    one!(
-        "lower",
-        |text, out| recased(text, out, str::make_ascii_lowercase, str::to_lowercase),
-        "lower case"
-    ),
-    one!(
-        "to_lowercase",
-        |text, out| recased(text, out, str::make_ascii_lowercase, str::to_lowercase),
-        "lower case"
-    ),
+    pure("upper", &[direct(T1, Str, |call| in_case(call, Case::Upper))], "upper case"),
+    pure("to_uppercase", &[direct(T1, Str, |call| in_case(call, Case::Upper))], "upper case"),
+    pure("lower", &[direct(T1, Str, |call| in_case(call, Case::Lower))], "lower case"),
+    pure("to_lowercase", &[direct(T1, Str, |call| in_case(call, Case::Lower))], "lower case"),
     trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
     trimming!("btrim", trim_matches, "without blanks, or some characters, at both ends"),
     trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),

@@ -19,6 +19,7 @@ use crate::operator::infix::{BinaryOp, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
 use crate::text::parse;
+use crate::text::together;
 
 pub(crate) fn resolve(
     op: BinaryOp,
@@ -281,6 +282,11 @@ fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {
         }
     }
     let texts = texts_of_any(call)?;
+    if let (Matcher::Inside(part), AnyTexts::Texts(texts)) = (&matcher, &texts)
+        && let Some(found) = together::containing(texts, part)?
+    {
+        return Ok(Arc::new(BooleanArray::new(found, None)));
+    }
     Ok(build_flags(call.rows, |row| texts.get(row).is_some_and(|text| matcher.matches(text))))
 }
 

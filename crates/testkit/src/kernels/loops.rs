@@ -2,15 +2,46 @@
 
 use tidemark_kernels as kernel;
 use tidemark_kernels::{
-    Cursor, EqualCursor, EqualPairs, GreatestDouble, GroupSink, Moments, NO_MATCH, NumberTable,
-    Pick, Ranges, Reach, RightChunk, Rows, Spread, Stretch, SumOfDoubles, Validity,
+    Case, Cursor, EqualCursor, EqualPairs, GreatestDouble, GroupSink, Moments, NO_MATCH,
+    NumberTable, Pick, Ranges, Reach, RightChunk, Rows, Spread, Stretch, SumOfDoubles, Validity,
 };
 
 use super::entry::{Data, Entry, KEYS, ROWS};
 
 pub(super) fn entries(data: &Data) -> Vec<Entry> {
-    let families = [slices(data), groups(data), orders(data), matches(data), windows(data)];
+    let families =
+        [slices(data), groups(data), orders(data), matches(data), windows(data), texts(data)];
     families.into_iter().flatten().collect()
+}
+
+/// Texts that views hold, and texts of one buffer.
+fn texts(data: &Data) -> Vec<Entry> {
+    let texts: Vec<String> =
+        data.codes.iter().map(|code| format!("SYM{code:03}-buy-100.5")).collect();
+    let body = texts.concat().into_bytes();
+    let of = |len: usize| -> Vec<u128> {
+        let starts = texts.iter().scan(0, |end, text| {
+            *end += text.len();
+            Some(*end - text.len())
+        });
+        starts.map(|start| kernel::view_of(&body[start..start + len], 0, start as u32)).collect()
+    };
+    let (short, long) = (of(5), of(14));
+    let cased = long.clone();
+    vec![
+        Entry::new("views in another case", ROWS, move || -> Vec<u128> {
+            cased.iter().map(|&view| kernel::recase_view(view, Case::Lower, 7)).collect()
+        }),
+        Entry::new("pieces of texts", ROWS, move || -> Vec<u128> {
+            long.iter().map(|&view| kernel::view_piece(view, &body, 1, 5)).collect()
+        }),
+        Entry::new("texts put together in views", ROWS, move || {
+            let mut made = vec![0; ROWS];
+            kernel::append_views(&mut made, |row| short[row]);
+            kernel::append_views(&mut made, |row| short[row]);
+            made
+        }),
+    ]
 }
 
 /// A bit for each code.

@@ -1,0 +1,291 @@
+//! Functions over the texts of a column together, where they are of ASCII alone: characters are
+//! bytes then, lengths are those of the views, and pieces are other views of the same bytes. Each
+//! answers `None` where a column is not so, which is then read text by text.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, StringViewArray};
+use arrow::buffer::{BooleanBuffer, Buffer};
+use datafusion::common::Result;
+use memchr::memmem::Finder;
+use tidemark_kernels::{Case, is_long_view, recase_view, view_len, view_piece};
+use tidemark_types::account;
+use tidemark_vfs::{PIECE_TEXTS, are_ascii, ascii_stretch, stretch, text_column};
+
+use crate::column::{Texts, stopped};
+
+/// Bytes of one buffer that a view can say a place in, and that are made at once.
+pub(crate) const MOST_BYTES: usize = 1 << 30;
+
+/// The views that are looked at together, with the row of the first; each time after asking
+/// whether the query may go on.
+pub(crate) fn each_piece(
+    texts: &StringViewArray,
+    mut visit: impl FnMut(usize, &[u128]) -> Result<bool>,
+) -> Result<bool> {
+    for (piece, views) in texts.views().chunks(PIECE_TEXTS).enumerate() {
+        account::check().map_err(stopped)?;
+        if !visit(piece * PIECE_TEXTS, views)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The length of each text, which `count` finds of texts that are not ASCII. What it says of nulls
+/// means nothing.
+pub(crate) fn lengths(texts: &Texts, count: fn(&str) -> usize) -> Result<Option<Vec<i32>>> {
+    if texts.scalar {
+        return Ok(None);
+    }
+    let mut lengths = Vec::with_capacity(texts.array.len());
+    each_piece(&texts.array, |first, views| {
+        if are_ascii(views, texts.array.data_buffers()) {
+            lengths.extend(views.iter().map(|&view| view_len(view) as i32));
+        } else {
+            let length = |row| texts.get(row).map_or(0, count) as i32;
+            lengths.extend((first..first + views.len()).map(length));
+        }
+        Ok(true)
+    })?;
+    Ok(Some(lengths))
+}
+
+/// The texts in another case.
+pub(crate) fn recased(texts: &Texts, case: Case) -> Result<Option<ArrayRef>> {
+    if texts.scalar {
+        return Ok(None);
+    }
+    let mut made = Vec::with_capacity(texts.array.len());
+    let mut bytes: Vec<u8> = vec![];
+    let are_ascii = each_piece(&texts.array, |_, views| {
+        let Some(stretch) = ascii_stretch(views, texts.array.data_buffers()) else {
+            return Ok(false);
+        };
+        let start = bytes.len();
+        if start + stretch.bytes.len() > MOST_BYTES {
+            return Ok(false);
+        }
+        reserve(&mut bytes, stretch.bytes.len())?;
+        bytes.extend_from_slice(stretch.bytes);
+        match case {
+            Case::Lower => bytes[start..].make_ascii_lowercase(),
+            Case::Upper => bytes[start..].make_ascii_uppercase(),
+        }
+        let moved = (start as u32).wrapping_sub(stretch.start);
+        made.extend(views.iter().map(|&view| recase_view(view, case, moved)));
+        Ok(true)
+    })?;
+    if !are_ascii {
+        return Ok(None);
+    }
+    let nulls = texts.array.nulls().cloned();
+    Ok(Some(Arc::new(text_column(made, buffers_of(bytes), nulls)?)))
+}
+
+/// Room for so many bytes more, where the query may have it.
+pub(crate) fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
+    let needed = bytes.len() + more;
+    if needed > bytes.capacity() {
+        let wanted = needed.max(2 * bytes.capacity());
+        account::room(wanted).map_err(stopped)?;
+        bytes.reserve_exact(wanted - bytes.len());
+    }
+    Ok(())
+}
+
+/// The bytes as the buffers of a column.
+pub(crate) fn buffers_of(bytes: Vec<u8>) -> Vec<Buffer> {
+    if bytes.is_empty() { vec![] } else { vec![bytes.into()] }
+}
+
+/// A piece of each text: `piece` says of a length which byte is the first and how many there are.
+pub(crate) fn pieces(
+    texts: &Texts,
+    piece: impl Fn(usize) -> (usize, usize),
+) -> Result<Option<ArrayRef>> {
+    if texts.scalar {
+        return Ok(None);
+    }
+    let buffers = texts.array.data_buffers();
+    let mut made = Vec::with_capacity(texts.array.len());
+    let mut are_long = false;
+    let are_ascii = each_piece(&texts.array, |_, views| {
+        if !are_ascii(views, buffers) {
+            return Ok(false);
+        }
+        made.extend(views.iter().map(|&view| {
+            let (from, len) = piece(view_len(view));
+            let body: &[u8] =
+                if is_long_view(view) { &buffers[(view >> 64) as u32 as usize] } else { &[] };
+            let piece = view_piece(view, body, from, len);
+            are_long |= is_long_view(piece);
+            piece
+        }));
+        Ok(true)
+    })?;
+    if !are_ascii {
+        return Ok(None);
+    }
+    let buffers = if are_long { buffers.to_vec() } else { vec![] };
+    Ok(Some(Arc::new(text_column(made, buffers, texts.array.nulls().cloned())?)))
+}
+
+/// Whether each text has a part in it; not for nulls. Texts that lie one behind the other are
+/// searched as one, be they ASCII or not.
+pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<BooleanBuffer>> {
+    let len = part.needle().len();
+    if texts.scalar || len == 0 {
+        return Ok(None);
+    }
+    let mut found = BooleanBufferBuilder::new(texts.array.len());
+    let mut flags = [false; PIECE_TEXTS];
+    each_piece(&texts.array, |first, views| {
+        let flags = &mut flags[..views.len()];
+        match stretch(views, texts.array.data_buffers()) {
+            Some(stretch) => search(views, stretch.start as usize, stretch.bytes, part, flags),
+            None => {
+                for (row, flag) in (first..).zip(&mut *flags) {
+                    *flag = texts.get(row).is_some_and(|text| part.find(text.as_bytes()).is_some());
+                }
+            }
+        }
+        found.append_slice(flags);
+        Ok(true)
+    })?;
+    let found = found.finish();
+    Ok(Some(match texts.array.nulls() {
+        Some(nulls) => &found & nulls.inner(),
+        None => found,
+    }))
+}
+
+/// Whether each text has a part in it; those that are long are in `bytes`, which begin at `start`.
+fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: &mut [bool]) {
+    let find = |from: usize| part.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
+    // No text that begins at `from` or later has the part before `next`.
+    let (mut from, mut next) = (0, if bytes.is_empty() { usize::MAX } else { find(0) });
+    for (&view, flag) in views.iter().zip(flags) {
+        let len = view_len(view);
+        if !is_long_view(view) {
+            *flag = part.find(&view.to_le_bytes()[4..4 + len]).is_some();
+            continue;
+        }
+        let at = (view >> 96) as usize - start;
+        if at < from {
+            // Not in the order of the rows: the stretch is walked once alone.
+            *flag = part.find(&bytes[at..at + len]).is_some();
+            continue;
+        }
+        if next < at {
+            next = find(at);
+        }
+        from = at;
+        *flag = next.saturating_add(part.needle().len()) <= at + len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::compute::{concat, filter};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    fn random() -> ChaCha8Rng {
+        let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
+        let seed = seed.unwrap_or_else(rand::random);
+        println!("SEED={seed}");
+        ChaCha8Rng::seed_from_u64(seed)
+    }
+
+    /// Columns as they come: slices, filtered rows, several buffers, nulls, other letters.
+    fn some_texts(rng: &mut ChaCha8Rng) -> StringViewArray {
+        let rows = [0, 1, 7, 900, 1_024, 3_000][rng.random_range(0..6)];
+        let (nulls, other) = (rng.random_bool(0.5), rng.random_bool(0.3));
+        let longest = [3, 12, 30][rng.random_range(0..3)];
+        let mut column = |rows: usize| -> StringViewArray {
+            let text = |_| {
+                if nulls && rng.random_bool(0.2) {
+                    return None;
+                }
+                let letter = |rng: &mut ChaCha8Rng| {
+                    if other && rng.random_bool(0.01) { 'É' } else { rng.random_range('@'..='c') }
+                };
+                Some((0..rng.random_range(0..=longest)).map(|_| letter(rng)).collect::<String>())
+            };
+            (0..rows).map(text).collect()
+        };
+        let texts = column(rows);
+        let texts = match rows % 3 {
+            0 => texts,
+            _ => concat(&[&texts, &column(200)]).unwrap().as_string_view().clone(),
+        };
+        let texts = match rng.random_range(0..3) {
+            0 => texts,
+            1 => {
+                let kept = (0..texts.len()).map(|_| Some(rng.random_bool(0.1)));
+                filter(&texts, &kept.collect()).unwrap().as_string_view().clone()
+            }
+            _ => texts.slice(texts.len() / 5, texts.len() / 2),
+        };
+        if texts.len() > 20 { texts.slice(5, texts.len() - 7) } else { texts }
+    }
+
+    fn plain<T>(texts: &StringViewArray, of: impl Fn(&str) -> T) -> Vec<Option<T>> {
+        texts.iter().map(|text| text.map(&of)).collect()
+    }
+
+    #[test]
+    fn they_agree_with_texts_one_by_one() {
+        let mut rng = random();
+        let mut together = 0;
+        for _ in 0..400 {
+            let array = some_texts(&mut rng);
+            let texts = Texts::new(array.clone(), false);
+            let count = |text: &str| text.chars().count();
+            let found = lengths(&texts, count).unwrap().unwrap();
+            for (found, expected) in found.iter().zip(plain(&array, count)) {
+                assert!(expected.is_none_or(|expected| *found as usize == expected));
+            }
+            for case in [Case::Lower, Case::Upper] {
+                let expected = plain(&array, |text| match case {
+                    Case::Lower => text.to_lowercase(),
+                    Case::Upper => text.to_uppercase(),
+                });
+                let Some(found) = recased(&texts, case).unwrap() else { continue };
+                found.to_data().validate_full().unwrap();
+                assert_eq!(plain(found.as_string_view(), str::to_owned), expected);
+                together += 1;
+            }
+            let (first, most) = (rng.random_range(0..20), rng.random_range(0..20));
+            let piece = |len: usize| (first.min(len), most.min(len - first.min(len)));
+            if let Some(found) = pieces(&texts, piece).unwrap() {
+                found.to_data().validate_full().unwrap();
+                let expected = |text: &str| text.chars().skip(first).take(most).collect::<String>();
+                assert_eq!(plain(found.as_string_view(), str::to_owned), plain(&array, expected));
+            }
+            let part: String = (0..rng.random_range(1..3)).map(|_| 'A').collect();
+            let found = containing(&texts, &Finder::new(&part)).unwrap().unwrap();
+            let expected = plain(&array, |text| text.contains(&part));
+            assert!(expected.iter().map(|flag| *flag == Some(true)).eq(found.iter()));
+        }
+        assert!(together > 100);
+    }
+
+    #[test]
+    fn a_part_is_not_found_across_texts() {
+        let texts = ["0123456789abcA", "Bcdefghijklmno", "xxxxxxxxxxxABx", "AB", "B0123456789abcA"];
+        let texts = Texts::new(StringViewArray::from_iter_values(texts), false);
+        let found = containing(&texts, &Finder::new("AB")).unwrap().unwrap();
+        assert_eq!(found.iter().collect::<Vec<_>>(), [false, false, true, true, false]);
+        // In the opposite order, and the same text twice.
+        let rows = arrow::array::UInt32Array::from(vec![4, 3, 2, 2, 1, 0, 2]);
+        let array = arrow::compute::take(&texts.array, &rows, None).unwrap();
+        let texts = Texts::new(array.as_string_view().clone(), false);
+        let found = containing(&texts, &Finder::new("AB")).unwrap().unwrap();
+        assert_eq!(found.iter().collect::<Vec<_>>(), [false, true, true, true, false, false, true]);
+    }
+}

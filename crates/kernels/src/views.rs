@@ -1,0 +1,191 @@
+//! Texts as views of 16 bytes: the length in the lowest four, then the text itself where it has up
+//! to 12 bytes, else its first four, the number of its buffer, and where it begins there.
+
+/// The longest text that its view holds.
+const INLINE: usize = 12;
+const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080_0000_0000;
+/// What is left of a view without its text: the length.
+const LENGTH: u128 = u32::MAX as u128;
+
+/// Bytes of a view's text.
+#[inline]
+#[must_use]
+pub fn view_len(view: u128) -> usize {
+    view as u32 as usize
+}
+
+/// Whether a view says where its text is, and does not hold it.
+#[inline]
+#[must_use]
+pub fn is_long_view(view: u128) -> bool {
+    view_len(view) > INLINE
+}
+
+/// The view of a text, which begins at `offset` of a buffer.
+#[inline]
+#[must_use]
+pub fn view_of(text: &[u8], buffer: u32, offset: u32) -> u128 {
+    if text.len() <= INLINE {
+        return text.len() as u128 | first_bytes(text, text.len()) << 32;
+    }
+    let prefix = first_bytes(text, 4) << 32;
+    text.len() as u128 | prefix | u128::from(buffer) << 64 | u128::from(offset) << 96
+}
+
+/// Up to 12 bytes as a number, the first of them the lowest.
+#[inline]
+fn first_bytes(text: &[u8], len: usize) -> u128 {
+    if let Some(bytes) = text.first_chunk::<16>() {
+        return u128::from_le_bytes(*bytes) & low_bytes(len);
+    }
+    let mut bytes = [0; 16];
+    bytes[..len].copy_from_slice(&text[..len]);
+    u128::from_le_bytes(bytes)
+}
+
+/// The bits of so many bytes, fewer than 16.
+#[inline]
+fn low_bytes(len: usize) -> u128 {
+    (1 << (8 * len)) - 1
+}
+
+/// A case that letters are put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// Small letters.
+    Lower,
+    /// Capital ones.
+    Upper,
+}
+
+/// The view of a text of ASCII in another case. A long one's bytes are `moved` further in buffer 0.
+#[inline]
+#[must_use]
+pub fn recase_view(view: u128, case: Case, moved: u32) -> u128 {
+    if !is_long_view(view) {
+        return recase_bytes(view & !LENGTH, case) | (view & LENGTH);
+    }
+    let prefix = recase_bytes(view & u128::from(u64::MAX) & !LENGTH, case);
+    let offset = ((view >> 96) as u32).wrapping_add(moved);
+    (view & LENGTH) | prefix | u128::from(offset) << 96
+}
+
+/// Letters of ASCII in another case, twelve at once, above four bytes of zeros.
+#[inline]
+fn recase_bytes(bytes: u128, case: Case) -> u128 {
+    // The highest bit of each byte that is at least a letter; none is carried into the next byte.
+    let at_least = |letter: u8| bytes + (HIGH_BITS - HIGH_BITS / 0x80 * u128::from(letter));
+    let between = |first: u8, last: u8| at_least(first) & !at_least(last + 1) & HIGH_BITS;
+    match case {
+        Case::Lower => bytes | between(b'A', b'Z') >> 2,
+        Case::Upper => bytes & !(between(b'a', b'z') >> 2),
+    }
+}
+
+/// The view of `len` bytes of a text from byte `from` on, both within the text; `body` is the
+/// buffer of a long one, in which the piece remains when it is long itself.
+#[inline]
+#[must_use]
+pub fn view_piece(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
+    if from + len <= if is_long_view(view) { 4 } else { INLINE } {
+        let bytes = (view >> 32) >> (8 * from) & low_bytes(len);
+        return len as u128 | bytes << 32;
+    }
+    let offset = (view >> 96) as usize + from;
+    let rest = body.get(offset..).unwrap_or_default();
+    if len <= INLINE {
+        return len as u128 | first_bytes(rest, len.min(rest.len())) << 32;
+    }
+    let buffer = view & u128::from(u32::MAX) << 64;
+    len as u128 | first_bytes(rest, 4) << 32 | buffer | (offset as u128) << 96
+}
+
+/// Puts one more text behind each of `texts`, which views hold; says how long the longest became.
+/// Where that is more than 12 bytes the views mean nothing.
+#[inline]
+pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
+    let mut longest = 0;
+    for (row, text) in texts.iter_mut().enumerate() {
+        let more = more(row);
+        let len = (*text as u32).saturating_add(more as u32);
+        longest = longest.max(len);
+        let bytes = (more & !LENGTH).wrapping_shl((*text as u32).wrapping_mul(8));
+        *text = (*text & !LENGTH) | bytes | u128::from(len);
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::Rng;
+
+    use super::*;
+    use crate::tests::random;
+
+    fn text_of(view: u128, buffers: &[Vec<u8>]) -> Vec<u8> {
+        if !is_long_view(view) {
+            let bytes = view.to_le_bytes();
+            assert!(bytes[4 + view_len(view)..].iter().all(|&byte| byte == 0));
+            return bytes[4..4 + view_len(view)].to_vec();
+        }
+        let at = (view >> 96) as usize;
+        let text = &buffers[(view >> 64) as u32 as usize][at..at + view_len(view)];
+        assert_eq!((view >> 32) as u32, u32::from_le_bytes(*text.first_chunk().unwrap()));
+        text.to_vec()
+    }
+
+    #[test]
+    fn views_agree_with_texts() {
+        let mut rng = random();
+        for _ in 0..20_000 {
+            let len = rng.random_range(0..40);
+            let text: Vec<u8> = (0..len).map(|_| rng.random_range(0..0x80)).collect();
+            let before = rng.random_range(0..5);
+            let body = [vec![b'.'; before], text.clone()].concat();
+            let view = view_of(&text, 0, before as u32);
+            let buffers = [body.clone()];
+            assert_eq!(text_of(view, &buffers), text);
+
+            let from = rng.random_range(0..=len);
+            let piece = rng.random_range(0..=len - from);
+            let found = view_piece(view, &body, from, piece);
+            assert_eq!(text_of(found, &buffers), text[from..from + piece]);
+
+            let other = [vec![0; before + 7], text.to_ascii_lowercase()].concat();
+            let found = recase_view(view, Case::Lower, 7);
+            assert_eq!(text_of(found, &[other]), text.to_ascii_lowercase());
+            let other = text.to_ascii_uppercase();
+            let found = recase_view(view, Case::Upper, 0_u32.wrapping_sub(before as u32));
+            assert_eq!(text_of(found, &[other]), text.to_ascii_uppercase());
+        }
+    }
+
+    #[test]
+    fn short_texts_are_put_together_in_their_views() {
+        let mut rng = random();
+        for _ in 0..2_000 {
+            let rows = rng.random_range(0..20);
+            let mut some = || -> Vec<Vec<u8>> {
+                let mut text = |_| {
+                    let len = rng.random_range(0..8);
+                    (0..len).map(|_| rng.random()).collect()
+                };
+                (0..rows).map(&mut text).collect()
+            };
+            let (first, second, third) = (some(), some(), some());
+            let mut views: Vec<u128> = vec![0; rows];
+            let mut longest = 0;
+            for part in [&first, &second, &third] {
+                longest = longest.max(append_views(&mut views, |row| view_of(&part[row], 0, 0)));
+            }
+            let texts: Vec<Vec<u8>> =
+                (0..rows).map(|row| [&*first[row], &second[row], &third[row]].concat()).collect();
+            assert_eq!(longest as usize, texts.iter().map(Vec::len).max().unwrap_or(0));
+            for (text, &view) in texts.iter().zip(&views).filter(|(text, _)| text.len() <= 12) {
+                assert_eq!(text_of(view, &[]), *text);
+            }
+            let mut long = [5];
+            assert_eq!(append_views(&mut long, |_| u128::from(u32::MAX)), u32::MAX);
+        }
+    }
+}

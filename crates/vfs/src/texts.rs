@@ -1,0 +1,208 @@
+//! Texts of a column looked at together: where their bytes are, whether all of them are ASCII, and
+//! columns put together from such texts without reading them one by one.
+
+use arrow_array::StringViewArray;
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_schema::ArrowError;
+
+/// Texts that are looked at together: their views are in the first-level cache.
+pub const PIECE_TEXTS: usize = 1024;
+/// The longest text that its view holds.
+pub const INLINE_BYTES: u32 = 12;
+/// The first bit of each byte, which no letter of ASCII has.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+/// Bytes beside the texts' own that are read with them.
+const GAP_BYTES: usize = 4 << 10;
+/// Bytes of texts that are looked at together, at most.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Where the bytes of some texts are, those that their views hold apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch<'a> {
+    /// Where `bytes` begin in their buffer.
+    pub start: u32,
+    /// All of the texts, with little between them; empty where views hold them all.
+    pub bytes: &'a [u8],
+}
+
+/// What one pass over views finds.
+struct Found {
+    /// All bits of prefixes and of texts that views hold.
+    bits: u64,
+    /// The least and greatest buffer, the first and the last byte of long texts.
+    buffers: (u32, u32),
+    start: u32,
+    end: u64,
+    /// Bytes of long texts.
+    long: u64,
+}
+
+fn look(views: &[u128]) -> Found {
+    let mut found = Found { bits: 0, buffers: (u32::MAX, 0), start: u32::MAX, end: 0, long: 0 };
+    if let Some(bits) = inline_bits(views) {
+        return Found { bits, ..found };
+    }
+    for &view in views {
+        let (low, high) = (view as u64, (view >> 64) as u64);
+        let len = low as u32;
+        let is_long = len > INLINE_BYTES;
+        let (buffer, offset) = (high as u32, (high >> 32) as u32);
+        found.bits |= (low >> 32) | if is_long { 0 } else { high };
+        found.buffers.0 = found.buffers.0.min(if is_long { buffer } else { u32::MAX });
+        found.buffers.1 = found.buffers.1.max(if is_long { buffer } else { 0 });
+        found.start = found.start.min(if is_long { offset } else { u32::MAX });
+        let end = u64::from(offset) + u64::from(len);
+        found.end = found.end.max(if is_long { end } else { 0 });
+        found.long += u64::from(if is_long { len } else { 0 });
+    }
+    found
+}
+
+/// All bits of texts, if views hold them all.
+fn inline_bits(views: &[u128]) -> Option<u64> {
+    let (mut all, mut lens) = (0, 0);
+    for &view in views {
+        all |= view;
+        // Up to 12 and the same with 3 more: no bit above the fourth.
+        let len = view as u32;
+        lens |= len | len.wrapping_add(3);
+    }
+    (lens < 16).then_some((all >> 32) as u64 | (all >> 64) as u64)
+}
+
+/// The one stretch with the bytes of all long texts, if they lie close together.
+fn together<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
+    if found.long == 0 {
+        return Some(Stretch { start: 0, bytes: &[] });
+    }
+    if found.buffers.0 != found.buffers.1 || found.long > MOST_BYTES as u64 {
+        return None;
+    }
+    let buffer = buffers.get(found.buffers.0 as usize)?;
+    let bytes = buffer.get(found.start as usize..usize::try_from(found.end).ok()?)?;
+    let is_close = bytes.len() <= 2 * found.long as usize + GAP_BYTES;
+    is_close.then_some(Stretch { start: found.start, bytes })
+}
+
+/// Where the bytes of these texts are, if they lie close together.
+#[must_use]
+pub fn stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
+    together(&look(views), buffers)
+}
+
+/// The same for texts of ASCII alone.
+#[must_use]
+pub fn ascii_stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
+    let found = look(views);
+    if found.bits & HIGH_BITS != 0 {
+        return None;
+    }
+    together(&found, buffers).filter(|stretch| stretch.bytes.is_ascii())
+}
+
+/// Whether texts are of ASCII alone. They may lie anywhere; it is no answer that some are not
+/// where they are long.
+#[must_use]
+pub fn are_ascii(views: &[u128], buffers: &[Buffer]) -> bool {
+    views.chunks(PIECE_TEXTS).all(|piece| {
+        let found = look(piece);
+        if found.bits & HIGH_BITS != 0 || found.long > MOST_BYTES as u64 {
+            return false;
+        }
+        match together(&found, buffers) {
+            Some(stretch) => stretch.bytes.is_ascii(),
+            None => piece.iter().all(|&view| {
+                let end = |start: usize| start + view as u32 as usize;
+                let text = |buffer: &Buffer| {
+                    let start = (view >> 96) as usize;
+                    buffer.get(start..end(start)).is_some_and(<[u8]>::is_ascii)
+                };
+                view as u32 <= INLINE_BYTES
+                    || buffers.get((view >> 64) as u32 as usize).is_some_and(text)
+            }),
+        }
+    })
+}
+
+/// A column of these views. Where all texts are ASCII that is found in one pass over their bytes;
+/// other texts are checked one by one.
+pub fn column(
+    views: Vec<u128>,
+    buffers: Vec<Buffer>,
+    nulls: Option<NullBuffer>,
+) -> Result<StringViewArray, ArrowError> {
+    let fits = nulls.as_ref().is_none_or(|nulls| nulls.len() == views.len());
+    if fits && are_ascii(&views, &buffers) {
+        debug_assert!(
+            StringViewArray::try_new(views.clone().into(), buffers.clone(), nulls.clone()).is_ok()
+        );
+        // SAFETY: `are_ascii` found each long text within its buffer, and all bytes of texts to
+        // be ASCII, which is UTF-8; the lengths of views and nulls were compared.
+        return Ok(unsafe { StringViewArray::new_unchecked(views.into(), buffers, nulls) });
+    }
+    StringViewArray::try_new(views.into(), buffers, nulls)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+
+    use super::*;
+
+    fn long(buffer: u32, offset: u32, text: &[u8]) -> u128 {
+        let prefix = u32::from_le_bytes(*text.first_chunk().unwrap());
+        let high = u128::from(offset) << 96 | u128::from(buffer) << 64;
+        high | u128::from(prefix) << 32 | text.len() as u128
+    }
+
+    #[test]
+    fn columns_are_checked() {
+        let text = b"0123456789abcdef";
+        let buffers = || vec![Buffer::from(text.to_vec())];
+        let sound = vec![0, long(0, 0, text), long(0, 2, &text[2..])];
+        assert!(are_ascii(&sound, &buffers()));
+        assert_eq!(stretch(&sound, &buffers()).unwrap().bytes, text);
+        let array = column(sound.clone(), buffers(), None).unwrap();
+        assert_eq!(array.value(2), "23456789abcdef");
+        // Beyond the buffer, in one that there is not, with too few nulls.
+        for view in [long(0, 1, text), long(1, 0, text), long(0, u32::MAX, text)] {
+            assert!(!are_ascii(&[view], &buffers()));
+            assert_eq!(stretch(&[view], &buffers()), None);
+            assert!(column(vec![view], buffers(), None).is_err());
+        }
+        assert!(column(sound, buffers(), Some(NullBuffer::new_valid(1))).is_err());
+    }
+
+    #[test]
+    fn other_letters_are_texts_and_other_bytes_are_not() {
+        for (text, is_text) in [("élan et élans à part".as_bytes(), true), (&[0x80; 20], false)]
+        {
+            let buffers = vec![Buffer::from(text.to_vec())];
+            let views = vec![long(0, 0, text)];
+            assert!(!are_ascii(&views, &buffers));
+            assert_eq!(ascii_stretch(&views, &buffers), None);
+            assert_eq!(column(views, buffers, None).is_ok(), is_text);
+        }
+        for len in [13, 16, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+            assert!(!are_ascii(&[0, u128::from(len), 0], &[]));
+        }
+        let last = u128::from(0x80_u8) << 120 | 12;
+        assert!(!are_ascii(&[0, last], &[]));
+        let short = u128::from(0x80_u8) << 32 | 1;
+        assert!(!are_ascii(&[short], &[]));
+        assert!(column(vec![short], vec![], None).is_err());
+        assert_eq!(column(vec![], vec![], None).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn texts_far_from_one_another_are_no_stretch() {
+        let body = vec![b'x'; 100_000];
+        let views = vec![long(0, 0, &body[..20]), long(0, 90_000, &body[..20])];
+        let buffers = vec![Buffer::from(body.clone()), Buffer::from(body)];
+        assert_eq!(stretch(&views, &buffers), None);
+        assert!(are_ascii(&views, &buffers));
+        let views = vec![views[0], long(1, 0, &buffers[1][..20])];
+        assert_eq!(stretch(&views, &buffers), None);
+        assert!(are_ascii(&views, &buffers));
+    }
+}
