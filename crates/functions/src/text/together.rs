@@ -109,7 +109,8 @@ pub(crate) fn pieces(
     }
     let buffers = texts.array.data_buffers();
     let mut made = Vec::with_capacity(texts.array.len());
-    let mut are_long = false;
+    // Bytes of long texts, and of their pieces that are long as well.
+    let (mut all, mut taken) = (0, 0);
     let are_ascii = each_piece(&texts.array, |_, views| {
         if !are_ascii(views, buffers) {
             return Ok(false);
@@ -119,7 +120,8 @@ pub(crate) fn pieces(
             let body: &[u8] =
                 if is_long_view(view) { &buffers[(view >> 64) as u32 as usize] } else { &[] };
             let piece = view_piece(view, body, from, len);
-            are_long |= is_long_view(piece);
+            all += body.len().min(view_len(view));
+            taken += if is_long_view(piece) { len } else { 0 };
             piece
         }));
         Ok(true)
@@ -127,8 +129,14 @@ pub(crate) fn pieces(
     if !are_ascii {
         return Ok(None);
     }
-    let buffers = if are_long { buffers.to_vec() } else { vec![] };
-    Ok(Some(Arc::new(text_column(made, buffers, texts.array.nulls().cloned())?)))
+    let buffers = if taken > 0 { buffers.to_vec() } else { vec![] };
+    let pieces = text_column(made, buffers, texts.array.nulls().cloned())?;
+    if taken == 0 || taken >= all / 2 {
+        return Ok(Some(Arc::new(pieces)));
+    }
+    // Few bytes are not to keep many.
+    account::room(taken).map_err(stopped)?;
+    Ok(Some(Arc::new(pieces.gc())))
 }
 
 /// Whether each text has a part in it; not for nulls. Texts that lie one behind the other are
@@ -273,6 +281,18 @@ mod tests {
             assert!(expected.iter().map(|flag| *flag == Some(true)).eq(found.iter()));
         }
         assert!(together > 100);
+    }
+
+    #[test]
+    fn small_pieces_do_not_keep_large_texts() {
+        let large = "0123456789abcdef".repeat(1_000);
+        let texts = Texts::new(StringViewArray::from_iter_values(vec![&large; 50]), false);
+        for (len, kept) in [(5, 0), (20, 50 * 20), (9_000, 50 * 16_000)] {
+            let found = pieces(&texts, |_| (3, len)).unwrap().unwrap();
+            let found = found.as_string_view();
+            assert!(found.iter().all(|text| text == Some(&large[3..3 + len])));
+            assert_eq!(found.data_buffers().iter().map(|buffer| buffer.len()).sum::<usize>(), kept);
+        }
     }
 
     #[test]
