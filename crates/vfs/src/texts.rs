@@ -186,7 +186,7 @@ mod tests {
         for len in [13, 16, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
             assert!(!are_ascii(&[0, u128::from(len), 0], &[]));
         }
-        let last = u128::from(0x80_u8) << 120 | 12;
+        let last = u128::from(0x80_u8) << 120 | 0xc;
         assert!(!are_ascii(&[0, last], &[]));
         let short = u128::from(0x80_u8) << 32 | 1;
         assert!(!are_ascii(&[short], &[]));

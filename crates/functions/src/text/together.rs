@@ -291,7 +291,7 @@ mod tests {
             let found = pieces(&texts, |_| (3, len)).unwrap().unwrap();
             let found = found.as_string_view();
             assert!(found.iter().all(|text| text == Some(&large[3..3 + len])));
-            assert_eq!(found.data_buffers().iter().map(|buffer| buffer.len()).sum::<usize>(), kept);
+            assert_eq!(found.data_buffers().iter().map(Buffer::len).sum::<usize>(), kept);
         }
     }
 
