@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{Result, internal_datafusion_err};
@@ -177,7 +177,8 @@ impl<K: Send + 'static> Held<K> {
             let rows = RecordBatchStreamAdapter::new(Arc::clone(schema), rows);
             Some(Box::pin(rows) as SendableRecordBatchStream)
         });
-        OperatorExec::plan(Again(Mutex::new(streams.collect())), vec![], schema)
+        let again = Again { rows: Mutex::new(streams.collect()), order: None };
+        OperatorExec::plan(again, vec![], schema)
     }
 }
 
@@ -212,8 +213,31 @@ async fn read_part<K>(
     Ok((batches, Some(rows)))
 }
 
+/// Partitions of rows, each in this order, as an input that is read once.
+pub(crate) fn again(
+    rows: Vec<SendableRecordBatchStream>,
+    schema: &SchemaRef,
+    order: Option<&LexOrdering>,
+) -> Input {
+    let rows = Mutex::new(rows.into_iter().map(Some).collect());
+    OperatorExec::plan(Again { rows, order: order.cloned() }, vec![], schema)
+}
+
+/// Columns as rows of a schema whose columns may have nulls where those had none.
+pub(crate) fn with_schema(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}
+
 /// Rows that were read before, each partition once.
-struct Again(Mutex<Vec<Option<SendableRecordBatchStream>>>);
+struct Again {
+    rows: Mutex<Vec<Option<SendableRecordBatchStream>>>,
+    order: Option<LexOrdering>,
+}
 
 impl fmt::Display for Again {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -235,7 +259,8 @@ impl Operator for Again {
     }
 
     fn properties(&self, schema: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
-        properties(schema, [], self.0.lock().len(), EmissionType::Incremental)
+        let order = self.order.iter().map(|order| order.iter().cloned().collect());
+        properties(schema, order, self.rows.lock().len(), EmissionType::Incremental)
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -263,7 +288,7 @@ impl Operator for Again {
     }
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
-        let rows = self.0.lock().get_mut(run.partition).and_then(Option::take);
+        let rows = self.rows.lock().get_mut(run.partition).and_then(Option::take);
         rows.ok_or_else(|| internal_datafusion_err!("held rows are read twice"))
     }
 }

@@ -11,7 +11,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_datafusion_err};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::physical_expr::{
     Distribution, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
@@ -74,6 +74,9 @@ impl Keeps {
     /// It has an order of its own, or none.
     pub const NOTHING: Self = Self { rows: false, partitions: false, direction: false };
 }
+
+/// What goes on by files where it does not fit leaves one part in so many of its query's memory.
+const LEFT_SHARE: usize = 4;
 
 /// Rows of a group, for want of knowledge.
 pub(crate) const ROWS_PER_GROUP: usize = 8;
@@ -148,7 +151,22 @@ impl Run {
         MemoryConsumer::new(self.memory).register(self.context.memory_pool())
     }
 
-    /// The same for what can be handed to an operator that spills.
+    /// Takes so many bytes more, if they leave one part in [`LEFT_SHARE`] of the query's memory to
+    /// others; whether they do.
+    pub fn hold(&self, memory: &MemoryReservation, bytes: usize) -> bool {
+        let reserved = self.context.memory_pool().reserved();
+        reserved.saturating_add(bytes) <= self.held_at_most() && memory.try_grow(bytes).is_ok()
+    }
+
+    /// What all operators that could go on by files may hold together.
+    pub fn held_at_most(&self) -> usize {
+        match self.context.memory_pool().memory_limit() {
+            MemoryLimit::Finite(limit) => limit - limit / LEFT_SHARE,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Counts what is held and can be handed to an operator that spills.
     pub fn spilling_memory(&self) -> MemoryReservation {
         let consumer = MemoryConsumer::new(self.memory).with_can_spill(true);
         consumer.register(self.context.memory_pool())

@@ -151,7 +151,7 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 19] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 20] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
@@ -177,6 +177,8 @@ pub(crate) fn physical_optimizer_rules(
         (true, Arc::new(Instead::LOOK_UPS)),
         // Ours: time order survives from scan to result without sorting.
         (false, Arc::new(KeepTimeOrder)),
+        // Ours: joins of two large sides, neither of which has to fit in memory.
+        (true, Arc::new(Instead::HASH_JOINS)),
         // Limits stop their inputs early.
         (true, Arc::new(LimitPushdown::new())),
         // Ours: sorts of many rows by numbers and symbols.

@@ -31,6 +31,9 @@ export interface Entry {
   readonly terms?: (count: number) => string;
 }
 
+/** A relation of one row, of which no plan knows how many it has. */
+const ONE_ROW = 'with recursive one (z) as (select 1 union select z + 1 from one where z < 1)';
+
 const total = (rows: readonly Row[], v: (row: Row) => number, times = 1): Totals => ({
   count: rows.length * times,
   v: rows.reduce((sum, row) => sum + v(row), 0) * times,
@@ -632,7 +635,7 @@ const JOINS: Readonly<Record<string, Entry>> = {
     // Arrays are copied for each pair.
     without: ['long_array'],
   },
-  HashJoinExec: {
+  GraceHashJoinExec: {
     of: ({ table, payload }) => [
       {
         rows: `select x.${payload} p, y.n v from ${table} x
@@ -644,9 +647,28 @@ const JOINS: Readonly<Record<string, Entry>> = {
           left join ${table} y on x.t = y.t and x.n <= y.n`,
         totals: null,
       },
+      {
+        rows: `${ONE_ROW} select x.p, y.n v
+          from (select n, ${payload} p from one cross join ${table}) x
+          join (select n from one cross join ${table}) y on x.n = y.n`,
+        totals: pairs,
+      },
+      {
+        rows: `${ONE_ROW} select x.p, y.n v
+          from (select n, t, ${payload} p from one cross join ${table}) x
+          full join (select n, t from one cross join ${table}) y on x.t = y.t and x.n <= y.n`,
+        totals: null,
+      },
+      {
+        rows: `${ONE_ROW} select x.p, x.n v
+          from (select n, k, ${payload} p from one cross join ${table}) x
+          left join (select n, k from one cross join ${table}) y on x.k = y.k and x.n + y.n < 0`,
+        totals: asTheyAre,
+      },
     ],
-    terms: (n) => `select count() from ${SMALL} x left join ${SMALL} y on
-      ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')} and x.n <= y.n`,
+    terms: (n) => `${ONE_ROW} select count() from (select n from one cross join ${SMALL}) x
+      join (select n from one cross join ${SMALL}) y on
+      ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')}`,
   },
   ScalarSubqueryExec: {
     of: ({ table, payload }) => [

@@ -3,24 +3,27 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
 use datafusion::common::{JoinType, NullEquality, Result};
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, cast};
 use datafusion::physical_expr::{
     Distribution, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::held::HeldSide;
+use super::held::Held;
 use super::index::is_comparable;
 use super::plan::{LookupJoin, LookupKind, OutputColumn};
 use super::probe::Prober;
+use crate::held::with_schema;
 use crate::lowering::symbol_of_text;
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, order_of_first,
@@ -111,6 +114,40 @@ impl LookupJoin {
         Some(Arc::clone(input))
     }
 
+    /// The hash join of the same rows.
+    fn hash_join(&self, inputs: &[Input]) -> Result<HashJoinExec> {
+        let (held, probe) = (inputs[HELD].schema(), inputs[PROBE].schema());
+        let on = self.keys.iter().map(|(other, own)| {
+            let types = (own.data_type(&held)?, other.data_type(&probe)?);
+            let (own, other) = (Arc::clone(own), Arc::clone(other));
+            if types.0 == types.1 {
+                return Ok((own, other));
+            }
+            // Texts, and symbols.
+            let text = DataType::Utf8View;
+            Ok((cast(own, &held, text.clone())?, cast(other, &probe, text)?))
+        });
+        let on = on.collect::<Result<_>>()?;
+        let (width, before) = match self.kind {
+            LookupKind::Inner | LookupKind::Outer => (0, held.fields().len()),
+            _ => (probe.fields().len(), 0),
+        };
+        let output = self.output.iter().map(|column| match *column {
+            OutputColumn::Held(column) => column,
+            OutputColumn::Probe(column) => before + column,
+            OutputColumn::Mark => width,
+        });
+        let nulls =
+            if self.nulls { NullEquality::NullEqualsNull } else { NullEquality::NullEqualsNothing };
+        let empty = |schema| Arc::new(EmptyExec::new(schema)) as Input;
+        HashJoinExecBuilder::new(empty(held), empty(probe), on, join_type(self.kind))
+            .with_partition_mode(PartitionMode::CollectLeft)
+            .with_null_equality(nulls)
+            .with_filter(self.filter.clone())
+            .with_projection(Some(output.collect()))
+            .build()
+    }
+
     /// The order of the other side, as far as its columns are passed on.
     fn order(&self, schema: &SchemaRef, inputs: &[Input]) -> Option<Vec<PhysicalSortExpr>> {
         let passed_on = |sort: PhysicalSortExpr| {
@@ -141,6 +178,16 @@ fn kind_of(join: JoinType) -> Option<LookupKind> {
         JoinType::RightMark => LookupKind::Mark,
         _ => return None,
     })
+}
+
+fn join_type(kind: LookupKind) -> JoinType {
+    match kind {
+        LookupKind::Inner => JoinType::Inner,
+        LookupKind::Outer => JoinType::Right,
+        LookupKind::Semi => JoinType::RightSemi,
+        LookupKind::Anti => JoinType::RightAnti,
+        LookupKind::Mark => JoinType::RightMark,
+    }
 }
 
 impl fmt::Display for LookupJoin {
@@ -209,14 +256,28 @@ impl Operator for LookupJoin {
     }
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
-        let (probe, schema) = (run.rows(PROBE, run.partition)?, Arc::clone(&run.schema));
+        let schema = Arc::clone(&run.schema);
         Ok(Run::stream(Arc::clone(&schema), async move {
             let keys: Vec<_> = self.keys.iter().map(|(_, held)| Arc::clone(held)).collect();
-            let held = run.shared(HeldSide::read(&run, HELD, &keys, self.nulls)).await?;
+            let held = run.shared(Held::read(&run, HELD, &keys, self.nulls)).await?;
             let backward = is_backward(&run.inputs[PROBE]);
-            let mut prober = Prober::new(self, held, schema, backward);
-            let joined = probe.map(move |batch| prober.join(batch?).map(futures::stream::iter));
-            Ok(joined.try_flatten())
+            let rows = match held.as_ref() {
+                Held::Rows(held) => {
+                    let probe = run.rows(PROBE, run.partition)?;
+                    let mut prober = Prober::new(self, Arc::clone(held), schema, backward);
+                    let joined = move |batch| prober.join(batch?).map(futures::stream::iter);
+                    probe.map(joined).try_flatten().boxed()
+                }
+                Held::Spilled(held) => {
+                    let join = self.hash_join(&run.inputs)?;
+                    let rows = held.joined(&join, run, [HELD, PROBE], backward)?;
+                    let own = move |batch: RecordBatch| {
+                        with_schema(&schema, batch.columns().to_vec(), batch.num_rows())
+                    };
+                    rows.map(move |batch| own(batch?)).boxed()
+                }
+            };
+            Ok(rows)
         }))
     }
 }

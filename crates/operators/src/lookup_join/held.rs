@@ -1,21 +1,26 @@
 //! The side that a join holds: its rows, and which of them have a key.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::concat;
-use datafusion::common::Result;
+use datafusion::common::{Result, resources_err};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExpr;
-use futures::TryStreamExt;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
+use futures::{StreamExt, TryStreamExt};
 use tidemark_types::account;
 
 use super::index::{ABSENT, KeyIndex};
 use crate::bounded::bytes::held_bytes;
 use crate::error::engine_error;
+use crate::grace_join::shared::Spilled;
 use crate::operator::Run;
+use crate::scan::rows::BATCH_ROWS;
 
 /// The held rows.
 pub(super) struct HeldSide {
@@ -33,7 +38,14 @@ pub(super) enum Places {
     Lists { offsets: Vec<u32>, rows: Vec<u32> },
 }
 
-impl HeldSide {
+/// What was read of a side that should be held.
+pub(super) enum Held {
+    Rows(Arc<HeldSide>),
+    /// There are more than may be held.
+    Spilled(Spilled),
+}
+
+impl Held {
     /// Reads an input, of which there is one partition.
     pub(super) async fn read(
         run: &Run,
@@ -42,32 +54,85 @@ impl HeldSide {
         nulls: bool,
     ) -> Result<Self> {
         let memory = run.memory();
-        let mut stream = run.rows(input, 0)?;
+        let mut rows = run.rows(input, 0)?;
         let mut batches = vec![];
-        while let Some(batch) = stream.try_next().await? {
+        while let Some(batch) = rows.try_next().await? {
             // Once as it came, and once among all.
-            memory.try_grow(2 * held_bytes(&batch))?;
+            let has_room = run.hold(&memory, 2 * held_bytes(&batch));
             batches.push(batch);
+            if !has_room {
+                return Self::spilled(run, input, (batches, memory), rows).await;
+            }
         }
         let rows = together(run, input, &batches)?;
         drop(batches);
+        let (rows, memory) = match HeldSide::of(run, rows, keys, nulls, memory)? {
+            Ok(side) => return Ok(Self::Rows(Arc::new(side))),
+            Err(rest) => rest,
+        };
+        memory.try_resize(held_bytes(&rows))?;
+        let starts = (0..rows.num_rows()).step_by(BATCH_ROWS);
+        let batch = |start| rows.slice(start, BATCH_ROWS.min(rows.num_rows() - start));
+        let nothing = EmptyRecordBatchStream::new(rows.schema());
+        let held = (starts.map(batch).collect(), memory);
+        Self::spilled(run, input, held, Box::pin(nothing)).await
+    }
+
+    /// Writes batches that are held, and the rows after them.
+    async fn spilled(
+        run: &Run,
+        input: usize,
+        (batches, memory): (Vec<RecordBatch>, MemoryReservation),
+        rest: SendableRecordBatchStream,
+    ) -> Result<Self> {
+        let schema = rest.schema();
+        let last = futures::stream::once(async move {
+            memory.free();
+            Ok(None)
+        });
+        let held = futures::stream::iter(batches).map(|batch| Ok(Some(batch)));
+        let held = held.chain(last).try_filter_map(|batch| futures::future::ready(Ok(batch)));
+        let rows = RecordBatchStreamAdapter::new(schema, held.chain(rest));
+        Ok(Self::Spilled(Spilled::write_numbered(run, input, Box::pin(rows)).await?))
+    }
+}
+
+impl HeldSide {
+    /// The rows with their keys; the rows alone where there is no room for the keys.
+    fn of(
+        run: &Run,
+        rows: RecordBatch,
+        keys: &[Arc<dyn PhysicalExpr>],
+        nulls: bool,
+        memory: MemoryReservation,
+    ) -> Result<Result<Self, (RecordBatch, MemoryReservation)>> {
         let evaluate =
             |key: &Arc<dyn PhysicalExpr>| key.evaluate(&rows)?.into_array(rows.num_rows());
         let columns = keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
         // The numbers of rows of two columns, and of pairs, or lists of them.
         let base = held_bytes(&rows) + 3 * size_of::<u32>() * rows.num_rows();
+        let is_full = Cell::new(false);
         let hold = |keys: usize| {
             account::check().map_err(engine_error)?;
+            let more = (base + keys).saturating_sub(memory.size());
+            if !run.hold(&memory, more) {
+                is_full.set(true);
+                return resources_err!("too many keys to be held");
+            }
             memory.try_resize(base + keys)
         };
-        let (keys, numbers) = KeyIndex::new(&columns, nulls, &hold)?;
+        let (keys, numbers) = match KeyIndex::new(&columns, nulls, &hold) {
+            Ok(keys) => keys,
+            Err(_) if is_full.get() => return Ok(Err((rows, memory))),
+            Err(error) => return Err(error),
+        };
         let places = Places::of(&numbers, keys.len());
         let lists = match &places {
             Places::Single => 0,
             Places::Lists { offsets, rows } => size_of::<u32>() * (offsets.len() + rows.len()),
         };
         memory.try_resize(held_bytes(&rows) + keys.size() + lists)?;
-        Ok(Self { rows, keys, places, _memory: memory })
+        Ok(Ok(Self { rows, keys, places, _memory: memory }))
     }
 }
 

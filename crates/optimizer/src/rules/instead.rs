@@ -7,7 +7,9 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use tidemark_operators::{GroupRows, LookupJoin, RankRows, SampleByPlan, SortRows, TopRows};
+use tidemark_operators::{
+    GraceHashJoin, GroupRows, LookupJoin, RankRows, SampleByPlan, SortRows, TopRows,
+};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -39,6 +41,10 @@ impl Instead {
     /// Joins that hold their left side. Runs when columns that nothing reads are gone.
     pub(crate) const LOOK_UPS: Self =
         Self { name: "LookUps", is_down: false, of: |plan, _| Ok(LookupJoin::instead_of(plan)) };
+
+    /// Joins of two large sides. Runs when joins that keep an order have been looked at.
+    pub(crate) const HASH_JOINS: Self =
+        Self { name: "HashJoins", is_down: false, of: |plan, _| GraceHashJoin::instead_of(plan) };
 
     /// Sorts, with the limits above them. Runs when those that the order of time saves are gone.
     pub(crate) const SORTS: Self =

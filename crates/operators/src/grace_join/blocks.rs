@@ -1,0 +1,184 @@
+//! Rows of hardly more than one key: blocks of the left side, each with all of the right.
+//!
+//! What becomes of a row on the left is known at the end of its block; of one on the right, after
+//! the last block: until then a bit says whether it was joined.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_schema::FieldRef;
+use datafusion::arrow::compute::filter_record_batch;
+use datafusion::common::{JoinType, Result};
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::joins::HashJoinExecBuilder;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
+use futures::TryStreamExt;
+
+use super::hold::{HeldRows, Rest};
+use super::joiner::{Joiner, LEFT, RIGHT, settled};
+use super::share::Share;
+use super::spread::File;
+use crate::held::with_schema;
+
+/// The joins of blocks that are left.
+pub(super) struct Blocks {
+    joiner: Arc<Joiner>,
+    left: Option<Rest>,
+    /// `None`: it has no rows.
+    right: Option<File>,
+    /// Which rows on the right were joined, where that matters.
+    found: Option<BooleanBuffer>,
+    /// Of the bits.
+    _memory: MemoryReservation,
+}
+
+/// The join of each block, of one that keeps rows on the right.
+fn pairs(kind: JoinType) -> Option<JoinType> {
+    match kind {
+        JoinType::Right => Some(JoinType::Inner),
+        JoinType::Full => Some(JoinType::Left),
+        _ => None,
+    }
+}
+
+fn keeps_right(kind: JoinType) -> bool {
+    use JoinType::{Full, Right, RightAnti, RightMark, RightSemi};
+    matches!(kind, Right | Full | RightSemi | RightAnti | RightMark)
+}
+
+impl Blocks {
+    pub(super) fn new(
+        joiner: Arc<Joiner>,
+        left: SendableRecordBatchStream,
+        right: Option<File>,
+    ) -> Result<Self> {
+        let memory = joiner.run.memory();
+        let mut found = None;
+        if keeps_right(*joiner.join.join_type()) {
+            // Those of all blocks, of one, and of both.
+            let rows = right.as_ref().map_or(0, |right| right.rows);
+            memory.try_grow(3 * rows.div_ceil(8))?;
+            found = Some(BooleanBuffer::new_unset(rows));
+        }
+        Ok(Self { left: Some(left.into()), right, found, _memory: memory, joiner })
+    }
+
+    /// The rows of all.
+    pub(super) fn rows(self) -> SendableRecordBatchStream {
+        let schema = self.joiner.schema();
+        let rows = futures::stream::try_unfold(self, Self::next).try_flatten();
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    }
+
+    fn right(&self) -> Result<SendableRecordBatchStream> {
+        if let Some(right) = &self.right {
+            return right.read();
+        }
+        let schema = self.joiner.schema_of(RIGHT);
+        Ok(Box::pin(EmptyRecordBatchStream::new(schema)))
+    }
+
+    async fn next(mut self) -> Result<Option<(SendableRecordBatchStream, Self)>> {
+        let joiner = Arc::clone(&self.joiner);
+        let Some(left) = self.left.take() else {
+            let Some(found) = self.found.take() else { return Ok(None) };
+            return Ok(Some((self.kept(found)?, self)));
+        };
+        let kind = *joiner.join.join_type();
+        let (held, rest) = HeldRows::read(&joiner.run, left, joiner.block()).await?;
+        self.left = rest;
+        let Some(found) = self.found.take() else {
+            let rows = joiner.execute_held(held, self.right()?)?;
+            return Ok(Some((rows, self)));
+        };
+        let (left, memory) = held.prepaid();
+        let right = joiner.found(left.clone(), &memory, self.right()?).await?;
+        self.found = Some(&found | &right);
+        let schema = joiner.schema();
+        let rows: SendableRecordBatchStream = match pairs(kind) {
+            Some(kind) => {
+                let change = |join: HashJoinExecBuilder| join.with_type(kind);
+                let right = settled(&memory, self.right()?);
+                let rows = joiner.execute(left, &memory, right, change)?;
+                let own = Arc::clone(&schema);
+                let rows = rows.and_then(move |batch| {
+                    let batch = with_schema(&own, batch.columns().to_vec(), batch.num_rows());
+                    futures::future::ready(batch)
+                });
+                Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+            }
+            None => Box::pin(EmptyRecordBatchStream::new(schema)),
+        };
+        Ok(Some((rows, self)))
+    }
+
+    /// What becomes of all rows on the right.
+    fn kept(&self, found: BooleanBuffer) -> Result<SendableRecordBatchStream> {
+        let joiner = Arc::clone(&self.joiner);
+        let schema = joiner.schema();
+        let mut start = 0;
+        let rows = self.right()?.and_then(move |batch| {
+            let found = found.slice(start, batch.num_rows());
+            start += batch.num_rows();
+            futures::future::ready(joiner.kept(&batch, &found))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+impl Joiner {
+    /// Which rows on the right have one of these.
+    async fn found(
+        &self,
+        left: Vec<RecordBatch>,
+        memory: &Arc<Share>,
+        right: SendableRecordBatchStream,
+    ) -> Result<BooleanBuffer> {
+        let width = self.schema_of(RIGHT).fields().len();
+        let mark = |join: HashJoinExecBuilder| {
+            // The projection is of other columns.
+            let join = join.with_projection(None).with_type(JoinType::RightMark);
+            join.with_projection(Some(vec![width]))
+        };
+        let mut marks = self.execute(left, memory, right, mark)?;
+        let mut found = BooleanBufferBuilder::new(0);
+        while let Some(batch) = marks.try_next().await? {
+            found.append_buffer(batch.column(0).as_boolean().values());
+        }
+        Ok(found.finish())
+    }
+
+    /// What becomes of rows on the right.
+    fn kept(&self, batch: &RecordBatch, found: &BooleanBuffer) -> Result<RecordBatch> {
+        let of = |found| filter_record_batch(batch, &BooleanArray::new(found, None));
+        let (rows, mut columns) = match *self.join.join_type() {
+            JoinType::RightMark => {
+                let mark: ArrayRef = Arc::new(BooleanArray::new(found.clone(), None));
+                let columns = batch.columns().iter().cloned().chain([mark]);
+                (batch.num_rows(), columns.collect::<Vec<_>>())
+            }
+            JoinType::RightSemi => {
+                let kept = of(found.clone())?;
+                (kept.num_rows(), kept.columns().to_vec())
+            }
+            JoinType::RightAnti => {
+                let kept = of(!found)?;
+                (kept.num_rows(), kept.columns().to_vec())
+            }
+            _ => {
+                let kept = of(!found)?;
+                let left = self.schema_of(LEFT);
+                let nulls = |field: &FieldRef| new_null_array(field.data_type(), kept.num_rows());
+                let left = left.fields().iter().map(nulls);
+                (kept.num_rows(), left.chain(kept.columns().iter().cloned()).collect())
+            }
+        };
+        if let Some(projection) = &self.join.projection {
+            columns = projection.iter().map(|&column| Arc::clone(&columns[column])).collect();
+        }
+        with_schema(&self.schema(), columns, rows)
+    }
+}

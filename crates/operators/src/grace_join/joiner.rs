@@ -1,0 +1,146 @@
+//! A partition's hash join, and what it may hold.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::{JoinType, Result};
+use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::hold::{HeldRows, Most};
+use super::share::Share;
+use super::spread::{By, Spreader};
+use super::texts::symbols;
+use crate::bounded::paced::paced;
+use crate::held::again;
+use crate::operator::{Input, Run};
+
+pub(super) const LEFT: usize = 0;
+pub(super) const RIGHT: usize = 1;
+
+/// Each join of files holds one part in so many of what all joins may hold: there may be several,
+/// and sorts above them.
+const FILES_SHARE: usize = 4;
+/// So much a join of files holds whatever others do.
+const LEAST_SHARE: usize = 64;
+
+/// One partition's join.
+pub(super) struct Joiner {
+    pub(super) join: Arc<HashJoinExec>,
+    pub(super) run: Run,
+    /// Partitions that do the same.
+    pub(super) partitions: usize,
+    /// Which columns of each side are symbols of one table.
+    symbols: [Vec<bool>; 2],
+}
+
+impl Joiner {
+    /// A join of these two inputs.
+    pub(super) fn new(join: Arc<HashJoinExec>, run: Run, sides: [usize; 2]) -> Self {
+        let partitions = run.inputs[sides[RIGHT]].output_partitioning().partition_count().max(1);
+        let of = |side: usize, schema: SchemaRef| {
+            let mut symbols = symbols(&run.inputs[sides[side]]);
+            // The join may have a column more.
+            symbols.resize(schema.fields().len(), false);
+            symbols
+        };
+        let symbols = [of(LEFT, join.left().schema()), of(RIGHT, join.right().schema())];
+        Self { join, run, partitions, symbols }
+    }
+
+    /// What its rows are.
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.join.schema()
+    }
+
+    /// What those of a side are.
+    pub(super) fn schema_of(&self, side: usize) -> SchemaRef {
+        if side == LEFT { self.join.left().schema() } else { self.join.right().schema() }
+    }
+
+    /// Which of its columns are symbols of one table.
+    pub(super) fn symbols(&self) -> Vec<bool> {
+        use JoinType::{RightAnti, RightMark, RightSemi};
+        let [left, right] = &self.symbols;
+        let columns = match *self.join.join_type() {
+            RightSemi | RightAnti | RightMark => [right.as_slice(), &[false]].concat(),
+            _ => [left.as_slice(), right].concat(),
+        };
+        match &self.join.projection {
+            Some(projection) => projection.iter().map(|&column| columns[column]).collect(),
+            None => columns,
+        }
+    }
+
+    /// What writes rows of a side to files.
+    pub(super) fn spreader<'a>(&'a self, side: usize, by: By<'a>) -> Spreader<'a> {
+        Spreader { run: &self.run, symbols: &self.symbols[side], by }
+    }
+
+    /// What may be held of the left side.
+    pub(super) fn most(&self, level: usize) -> Most {
+        let all = self.run.held_at_most();
+        let most = Most { own: all, all, least: 0, at_least_one: false };
+        if level == 0 {
+            return most;
+        }
+        let shared = all / self.partitions;
+        Most { own: shared / FILES_SHARE, least: shared / LEAST_SHARE, ..most }
+    }
+
+    /// What may be held of a block.
+    pub(super) fn block(&self) -> Most {
+        Most { at_least_one: true, ..self.most(1) }
+    }
+
+    /// The hash join of rows that are held.
+    pub(super) fn execute_held(
+        &self,
+        left: HeldRows,
+        right: SendableRecordBatchStream,
+    ) -> Result<SendableRecordBatchStream> {
+        let (left, memory) = left.prepaid();
+        let right = settled(&memory, right);
+        self.execute(left, &memory, right, |join| join)
+    }
+
+    /// The hash join of rows that are held, changed.
+    pub(super) fn execute(
+        &self,
+        left: Vec<RecordBatch>,
+        memory: &Arc<Share>,
+        right: SendableRecordBatchStream,
+        change: impl FnOnce(HashJoinExecBuilder) -> HashJoinExecBuilder,
+    ) -> Result<SendableRecordBatchStream> {
+        let right = again(vec![paced(right)], &self.schema_of(RIGHT), None);
+        let join = change(self.over(left, right)?).build()?;
+        join.execute(0, memory.query_context(&self.run.context))
+    }
+
+    /// The hash join of rows that are held, of which all partitions on the right have the same.
+    pub(super) fn over(&self, left: Vec<RecordBatch>, right: Input) -> Result<HashJoinExecBuilder> {
+        let schema = self.schema_of(LEFT);
+        let left = futures::stream::iter(left).map(Ok);
+        let left = Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), left));
+        let join = self.join.builder().reset_state();
+        let join = join.with_partition_mode(PartitionMode::CollectLeft);
+        join.with_new_children(vec![again(vec![left], &schema, None), right])
+    }
+}
+
+/// Rows of the right side, which are read when the table of the left one is made.
+pub(super) fn settled(
+    memory: &Arc<Share>,
+    rows: SendableRecordBatchStream,
+) -> SendableRecordBatchStream {
+    let memory = Arc::clone(memory);
+    Run::stream(rows.schema(), async move {
+        memory.settle();
+        Ok(rows)
+    })
+}

@@ -1,0 +1,182 @@
+//! Rows with their places in a side, by which the rows of a join get their order back.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::compute::{SortOptions, take_record_batch};
+use datafusion::common::{JoinType, Result, internal_datafusion_err};
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
+use futures::{Stream, StreamExt, TryStreamExt};
+
+use super::share::Share;
+use super::texts::Texts;
+use crate::bounded::bytes::{held_bytes, rows_of_bytes};
+use crate::held::{again, with_schema};
+use crate::operator::Run;
+
+/// All sorts of a join may have one part in so many of what joins may hold.
+const SORT_SHARE: usize = 8;
+/// A sort has room for so many batches, at least.
+const BATCHES: usize = 16;
+
+/// The columns, and the place of a row after them.
+fn with_number(schema: &Schema) -> SchemaRef {
+    let number = Arc::new(Field::new("number", DataType::Int64, true));
+    let fields: Vec<_> = schema.fields().iter().cloned().chain([number]).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// Rows and their places.
+pub(super) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let schema = with_number(&rows.schema());
+    let (own, mut next) = (Arc::clone(&schema), 0);
+    let rows = rows.map(move |batch| {
+        let batch = batch?;
+        let start = next;
+        next += batch.num_rows() as i64;
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(start..next));
+        let columns = batch.columns().iter().cloned().chain([numbers]).collect();
+        with_schema(&own, columns, batch.num_rows())
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+/// A join that keeps no rows of its left side by themselves, of sides with places.
+pub(super) struct Numbered {
+    pub(super) join: Arc<HashJoinExec>,
+    /// How many places its rows have after their columns: that of the right row, that of the left.
+    numbers: usize,
+    /// What its rows are without.
+    schema: SchemaRef,
+}
+
+impl Numbered {
+    pub(super) fn of(join: &HashJoinExec) -> Result<Self> {
+        let sides = [join.left().schema(), join.right().schema()];
+        let widths = sides.each_ref().map(|side| side.fields().len());
+        let (columns, numbers) = columns(*join.join_type(), widths);
+        let mut output: Vec<_> = match &join.projection {
+            Some(projection) => projection.iter().map(|&column| columns[column]).collect(),
+            None => columns,
+        };
+        output.extend(&numbers);
+        let sides = sides.map(|side| Arc::new(EmptyExec::new(with_number(&side))) as Arc<_>);
+        let builder = join.builder().reset_state().with_projection(None);
+        let builder = builder.with_new_children(sides.to_vec())?;
+        let numbered = builder.with_projection(Some(output)).recompute_properties().build()?;
+        Ok(Self { join: Arc::new(numbered), numbers: numbers.len(), schema: join.schema() })
+    }
+
+    /// The rows of the join in the order of its right side, and those of one row there in that of
+    /// the left, or backward; without their places.
+    pub(super) fn in_order(
+        self,
+        rows: SendableRecordBatchStream,
+        texts: Texts,
+        backward: bool,
+        share: SortShare,
+    ) -> Result<SendableRecordBatchStream> {
+        let width = self.schema.fields().len();
+        let key = |number: usize| {
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("number", width + number));
+            let descending = backward && number > 0;
+            PhysicalSortExpr::new(column, SortOptions { descending, nulls_first: false })
+        };
+        let order = LexOrdering::new((0..self.numbers).map(key));
+        let order = order.ok_or_else(|| internal_datafusion_err!("rows without places"))?;
+        let texts = Arc::new(texts);
+        let (taken, most) = (Arc::clone(&texts), share.batch_bytes);
+        let pieces = rows.map(move |batch| {
+            let batch = taken.take(&batch?)?;
+            Ok::<_, DataFusionError>(futures::stream::iter(pieces(batch, most)))
+        });
+        let mut pieces = Box::pin(pieces.try_flatten());
+        let own = Arc::clone(&self.schema);
+        Ok(Run::stream(self.schema, async move {
+            let schema = Arc::clone(texts.schema_without());
+            let first = pieces.try_next().await?;
+            let context = share.context(first.as_ref().map_or(1, RecordBatch::num_rows));
+            let rows = futures::stream::iter(first.map(Ok)).chain(pieces).chain(share.end());
+            let rows = RecordBatchStreamAdapter::new(Arc::clone(&schema), rows);
+            let sort = SortExec::new(order, again(vec![Box::pin(rows)], &schema, None));
+            let sorted = sort.execute(0, context)?.map(move |batch| {
+                let batch = texts.give(&batch?)?;
+                with_schema(&own, batch.columns()[..width].to_vec(), batch.num_rows())
+            });
+            Ok(sorted)
+        }))
+    }
+}
+
+/// What a sort may have, and the bytes of its batches.
+pub(super) struct SortShare {
+    share: Arc<Share>,
+    query: Arc<TaskContext>,
+    batch_bytes: usize,
+}
+
+impl SortShare {
+    /// That of each of so many partitions' sorts.
+    pub(super) fn of(run: &Run, partitions: usize) -> Self {
+        let most = run.held_at_most() / SORT_SHARE / partitions;
+        let share = Share::at_most(run.memory(), most);
+        Self { share, query: Arc::clone(&run.context), batch_bytes: most / BATCHES }
+    }
+
+    /// No rows; says that these were all.
+    fn end(&self) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
+        let share = Arc::clone(&self.share);
+        futures::stream::poll_fn(move |_| {
+            share.end();
+            Poll::Ready(None)
+        })
+    }
+
+    /// What a sort runs in whose batches have so many rows.
+    fn context(&self, batch_rows: usize) -> Arc<TaskContext> {
+        let config = self.query.session_config();
+        let rows = batch_rows.clamp(1, config.batch_size());
+        let config = config.clone().with_batch_size(rows);
+        self.share.context(&self.query, config)
+    }
+}
+
+/// The rows in pieces of so many bytes, copied.
+fn pieces(batch: RecordBatch, most: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+    let mut rest = Some(batch);
+    std::iter::from_fn(move || {
+        let batch = rest.take().filter(|batch| batch.num_rows() > 0)?;
+        let bytes = held_bytes(&batch).max(1);
+        let even = batch.num_rows().saturating_mul(most) / bytes;
+        let rows = rows_of_bytes(&batch, most).min(even.max(1));
+        if rows < batch.num_rows() {
+            rest = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        let rows = UInt32Array::from_iter_values(0..rows as u32);
+        Some(take_record_batch(&batch, &rows).map_err(Into::into))
+    })
+}
+
+/// Where the columns of a join are when each of its sides has a place after its own, and where the
+/// places are.
+fn columns(kind: JoinType, widths: [usize; 2]) -> (Vec<usize>, Vec<usize>) {
+    let [left, right] = widths;
+    match kind {
+        JoinType::RightSemi | JoinType::RightAnti => ((0..right).collect(), vec![right]),
+        JoinType::RightMark => ((0..right).chain([right + 1]).collect(), vec![right]),
+        _ => {
+            let columns = (0..left).chain(left + 1..left + 1 + right).collect();
+            (columns, vec![left + 1 + right, left])
+        }
+    }
+}

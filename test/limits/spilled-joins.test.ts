@@ -1,0 +1,97 @@
+/** Joins of two sides that a query may not hold: the same answers as with enough memory. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { Tidemark } from '../correctness/databases.js';
+import { execute } from '../golden/http-client.js';
+
+/** Neither side is held for all workers: that is done with a million rows at most. */
+const ROWS = 1_300_000;
+const TABLES: readonly string[] = ['a', 'b'].flatMap((table, number) => [
+  `CREATE TABLE ${table} (ts TIMESTAMP, k SYMBOL, n LONG, t VARCHAR, d DOUBLE, h INT)
+    TIMESTAMP(ts) PARTITION BY DAY`,
+  `INSERT INTO ${table} SELECT timestamp_sequence('2024-01-01', 100000) ts,
+    CASE WHEN x % 11 = 0 THEN null ELSE 's' || (x * ${7 + number} % 97) END k,
+    x * 7919 % ${ROWS + number} n, 'text ' || (x * 31 % 900007) t,
+    CASE WHEN x % 1000 = 0 THEN null ELSE (x % 650000) / 4.0 END d,
+    CASE WHEN x % 3 = 0 THEN ${number} ELSE 5 END h FROM long_sequence(${ROWS})`,
+]);
+
+const SUMS = 'SELECT count() c, sum(a.n) n, sum(b.n) m, count(a.k) k, count(b.t) t FROM a';
+const STATEMENTS: readonly string[] = [
+  `${SUMS} JOIN b ON a.k = b.k AND a.n = b.n`,
+  `${SUMS} JOIN b ON a.t = b.t`,
+  `${SUMS} JOIN b ON a.d = b.d AND a.k = b.k`,
+  `${SUMS} JOIN b ON a.n = b.n AND a.d < b.d`,
+  `${SUMS} LEFT JOIN b ON a.k = b.k AND a.n = b.n`,
+  `${SUMS} LEFT JOIN b ON a.n = b.n AND a.t < b.t`,
+  `${SUMS} RIGHT JOIN b ON a.k = b.k AND a.n = b.n`,
+  `${SUMS} FULL JOIN b ON a.t = b.t AND a.k = b.k`,
+  'SELECT count() c, sum(n) FROM a WHERE t IN (SELECT t FROM b WHERE b.n < 300000)',
+  'SELECT count() c, sum(n) FROM a WHERE NOT EXISTS ' +
+    '(SELECT 1 FROM b WHERE b.t = a.t AND b.n < 9000)',
+  'SELECT a.k, count() c, sum(b.n) n FROM a JOIN b ON a.n = b.n GROUP BY a.k ORDER BY a.k',
+  'SELECT a.n, a.k, b.k l, b.t FROM a JOIN b ON a.t = b.t AND a.k = b.k ORDER BY 1, 4 LIMIT 20',
+  // In the order of a table that is not held.
+  'SELECT a.ts, a.n, b.ts u, b.k l FROM a JOIN b ON a.n = b.n ORDER BY a.ts, b.ts LIMIT -20',
+  'SELECT a.ts, a.k, b.n FROM a LEFT JOIN b ON a.n = b.n AND b.d > 9 ORDER BY a.ts, b.n LIMIT 20',
+];
+/** Rows of one key: many blocks of one side, each with all rows of the other. */
+const ONE_KEY =
+  'SELECT count() c, count(a.t) t, count(b.t) u FROM a JOIN b ON a.h = b.h AND a.n + b.n < 0';
+
+function spilled(server: Tidemark): readonly string[] {
+  const folder = join(server.server.root, 'tmp');
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+}
+
+async function withTables(set: readonly string[]): Promise<Tidemark> {
+  const server = await Tidemark.start(set);
+  for (const statement of TABLES) {
+    await server.query(statement);
+  }
+  return server;
+}
+
+test('joins that do not fit the memory of a query are done by files', async (t) => {
+  const enough = await withTables([]);
+  t.teardown(() => enough.close());
+  // With one worker no side is spread: all of one is held, or it is written to a file.
+  for (const workers of [2, 1]) {
+    const set = ['query.memory.limit=64M', `shared.query.worker.count=${workers}`];
+    const little = await withTables(set);
+    t.teardown(() => little.close());
+    for (const statement of STATEMENTS) {
+      const { rows } = await little.query(statement);
+      t.true(rows.length > 0, statement);
+      t.deepEqual(rows, (await enough.query(statement)).rows, `${workers}: ${statement}`);
+      t.deepEqual(spilled(little), [], statement);
+    }
+    const plans = await Promise.all(STATEMENTS.map((text) => little.query(`EXPLAIN ${text}`)));
+    const plan = JSON.stringify(plans.map(({ rows }) => rows));
+    t.regex(plan, /GraceHashJoinExec/);
+    t.true(workers === 2 || plan.includes('LookupJoinExec'), plan);
+    await endsInTime(t, little);
+  }
+});
+
+/** A statement that would take hours ends with its time, in the middle of its files. */
+async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> {
+  const asked = execute(server.server.url, ONE_KEY, { 'Statement-Timeout': '3000' });
+  let most = 0;
+  for (let tries = 0; tries < 25; tries += 1) {
+    await sleep(100);
+    most = Math.max(most, spilled(server).length);
+  }
+  t.true(most > 0, 'nothing was spilled');
+  const { body } = await asked;
+  t.regex(body.toString(), /timeout, query aborted/);
+  for (let tries = 0; spilled(server).length > 0 && tries < 100; tries += 1) {
+    await sleep(20);
+  }
+  t.deepEqual(spilled(server), []);
+}
