@@ -325,7 +325,7 @@ impl Shared {
 }
 
 impl MemoryPool for Shared {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "shared"
     }
 

@@ -15,6 +15,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::execution::TaskContext;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
@@ -22,6 +23,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -239,9 +241,10 @@ async fn long_lists_make_small_batches() {
     assert_eq!(rows, 500);
 }
 
-/// What the keys take is counted while they are numbered.
+/// What the keys take is counted while they are numbered: where there is no room for them, the held
+/// side goes to a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_that_exceed_the_memory_are_refused() {
+async fn keys_that_exceed_the_memory_go_to_files() {
     let keys = |name: &str, rows: i64| {
         // Far apart, so that no table of them is worth it.
         let keys = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
@@ -252,11 +255,20 @@ async fn keys_that_exceed_the_memory_are_refused() {
     let on = vec![(key("h"), key("p"))];
     let join = HashJoinExecBuilder::new(keys("h", 1_000_000), keys("p", 10), on, JoinType::Inner);
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
-    for (mebibytes, fits) in [(40, false), (120, true)] {
+    use DiskManagerMode::{Disabled, OsTmpDirectory};
+    for (mebibytes, files, fits) in
+        [(40, Disabled, false), (40, OsTmpDirectory, true), (120, Disabled, true)]
+    {
         let own = LookupJoin::instead_of(&join).unwrap();
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(mebibytes << 20, 1.0);
-        let context = TaskContext::default().with_runtime(runtime.build_arc().unwrap());
+        let files = DiskManagerBuilder::default().with_mode(files);
+        let runtime = runtime.with_disk_manager_builder(files).build_arc().unwrap();
+        let mut config = SessionConfig::new();
+        config.options_mut().execution.sort_spill_reservation_bytes = 1 << 20;
+        let context = TaskContext::default().with_session_config(config).with_runtime(runtime);
         let batches: Vec<_> = own.execute(0, Arc::new(context)).unwrap().collect().await;
-        assert_eq!(batches.iter().all(Result::is_ok), fits, "{mebibytes} MiB");
+        assert_eq!(batches.iter().all(Result::is_ok), fits, "{mebibytes} MiB: {batches:?}");
+        let rows: usize = batches.iter().flatten().map(RecordBatch::num_rows).sum();
+        assert_eq!(rows, if fits { 10 } else { 0 }, "{mebibytes} MiB");
     }
 }

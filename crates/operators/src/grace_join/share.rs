@@ -81,7 +81,7 @@ impl Share {
 }
 
 impl MemoryPool for Share {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "share"
     }
 
