@@ -32,6 +32,7 @@ mod loans;
 pub mod log;
 mod maintenance;
 mod metrics;
+mod named_test;
 mod open;
 mod options;
 mod parquet_table;

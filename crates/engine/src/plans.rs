@@ -15,15 +15,16 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use parking_lot::Mutex;
-use tidemark_operators::Rows;
+use tidemark_operators::{Rows, Test};
 use tidemark_optimizer::PlanSession;
 use tidemark_planner::{BoundQuery, Conditions, Restriction};
-use tidemark_storage::Storage;
+use tidemark_storage::{Storage, TimeRange};
 use tidemark_types::{EngineResult, Field};
 use tokio::runtime::Runtime;
 
 use crate::cached_results::{CachedBytes, CachedResults};
 use crate::execution::source::BatchSource;
+use crate::named_test::NamedTest;
 use tidemark_operators::from_datafusion;
 
 /// How often plans for older snapshots are looked for.
@@ -86,17 +87,32 @@ pub(crate) struct ConditionalPlan {
     pub(crate) conditions: Conditions,
     pub(crate) query: PlannedQuery,
     pub(crate) results: CachedResults,
+    pub(crate) named: NamedTest,
 }
 
 impl ConditionalPlan {
+    pub(crate) fn new(conditions: Conditions, query: PlannedQuery, all: &CachedBytes) -> Self {
+        let (results, named) = (CachedResults::new(all), NamedTest::default());
+        Self { conditions, query, results, named }
+    }
+
     /// The plan for other rows; `None` where it has to be planned.
     pub(crate) fn reading(
         &self,
         session: &PlanSession,
         Restriction { ranges, predicate }: &Restriction,
     ) -> EngineResult<Option<PlannedQuery>> {
-        let known = self.conditions.ranges();
-        let rows = Rows { known, ranges, predicate: predicate.as_ref() };
+        self.testing(session, ranges, predicate.as_ref().map(Test::Named))
+    }
+
+    /// The same by a test that may be lowered already.
+    pub(crate) fn testing(
+        &self,
+        session: &PlanSession,
+        ranges: &[TimeRange],
+        predicate: Option<Test<'_>>,
+    ) -> EngineResult<Option<PlannedQuery>> {
+        let rows = Rows { known: self.conditions.ranges(), ranges, predicate };
         let plan = session.reading(&self.query.plan, rows).map_err(from_datafusion)?;
         Ok(plan.map(|plan| PlannedQuery { plan, ..self.query.clone() }))
     }

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
 use crate::one_table::condition;
 use crate::session::PlanSession;
-use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan};
+use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan, Test};
 
 impl PlanSession {
     /// The plan that reads these rows in place of those it was made for; `None` where the planner
@@ -44,9 +46,43 @@ impl PlanSession {
 
     fn filtered(&self, filtered: &FilteredScan, rows: Rows<'_>) -> Result<Option<FilteredScan>> {
         let Some(scan) = filtered.scan().reading(rows)? else { return Ok(None) };
-        let Some(predicate) = rows.predicate else { return Ok(Some(filtered.over(scan, None))) };
+        let predicate = match rows.predicate {
+            None => None,
+            Some(Test::Lowered(predicate)) => Some(Arc::clone(predicate)),
+            Some(Test::Named(predicate)) => match self.lowered_over(filtered, predicate)? {
+                None => return Ok(None),
+                lowered => lowered,
+            },
+        };
+        Ok(Some(filtered.over(scan, predicate)))
+    }
+
+    fn lowered_over(
+        &self,
+        filtered: &FilteredScan,
+        predicate: &Expr,
+    ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
         let Some(names) = filtered.names() else { return Ok(None) };
-        let predicate = condition(predicate, names, &scan, self)?;
-        Ok(predicate.map(|predicate| filtered.over(scan, Some(predicate))))
+        condition(predicate, names, filtered.scan(), self)
+    }
+
+    /// A condition as the filter of such a plan has it.
+    pub fn lowered(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        predicate: &Expr,
+    ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        if let PlanNode::Operator(node) = PlanNode::of(plan.as_ref())
+            && let Some(scan) = node.facts().scan
+        {
+            return match scan {
+                Scan::Filtered(filtered) => self.lowered_over(filtered, predicate),
+                Scan::Table(_) => Ok(None),
+            };
+        }
+        match plan.children().as_slice() {
+            [child] => self.lowered(child, predicate),
+            _ => Ok(None),
+        }
     }
 }

@@ -23,7 +23,7 @@ use reference_operators::{asof, groups, latest};
 use support::*;
 use tidemark_operators::{
     AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, KeptGroups, LatestOnNode,
-    Rows, SampleByNode, StateMemory, StepUnit,
+    Rows, SampleByNode, StateMemory, StepUnit, Test,
 };
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::SYMBOL_EQUAL;
@@ -416,7 +416,8 @@ async fn a_filter_by_other_values_is_the_one_made_for_them() {
             };
             let plan = physical(plan_of(&known, &before), 2).await.unwrap();
             let wanted = physical(plan_of(&ranges, &predicate), 2).await.unwrap();
-            let rows = Rows { known: &known, ranges: &ranges, predicate: Some(&predicate) };
+            let rows =
+                Rows { known: &known, ranges: &ranges, predicate: Some(Test::Named(&predicate)) };
             let Some(found) = session(2).reading(&plan, rows).unwrap() else { continue };
             moved += 1;
             let text = |plan| displayable(plan).indent(true).to_string();

@@ -9,12 +9,12 @@ use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_border::{ExecuteOptions, Summary};
-use tidemark_operators::{ends_early, has_values, is_immediate, rows_read};
+use tidemark_operators::{Test, ends_early, has_values, is_immediate, rows_read};
 use tidemark_planner::{
     Access, BoundExplain, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction,
 };
 use tidemark_storage::{Snapshot, TableId};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint};
 use tidemark_wire::{RowEncoder, RowFormat};
 use tokio::task::yield_now;
 
@@ -197,12 +197,50 @@ impl Statement {
         snapshot: &Arc<Snapshot>,
         parameters: &Parameters,
     ) -> EngineResult<Option<(PlannedQuery, bool)>> {
+        let session = &self.database.session;
+        self.make_named_test(plan, snapshot, parameters.len())?;
+        let test = plan.named.of(parameters)?;
+        if let Some(test) = &test
+            && !plan.conditions.are_in_time()
+        {
+            let query = plan.testing(session, &[], Some(Test::Lowered(test)))?;
+            return Ok(query.map(|query| (query, true)));
+        }
         let mut context = bind_context(&self.database, &self.context)?;
         context.parameter_values = Some(parameters.clone());
+        if let Some(test) = &test {
+            let ranges = Planner::ranges_alone(&plan.conditions, &self.tree, snapshot, &context)?;
+            let Some(ranges) = ranges else { return Ok(None) };
+            let query = plan.testing(session, &ranges, Some(Test::Lowered(test)))?;
+            return Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))));
+        }
         let rows = Planner::restriction(&plan.conditions, &self.tree, snapshot, &context)?;
         let Some(rows) = rows else { return Ok(None) };
-        let query = plan.reading(&self.database.session, &rows)?;
+        let query = plan.reading(session, &rows)?;
         Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
+    }
+
+    /// Binds what a kept plan tests beside time with texts in the place of values, when it has
+    /// been run again.
+    fn make_named_test(
+        &self,
+        plan: &ConditionalPlan,
+        snapshot: &Arc<Snapshot>,
+        parameters: usize,
+    ) -> EngineResult<()> {
+        let Some(texts) = plan.named.wanted(parameters) else { return Ok(()) };
+        let mut context = bind_context(&self.database, &self.context)?;
+        let values = texts.iter().map(|text| ParameterValue::Text(text.clone().into()));
+        context.parameter_values = Some(values.collect());
+        // What fails with such values has no such test.
+        let bound = Planner::test_alone(&plan.conditions, &self.tree, snapshot, &context);
+        let bound = bound.ok().flatten();
+        let bound = bound.filter(|_| !context.is_volatile.load(Ordering::Relaxed));
+        let lowered = |(test, met)| {
+            let test = self.database.session.lowered(&plan.query.plan, &test).ok().flatten();
+            test.map(|test| (test, met))
+        };
+        plan.named.keep(&self.tree, bound.and_then(lowered), texts)
     }
 
     async fn explain(
@@ -265,8 +303,8 @@ impl Statement {
         }
         if let Some(conditions) = conditions {
             let ranges = conditions.ranges().to_vec();
-            let results = CachedResults::new(&self.database.plans.cached);
-            let plan = ConditionalPlan { conditions, query: planned.clone(), results };
+            let all = &self.database.plans.cached;
+            let plan = ConditionalPlan::new(conditions, planned.clone(), all);
             let same = Restriction { ranges, predicate: None };
             let Some(running) = plan.reading(&self.database.session, &same)? else {
                 return Ok(ReadyQuery::Plan(planned));

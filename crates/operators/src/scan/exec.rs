@@ -97,21 +97,7 @@ impl SliceScan {
         parts: ScanParts,
         limit: Option<usize>,
     ) -> Result<Self> {
-        let slices = if ranges.is_empty() { table.slices() } else { table.slices_in(ranges) };
-        let slices = slices.map_err(engine_error)?;
-        let mut units: Vec<ScanUnit> = slices
-            .into_iter()
-            .filter(|slice| slice.rows() > 0)
-            .map(|slice| ScanUnit { rows: 0..slice.rows(), slice: Arc::new(slice) })
-            .collect();
-        let wanted = match limit {
-            Some(limit) => {
-                truncate(&mut units, limit);
-                1
-            }
-            None => parts.count(count(&units)),
-        };
-        let partitions = split(parts.cut(units), wanted);
+        let partitions = partitions_of(&table, ranges, parts, limit)?;
         let properties = scan_properties(&table, &projection, schema, partitions.len(), false);
         let (backward, whole, ranges) = (false, false, Some(ranges.to_vec()));
         Ok(Self {
@@ -197,18 +183,19 @@ impl SliceScan {
         if self.partitions.len() != 1 {
             return Ok(None);
         }
-        let (table, projection) = (Arc::clone(&self.table), self.projection.clone());
         // As many parts as it has rows for: two are one too many.
         let parts = ScanParts { most: 2, ..self.parts };
         let limit = self.limit.filter(|_| !self.backward);
-        let mut scan = Self::try_new(table, ranges, projection, self.schema(), parts, limit)?;
+        let mut partitions = partitions_of(&self.table, ranges, parts, limit)?;
         if self.whole {
-            scan = scan.whole();
+            partitions = vec![Arc::new(units_of(&partitions).cloned().collect())];
         }
         if self.backward {
-            scan = scan.reversed(self.limit);
+            partitions = turned(&partitions, true, self.limit);
         }
-        Ok((scan.partitions.len() == 1).then_some(scan))
+        // Of one part, too: its properties are the same.
+        let ranges = Some(ranges.to_vec());
+        Ok((partitions.len() == 1).then(|| Self { partitions, ranges, ..self.clone() }))
     }
 
     /// The same rows in the opposite order, at most `limit` of them.
@@ -216,21 +203,8 @@ impl SliceScan {
     pub fn reversed(&self, limit: Option<usize>) -> Self {
         let mut scan = self.clone();
         scan.backward = !self.backward;
-        scan.partitions.reverse();
-        for units in &mut scan.partitions {
-            *units = Arc::new(units.iter().rev().cloned().collect());
-        }
-        if let Some(limit) = limit {
-            let units = scan.partitions.iter().flat_map(|units| units.iter().cloned());
-            let mut units: Vec<ScanUnit> = units.collect();
-            if scan.backward {
-                truncate_front(&mut units, limit);
-            } else {
-                truncate(&mut units, limit);
-            }
-            scan.partitions = vec![Arc::new(units)];
-            scan.limit = Some(limit);
-        }
+        scan.partitions = turned(&self.partitions, scan.backward, limit);
+        scan.limit = limit.or(self.limit);
         let (schema, parts) = (self.schema(), scan.partitions.len());
         scan.properties =
             scan_properties(&self.table, &self.projection, schema, parts, scan.backward);
@@ -277,7 +251,7 @@ impl SliceScan {
 
     /// All units in scan order.
     pub fn units(&self) -> impl DoubleEndedIterator<Item = &ScanUnit> {
-        self.partitions.iter().flat_map(|units| units.iter())
+        units_of(&self.partitions)
     }
 
     /// The columns of the table behind the output columns.
@@ -431,6 +405,53 @@ fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
         }
     }
     partitions.into_iter().map(Arc::new).collect()
+}
+
+fn units_of(partitions: &[Arc<Vec<ScanUnit>>]) -> impl DoubleEndedIterator<Item = &ScanUnit> {
+    partitions.iter().flat_map(|units| units.iter())
+}
+
+/// The rows within `ranges` (all, if there is none), oldest first.
+fn partitions_of(
+    table: &TableSnapshot,
+    ranges: &[TimeRange],
+    parts: ScanParts,
+    limit: Option<usize>,
+) -> Result<Vec<Arc<Vec<ScanUnit>>>> {
+    let slices = if ranges.is_empty() { table.slices() } else { table.slices_in(ranges) };
+    let slices = slices.map_err(engine_error)?;
+    let mut units: Vec<ScanUnit> = slices
+        .into_iter()
+        .filter(|slice| slice.rows() > 0)
+        .map(|slice| ScanUnit { rows: 0..slice.rows(), slice: Arc::new(slice) })
+        .collect();
+    let wanted = match limit {
+        Some(limit) => {
+            truncate(&mut units, limit);
+            1
+        }
+        None => parts.count(count(&units)),
+    };
+    Ok(split(parts.cut(units), wanted))
+}
+
+/// The same rows in the opposite order, which is `backward`; at most `limit` of them.
+fn turned(
+    partitions: &[Arc<Vec<ScanUnit>>],
+    backward: bool,
+    limit: Option<usize>,
+) -> Vec<Arc<Vec<ScanUnit>>> {
+    let Some(limit) = limit else {
+        let turn = |units: &Arc<Vec<ScanUnit>>| Arc::new(units.iter().rev().cloned().collect());
+        return partitions.iter().rev().map(turn).collect();
+    };
+    let mut units: Vec<ScanUnit> = units_of(partitions).rev().cloned().collect();
+    if backward {
+        truncate_front(&mut units, limit);
+    } else {
+        truncate(&mut units, limit);
+    }
+    vec![Arc::new(units)]
 }
 
 fn scan_properties(

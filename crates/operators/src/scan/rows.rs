@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::take_record_batch;
 use datafusion::common::Result;
 use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::PhysicalExpr;
 use tidemark_storage::{Slice, TimeRange};
 
 use crate::bounded::bytes::{has_lists, without_others};
@@ -32,7 +33,16 @@ pub struct Rows<'a> {
     /// The ranges it is to read by.
     pub ranges: &'a [TimeRange],
     /// What is to hold for its rows; `None`: what it was before.
-    pub predicate: Option<&'a Expr>,
+    pub predicate: Option<Test<'a>>,
+}
+
+/// What is to hold for rows.
+#[derive(Debug, Clone, Copy)]
+pub enum Test<'a> {
+    /// By the names of columns.
+    Named(&'a Expr),
+    /// Over the scan's columns.
+    Lowered(&'a Arc<dyn PhysicalExpr>),
 }
 
 /// The cells of some rows as a batch; nothing is copied. Lists come without the elements of other

@@ -135,6 +135,37 @@ impl<'a> Named<'a> {
     }
 }
 
+/// A condition with other symbols in the place of texts that stand for them; `None` where such a
+/// text is anything but what a symbol column is compared with.
+pub fn renamed<'n>(
+    expr: &Arc<dyn PhysicalExpr>,
+    names: &mut dyn FnMut(&str) -> Option<&'n str>,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    if let Some(Named(Some(text))) = Named::by(expr) {
+        let Some(name) = names(text) else { return Ok(Some(Arc::clone(expr))) };
+        let name = ScalarValue::Utf8View(Some(name.to_owned()));
+        let mut arguments: Vec<_> = expr.children().into_iter().cloned().collect();
+        arguments.pop();
+        arguments.push(Arc::new(Literal::new(name)));
+        return Arc::clone(expr).with_new_children(arguments).map(Some);
+    }
+    if let Some(literal) = expr.downcast_ref::<Literal>() {
+        let is_name =
+            literal.value().try_as_str().flatten().is_some_and(|text| names(text).is_some());
+        return Ok((!is_name).then(|| Arc::clone(expr)));
+    }
+    let children = expr.children();
+    let mut others = Vec::with_capacity(children.len());
+    for child in &children {
+        let Some(other) = renamed(child, names)? else { return Ok(None) };
+        others.push(other);
+    }
+    if children.iter().zip(&others).all(|(child, other)| Arc::ptr_eq(child, other)) {
+        return Ok(Some(Arc::clone(expr)));
+    }
+    Arc::clone(expr).with_new_children(others).map(Some)
+}
+
 /// A condition on a symbol column.
 #[derive(Debug)]
 pub(super) struct SymbolTest {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use tidemark_ast::{
     BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree, ViewKind,
 };
@@ -76,6 +76,28 @@ impl Planner {
         context: &BindContext,
     ) -> EngineResult<Option<Restriction>> {
         Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
+    }
+
+    /// The ranges of time among such conditions, where the others are none whatever the values
+    /// are.
+    pub fn ranges_alone(
+        conditions: &Conditions,
+        tree: &Tree,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Option<Vec<TimeRange>>> {
+        Binder::new(tree, snapshot, context, &Clauses).ranges_alone(conditions)
+    }
+
+    /// What such conditions say beside ranges of time, and how often a parameter was met in that;
+    /// `None` where it is the same of every row.
+    pub fn test_alone(
+        conditions: &Conditions,
+        tree: &Tree,
+        snapshot: &Arc<Snapshot>,
+        context: &BindContext,
+    ) -> EngineResult<Option<(Expr, usize)>> {
+        Binder::new(tree, snapshot, context, &Clauses).test_alone(conditions)
     }
 
     /// The defaults of the columns of a table that are not among `given`.

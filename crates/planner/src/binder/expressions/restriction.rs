@@ -2,6 +2,7 @@
 //! nowhere else, the rest of the query is bound once.
 
 use datafusion::logical_expr::Expr;
+use tidemark_ast::NodeId;
 use tidemark_storage::TimeRange;
 use tidemark_types::EngineResult;
 
@@ -9,7 +10,7 @@ use crate::binder::Binder;
 use crate::binder::expressions::predicate;
 use crate::binder::expressions::time_range::{Ranges, both};
 use crate::binder::state::conditions::Conditions;
-use crate::binder::state::scope::Scope;
+use crate::binder::state::scope::{Relation, Scope};
 
 /// What conditions mean with certain values of the parameters.
 #[derive(Debug)]
@@ -41,14 +42,49 @@ impl Binder<'_> {
         if ranges.as_ref().is_some_and(Vec::is_empty) {
             return Ok(None);
         }
-        let scope = Scope::rows(source);
-        let has_others = !others.is_empty();
-        let tests = others.into_iter().map(|id| self.predicate(id, &scope, false));
-        let test = predicate::all(tests.collect::<EngineResult<_>>()?);
-        if has_others && test.constant.is_some() {
-            return Ok(None);
-        }
-        let predicate = has_others.then_some(test.expr);
+        let predicate = match others.is_empty() {
+            true => None,
+            false => match self.test(others, source)? {
+                Some(test) => Some(test),
+                None => return Ok(None),
+            },
+        };
         Ok(Some(Restriction { ranges: ranges.unwrap_or_default(), predicate }))
+    }
+
+    /// The ranges of time among conditions, where the others are known to be none whatever the
+    /// values are.
+    pub(crate) fn ranges_alone(
+        &mut self,
+        Conditions { conjuncts, source, variables, .. }: &Conditions,
+    ) -> EngineResult<Option<Ranges>> {
+        self.variables.clone_from(variables);
+        let mut ranges: Option<Ranges> = None;
+        for conjunct in conjuncts.iter().filter(|conjunct| conjunct.is_in_time) {
+            let Some(found) = self.time_ranges(conjunct.id, source)? else { return Ok(None) };
+            ranges = Some(both(ranges, found));
+        }
+        let is_empty = ranges.as_ref().is_some_and(Vec::is_empty);
+        Ok((!is_empty).then(|| ranges.unwrap_or_default()))
+    }
+
+    /// What the conditions say that are no ranges of time, and how often a parameter was met in
+    /// them; `None` where they say the same of every row.
+    pub(crate) fn test_alone(
+        &mut self,
+        Conditions { conjuncts, source, variables, .. }: &Conditions,
+    ) -> EngineResult<Option<(Expr, usize)>> {
+        self.variables.clone_from(variables);
+        let met = self.parameter_uses.met;
+        let others = conjuncts.iter().filter(|conjunct| !conjunct.is_in_time);
+        let test = self.test(others.map(|conjunct| conjunct.id).collect(), source)?;
+        Ok(test.map(|test| (test, self.parameter_uses.met - met)))
+    }
+
+    fn test(&mut self, ids: Vec<NodeId>, source: &Relation) -> EngineResult<Option<Expr>> {
+        let scope = Scope::rows(source);
+        let tests = ids.into_iter().map(|id| self.predicate(id, &scope, false));
+        let test = predicate::all(tests.collect::<EngineResult<_>>()?);
+        Ok(test.constant.is_none().then_some(test.expr))
     }
 }

@@ -24,6 +24,12 @@ impl Conditions {
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
+
+    /// Whether ranges of time are among them.
+    #[must_use]
+    pub fn are_in_time(&self) -> bool {
+        self.conjuncts.iter().any(|conjunct| conjunct.is_in_time)
+    }
 }
 
 /// Where parameters were met while a statement was bound.
