@@ -119,7 +119,7 @@ fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
         _ => None,
     };
     let (mut all, mut compared) = (vec![0; parameters], vec![0; parameters]);
-    let mut count = |counts: &mut Vec<usize>, place: Option<usize>| {
+    let count = |counts: &mut Vec<usize>, place: Option<usize>| {
         if let Some(count) = place.and_then(|place| counts.get_mut(place)) {
             *count += 1;
         }
@@ -142,4 +142,113 @@ fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
         }
     }
     all.iter().zip(&compared).map(|(all, compared)| all == compared).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+    use datafusion::common::ScalarValue;
+    use datafusion::logical_expr::{ColumnarValue, Operator, Volatility, create_udf};
+    use datafusion::physical_expr::ScalarFunctionExpr;
+    use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
+    use tidemark_ast::{Name, Span};
+    use tidemark_types::SYMBOL_EQUAL;
+
+    use super::*;
+
+    fn text(text: &str) -> Arc<dyn PhysicalExpr> {
+        Arc::new(Literal::new(ScalarValue::Utf8View(Some(text.to_owned()))))
+    }
+
+    /// `s = text`, as a filter has it.
+    fn named(name: &str) -> Arc<dyn PhysicalExpr> {
+        let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let types = vec![symbol.clone(), DataType::Utf8View];
+        let computed = |_: &[ColumnarValue]| Ok(ColumnarValue::from(ScalarValue::Null));
+        let (returns, volatility) = (DataType::Boolean, Volatility::Immutable);
+        let function = create_udf(SYMBOL_EQUAL, types, returns, volatility, Arc::new(computed));
+        let schema = Schema::new(vec![Field::new("s", symbol, true)]);
+        let arguments = vec![Arc::new(Column::new("s", 0)) as _, text(name)];
+        let call =
+            ScalarFunctionExpr::try_new(Arc::new(function), arguments, &schema, Arc::default());
+        Arc::new(call.unwrap())
+    }
+
+    fn either(one: Arc<dyn PhysicalExpr>, other: Arc<dyn PhysicalExpr>) -> Arc<dyn PhysicalExpr> {
+        Arc::new(BinaryExpr::new(one, Operator::Or, other))
+    }
+
+    /// A tree in which each of so many parameters is compared with a column.
+    fn tree(parameters: u32) -> Tree {
+        let mut nodes = vec![];
+        for index in 1..=parameters {
+            let left = nodes.len() as NodeId;
+            nodes.push(Node::Null);
+            nodes.push(Node::Parameter { index });
+            let (operator, operator_span) = (BinaryOperator::Equal, Span::default());
+            nodes.push(Node::Binary { operator, left, right: left + 1, operator_span });
+        }
+        Tree { spans: vec![Span::default(); nodes.len()], root: 0, nodes }
+    }
+
+    /// What is kept of a test of the texts that stand for two parameters.
+    fn kept(
+        tree: &Tree,
+        met: usize,
+        test: impl Fn(&[String]) -> Arc<dyn PhysicalExpr>,
+    ) -> NamedTest {
+        let kept = NamedTest::default();
+        assert_eq!(kept.wanted(2), None, "of values that come once");
+        let texts = kept.wanted(2).unwrap();
+        assert_eq!(kept.wanted(2), None, "made already");
+        kept.keep(tree, Some((test(&texts), met)), texts).unwrap();
+        kept
+    }
+
+    fn values(one: &'static str, other: &'static str) -> [ParameterValue<'static>; 2] {
+        [one, other].map(|text| ParameterValue::Text(text.into()))
+    }
+
+    #[test]
+    fn other_symbols_take_the_place_of_those_that_stand_for_them() {
+        let both =
+            |texts: &[String]| either(either(named(&texts[1]), named("own")), named(&texts[0]));
+        let test = kept(&tree(2), 2, both);
+        for (one, other) in [("a", "b"), ("b", "a"), ("a", "a"), ("own", "x")] {
+            let found = test.of(&values(one, other)).unwrap().unwrap();
+            let expected = either(either(named(other), named("own")), named(one));
+            assert_eq!(found.to_string(), expected.to_string());
+        }
+        let [name, _] = values("a", "b");
+        let long = "n".repeat(MOST_NAME_BYTES + 1);
+        for value in [
+            ParameterValue::Null,
+            ParameterValue::Int(1),
+            ParameterValue::Text("".into()),
+            ParameterValue::Text(long.into()),
+        ] {
+            assert!(test.of(&[value, name.clone()]).unwrap().is_none());
+        }
+        assert!(test.of(&[name]).unwrap().is_none(), "a value is missing");
+    }
+
+    #[test]
+    fn what_decides_about_nothing_else_alone_is_replaced() {
+        let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
+        // The second is another condition's: of time.
+        let test = kept(&tree(2), 1, |texts| named(&texts[0]));
+        let [name, _] = values("a", "");
+        let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();
+        assert_eq!(found.to_string(), named("a").to_string());
+        assert_eq!(of(kept(&tree(2), 2, |texts| named(&texts[0]))), None, "met where it is not");
+        assert_eq!(of(kept(&tree(2), 1, |texts| either(named(&texts[0]), text(&texts[0])))), None);
+        assert_eq!(of(kept(&tree(2), 1, |texts| text(&texts[0]))), None, "no symbol");
+        let mut elsewhere = tree(2);
+        elsewhere.nodes.push(Node::Parameter { index: 1 });
+        assert_eq!(of(kept(&elsewhere, 1, |texts| named(&texts[0]))), None, "of a list, say");
+        let mut declared = tree(2);
+        let name = Name { text: "@v".to_owned(), quoted: false, span: Span::default() };
+        declared.nodes.push(Node::Variable { name });
+        assert_eq!(of(kept(&declared, 1, |texts| named(&texts[0]))), None, "a variable's value");
+    }
 }
