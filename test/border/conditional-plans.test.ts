@@ -173,7 +173,7 @@ test('a plan kept for other values answers as one made for these', async (t) => 
 /** What a literal in the place of each value answers. */
 async function literally(database: Database, text: string, values: ParameterValues) {
   const quoted = (value: unknown): string =>
-    value === null ? 'null' : `'${String(value).replaceAll("'", "''")}'`;
+    typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'null';
   const literal = text.replace(/\$(\d)/g, (_, place: string) => quoted(values[Number(place) - 1]));
   const statement = await prepare(database, literal);
   const answer = await outcome(statement, []);
@@ -206,20 +206,23 @@ test('values that name symbols answer as literals do, whatever is written meanwh
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);
-    const known = await Promise.all(NAMING.map(async ([text]) => await prepare(database, text)));
+    const known = await Promise.all(
+      NAMING.map(async ([text, parameters]) => {
+        return { text, parameters, kept: await prepare(database, text) };
+      }),
+    );
     for (const change of ['SELECT 1', ...CHANGES]) {
       await run(database, change);
       if (change.includes('d TO e')) {
         continue;
       }
-      for (const [at, [text, parameters]] of NAMING.entries()) {
+      for (const { text, parameters, kept } of known) {
         for (let round = 0; round < 12; round += 1) {
           const values = Array.from({ length: parameters }, (_, place) =>
             place === 0 || text.includes(`s = $${place + 1}`)
               ? random.pick(NAMES)
               : instant(random),
           );
-          const kept = known[at] as Statement;
           const expected = await literally(database, text, values);
           const answer = await outcome(kept, values);
           // A statement that was prepared for other columns is prepared anew.
@@ -229,7 +232,7 @@ test('values that name symbols answer as literals do, whatever is written meanwh
         }
       }
     }
-    known.forEach((statement) => statement.close());
+    known.forEach(({ kept }) => kept.close());
   });
 });
 

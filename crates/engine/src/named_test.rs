@@ -127,7 +127,7 @@ fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
     for node in &tree.nodes {
         match node {
             Node::Parameter { index } => count(&mut all, (*index as usize).checked_sub(1)),
-            // Of the value that it stands for.
+            // A parameter may be its value.
             Node::Variable { .. } => return vec![false; parameters],
             Node::Binary {
                 operator: BinaryOperator::Equal | BinaryOperator::NotEqual,

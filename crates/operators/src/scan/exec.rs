@@ -195,7 +195,7 @@ impl SliceScan {
         }
         // Of one part, too: its properties are the same.
         let ranges = Some(ranges.to_vec());
-        Ok((partitions.len() == 1).then(|| Self { partitions, ranges, ..self.clone() }))
+        Ok((partitions.len() == 1).then(|| Self { ranges, partitions, ..self.clone() }))
     }
 
     /// The same rows in the opposite order, at most `limit` of them.
