@@ -23,7 +23,7 @@ use reference_operators::{asof, groups, latest};
 use support::*;
 use tidemark_operators::{
     AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, KeptGroups, LatestOnNode,
-    Rows, SampleByNode, StateMemory, StepUnit, Test,
+    Rows, SampleByNode, StateMemory, StepUnit,
 };
 use tidemark_storage::{TableSnapshot, TimeRange};
 use tidemark_types::SYMBOL_EQUAL;
@@ -364,6 +364,8 @@ async fn a_plan_for_other_rows_is_the_one_made_for_them() {
             let wanted = physical(wanted, 2).await.unwrap();
             all += 1;
             let reading = |known, ranges, predicate| {
+                let predicate: Option<&Expr> = predicate;
+                let predicate = predicate.map(tidemark_operators::Test::Named);
                 let rows = Rows { known, ranges, predicate };
                 session(2).reading(&plan, rows).unwrap()
             };
@@ -416,8 +418,11 @@ async fn a_filter_by_other_values_is_the_one_made_for_them() {
             };
             let plan = physical(plan_of(&known, &before), 2).await.unwrap();
             let wanted = physical(plan_of(&ranges, &predicate), 2).await.unwrap();
-            let rows =
-                Rows { known: &known, ranges: &ranges, predicate: Some(Test::Named(&predicate)) };
+            let rows = Rows {
+                known: &known,
+                ranges: &ranges,
+                predicate: Some(tidemark_operators::Test::Named(&predicate)),
+            };
             let Some(found) = session(2).reading(&plan, rows).unwrap() else { continue };
             moved += 1;
             let text = |plan| displayable(plan).indent(true).to_string();

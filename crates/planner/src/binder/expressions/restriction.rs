@@ -42,14 +42,12 @@ impl Binder<'_> {
         if ranges.as_ref().is_some_and(Vec::is_empty) {
             return Ok(None);
         }
-        let predicate = match others.is_empty() {
-            true => None,
-            false => match self.test(others, source)? {
-                Some(test) => Some(test),
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(Restriction { ranges: ranges.unwrap_or_default(), predicate }))
+        let ranges = ranges.unwrap_or_default();
+        if others.is_empty() {
+            return Ok(Some(Restriction { ranges, predicate: None }));
+        }
+        let test = self.test(others, source)?;
+        Ok(test.map(|test| Restriction { ranges, predicate: Some(test) }))
     }
 
     /// The ranges of time among conditions, where the others are known to be none whatever the
