@@ -15,7 +15,8 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::memory::MemorySourceConfig;
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::execution::TaskContext;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
+use datafusion::execution::disk_manager::DiskManagerMode::{Disabled, OsTmpDirectory};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
@@ -255,7 +256,6 @@ async fn keys_that_exceed_the_memory_go_to_files() {
     let on = vec![(key("h"), key("p"))];
     let join = HashJoinExecBuilder::new(keys("h", 1_000_000), keys("p", 10), on, JoinType::Inner);
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
-    use DiskManagerMode::{Disabled, OsTmpDirectory};
     for (mebibytes, files, fits) in
         [(40, Disabled, false), (40, OsTmpDirectory, true), (120, Disabled, true)]
     {
