@@ -33,11 +33,13 @@ struct StandIns {
 impl NamedTest {
     /// Texts that stand for so many parameters, when the test is to be made.
     pub(crate) fn wanted(&self, parameters: usize) -> Option<Vec<String>> {
-        let is_due = self.runs.fetch_add(1, Ordering::Relaxed) == 1;
+        if self.runs.fetch_add(1, Ordering::Relaxed) != 1 {
+            return None;
+        }
         // No text that is written anywhere.
         let salt = RandomState::new().build_hasher().finish();
         let text = |place| format!("\u{1}{salt:016x}.{place}");
-        is_due.then(|| (0..parameters).map(text).collect())
+        Some((0..parameters).map(text).collect())
     }
 
     /// Keeps a test that was bound with the texts of [`Self::wanted`], which were `met` so often,

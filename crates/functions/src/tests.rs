@@ -8,6 +8,8 @@ use arrow::datatypes::Field;
 use datafusion::common::ScalarValue;
 use datafusion::config::ConfigOptions;
 use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, lit};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use tidemark_types::SqlType;
 use tidemark_types::timestamp::{TimestampUnit, parse};
 
@@ -17,6 +19,14 @@ use crate::cast::{CastMode, cast};
 use crate::column::Call;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::resolve_scalar;
+
+/// Random numbers of a seed that is printed, and may be given as `SEED`.
+pub(crate) fn random() -> ChaCha8Rng {
+    let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
+    let seed = seed.unwrap_or_else(rand::random);
+    println!("SEED={seed}");
+    ChaCha8Rng::seed_from_u64(seed)
+}
 
 #[derive(Clone)]
 struct Given(SqlType, ScalarValue);

@@ -30,6 +30,7 @@ mod merge_join;
 mod operator;
 mod order;
 mod ordered_join;
+mod parts;
 mod plan_node;
 mod properties;
 mod sample_by;

@@ -153,17 +153,10 @@ mod tests {
     use arrow::array::{DictionaryArray, Int64Array};
     use datafusion::common::ScalarValue;
     use datafusion_expr::ColumnarValue;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::Rng;
 
     use super::*;
-
-    fn random() -> ChaCha8Rng {
-        let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
-        let seed = seed.unwrap_or_else(rand::random);
-        println!("SEED={seed}");
-        ChaCha8Rng::seed_from_u64(seed)
-    }
+    use crate::tests::random;
 
     #[test]
     fn parts_are_put_together() {

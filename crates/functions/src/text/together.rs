@@ -197,17 +197,11 @@ fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: 
 mod tests {
     use arrow::array::AsArray;
     use arrow::compute::{concat, filter};
-    use rand::{Rng, SeedableRng};
+    use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-
-    fn random() -> ChaCha8Rng {
-        let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
-        let seed = seed.unwrap_or_else(rand::random);
-        println!("SEED={seed}");
-        ChaCha8Rng::seed_from_u64(seed)
-    }
+    use crate::tests::random;
 
     /// Columns as they come: slices, filtered rows, several buffers, nulls, other letters.
     fn some_texts(rng: &mut ChaCha8Rng) -> StringViewArray {

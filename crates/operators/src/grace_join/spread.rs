@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
-use datafusion::arrow::compute::take_record_batch;
+use arrow_array::RecordBatch;
 use datafusion::common::Result;
-use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::execution::spill_file::SpillFile;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
@@ -17,9 +15,10 @@ use super::texts::Texts;
 use crate::bounded::bytes::held_bytes;
 use crate::held::pause;
 use crate::operator::Run;
+use crate::parts::in_parts;
 
 /// Files of each side.
-pub(super) const FILES: usize = 32;
+const FILES: usize = 32;
 /// Other than that of the exchange below and of the tables.
 const SEED: u64 = 0x6772_6163_6500;
 
@@ -78,7 +77,7 @@ impl Spreader<'_> {
             let (batch, starts) = self.sorted(&batch)?;
             let batch = texts.take(&batch)?;
             for (file, start) in files.iter_mut().zip(starts.windows(2)) {
-                let count = start[1] - start[0];
+                let (start, count) = (start[0] as usize, (start[1] - start[0]) as usize);
                 if count == 0 {
                     continue;
                 }
@@ -87,7 +86,7 @@ impl Spreader<'_> {
                     Some(file) => file,
                     None => file.insert(manager.create_in_progress_file("GraceHashJoin")?),
                 };
-                file.append_batch(&batch.slice(start[0], count))?;
+                file.append_batch(&batch.slice(start, count))?;
                 *rows += count;
             }
         }
@@ -102,32 +101,15 @@ impl Spreader<'_> {
     }
 
     /// The rows by their files, and where those of each begin.
-    fn sorted(&self, batch: &RecordBatch) -> Result<(RecordBatch, [usize; FILES + 1])> {
-        let rows = batch.num_rows();
+    fn sorted(&self, batch: &RecordBatch) -> Result<(RecordBatch, [u32; FILES + 1])> {
         let By::Keys(keys, level) = &self.by else {
-            let mut starts = [rows; FILES + 1];
+            let mut starts = [batch.num_rows() as u32; FILES + 1];
             starts[0] = 0;
             return Ok((batch.clone(), starts));
         };
-        let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
-        let keys = keys.collect::<Result<Vec<_>>>()?;
-        let mut hashes = vec![0; rows];
-        create_hashes(&keys, &RandomState::with_seed(SEED + *level as u64), &mut hashes)?;
-        let file = |hash: u64| (hash >> 32) as usize % FILES;
         let mut starts = [0; FILES + 1];
-        for &hash in &hashes {
-            starts[file(hash) + 1] += 1;
-        }
-        for file in 0..FILES {
-            starts[file + 1] += starts[file];
-        }
-        let mut next = starts;
-        let mut order = vec![0_u32; rows];
-        for (row, &hash) in hashes.iter().enumerate() {
-            let place = &mut next[file(hash)];
-            order[*place] = row as u32;
-            *place += 1;
-        }
-        Ok((take_record_batch(batch, &UInt32Array::from(order))?, starts))
+        let (seed, file) = (SEED + *level as u64, |hash| (hash >> 32) as usize % FILES);
+        let batch = in_parts(batch, keys.iter().copied(), seed, file, &mut starts)?;
+        Ok((batch, starts))
     }
 }

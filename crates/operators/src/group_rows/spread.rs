@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{concat_batches, take_record_batch};
+use arrow_array::{ArrayRef, RecordBatch};
+use datafusion::arrow::compute::concat_batches;
 use datafusion::common::Result;
-use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 
+use crate::parts::{self, in_parts};
 use crate::scan::rows::BATCH_ROWS;
 
 /// Parts, one for each value of a hash's first byte.
@@ -30,9 +30,7 @@ impl Starts {
 
 /// Hashes of the keys of each row.
 pub(super) fn hashes(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
-    let mut hashes = vec![0; rows];
-    create_hashes(keys, &RandomState::with_seed(SEED), &mut hashes)?;
-    Ok(hashes)
+    parts::hashes(keys, rows, SEED)
 }
 
 /// The rows of each part together, in the order that they had.
@@ -40,25 +38,9 @@ pub(super) fn spread(
     keys: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,
 ) -> Result<(RecordBatch, Starts)> {
-    let rows = batch.num_rows();
-    let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
-    let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, rows)?;
-    let part = |hash: u64| (hash >> 56) as usize;
-    let mut starts = [0_u32; PARTS + 1];
-    for &hash in &hashes {
-        starts[part(hash) + 1] += 1;
-    }
-    for part in 0..PARTS {
-        starts[part + 1] += starts[part];
-    }
-    let mut next = starts;
-    let mut order = vec![0_u32; rows];
-    for (row, &hash) in hashes.iter().enumerate() {
-        let place = &mut next[part(hash)];
-        order[*place as usize] = row as u32;
-        *place += 1;
-    }
-    Ok((take_record_batch(batch, &UInt32Array::from(order))?, Starts(starts)))
+    let mut starts = [0; PARTS + 1];
+    let batch = in_parts(batch, keys.iter(), SEED, |hash| (hash >> 56) as usize, &mut starts)?;
+    Ok((batch, Starts(starts)))
 }
 
 /// The same rows in batches of usual size, so that a part has more than a few rows of each.

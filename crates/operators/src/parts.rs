@@ -1,0 +1,45 @@
+//! The rows of a batch in parts, by the hashes of their keys.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::take_record_batch;
+use datafusion::common::Result;
+use datafusion::common::hash_utils::{RandomState, create_hashes};
+use datafusion::physical_expr::PhysicalExpr;
+
+/// Hashes of the keys of each row.
+pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u64>> {
+    let mut hashes = vec![0; rows];
+    create_hashes(keys, &RandomState::with_seed(seed), &mut hashes)?;
+    Ok(hashes)
+}
+
+/// The rows of each part together, in the order that they had. `starts`, of zeros, is one longer
+/// than there are parts: where each begins, and the last one ends.
+#[inline]
+pub(crate) fn in_parts<'k>(
+    batch: &RecordBatch,
+    keys: impl Iterator<Item = &'k Arc<dyn PhysicalExpr>>,
+    seed: u64,
+    part: impl Fn(u64) -> usize,
+    starts: &mut [u32],
+) -> Result<RecordBatch> {
+    let rows = batch.num_rows();
+    let keys = keys.map(|key| key.evaluate(batch)?.into_array(rows));
+    let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, rows, seed)?;
+    for &hash in &hashes {
+        starts[part(hash) + 1] += 1;
+    }
+    for part in 1..starts.len() {
+        starts[part] += starts[part - 1];
+    }
+    let mut next = starts.to_vec();
+    let mut order = vec![0_u32; rows];
+    for (row, &hash) in hashes.iter().enumerate() {
+        let place = &mut next[part(hash)];
+        order[*place as usize] = row as u32;
+        *place += 1;
+    }
+    Ok(take_record_batch(batch, &UInt32Array::from(order))?)
+}
