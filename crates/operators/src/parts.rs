@@ -1,12 +1,10 @@
 //! The rows of a batch in parts, by the hashes of their keys.
 
-use std::sync::Arc;
-
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::take_record_batch;
+use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::{concat_batches, take_record_batch};
 use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
-use datafusion::physical_expr::PhysicalExpr;
 
 /// Hashes of the keys of each row.
 pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u64>> {
@@ -18,28 +16,35 @@ pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u6
 /// The rows of each part together, in the order that they had. `starts`, of zeros, is one longer
 /// than there are parts: where each begins, and the last one ends.
 #[inline]
-pub(crate) fn in_parts<'k>(
+pub(crate) fn in_parts(
     batch: &RecordBatch,
-    keys: impl Iterator<Item = &'k Arc<dyn PhysicalExpr>>,
-    seed: u64,
+    hashes: &[u64],
     part: impl Fn(u64) -> usize,
     starts: &mut [u32],
 ) -> Result<RecordBatch> {
-    let rows = batch.num_rows();
-    let keys = keys.map(|key| key.evaluate(batch)?.into_array(rows));
-    let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, rows, seed)?;
-    for &hash in &hashes {
+    for &hash in hashes {
         starts[part(hash) + 1] += 1;
     }
     for part in 1..starts.len() {
         starts[part] += starts[part - 1];
     }
     let mut next = starts.to_vec();
-    let mut order = vec![0_u32; rows];
+    let mut order = vec![0_u32; hashes.len()];
     for (row, &hash) in hashes.iter().enumerate() {
         let place = &mut next[part(hash)];
         order[*place as usize] = row as u32;
         *place += 1;
     }
     Ok(take_record_batch(batch, &UInt32Array::from(order))?)
+}
+
+/// Batches as one.
+pub(crate) fn joined(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
+    match batches.pop() {
+        Some(only) if batches.is_empty() => Ok(only),
+        last => {
+            batches.extend(last);
+            Ok(concat_batches(schema, &batches)?)
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Rows in files by the hashes of their keys.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::execution::spill_file::SpillFile;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
@@ -15,12 +17,16 @@ use super::texts::Texts;
 use crate::bounded::bytes::held_bytes;
 use crate::held::pause;
 use crate::operator::Run;
-use crate::parts::in_parts;
+use crate::parts::{hashes, in_parts, joined};
 
 /// Files of each side.
 const FILES: usize = 32;
 /// Other than that of the exchange below and of the tables.
 const SEED: u64 = 0x6772_6163_6500;
+/// Bytes of rows that are spread together, at most.
+const ROUND_BYTES: usize = 16 << 20;
+/// One part in so many of what all operators may hold, at most.
+const ROUND_SHARE: usize = 64;
 
 /// Rows in a file.
 #[derive(Clone)]
@@ -68,28 +74,29 @@ impl Spreader<'_> {
         let manager = SpillManager::new(run.context.runtime_env(), metrics, stored);
         let compression = run.context.session_config().spill_compression();
         let manager = Arc::new(manager.with_compression_type(compression));
-        let memory = run.memory();
         let mut files: Vec<_> = (0..FILES).map(|_| (None, 0)).collect();
-        while let Some(batch) = rows.try_next().await? {
-            pause().await?;
-            // Once in the order of the files, and once on the way into one.
-            memory.try_resize(2 * held_bytes(&batch))?;
-            let (batch, starts) = self.sorted(&batch)?;
-            let batch = texts.take(&batch)?;
-            for (file, start) in files.iter_mut().zip(starts.windows(2)) {
-                let (start, count) = (start[0] as usize, (start[1] - start[0]) as usize);
-                if count == 0 {
-                    continue;
-                }
-                let (file, rows) = file;
+        let mut append = |round: &mut Round| -> Result<()> {
+            for (file, batch) in round.take()? {
+                let (file, rows) = &mut files[file];
                 let file = match file {
                     Some(file) => file,
                     None => file.insert(manager.create_in_progress_file("GraceHashJoin")?),
                 };
-                file.append_batch(&batch.slice(start, count))?;
-                *rows += count;
+                file.append_batch(&batch)?;
+                *rows += batch.num_rows();
             }
+            Ok(())
+        };
+        let mut round = Round::of(run);
+        while let Some(batch) = rows.try_next().await? {
+            pause().await?;
+            if !round.has_room(&batch) {
+                append(&mut round)?;
+                round.make_room(&batch)?;
+            }
+            round.add(texts.take(&batch)?, self.hashes(&batch)?);
         }
+        append(&mut round)?;
         let texts = Arc::new(texts);
         let finished = files.into_iter().map(|(file, rows)| {
             let Some(mut file) = file else { return Ok(None) };
@@ -100,16 +107,66 @@ impl Spreader<'_> {
         finished.collect()
     }
 
-    /// The rows by their files, and where those of each begin.
-    fn sorted(&self, batch: &RecordBatch) -> Result<(RecordBatch, [u32; FILES + 1])> {
-        let By::Keys(keys, level) = &self.by else {
-            let mut starts = [batch.num_rows() as u32; FILES + 1];
-            starts[0] = 0;
-            return Ok((batch.clone(), starts));
-        };
-        let mut starts = [0; FILES + 1];
-        let (seed, file) = (SEED + *level as u64, |hash| (hash >> 32) as usize % FILES);
-        let batch = in_parts(batch, keys.iter().copied(), seed, file, &mut starts)?;
-        Ok((batch, starts))
+    /// By which rows are spread; none where all are in one file.
+    fn hashes(&self, batch: &RecordBatch) -> Result<Vec<u64>> {
+        let By::Keys(keys, level) = &self.by else { return Ok(vec![]) };
+        let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows()));
+        hashes(&keys.collect::<Result<Vec<_>>>()?, batch.num_rows(), SEED + *level as u64)
     }
+}
+
+/// Rows that are put in the order of their files together, so that each file gets batches of some
+/// size: a batch of few rows costs as much to write, to read and to join as one of many.
+struct Round {
+    batches: Vec<RecordBatch>,
+    hashes: Vec<u64>,
+    memory: MemoryReservation,
+    /// Bytes at most; one batch may have more.
+    most: usize,
+}
+
+impl Round {
+    fn of(run: &Run) -> Self {
+        let most = (run.held_at_most() / ROUND_SHARE).min(ROUND_BYTES);
+        Self { batches: vec![], hashes: vec![], memory: run.memory(), most }
+    }
+
+    /// Whether a batch can come in, which is counted then.
+    fn has_room(&self, batch: &RecordBatch) -> bool {
+        let size = self.memory.size().saturating_add(round_bytes(batch));
+        size <= self.most && self.memory.try_grow(round_bytes(batch)).is_ok()
+    }
+
+    /// Counts a batch that is the first one.
+    fn make_room(&self, batch: &RecordBatch) -> Result<()> {
+        self.memory.try_resize(round_bytes(batch))
+    }
+
+    fn add(&mut self, batch: RecordBatch, hashes: Vec<u64>) {
+        self.batches.push(batch);
+        self.hashes.extend(hashes);
+    }
+
+    /// The rows of each file, which are none afterwards.
+    fn take(&mut self) -> Result<Vec<(usize, RecordBatch)>> {
+        let (batches, hashes) = (take(&mut self.batches), take(&mut self.hashes));
+        if hashes.is_empty() {
+            return Ok(batches.into_iter().map(|batch| (0, batch)).collect());
+        }
+        let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(vec![]) };
+        let all = joined(&schema, batches)?;
+        let mut starts = [0; FILES + 1];
+        let all = in_parts(&all, &hashes, |hash| (hash >> 32) as usize % FILES, &mut starts)?;
+        let of = |(file, start): (usize, &[u32])| {
+            let rows = all.slice(start[0] as usize, (start[1] - start[0]) as usize);
+            (rows.num_rows() > 0).then_some((file, rows))
+        };
+        Ok(starts.windows(2).enumerate().filter_map(of).collect())
+    }
+}
+
+/// What a batch takes: as it is, once more with the others, and in the order of the files, with
+/// its hashes and its places.
+fn round_bytes(batch: &RecordBatch) -> usize {
+    3 * held_bytes(batch) + batch.num_rows() * size_of::<(u64, u32)>()
 }

@@ -15,12 +15,13 @@ use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBat
 use futures::{StreamExt, TryStreamExt};
 
 use super::sample::has_many_keys;
-use super::spread::{PARTS, Starts, in_full_batches, joined, spread};
+use super::spread::{PARTS, Starts, in_full_batches, spread};
 use crate::held::{Held, Read, Rest, pause};
 use crate::lowering::{counted_rows, hashed_keys, unbucketed};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
 };
+use crate::parts::joined;
 use crate::plan_node::{Grouping, grouped_over, grouping};
 use crate::properties::properties;
 use crate::sample_by::fallback::is_kernel;

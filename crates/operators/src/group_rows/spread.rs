@@ -4,14 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use datafusion::arrow::compute::concat_batches;
 use datafusion::common::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 
-use crate::parts::{self, in_parts};
+use crate::parts::{self, in_parts, joined};
 use crate::scan::rows::BATCH_ROWS;
 
 /// Parts, one for each value of a hash's first byte.
@@ -39,7 +38,9 @@ pub(super) fn spread(
     batch: &RecordBatch,
 ) -> Result<(RecordBatch, Starts)> {
     let mut starts = [0; PARTS + 1];
-    let batch = in_parts(batch, keys.iter(), SEED, |hash| (hash >> 56) as usize, &mut starts)?;
+    let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows()));
+    let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, batch.num_rows())?;
+    let batch = in_parts(batch, &hashes, |hash| (hash >> 56) as usize, &mut starts)?;
     Ok((batch, Starts(starts)))
 }
 
@@ -59,18 +60,4 @@ pub(super) fn in_full_batches(rows: SendableRecordBatchStream) -> SendableRecord
         Ok(if count == 0 { None } else { Some((joined(&schema, few)?, None)) })
     });
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
-}
-
-/// Batches as one.
-pub(super) fn joined(
-    schema: &arrow_schema::SchemaRef,
-    mut batches: Vec<RecordBatch>,
-) -> Result<RecordBatch> {
-    match batches.pop() {
-        Some(only) if batches.is_empty() => Ok(only),
-        last => {
-            batches.extend(last);
-            Ok(concat_batches(schema, &batches)?)
-        }
-    }
 }
