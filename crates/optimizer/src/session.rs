@@ -58,6 +58,7 @@ use crate::rules::merge_joins::MergeJoins;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
 use crate::rules::select_joins::SelectJoins;
+use crate::rules::share_rows::ShareRows;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals};
 
@@ -151,7 +152,7 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 20] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 21] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
@@ -187,6 +188,8 @@ pub(crate) fn physical_optimizer_rules(
         (true, Arc::new(FilterScan)),
         // Ours: of what cannot be among the first few, nothing is sorted.
         (true, Arc::new(Instead::TOPS)),
+        // Ours: groups that are asked for twice are made once.
+        (true, Arc::new(ShareRows)),
         // Foreign operators yield, so that cancelling works.
         (false, Arc::new(EnsureCooperative::new())),
         // Ours: any operator ends in time and takes no more than it may.

@@ -389,6 +389,17 @@ const GROUPS: Readonly<Record<string, Entry>> = {
     ],
     terms: (n) => `select ts, ${list(n, (at) => `max(n + ${at})`)} from ${SMALL} sample by 1d`,
   },
+  SharedRowsExec: {
+    of: one(
+      ({ table, payload }) =>
+        `with g as (select k, last(${payload}) p, count() v from ${table} group by k)
+          select x.p, y.v from g x join g y on x.k = y.k`,
+      lastOf(({ k }) => k),
+    ),
+    terms: (n) =>
+      `with g as (select k, ${list(n, (at) => `max(n + ${at}) m${at}`)} from ${SMALL} group by k)
+        select x.k from g x join g y on x.k = y.k`,
+  },
   FillExec: {
     of: ({ table, payload }) => [
       {

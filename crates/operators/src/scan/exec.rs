@@ -219,6 +219,19 @@ impl SliceScan {
         Ok(scan_properties(&self.table, &columns, &schema, parts, self.backward))
     }
 
+    /// Whether another scan reads the same cells in the same order, in the same parts.
+    pub(crate) fn reads_same(&self, other: &Self) -> bool {
+        let (own, others) = (&self.partitions, &other.partitions);
+        Arc::ptr_eq(&self.table, &other.table)
+            && self.projection == other.projection
+            && self.backward == other.backward
+            && self.limit == other.limit
+            && own.len() == others.len()
+            && own.iter().zip(others).all(|(own, others)| {
+                own.len() == others.len() && own.iter().zip(others.iter()).all(are_same_rows)
+            })
+    }
+
     /// The columns that are passed on.
     pub fn schema(&self) -> &SchemaRef {
         self.properties.equivalence_properties().schema()
@@ -348,6 +361,15 @@ impl SliceScan {
         });
         Ok(paced(output, batches))
     }
+}
+
+/// Whether two units of one snapshot have the same rows.
+fn are_same_rows((left, right): (&ScanUnit, &ScanUnit)) -> bool {
+    let first = |unit: &ScanUnit| {
+        let start = unit.rows.start;
+        unit.slice.row_ids(start..unit.rows.end.min(start + 1))
+    };
+    left.rows.len() == right.rows.len() && first(left) == first(right)
 }
 
 fn count(units: &[ScanUnit]) -> usize {

@@ -139,6 +139,14 @@ impl FilteredScan {
         Self::with_properties(scan, predicate, output, fetch, Arc::new(properties))
     }
 
+    /// Whether another filter passes the same cells in the same order.
+    pub(crate) fn reads_same(&self, other: &Self) -> bool {
+        self.output == other.output
+            && self.fetch == other.fetch
+            && self.predicate.eq(&other.predicate)
+            && self.scan.reads_same(&other.scan)
+    }
+
     /// The columns that are passed on.
     pub fn schema(&self) -> &SchemaRef {
         self.properties.equivalence_properties().schema()

@@ -13,4 +13,5 @@ pub(crate) mod merge_joins;
 pub(crate) mod push_filters;
 pub(crate) mod requirements;
 pub(crate) mod select_joins;
+pub(crate) mod share_rows;
 pub(crate) mod stoppable;

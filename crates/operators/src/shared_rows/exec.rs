@@ -1,0 +1,191 @@
+//! How groups are shared: the first of their readers begins a task that makes them, and all read
+//! what it has made. Where there is no room to hold them, each reader makes its own.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion::common::Result;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
+use futures::future::{BoxFuture, Shared, WeakShared};
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+
+use super::equal::{are_same, is_worth_sharing};
+use crate::bounded::bytes::held_bytes;
+use crate::error::join_error;
+use crate::operator::{
+    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, order_of_first,
+};
+use crate::properties::properties;
+
+/// Different groups of a plan that are looked for, at most.
+const MOST_GROUPS: usize = 32;
+
+/// Rows of a plan that others may make at the same time.
+#[derive(Clone, Default)]
+pub struct SharedRows {
+    made: Arc<Mutex<Vec<Making>>>,
+}
+
+/// The rows of one reader, which others read as well.
+struct Making {
+    /// Of this execution alone: a kept plan runs many times, also at once.
+    context: Weak<TaskContext>,
+    input: Weak<dyn ExecutionPlan>,
+    rows: WeakShared<Rows>,
+}
+
+/// `None`: there is no room for them.
+type Rows = BoxFuture<'static, std::result::Result<Option<Arc<HeldRows>>, Arc<DataFusionError>>>;
+
+struct HeldRows {
+    batches: Vec<RecordBatch>,
+    /// Given back when the last reader is gone.
+    _memory: MemoryReservation,
+}
+
+impl SharedRows {
+    /// The plan with those groups shared that it has more than once.
+    pub fn in_plan(plan: Input) -> Result<Input> {
+        let mut found: Vec<(Input, usize)> = vec![];
+        plan.apply(|node| {
+            if is_worth_sharing(node) {
+                match found.iter().position(|(known, _)| are_same(known, node)) {
+                    Some(known) => found[known].1 += 1,
+                    None if found.len() < MOST_GROUPS => found.push((Arc::clone(node), 1)),
+                    None => {}
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let shared = found.into_iter().filter(|(_, uses)| *uses > 1);
+        let shared: Vec<_> = shared.map(|(plan, _)| (plan, Self::default())).collect();
+        if shared.is_empty() {
+            return Ok(plan);
+        }
+        plan.transform_up(|node| {
+            if !is_worth_sharing(&node) {
+                return Ok(Transformed::no(node));
+            }
+            let Some((_, rows)) = shared.iter().find(|(known, _)| are_same(known, &node)) else {
+                return Ok(Transformed::no(node));
+            };
+            let schema = node.schema();
+            Ok(Transformed::yes(OperatorExec::plan(rows.clone(), vec![node], &schema)))
+        })
+        .data()
+    }
+
+    /// The rows that are being made in this execution, or are from now on.
+    fn making(&self, run: &Run) -> Shared<Rows> {
+        let (context, input) = (Arc::downgrade(&run.context), &run.inputs[0]);
+        let mut made = self.made.lock();
+        made.retain(|making| making.context.strong_count() > 0);
+        let known = made.iter().filter(|making| making.context.ptr_eq(&context));
+        // Values may have been put in the place of others since the plan was made.
+        let mut known = known
+            .filter(|making| making.input.upgrade().is_some_and(|other| are_same(&other, input)));
+        if let Some(rows) = known.find_map(|making| making.rows.upgrade()) {
+            return rows;
+        }
+        let work = hold(Arc::clone(input), Arc::clone(&run.context), run.memory());
+        // A task of its own: a reader that waits for another one's rows waits for no reader.
+        let work = async {
+            let held = SpawnedTask::spawn(work).join().await.map_err(join_error);
+            held.and_then(|held| held).map_err(Arc::new)
+        };
+        let rows = work.boxed().shared();
+        if let Some(rows) = rows.downgrade() {
+            made.push(Making { context, input: Arc::downgrade(input), rows });
+        }
+        rows
+    }
+}
+
+/// All rows of a plan, if there is room for them.
+async fn hold(
+    input: Input,
+    context: Arc<TaskContext>,
+    memory: MemoryReservation,
+) -> Result<Option<Arc<HeldRows>>> {
+    let mut rows = input.execute(0, context)?;
+    let mut batches = vec![];
+    while let Some(batch) = rows.try_next().await? {
+        if memory.try_grow(held_bytes(&batch)).is_err() {
+            return Ok(None);
+        }
+        batches.push(batch);
+    }
+    Ok(Some(Arc::new(HeldRows { batches, _memory: memory })))
+}
+
+impl fmt::Display for SharedRows {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Operator for SharedRows {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "SharedRowsExec",
+            memory: Some("SharedRows"),
+            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        properties(schema, order_of_first(inputs), 1, EmissionType::Final)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![]
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None]
+    }
+
+    fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
+        Some(Lineage { input: 0, column, unmatched: false })
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows.first().copied().flatten()
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        Ok(Run::stream(Arc::clone(&run.schema), async move {
+            // Kept with this execution's plan: a reader that begins when another one has ended
+            // finds the rows.
+            let rows = run.shared(async { Ok(self.making(&run)) }).await?;
+            match rows.as_ref().clone().await.map_err(DataFusionError::Shared)? {
+                Some(held) => {
+                    let batches = (0..held.batches.len()).map(move |at| held.batches[at].clone());
+                    Ok(futures::stream::iter(batches.map(Ok)).left_stream())
+                }
+                None => Ok(run.rows(0, 0)?.right_stream()),
+            }
+        }))
+    }
+}
