@@ -39,6 +39,10 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
         if symbolic(right, left) {
             return Some(symbol_equality(op, true));
         }
+        if left.sql_type == SqlType::Symbol && right.sql_type == SqlType::Symbol {
+            // Not as texts: joins and groups compare their codes.
+            return Some(plain(op, SqlType::Symbol, left.may_be_null(), right.may_be_null()));
+        }
     }
     if let (true, SqlType::Geohash(one), SqlType::Geohash(other)) =
         (equality, left.sql_type, right.sql_type)

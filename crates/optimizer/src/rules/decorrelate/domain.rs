@@ -29,6 +29,8 @@ pub(super) struct Domain {
     pub(super) plan: LogicalPlan,
     /// What the sub-query's plan calls a value, and the domain's column that has it.
     columns: Vec<(Column, String)>,
+    /// What their names begin with, and no others.
+    prefix: String,
     /// Recursive queries whose last rows carry the domain.
     recursions: Vec<String>,
 }
@@ -41,10 +43,11 @@ pub(super) fn prefix(number: usize) -> String {
 impl Domain {
     /// The domain of a sub-query that reads `captured` of the rows of `outer`.
     pub(super) fn try_new(captured: &[Expr], outer: LogicalPlan, number: usize) -> Result<Self> {
+        let prefix = prefix(number);
         let mut columns = Vec::with_capacity(captured.len());
         let mut exprs = Vec::with_capacity(captured.len());
         for (index, expr) in captured.iter().enumerate() {
-            let name = format!("{}{index}", prefix(number));
+            let name = format!("{prefix}{index}");
             let Expr::Alias(alias) = expr else {
                 return internal_err!("a sub-query that reads '{expr}' without naming it");
             };
@@ -53,12 +56,17 @@ impl Domain {
         }
         let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(outer))?);
         let plan = LogicalPlan::Distinct(Distinct::All(Arc::new(plan)));
-        Ok(Self { plan, columns, recursions: Vec::new() })
+        Ok(Self { plan, columns, prefix, recursions: Vec::new() })
     }
 
     /// Names of the domain's columns.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().map(|(_, name)| name)
+    }
+
+    /// The name of a column that equals a value of the domain, where no column has that.
+    pub(super) fn name_of_key(&self, number: usize) -> String {
+        format!("{}k{number}", self.prefix)
     }
 
     /// The domain's columns in a plan that carries them.
@@ -203,7 +211,7 @@ impl Domain {
     }
 
     /// A value of the domain and the expression over other rows that must equal it.
-    fn key(&self, test: &Expr) -> Result<Option<(Expr, Expr)>> {
+    pub(super) fn key(&self, test: &Expr) -> Result<Option<(Expr, Expr)>> {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = test else { return Ok(None) };
         if !matches!(op, Operator::Eq | Operator::IsNotDistinctFrom) {
             return Ok(None);
@@ -232,7 +240,7 @@ impl Domain {
         let mut recursions = self.recursions.clone();
         recursions.push(node.name.clone());
         let (plan, columns) = (self.plan.clone(), self.columns.clone());
-        let within = Self { plan, columns, recursions };
+        let within = Self { plan, columns, prefix: self.prefix.clone(), recursions };
         let next = within.spread(Arc::unwrap_or_clone(node.recursive_term))?;
         let (first, next) = (self.lined_up(first)?, self.lined_up(next)?);
         let plan =

@@ -1,7 +1,8 @@
 //! Sub-queries as joins. One that reads columns of the rows around it runs once for all of them:
 //! over the distinct values it reads, its *domain*, which every clause of it carries along
-//! ([`domain::Domain::spread`]); its result is then joined to the rows by these values. Null is a
-//! value like any other.
+//! ([`domain::Domain::spread`]); its result is then joined to the rows by these values. Where it
+//! only asks whether rows with equal values exist, these are joined themselves ([`by_keys`]). Null
+//! is a value like any other.
 //!
 //! The binder leaves sub-queries as `DataFusion`'s expressions, and LATERAL as a join with a
 //! `Subquery` on the right. `outer_ref_columns` holds what is read: an expression over the outer
@@ -10,15 +11,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
-    Distinct, Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
+    Distinct, Expr, ExprSchemable, Filter, Join, Limit, LogicalPlan, Projection, Subquery,
+    SubqueryAlias, lit,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 
+use by_keys::Keyed;
 use domain::Domain;
 use subquery::{narrowed, subquery_of};
 
@@ -26,6 +30,7 @@ use crate::conditions::all_of;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
 use tidemark_operators::{LogicalNode, OrderedJoinNode, check_stop, not_supported};
 
+mod by_keys;
 mod domain;
 mod relational;
 mod single_row;
@@ -123,6 +128,15 @@ struct Inner {
 impl Inner {
     fn column(&self, name: &str) -> Expr {
         Expr::Column(Column::new(Some(self.name.as_str()), name))
+    }
+
+    /// Whether all columns that have to be equal are symbols.
+    fn is_of_symbols(&self) -> bool {
+        let is_symbol = |key: &Expr| {
+            let data_type = key.get_type(self.plan.schema());
+            data_type.is_ok_and(|data_type| matches!(data_type, DataType::Dictionary(..)))
+        };
+        self.on.iter().all(|(_, key)| is_symbol(key))
     }
 }
 
@@ -290,13 +304,24 @@ impl Joins {
         member: &Member<'_>,
         kind: JoinType,
     ) -> Result<(LogicalPlan, String)> {
-        let mut inner = self.inner(member.subquery, outer)?;
+        let domain = self.domain(member.subquery, outer)?;
+        let keyed = match &domain {
+            Some(domain) => domain.keyed(member.subquery, member.operand.is_some())?,
+            None => None,
+        };
+        let is_keyed = keyed.is_some();
+        let mut inner = match keyed {
+            Some(Keyed { plan, on }) => self.named(plan, on)?,
+            None => self.inner(member.subquery, domain)?,
+        };
         if let Some(operand) = member.operand {
             let value = inner.column(member.subquery.subquery.schema().field(0).name());
             inner.on.push((operand.clone(), value));
         }
-        // One row is as good as many alike.
-        inner.plan = if inner.on.is_empty() {
+        // One row is as good as many alike, and symbols are not many.
+        inner.plan = if is_keyed && !inner.is_of_symbols() {
+            inner.plan
+        } else if inner.on.is_empty() {
             let fetch = Some(Box::new(lit(1_i64)));
             LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(inner.plan) })
         } else {
@@ -327,23 +352,27 @@ impl Joins {
         if subquery.outer_ref_columns.is_empty() {
             return self.settle(subquery);
         }
-        let inner = self.inner(&subquery, outer)?;
+        let domain = self.domain(&subquery, outer)?;
+        let inner = self.inner(&subquery, domain)?;
         let value = inner.column(subquery.subquery.schema().field(0).name());
         *input = widened(std::mem::take(input), inner)?;
         Ok(value)
     }
 
-    fn inner(&mut self, subquery: &Subquery, outer: &LogicalPlan) -> Result<Inner> {
-        let domain = self.domain(subquery, outer)?;
+    /// A sub-query that is computed for its domain.
+    fn inner(&mut self, subquery: &Subquery, domain: Option<Domain>) -> Result<Inner> {
+        let plan = subquery.subquery.as_ref().clone();
+        let Some(domain) = domain else { return self.named(plan, vec![]) };
+        let on = outer_values(subquery).zip(domain.names().cloned()).collect();
+        self.named(domain.spread(plan)?, on)
+    }
+
+    /// The right side of a join by outer expressions and columns of a plan.
+    fn named(&mut self, plan: LogicalPlan, on: Vec<(Expr, String)>) -> Result<Inner> {
         self.made += 1;
         let name = format!("s{}", self.made);
-        let mut plan = subquery.subquery.as_ref().clone();
-        let mut on = Vec::new();
-        if let Some(domain) = domain {
-            plan = domain.spread(plan)?;
-            let column = |own: &String| Expr::Column(Column::new(Some(name.as_str()), own));
-            on.extend(outer_values(subquery).zip(domain.names().map(column)));
-        }
+        let column = |own| Expr::Column(Column::new(Some(name.as_str()), own));
+        let on = on.into_iter().map(|(outer, own)| (outer, column(own))).collect();
         let alias = SubqueryAlias::try_new(Arc::new(plan), name.as_str())?;
         Ok(Inner { plan: LogicalPlan::SubqueryAlias(alias), name, on })
     }

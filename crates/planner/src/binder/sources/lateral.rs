@@ -122,7 +122,7 @@ impl LastBefore {
         for term in split_conjunction(&filter.predicate) {
             if !reads_outer(term) {
                 own.push(term.clone());
-            } else if !found.take(term, &filter.input) {
+            } else if !found.take(term) {
                 return None;
             }
         }
@@ -202,7 +202,7 @@ struct Terms<'t> {
 
 impl Terms<'_> {
     /// Takes an equality, or the bound of the time; false for any other term.
-    fn take(&mut self, term: &Expr, rows: &LogicalPlan) -> bool {
+    fn take(&mut self, term: &Expr) -> bool {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = comparison(term) else {
             return false;
         };
@@ -215,19 +215,15 @@ impl Terms<'_> {
         if outer.any_column_refs() {
             return false;
         }
-        // Two symbols that are compared as texts: the join compares their codes.
-        let (outer, own) = match (symbol_in(outer, rows), symbol_in(own, rows)) {
-            (Some(outer), Some(own)) => (outer, own),
-            _ => (outer.as_ref().clone(), own.as_ref().clone()),
-        };
-        let Some(value) = self.of_left(outer) else { return false };
+        let Some(value) = self.of_left(outer.as_ref().clone()) else { return false };
         match op {
             Operator::Eq | Operator::IsNotDistinctFrom => {
-                self.keys.push((value, own));
+                self.keys.push((value, own.as_ref().clone()));
                 true
             }
             Operator::LtEq | Operator::Lt => {
-                let is_bound = self.kind.is_none() && own == self.time && value == *self.left_time;
+                let is_bound =
+                    self.kind.is_none() && **own == self.time && value == *self.left_time;
                 let kind = if op == Operator::Lt { AsofKind::Lt } else { AsofKind::Asof };
                 self.kind = Some(kind).filter(|_| is_bound);
                 is_bound
@@ -310,19 +306,6 @@ fn is_null_test(tests: &BinaryExpr, comparison: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, right, .. }) = comparison else { return false };
     let asks = |test: &Expr, side: &Expr| matches!(test, Expr::IsNull(of) if **of == *side);
     asks(&tests.left, left) && asks(&tests.right, right)
-}
-
-/// The column behind the cast of a symbol to text.
-fn symbol_in(expr: &Expr, rows: &LogicalPlan) -> Option<Expr> {
-    let Expr::ScalarFunction(call) = expr else { return None };
-    let [symbol] = call.args.as_slice() else { return None };
-    let data_type = match symbol {
-        Expr::OuterReferenceColumn(field, _) => field.data_type(),
-        Expr::Column(column) => rows.schema().field_from_column(column).ok()?.data_type(),
-        _ => return None,
-    };
-    let is_symbol = matches!(data_type, DataType::Dictionary(_, _));
-    (call.func.name() == "cast_value" && is_symbol).then(|| symbol.clone())
 }
 
 /// Whether a condition holds for all pairs of rows.

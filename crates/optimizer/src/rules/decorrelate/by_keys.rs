@@ -1,0 +1,95 @@
+//! Sub-queries that ask no more than whether rows with equal values exist: the rows themselves are
+//! what the rows around them are joined to, and no domain is needed.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::utils::split_conjunction_owned;
+use datafusion::logical_expr::{
+    Distinct, Expr, FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, Subquery,
+};
+
+use super::domain::Domain;
+use super::outer_values;
+use crate::conditions::all_of;
+
+/// The rows of a sub-query, and what of them has to be equal to what.
+pub(super) struct Keyed {
+    pub(super) plan: LogicalPlan,
+    /// Outer expressions, and names of the columns of `plan` that equal them.
+    pub(super) on: Vec<(Expr, String)>,
+}
+
+impl Domain {
+    /// The rows of a sub-query that reads this domain by equality alone. `value`: its first column
+    /// is one of them, under its name. `None`: it asks for more.
+    pub(super) fn keyed(&self, subquery: &Subquery, value: bool) -> Result<Option<Keyed>> {
+        let Some((filter, first)) = filtered(&subquery.subquery, value) else { return Ok(None) };
+        if self.in_plan(&filter.input)? || first.is_some_and(|first| self.in_expr(first)) {
+            return Ok(None);
+        }
+        let (own, shared): (Vec<_>, Vec<_>) = split_conjunction_owned(filter.predicate.clone())
+            .into_iter()
+            .partition(|test| !self.in_expr(test));
+        if shared.is_empty() {
+            return Ok(None);
+        }
+        let mut columns: Vec<_> = first.cloned().into_iter().collect();
+        let mut on = vec![];
+        for (number, test) in shared.iter().enumerate() {
+            let Some((read, equal)) = self.key(test)? else { return Ok(None) };
+            let name = self.name_of_key(number);
+            columns.push(equal.alias(&name));
+            on.push((self.outer(read, subquery)?, name));
+        }
+        let mut plan = filter.input.as_ref().clone();
+        if let Some(test) = all_of(own) {
+            plan = LogicalPlan::Filter(Filter::try_new(test, Arc::new(plan))?);
+        }
+        let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
+        Ok(Some(Keyed { plan, on }))
+    }
+
+    /// What an expression over the domain is of the rows around.
+    fn outer(&self, expr: Expr, subquery: &Subquery) -> Result<Expr> {
+        let named = |column: &str| self.names().position(|name| name == column);
+        expr.transform_down(|node| match &node {
+            Expr::Column(column) => match named(&column.name) {
+                Some(number) => {
+                    Ok(Transformed::yes(outer_values(subquery).nth(number).unwrap_or(node)))
+                }
+                None => Ok(Transformed::no(node)),
+            },
+            _ => Ok(Transformed::no(node)),
+        })
+        .data()
+    }
+}
+
+/// The WHERE clause below what changes nothing in which rows there are; where a value of theirs is
+/// asked for as well, with their first column.
+fn filtered(plan: &LogicalPlan, value: bool) -> Option<(&Filter, Option<&Expr>)> {
+    match plan {
+        LogicalPlan::Filter(filter) if !value => Some((filter, None)),
+        LogicalPlan::Projection(node) if value => {
+            let (filter, _) = filtered(&node.input, false)?;
+            let is_below = matches!(node.input.as_ref(), LogicalPlan::Filter(_));
+            is_below.then_some((filter, node.expr.first()))
+        }
+        LogicalPlan::Projection(node) if !node.expr.iter().any(super::has_subquery) => {
+            filtered(&node.input, value)
+        }
+        LogicalPlan::SubqueryAlias(node) => filtered(&node.input, value),
+        LogicalPlan::Sort(node) if node.fetch.is_none() => filtered(&node.input, value),
+        LogicalPlan::Distinct(Distinct::All(input)) => filtered(input, value),
+        LogicalPlan::Limit(node) if !value && has_first(node) => filtered(&node.input, value),
+        _ => None,
+    }
+}
+
+/// Whether the first row is among those that a limit leaves.
+fn has_first(limit: &Limit) -> bool {
+    matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
+        && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(fetch)) if fetch != Some(0))
+}

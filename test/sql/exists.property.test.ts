@@ -1,0 +1,127 @@
+/**
+ * EXISTS and IN of rows with equal values, of random tables, beside loops over all pairs. Null equals
+ * null. Prints its seed; SEED=n repeats a run.
+ */
+import test from 'ava';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rows as rowsOf } from '../line/harness.js';
+import { suiteSeed } from '../seed.js';
+import { Random } from '../torture/harness.js';
+
+const ROUNDS = 12;
+const QUERIES = 30;
+const COLUMNS = ['s', 'u', 't', 'n', 'i'] as const;
+
+type Column = (typeof COLUMNS)[number];
+type Row = Readonly<Record<Column, string | number | null>> & { readonly id: number };
+
+const seed = suiteSeed();
+const random = new Random(seed);
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({
+    set: ['query.scan.part.rows=3', 'shared.query.worker.count=3'],
+  });
+});
+test.after.always(() => server.stop());
+
+const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
+
+function randomRow(id: number): Row {
+  const text = (): string | null => random.pick([null, 'a', 'b', 'c', '']);
+  const number = (): number | null => random.pick([null, 0, 1, 2, -7]);
+  return { id, s: text(), u: text(), t: text(), n: number(), i: number() };
+}
+
+async function filled(name: string, most: number): Promise<readonly Row[]> {
+  const rows = Array.from({ length: random.between(0, most) }, (_, id) => randomRow(id));
+  await asked(`DROP TABLE IF EXISTS ${name}`);
+  await asked(`CREATE TABLE ${name}
+    (ts TIMESTAMP, id LONG, s SYMBOL, u SYMBOL, t VARCHAR, n LONG, i INT) TIMESTAMP(ts)`);
+  const shown = (value: string | number | null): string =>
+    typeof value === 'string' ? `'${value}'` : String(value);
+  const values = rows.map(
+    (row) => `(${row.id}, ${row.id}, ${COLUMNS.map((column) => shown(row[column])).join(', ')})`,
+  );
+  if (rows.length > 0) {
+    await asked(`INSERT INTO ${name} VALUES ${values.join(', ')}`);
+  }
+  return rows;
+}
+
+interface Test {
+  readonly sql: string;
+  readonly holds: (outer: Row, inner: Row) => boolean;
+}
+
+/** An equality of a column on the right and one on the left, of texts or of numbers. */
+function equality(): Test {
+  const kind: readonly Column[] = random.pick([
+    ['s', 'u', 't'],
+    ['n', 'i'],
+  ]);
+  const [outer, inner] = [random.pick(kind), random.pick(kind)];
+  const sides = [`b.${inner}`, `a.${outer}`];
+  const sql = (random.next() < 0.5 ? sides : sides.toReversed()).join(' = ');
+  return { sql, holds: (left, right) => left[outer] === right[inner] };
+}
+
+/** What else a sub-query may ask of its own rows, and of both. */
+function further(): Test {
+  return random.pick<Test>([
+    { sql: 'b.n > 0', holds: (_, { n }) => n !== null && Number(n) > 0 },
+    { sql: 'b.id < 4', holds: (_, { id }) => id < 4 },
+    { sql: 'b.id <> a.id', holds: (left, right) => left.id !== right.id },
+    { sql: '1 = 1', holds: () => true },
+  ]);
+}
+
+function subQuery(): Test {
+  const terms = Array.from({ length: random.between(1, 3) }, equality);
+  const all = random.next() < 0.6 ? [...terms, further()] : terms;
+  const where = all.map(({ sql }) => sql).join(' AND ');
+  const holds = (left: Row, right: Row): boolean => all.every((term) => term.holds(left, right));
+  const not = random.next() < 0.4 ? 'NOT ' : '';
+  if (random.next() < 0.3) {
+    const own = random.pick(['n', 'id'] as const);
+    const sql = `a.n ${not}IN (SELECT ${own} FROM b WHERE ${where})`;
+    return { sql, holds: (left, right) => left.n === right[own] && holds(left, right) };
+  }
+  const select = random.pick(['SELECT 1', 'SELECT *', 'SELECT DISTINCT n', 'SELECT b.id + 1 x']);
+  const tail = random.pick(['', ' ORDER BY 1', ' LIMIT 1', ' LIMIT 3']);
+  return { sql: `${not}EXISTS (${select} FROM b WHERE ${where}${tail})`, holds };
+}
+
+test.serial('rows that exist are those that loops find', async (t) => {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [outer, inner] = [await filled('a', 12), await filled('b', 12)];
+    for (let query = 0; query < QUERIES; query += 1) {
+      const { sql, holds } = subQuery();
+      const isNegated = /^NOT |^a\.n NOT /.test(sql);
+      const passes = (row: Row): boolean => inner.some((other) => holds(row, other)) !== isNegated;
+      const ids = (kept: (row: Row) => boolean): number[][] =>
+        outer.filter(kept).map(({ id }) => [id]);
+      const message = `SEED=${seed}: ${sql}`;
+      t.deepEqual(await asked(`SELECT id FROM a WHERE ${sql} ORDER BY id`), ids(passes), message);
+      // Beside another condition a row is marked, not left out.
+      const either = ids((row) => row.id === 1 || passes(row));
+      const marked = `SELECT id FROM a WHERE id = 1 OR ${sql} ORDER BY id`;
+      t.deepEqual(await asked(marked), either, message);
+    }
+  }
+});
+
+test.serial('what asks for equal values alone needs no domain', async (t) => {
+  await filled('a', 12);
+  await filled('b', 12);
+  const plan = async (where: string): Promise<string> =>
+    JSON.stringify(
+      await asked(`EXPLAIN SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE ${where})`),
+    );
+  for (const keys of ['a.n = b.n', 'b.s = a.s AND a.n = b.n', 'a.t = b.t AND b.n > 3']) {
+    t.notRegex(await plan(keys), /AggregateExec/, keys);
+  }
+  t.regex(await plan('a.n = b.n AND a.i < b.i'), /AggregateExec/);
+});
