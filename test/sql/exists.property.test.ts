@@ -1,6 +1,6 @@
 /**
- * EXISTS and IN of rows with equal values, of random tables, beside loops over all pairs. Null equals
- * null. Prints its seed; SEED=n repeats a run.
+ * EXISTS and IN of rows with equal values, of random tables, beside loops over all pairs. Null
+ * equals null. Prints its seed; SEED=n repeats a run.
  */
 import test from 'ava';
 

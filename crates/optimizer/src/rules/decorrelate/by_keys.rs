@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 
 use super::domain::Domain;
-use super::outer_values;
+use super::subquery::{has_subquery, outer_values};
 use crate::conditions::all_of;
 
 /// The rows of a sub-query, and what of them has to be equal to what.
@@ -77,7 +77,7 @@ fn filtered(plan: &LogicalPlan, value: bool) -> Option<(&Filter, Option<&Expr>)>
             let is_below = matches!(node.input.as_ref(), LogicalPlan::Filter(_));
             is_below.then_some((filter, node.expr.first()))
         }
-        LogicalPlan::Projection(node) if !node.expr.iter().any(super::has_subquery) => {
+        LogicalPlan::Projection(node) if !node.expr.iter().any(has_subquery) => {
             filtered(&node.input, value)
         }
         LogicalPlan::SubqueryAlias(node) => filtered(&node.input, value),

@@ -24,7 +24,7 @@ use datafusion::optimizer::analyzer::AnalyzerRule;
 
 use by_keys::Keyed;
 use domain::Domain;
-use subquery::{narrowed, subquery_of};
+use subquery::{narrowed, outer_values, subquery_of};
 
 use crate::conditions::all_of;
 use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
@@ -414,11 +414,6 @@ fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
 
 fn is_plain(expr: &Expr) -> bool {
     !has_subquery(expr)
-}
-
-/// What a sub-query reads, as expressions over the outer rows.
-fn outer_values(subquery: &Subquery) -> impl Iterator<Item = Expr> {
-    subquery.outer_ref_columns.iter().map(|captured| captured.clone().unalias())
 }
 
 fn joined(left: LogicalPlan, right: Inner, kind: JoinType) -> Result<LogicalPlan> {

@@ -36,6 +36,11 @@ pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)
 }
 
+/// What a sub-query reads, as expressions over the outer rows.
+pub(super) fn outer_values(subquery: &Subquery) -> impl Iterator<Item = Expr> {
+    subquery.outer_ref_columns.iter().map(|captured| captured.clone().unalias())
+}
+
 /// A join; null keys match null keys.
 pub(super) fn join(
     left: LogicalPlan,
