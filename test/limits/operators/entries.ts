@@ -378,6 +378,11 @@ const GROUPS: Readonly<Record<string, Entry>> = {
         totals: null,
       },
       {
+        rows: `select c p, c v from (select n > 9 b, count() c from ${table} group by b)`,
+        isPlain: true,
+        totals: null,
+      },
+      {
         rows: `select k, last(${payload}) p, count() v from ${table} group by k`,
         totals: lastOf(({ k }) => k),
       },
@@ -438,11 +443,11 @@ const GROUPS: Readonly<Record<string, Entry>> = {
   GroupRowsExec: {
     of: ({ table }) => [
       {
-        rows: `select n p, count() v from ${table} group by n`,
+        rows: `select n * 3 p, count() v from ${table} group by n * 3`,
         isPlain: true,
         totals: (rows) => {
           const different = [...groupsOf(rows, ({ n }) => n).keys()];
-          const size = different.reduce((sum, n) => sum + n, 0);
+          const size = different.reduce((sum, n) => sum + n * 3, 0);
           return { count: different.length, v: rows.length, size };
         },
       },
