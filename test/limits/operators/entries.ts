@@ -318,7 +318,7 @@ const ORDER: Readonly<Record<string, Entry>> = {
   },
   CoalescePartitionsExec: {
     of: plain(
-      ({ table }) => `select x.n p, y.n v from (select distinct n from ${table}) x
+      ({ table }) => `select x.n p, y.n v from (select distinct n * 3 n from ${table}) x
         cross join (select x n from long_sequence(1000000000)) y`,
       null,
     ),
