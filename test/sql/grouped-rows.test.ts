@@ -107,6 +107,48 @@ test('a floor of another time, or beside other keys, is a group', async (t) => {
   }
 });
 
+test('numbers that are near one another have slots', async (t) => {
+  for (const server of [ours, plain]) {
+    for (const statement of [
+      `create table near (ts timestamp, l long, i int, s short, y byte, c char, b boolean,
+        far long, k symbol, v double) timestamp(ts) partition by month wal`,
+      `insert into near select dateadd('m', (x * 60)::int, '2024-01-01'::timestamp),
+        case when x % 9 = 0 then null else x * 13 % 50 - 9223372036854775807 end,
+        case when x % 8 = 0 then null else (x * 7 % 300)::int - 2147483647 end,
+        (x * 31 % 200 - 32768)::short, (x % 256 - 128)::byte,
+        case when x % 5 = 0 then null else substring('abcXYZ', (x % 6 + 1)::int, 1)::char end,
+        x % 3 = 0, x * 1000003, ('k' || x % 4)::symbol, x / 4.0 from long_sequence(3000)`,
+    ]) {
+      await rowsOf(server, statement);
+    }
+  }
+  const check = async (keys: readonly string[], isSlots: boolean): Promise<void> => {
+    for (const key of keys) {
+      for (const query of [
+        `select ${key}, count(), count(v), sum(l), avg(i), min(s) from near group by ${key}`,
+        `select distinct ${key} from near where v > 100`,
+        `select ${key}, avg(v), sum(v) filter (where b) f from near group by ${key}`,
+        `select ts, ${key}, count(), first(v), last(i) from near sample by 10d`,
+      ]) {
+        const [rows, expected, plan] = await both(query);
+        t.deepEqual(rows, expected, `${query}\n${plan}`);
+        t.is(plan.includes('(slots)'), isSlots, `${query}\n${plan}`);
+      }
+    }
+  };
+  await check(['l', 'i', 's', 'y', 'c', 'b', 'l, b', 'k, y', 's, b, k', 'c, y, k'], true);
+  await check(['far', 'l, i, s', 'far, b', 'v, b'], false);
+  const change = async (statement: string): Promise<void> => {
+    await Promise.all([ours, plain].map((server) => rowsOf(server, statement)));
+  };
+  await change(`update near set l = 7 - 9223372036854775807 where i % 3 = 0`);
+  await change(`insert into near (ts, l, y) values ('2024-01-02', 90 - 9223372036854775807, 5)`);
+  await check(['l', 'l, k', 'y'], true);
+  await change(`insert into near (ts, l, y) values ('2024-01-02', 0, 5)`);
+  await check(['l', 'l, k'], false);
+  await check(['y'], true);
+});
+
 test('groups by many keys are those of the library', async (t) => {
   const keys = ['v', 'n', 'i', 's', 'b', 't', 'ts', 'v, k', 'n, i', 't, n', 'b, k, v'];
   const values = ['-v', 'v * 0', 'n + 1', 'n % 10', 'v::float', 'n::int', 'i::long', 'length(t)'];
@@ -123,7 +165,7 @@ test('groups by many keys are those of the library', async (t) => {
       const [rows, expected, plan] = await both(query);
       t.deepEqual(rows, expected, `${query}\n${plan}`);
       // Rows are in the order of the timestamp already.
-      t.true(key === 'ts' || plan.includes('GroupRowsExec'), plan);
+      t.true(key === 'ts' || /GroupRowsExec|\(slots\)/.test(plan), plan);
     }
   }
 });

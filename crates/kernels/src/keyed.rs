@@ -108,6 +108,18 @@ mod gathered {
     }
 }
 
+/// How far each value lies above the least one, in 32 bits; and all bits of these distances: a
+/// power of two that is above them is above each.
+pub fn distances<T: Native>(values: &[T], least: i64, distances: &mut [i32]) -> u64 {
+    let mut bits = 0;
+    for (value, distance) in values.iter().zip(distances) {
+        let far = value.to_i64().wrapping_sub(least);
+        bits |= far as u64;
+        *distance = far as i32;
+    }
+    bits
+}
+
 /// Counts rows per group.
 pub fn count_by(groups: &[u32], counts: &mut [i64]) {
     for &group in groups {

@@ -31,7 +31,7 @@ pub use compact::{choose, compact};
 pub use equal::{EqualCursor, EqualPairs, NO_ROW, match_equal};
 pub use gather::{Stretch, gather};
 pub use keyed::{
-    GroupSink, assign_groups, count_by, last_by, maximum_by, minimum_by, sum_float_by,
+    GroupSink, assign_groups, count_by, distances, last_by, maximum_by, minimum_by, sum_float_by,
     sum_integer_by,
 };
 pub use latest::{note_last_rows, pick_latest};

@@ -297,6 +297,26 @@ fn numbers_have_the_place_of_their_first_row() {
 }
 
 #[test]
+fn distances_have_the_bits_of_all() {
+    let mut rng = random();
+    for _ in 0..300 {
+        let least = [i64::MIN, -5, 0, i64::MAX - 40][rng.random_range(0..4)];
+        let most = [1, 30, 1 << 20, u64::MAX][rng.random_range(0..4)];
+        let values: Vec<i64> = (0..rng.random_range(0..100))
+            .map(|_| least.wrapping_add_unsigned(rng.random_range(0..=most)))
+            .collect();
+        let mut distances = vec![0; values.len()];
+        let bits = crate::distances(&values, least, &mut distances);
+        let far = |value: &i64| value.wrapping_sub(least) as u64;
+        assert_eq!(bits, values.iter().map(far).fold(0, |bits, far| bits | far));
+        assert!(values.iter().zip(&distances).all(|(value, own)| far(value) as u32 == *own as u32));
+    }
+    let mut distances = vec![0; 2];
+    assert_eq!(crate::distances(&[3_i16, -2], -2, &mut distances), 5);
+    assert_eq!(distances, [5, 0]);
+}
+
+#[test]
 fn equal_values_are_paired_as_by_two_loops() {
     let mut rng = random();
     let mut found = 0;

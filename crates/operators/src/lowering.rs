@@ -15,10 +15,13 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::bounded::{has_long_constant, shared};
 use crate::choice::at_once;
+use crate::operator::Input;
 use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
 use crate::sample_by::groups::{KeyPlan, is_number};
 use crate::sample_by::plan::AggregatePlan;
-use crate::symbols::dictionary;
+use crate::sample_by::slots::{Digit, NearNumbers, fits};
+use crate::scan::bounds::integer_bounds;
+use crate::symbols::{dictionary, origin};
 
 /// A logical node that becomes an operator.
 pub trait Lower {
@@ -155,12 +158,49 @@ pub(crate) fn key_plan(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],
 ) -> Result<KeyPlan> {
-    let dictionaries: Option<Vec<_>> = keys.iter().map(|key| dictionary(input, key)).collect();
-    Ok(match dictionaries {
-        _ if keys.is_empty() => KeyPlan::None,
-        Some(dictionaries) if KeyPlan::fits(&dictionaries) => KeyPlan::Symbols(dictionaries),
-        _ => hashed_keys(input, keys)?,
-    })
+    if keys.is_empty() {
+        return Ok(KeyPlan::None);
+    }
+    // Rows are looked at only where every key may have few values.
+    let may_have_few = |key| dictionary(input, key).is_some() || may_be_near(input, key);
+    let mut digits = Vec::with_capacity(keys.len());
+    for key in keys.iter().take_while(|_| keys.iter().all(may_have_few)) {
+        let Some(digit) = digit(input, key)? else { break };
+        digits.push(digit);
+    }
+    if digits.len() == keys.len() && fits(&digits) {
+        return Ok(KeyPlan::Slots(digits));
+    }
+    hashed_keys(input, keys)
+}
+
+/// A key as a digit, if its values are known to be few.
+fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
+    if let Some(dictionary) = dictionary(input, key) {
+        return Ok(Some(Digit::Symbol(dictionary)));
+    }
+    let data_type = key.data_type(&input.schema())?;
+    let bounds = match (&data_type, origin(input, key)) {
+        (DataType::Boolean, _) => Some((0, 1)),
+        (_, Some((scan, output))) => {
+            let most = scan.row_count().max(NearNumbers::FEW) as u64;
+            integer_bounds(scan, output, most.min(NearNumbers::MOST))?
+        }
+        _ => None,
+    };
+    let numbers = bounds.and_then(|bounds| NearNumbers::between(&data_type, bounds));
+    Ok(numbers.map(Digit::Number))
+}
+
+/// Whether the values of a key may be numbers that are close together.
+fn may_be_near(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
+    match key.data_type(&input.schema()) {
+        Ok(DataType::Boolean) => true,
+        Ok(
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::UInt16,
+        ) => origin(input, key).is_some(),
+        _ => false,
+    }
 }
 
 /// How rows find the groups of these keys where there are no buckets.

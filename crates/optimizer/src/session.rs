@@ -152,7 +152,7 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 21] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 22] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
@@ -163,6 +163,8 @@ pub(crate) fn physical_optimizer_rules(
         (true, Arc::new(MergeJoins)),
         // Ours: groups by the floor of the timestamp are buckets.
         (true, Arc::new(Instead::FLOORS)),
+        // Ours: groups by keys with few values find them by slots.
+        (true, Arc::new(Instead::SLOTS)),
         // Ours: groups by many different keys.
         (true, Arc::new(Instead::GROUPS)),
         // Ours: ranks in an order that rows do not have.

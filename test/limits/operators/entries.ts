@@ -318,7 +318,7 @@ const ORDER: Readonly<Record<string, Entry>> = {
   },
   CoalescePartitionsExec: {
     of: plain(
-      ({ table }) => `select x.n p, y.n v from (select distinct n from ${table}) x
+      ({ table }) => `select x.n p, y.n v from (select distinct n * 3 n from ${table}) x
         cross join (select x n from long_sequence(1000000000)) y`,
       null,
     ),
@@ -375,6 +375,11 @@ const GROUPS: Readonly<Record<string, Entry>> = {
       },
       {
         rows: `select t, last(${payload}) p, count() v from ${table} group by t`,
+        totals: null,
+      },
+      {
+        rows: `select c p, c v from (select n > 9 b, count() c from ${table} group by b)`,
+        isPlain: true,
         totals: null,
       },
       {
@@ -438,11 +443,11 @@ const GROUPS: Readonly<Record<string, Entry>> = {
   GroupRowsExec: {
     of: ({ table }) => [
       {
-        rows: `select n p, count() v from ${table} group by n`,
+        rows: `select n * 3 p, count() v from ${table} group by n * 3`,
         isPlain: true,
         totals: (rows) => {
           const different = [...groupsOf(rows, ({ n }) => n).keys()];
-          const size = different.reduce((sum, n) => sum + n, 0);
+          const size = different.reduce((sum, n) => sum + n * 3, 0);
           return { count: different.length, v: rows.length, size };
         },
       },

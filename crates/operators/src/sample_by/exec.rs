@@ -25,6 +25,7 @@ use super::kept::KeptGroups;
 use super::node::SampleByNode;
 use super::partial::{Partial, timestamps};
 use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
+use super::slots::{Digit, slots_of};
 use crate::bucket::Alignment;
 use crate::error::join_error;
 use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of, symbols_of, unbucketed};
@@ -142,7 +143,7 @@ impl fmt::Display for SampleByPlan {
         }
         let how = match &self.key_plan {
             KeyPlan::None => "none",
-            KeyPlan::Symbols(_) => "slots",
+            KeyPlan::Slots(_) => "slots",
             KeyPlan::Number(_) | KeyPlan::Values(_) | KeyPlan::Hashed(_) => "hashed",
         };
         let keys: Vec<String> = self.keys.iter().map(ToString::to_string).collect();
@@ -199,8 +200,11 @@ impl Operator for SampleByPlan {
 
     /// Symbols among the keys have the dictionary of the input.
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
-        let KeyPlan::Symbols(_) = &self.key_plan else { return None };
-        let key = self.keys.get(column.checked_sub(usize::from(self.bucket.is_some()))?)?;
+        let KeyPlan::Slots(digits) = &self.key_plan else { return None };
+        let place = column.checked_sub(usize::from(self.bucket.is_some()))?;
+        let (key, Digit::Symbol(_)) = self.keys.get(place).zip(digits.get(place))? else {
+            return None;
+        };
         let column = key.downcast_ref::<Column>()?.index();
         Some(Lineage { input: 0, column, unmatched: false })
     }
@@ -211,9 +215,8 @@ impl Operator for SampleByPlan {
         }
         let rows = rows.first().copied().flatten()?;
         Some(match &self.key_plan {
-            KeyPlan::Symbols(dictionaries) if self.bucket.is_none() => {
-                let keys = dictionaries.iter().map(|dictionary| dictionary.len() + 1);
-                rows.min(keys.product())
+            KeyPlan::Slots(digits) if self.bucket.is_none() => {
+                slots_of(digits).map_or(rows, |slots| rows.min(slots))
             }
             _ => rows / ROWS_PER_GROUP,
         })

@@ -57,17 +57,11 @@ impl SampleByPlan {
         from[..=at].rotate_right(1);
         let fields = from.iter().map(|&field| Arc::clone(&wanted.fields()[field]));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let aggregates = functions.iter().zip(filters).map(|(function, filter)| AggregatePlan {
-            function: Arc::clone(function),
-            arguments: arguments(function, filter.as_ref()),
-            filter: filter.clone(),
-            symbols: None,
-        });
         let sampled = Self {
             bucket: Some(bucket),
             keys,
             key_plan: KeyPlan::None,
-            aggregates: aggregates.collect(),
+            aggregates: aggregates(functions, filters),
             most_groups: None,
             input_schema: input.schema(),
             output_schema: Arc::clone(&schema),
@@ -84,6 +78,20 @@ impl SampleByPlan {
         });
         Ok(Some(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), sampled)?)))
     }
+}
+
+/// The aggregates of GROUP BY.
+pub(super) fn aggregates(
+    functions: &[Arc<AggregateFunctionExpr>],
+    filters: &[Option<Arc<dyn PhysicalExpr>>],
+) -> Vec<AggregatePlan> {
+    let aggregate = |(function, filter): (&Arc<_>, &Option<Arc<_>>)| AggregatePlan {
+        function: Arc::clone(function),
+        arguments: arguments(function, filter.as_ref()),
+        filter: filter.clone(),
+        symbols: None,
+    };
+    functions.iter().zip(filters).map(aggregate).collect()
 }
 
 fn arguments(

@@ -1,39 +1,37 @@
 //! Numbers the groups of a partial result: `(bucket, key)` pairs in order of first appearance.
 //!
-//! Symbol keys index a table of slots that is valid for the current bucket only; other keys are
-//! hashed together with their bucket. A single number without buckets has a table of its own.
+//! Symbols, and numbers that are close together, index a table of slots that is valid for the
+//! current bucket only; other keys are hashed together with their bucket. A single number without
+//! buckets has a table of its own.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, new_empty_array,
-};
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, new_empty_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::compute::cast;
-use datafusion::common::{Result, internal_datafusion_err, internal_err};
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::EmitTo;
 use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use hashbrown::DefaultHashBuilder;
-use tidemark_kernels::{GroupSink, NumberTable, Validity, assign_groups};
+use tidemark_kernels::{GroupSink, NumberTable, Validity};
 use tidemark_storage::SymbolDictionary;
 
 use super::accumulator::RowGroups;
-
-const NO_GROUP: u32 = u32::MAX;
+use super::slots::{Digit, NO_GROUP, SlotKeys};
 
 /// How rows find their groups.
 #[derive(Clone)]
 pub(crate) enum KeyPlan {
     /// No key.
     None,
-    /// Symbol keys of tables: `(dictionary, slots)`, combined as digits of one number.
-    Symbols(Vec<Arc<SymbolDictionary>>),
+    /// Keys with few values that are known: the digits of a slot's number.
+    Slots(Vec<Digit>),
     /// One number of this type, without buckets.
     Number(DataType),
     /// Anything else, of these types.
@@ -41,9 +39,6 @@ pub(crate) enum KeyPlan {
     /// The same without buckets.
     Values(Vec<DataType>),
 }
-
-/// Slots that are worth a table; above, keys are hashed.
-pub(crate) const MAX_SLOTS: usize = 1 << 22;
 
 /// The groups found so far.
 pub(crate) struct GroupIndex {
@@ -58,7 +53,7 @@ pub(crate) struct GroupIndex {
 
 enum Keys {
     None,
-    Symbols(SymbolKeys),
+    Slots(SlotKeys),
     Number { data_type: DataType, numbers: NumberTable },
     Hashed(HashedKeys),
 }
@@ -71,31 +66,11 @@ struct HashedKeys {
     has_bucket: bool,
 }
 
-struct SymbolKeys {
-    dictionaries: Vec<Arc<SymbolDictionary>>,
-    slots: Vec<u32>,
-    /// Combined key of each group.
-    keys: Vec<u32>,
-    /// The bucket that `slots` describes.
-    bucket: Option<u32>,
-    combined: Vec<i32>,
-}
-
-impl KeyPlan {
-    /// Whether a table of slots serves these dictionaries.
-    pub(crate) fn fits(dictionaries: &[Arc<SymbolDictionary>]) -> bool {
-        let slots = dictionaries
-            .iter()
-            .try_fold(1_usize, |slots, dictionary| slots.checked_mul(dictionary.len() + 1));
-        slots.is_some_and(|slots| slots <= MAX_SLOTS)
-    }
-}
-
 impl GroupIndex {
     pub(crate) fn new(plan: &KeyPlan) -> Result<Self> {
         let keys = match plan {
             KeyPlan::None => Keys::None,
-            KeyPlan::Symbols(dictionaries) => Keys::Symbols(SymbolKeys::new(dictionaries.clone())),
+            KeyPlan::Slots(digits) => Keys::Slots(SlotKeys::new(digits.clone())),
             KeyPlan::Number(data_type) => {
                 let numbers = NumberTable::new(DefaultHashBuilder::default().hash_one(0));
                 Keys::Number { data_type: data_type.clone(), numbers }
@@ -118,7 +93,7 @@ impl GroupIndex {
     pub(crate) fn size(&self) -> usize {
         let keys = match &self.keys {
             Keys::None => 0,
-            Keys::Symbols(symbols) => 4 * (symbols.slots.len() + symbols.keys.capacity()),
+            Keys::Slots(keys) => keys.size(),
             Keys::Number { numbers, .. } => numbers.size(),
             Keys::Hashed(keys) => keys.values.size() + keys.ids.capacity() * size_of::<usize>(),
         };
@@ -158,7 +133,7 @@ impl GroupIndex {
     ) -> Result<(RowGroups, Vec<u32>)> {
         match &self.keys {
             Keys::None => Ok(self.assign_unkeyed(runs)),
-            Keys::Symbols(_) => self.assign_symbols(runs, keys),
+            Keys::Slots(_) => self.assign_slots(runs, keys),
             Keys::Number { .. } => self.assign_numbers(keys),
             Keys::Hashed(_) => self.assign_hashed(runs, keys),
         }
@@ -177,42 +152,45 @@ impl GroupIndex {
         (RowGroups::Runs(groups.collect()), new_rows)
     }
 
-    fn assign_symbols(
+    fn assign_slots(
         &mut self,
         runs: &[(Range<usize>, i64)],
         keys: &[ArrayRef],
     ) -> Result<(RowGroups, Vec<u32>)> {
+        let Keys::Slots(slots) = &mut self.keys else {
+            return internal_err!("keys have no slots");
+        };
+        let Some(codes) = slots.codes(keys)? else {
+            self.widen()?;
+            return self.assign_hashed(runs, keys);
+        };
         let mut sink = GroupSink::default();
         sink.groups.reserve(runs.last().map_or(0, |(rows, _)| rows.end));
         let buckets: Vec<u32> = runs.iter().map(|(_, label)| self.bucket(*label)).collect();
-        let Keys::Symbols(symbols) = &mut self.keys else {
-            return internal_err!("keys are not symbols");
+        let Keys::Slots(slots) = &mut self.keys else {
+            return internal_err!("keys have no slots");
         };
-        let single = symbols.codes(keys)?;
-        let validity = single
-            .as_ref()
-            .and_then(|codes| codes.nulls())
-            .map(|nulls| (nulls.validity().to_vec(), nulls.offset()));
-        let validity = validity.as_ref().map(|(bytes, offset)| Validity::new(bytes, *offset));
-        let combined = std::mem::take(&mut symbols.combined);
-        let codes: &[i32] = single.as_ref().map_or(&combined, |codes| codes.values());
+        let nulls = codes.nulls().map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
         let mut next = self.buckets.len() as u32;
         for ((rows, _), &bucket) in runs.iter().zip(&buckets) {
-            symbols.enter(bucket, &self.buckets, self.monotone);
-            let found = sink.new_keys.len();
-            assign_groups(
-                &codes[rows.clone()],
-                validity,
-                rows.start,
-                &mut symbols.slots,
-                &mut next,
-                &mut sink,
-            );
-            symbols.keys.extend_from_slice(&sink.new_keys[found..]);
+            slots.enter(bucket, &self.buckets, self.monotone);
+            slots.assign(&codes.values()[rows.clone()], nulls, rows.start, &mut next, &mut sink);
             self.buckets.resize(next as usize, bucket);
         }
-        symbols.combined = combined;
+        slots.reuse(codes);
         Ok((RowGroups::Scattered(sink.groups), sink.new_rows))
+    }
+
+    /// Goes on by hashes: a key has a value that was not known.
+    fn widen(&mut self) -> Result<()> {
+        let Keys::Slots(slots) = &self.keys else { return Ok(()) };
+        let (columns, labels) = (slots.columns()?, self.group_labels());
+        self.keys = Keys::Hashed(HashedKeys::new(&slots.types(), true)?);
+        if !labels.is_empty() {
+            // The groups keep their numbers.
+            self.intern(&labels, &columns)?;
+        }
+        Ok(())
     }
 
     fn assign_numbers(&mut self, keys: &[ArrayRef]) -> Result<(RowGroups, Vec<u32>)> {
@@ -303,9 +281,17 @@ impl GroupIndex {
                 });
                 Ok(mapping.collect())
             }
-            (Keys::Symbols(_), Keys::Symbols(symbols)) => {
-                let keys = std::mem::take(&mut symbols.keys);
-                self.absorb_symbols(&labels, &keys)
+            (Keys::Slots(_), Keys::Slots(slots)) => {
+                let keys = slots.take_keys();
+                self.absorb_slots(&labels, &keys)
+            }
+            (Keys::Slots(_), Keys::Hashed(_)) => {
+                self.widen()?;
+                self.absorb(later)
+            }
+            (Keys::Hashed(_), Keys::Slots(_)) => {
+                later.widen()?;
+                self.absorb(later)
             }
             (Keys::Number { numbers, .. }, Keys::Number { numbers: later, .. }) => {
                 let nulls = later.null().map(|null| {
@@ -327,21 +313,19 @@ impl GroupIndex {
         }
     }
 
-    fn absorb_symbols(&mut self, labels: &[i64], keys: &[u32]) -> Result<Vec<u32>> {
+    fn absorb_slots(&mut self, labels: &[i64], keys: &[u32]) -> Result<Vec<u32>> {
         let mut mapping = Vec::with_capacity(keys.len());
         for (&label, &key) in labels.iter().zip(keys) {
             let bucket = self.bucket(label);
-            let Keys::Symbols(symbols) = &mut self.keys else {
-                return internal_err!("keys are not symbols");
+            let Keys::Slots(slots) = &mut self.keys else {
+                return internal_err!("keys have no slots");
             };
-            symbols.enter(bucket, &self.buckets, self.monotone);
-            let slot = &mut symbols.slots[key as usize];
-            if *slot == NO_GROUP {
-                *slot = self.buckets.len() as u32;
-                symbols.keys.push(key);
+            slots.enter(bucket, &self.buckets, self.monotone);
+            let (group, is_new) = slots.group(key, self.buckets.len() as u32);
+            if is_new {
                 self.buckets.push(bucket);
             }
-            mapping.push(*slot);
+            mapping.push(group);
         }
         Ok(mapping)
     }
@@ -353,11 +337,7 @@ impl GroupIndex {
     ) -> Option<Vec<(Arc<SymbolDictionary>, Int32Array)>> {
         match &self.keys {
             Keys::None => Some(vec![]),
-            Keys::Symbols(symbols) => {
-                let combined = groups.iter().map(|&group| symbols.keys[group as usize]).collect();
-                let codes = symbols.split(combined);
-                Some(symbols.dictionaries.iter().map(Arc::clone).zip(codes).collect())
-            }
+            Keys::Slots(slots) => slots.symbols_of(groups),
             Keys::Number { .. } | Keys::Hashed(_) => None,
         }
     }
@@ -366,7 +346,7 @@ impl GroupIndex {
     pub(crate) fn key_columns(&mut self) -> Result<Vec<ArrayRef>> {
         match &mut self.keys {
             Keys::None => Ok(vec![]),
-            Keys::Symbols(symbols) => symbols.columns(),
+            Keys::Slots(slots) => slots.columns(),
             Keys::Number { data_type, numbers } => {
                 Ok(vec![of_words(numbers.keys(), numbers.null(), data_type)?])
             }
@@ -396,99 +376,6 @@ impl HashedKeys {
     fn columns(&mut self) -> Result<Vec<ArrayRef>> {
         Ok(self.values.emit(EmitTo::All)?.split_off(usize::from(self.has_bucket)))
     }
-}
-
-impl SymbolKeys {
-    fn new(dictionaries: Vec<Arc<SymbolDictionary>>) -> Self {
-        let slots = dictionaries.iter().map(|dictionary| dictionary.len() + 1).product();
-        Self {
-            dictionaries,
-            slots: vec![NO_GROUP; slots],
-            keys: vec![],
-            bucket: None,
-            combined: vec![],
-        }
-    }
-
-    /// Makes the slots those of `bucket`.
-    fn enter(&mut self, bucket: u32, buckets: &[u32], monotone: bool) {
-        if self.bucket == Some(bucket) {
-            return;
-        }
-        if let Some(old) = self.bucket {
-            for group in groups_of(old, buckets, monotone) {
-                self.slots[self.keys[group] as usize] = NO_GROUP;
-            }
-        }
-        for group in groups_of(bucket, buckets, monotone) {
-            self.slots[self.keys[group] as usize] = group as u32;
-        }
-        self.bucket = Some(bucket);
-    }
-
-    /// The codes of a single key; for several keys `combined` gets them, null as code -1.
-    fn codes(&mut self, keys: &[ArrayRef]) -> Result<Option<Int32Array>> {
-        if let [key] = keys {
-            return Ok(Some(self.keys_of(key, 0)?));
-        }
-        self.combined.clear();
-        self.combined.resize(keys.first().map_or(0, Array::len), 0);
-        for (index, key) in keys.iter().enumerate() {
-            let codes = self.keys_of(key, index)?;
-            let radix = self.dictionaries[index].len() as i32 + 1;
-            for (row, digit) in self.combined.iter_mut().enumerate() {
-                let code = if codes.is_null(row) { 0 } else { codes.value(row) + 1 };
-                *digit = *digit * radix + code;
-            }
-        }
-        // The kernel adds one for null, which is a digit already.
-        self.combined.iter_mut().for_each(|code| *code -= 1);
-        Ok(None)
-    }
-
-    fn keys_of(&self, array: &ArrayRef, index: usize) -> Result<Int32Array> {
-        let dictionary = array
-            .as_dictionary_opt::<Int32Type>()
-            .ok_or_else(|| internal_datafusion_err!("a symbol key without dictionary"))?;
-        if dictionary.values().len() > self.dictionaries[index].len() {
-            return internal_err!("a symbol key with a foreign dictionary");
-        }
-        Ok(dictionary.keys().clone())
-    }
-
-    fn columns(&self) -> Result<Vec<ArrayRef>> {
-        let codes = self.split(self.keys.clone());
-        let column = |(dictionary, codes): (&Arc<SymbolDictionary>, Int32Array)| {
-            let array = DictionaryArray::<Int32Type>::try_new(codes, dictionary.values())?;
-            Ok(Arc::new(array) as ArrayRef)
-        };
-        self.dictionaries.iter().zip(codes).map(column).collect()
-    }
-
-    /// Combined keys as the codes of each key.
-    fn split(&self, mut combined: Vec<u32>) -> Vec<Int32Array> {
-        let mut codes = Vec::with_capacity(self.dictionaries.len());
-        for dictionary in self.dictionaries.iter().rev() {
-            let radix = dictionary.len() as u32 + 1;
-            let digits = combined.iter_mut().map(|key| {
-                let digit = *key % radix;
-                *key /= radix;
-                digit.checked_sub(1).map(|code| code as i32)
-            });
-            codes.push(digits.collect::<Int32Array>());
-        }
-        codes.reverse();
-        codes
-    }
-}
-
-/// Groups of a bucket. As long as no bucket was met again they are the last ones, or none.
-fn groups_of(bucket: u32, buckets: &[u32], monotone: bool) -> Vec<usize> {
-    if !monotone {
-        return (0..buckets.len()).filter(|&group| buckets[group] == bucket).collect();
-    }
-    let start = buckets.iter().rposition(|&other| other != bucket).map_or(0, |group| group + 1);
-    (start..buckets.len()).collect()
 }
 
 /// Whether values of a type are numbers that [`KeyPlan::Number`] takes.

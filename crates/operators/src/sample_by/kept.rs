@@ -15,6 +15,7 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use super::accumulator::Accumulate;
 use super::groups::KeyPlan;
+use super::slots::Digit;
 use crate::error::engine_error;
 use crate::state_memory::{StateMemory, StateShare};
 
@@ -31,15 +32,16 @@ pub(crate) struct Held {
 impl Held {
     /// The keys as columns of the symbols that there are now.
     pub(crate) fn key_columns(&self, plan: &KeyPlan) -> Result<Vec<ArrayRef>> {
-        let now: &[Arc<SymbolDictionary>] = match plan {
+        let now: &[Digit] = match plan {
             KeyPlan::None => &[],
-            KeyPlan::Symbols(dictionaries) => dictionaries,
+            KeyPlan::Slots(digits) => digits,
             KeyPlan::Number(_) | KeyPlan::Hashed(_) | KeyPlan::Values(_) => return Err(outdated()),
         };
         if now.len() != self.keys.len() {
             return Err(outdated());
         }
-        let column = |(now, (then, codes)): (&Arc<SymbolDictionary>, &(Arc<_>, Int32Array))| {
+        let column = |(now, (then, codes)): (&Digit, &(Arc<_>, Int32Array))| {
+            let Digit::Symbol(now) = now else { return Err(outdated()) };
             if !now.extends(then) {
                 return Err(outdated());
             }

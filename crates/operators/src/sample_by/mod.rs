@@ -10,6 +10,8 @@ pub(crate) mod groups;
 pub(crate) mod kept;
 mod moments;
 pub(crate) mod node;
+mod numbers;
 pub(crate) mod partial;
 pub(crate) mod plan;
 pub(crate) mod resume;
+pub(crate) mod slots;

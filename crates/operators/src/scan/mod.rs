@@ -1,5 +1,6 @@
 //! Reading tables: the provider a plan names, and the scan it becomes.
 
+pub(crate) mod bounds;
 pub(crate) mod exec;
 pub(crate) mod filtered;
 mod kept;

@@ -27,6 +27,10 @@ impl Instead {
     pub(crate) const FLOORS: Self =
         Self { name: "Floors", is_down: false, of: |plan, _| SampleByPlan::instead_of(plan) };
 
+    /// Groups by keys with few values. The same.
+    pub(crate) const SLOTS: Self =
+        Self { name: "Slots", is_down: false, of: |plan, _| SampleByPlan::by_slots(plan) };
+
     /// Groups by many different keys. The same.
     pub(crate) const GROUPS: Self = Self {
         name: "Groups",

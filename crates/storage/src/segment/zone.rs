@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampNanosecondType,
+    TimestampNanosecondType, UInt16Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
@@ -23,9 +23,12 @@ pub struct Zone {
     pub bounds: Bounds,
     /// Whether one is null.
     pub has_nulls: bool,
+    /// Whether all are.
+    pub is_null: bool,
 }
 
-/// The least and the greatest number; what lies in the place of a null may be among them.
+/// The least and the greatest number. What lies in the place of a null may be among doubles; among
+/// integers it is where there is nothing else.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
     /// Of DOUBLE and FLOAT.
@@ -36,7 +39,8 @@ pub enum Bounds {
 
 impl Zone {
     /// Of these cells; `None` where they are no numbers.
-    fn of(cells: &dyn Array) -> Option<Self> {
+    #[must_use]
+    pub fn of(cells: &dyn Array) -> Option<Self> {
         let bounds = match cells.data_type() {
             DataType::Float64 => double::<Float64Type>(cells),
             DataType::Float32 => double::<Float32Type>(cells),
@@ -44,6 +48,7 @@ impl Zone {
             DataType::Int32 => integer::<Int32Type>(cells),
             DataType::Int16 => integer::<Int16Type>(cells),
             DataType::Int8 => integer::<Int8Type>(cells),
+            DataType::UInt16 => integer::<UInt16Type>(cells),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 integer::<TimestampMicrosecondType>(cells)
             }
@@ -52,7 +57,8 @@ impl Zone {
             }
             _ => None,
         };
-        Some(Self { bounds: bounds?, has_nulls: cells.null_count() > 0 })
+        let nulls = cells.null_count();
+        Some(Self { bounds: bounds?, has_nulls: nulls > 0, is_null: nulls == cells.len() })
     }
 }
 
@@ -63,6 +69,17 @@ fn extremes<P: ArrowPrimitiveType<Native: Native>>(
     minimum(values).zip(maximum(values))
 }
 
+/// The same of the cells that are no nulls; `None` where all are.
+fn valid_extremes<P: ArrowPrimitiveType<Native: Native>>(
+    cells: &dyn Array,
+) -> Option<(P::Native, P::Native)> {
+    cells.as_primitive_opt::<P>()?.iter().flatten().fold(None, |found, value| {
+        let (least, greatest) = found.unwrap_or((value, value));
+        let least = if value < least { value } else { least };
+        Some((least, if value > greatest { value } else { greatest }))
+    })
+}
+
 fn double<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
     let (least, greatest) = extremes::<P>(cells)?;
     let (least, greatest) = (least.to_f64(), greatest.to_f64());
@@ -71,7 +88,8 @@ fn double<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bo
 }
 
 fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
-    let (least, greatest) = extremes::<P>(cells)?;
+    let known = if cells.null_count() > 0 { valid_extremes::<P>(cells) } else { None };
+    let (least, greatest) = known.or_else(|| extremes::<P>(cells))?;
     Some(Bounds::Integer(least.to_i64(), greatest.to_i64()))
 }
 
@@ -122,7 +140,7 @@ mod tests {
         }
         let first = zones.of(&cells, 0..1)[0].1;
         let bounds = Bounds::Double(0.0, 8_191.0);
-        assert_eq!(first, Some(Zone { bounds, has_nulls: false }));
+        assert_eq!(first, Some(Zone { bounds, has_nulls: false, is_null: false }));
     }
 
     #[test]
@@ -130,8 +148,9 @@ mod tests {
         let cells = Int32Array::from(vec![Some(3), None, Some(-7)]);
         let zone = Zones::default().of(&cells, 0..3)[0].1;
         assert!(zone.is_some_and(|zone| zone.has_nulls));
-        let Some(Zone { bounds: Bounds::Integer(least, 3), .. }) = zone else { panic!("{zone:?}") };
-        assert!(least <= -7);
+        assert_eq!(zone.map(|zone| zone.bounds), Some(Bounds::Integer(-7, 3)));
+        let cells = Int32Array::from(vec![None, None]);
+        assert!(Zones::default().of(&cells, 0..2)[0].1.is_some_and(|zone| zone.is_null));
         let doubles = Float64Array::from(vec![f64::NAN, 1.0]);
         assert_eq!(Zones::default().of(&doubles, 0..2)[0].1, None);
         assert_eq!(Zones::default().of(&StringArray::from(vec!["a"]), 0..1)[0].1, None);

@@ -126,10 +126,15 @@ fn groups(data: &Data) -> Vec<Entry> {
         }
     };
     let Data { numbers, codes, .. } = data.clone();
+    let near = numbers.clone();
     let numbers: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
     vec![
         Entry::new("groups of codes", ROWS, assign(false)),
         Entry::new("groups of codes, some null", ROWS, assign(true)),
+        Entry::new("distances from the least one", ROWS, move || {
+            let mut distances = vec![0; ROWS];
+            (kernel::distances(&near, -90_000, &mut distances), distances)
+        }),
         by(data, "counts by group", 0_i64, |_, groups, slots| kernel::count_by(groups, slots)),
         by(data, "sums by group", 0.0, kernel::sum_float_by),
         by(data, "integer sums by group", 0_i64, kernel::sum_integer_by),

@@ -1,0 +1,54 @@
+//! GROUP BY of keys with few values: numbers that are close together, alone or with symbols. They
+//! find their groups by slots, as symbols do.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+
+use super::fallback::is_kernel;
+use super::floor::aggregates;
+use super::groups::KeyPlan;
+use super::plan::SampleByPlan;
+use super::slots::slots_of;
+use crate::lowering::{counted_rows, key_plan};
+use crate::operator::{Input, OperatorExec};
+use crate::plan_node::{Grouping, grouping};
+
+/// Bytes that the groups may take, about: they are held, and cannot be spilled.
+const MOST_BYTES: usize = 16 << 20;
+/// A slot, with the key of its group and the count of its rows; and what an aggregate keeps.
+const SLOT_BYTES: usize = 2 * size_of::<u32>() + size_of::<i64>();
+const STATE_BYTES: usize = 3 * size_of::<i64>();
+
+impl SampleByPlan {
+    /// What takes the place of the two steps of GROUP BY, if its keys have few values and its
+    /// aggregates states of a fixed size.
+    pub fn by_slots(plan: &Input) -> Result<Option<Input>> {
+        let Some(Grouping { keys, functions, filters, input }) = grouping(plan) else {
+            return Ok(None);
+        };
+        for function in functions {
+            let argument = counted_rows(function).first().map(|own| own.data_type(&input.schema()));
+            if !is_kernel(function, argument.transpose()?.as_ref()) {
+                return Ok(None);
+            }
+        }
+        let KeyPlan::Slots(digits) = key_plan(input, &keys)? else { return Ok(None) };
+        let most = MOST_BYTES / (SLOT_BYTES + STATE_BYTES * functions.len());
+        if slots_of(&digits).is_none_or(|slots| slots > most) {
+            return Ok(None);
+        }
+        let grouped = Self {
+            bucket: None,
+            keys,
+            key_plan: KeyPlan::None,
+            aggregates: aggregates(functions, filters),
+            most_groups: None,
+            input_schema: input.schema(),
+            output_schema: plan.schema(),
+            kept: None,
+        };
+        let grouped = grouped.planned(input)?;
+        Ok(Some(OperatorExec::plan(grouped, vec![Arc::clone(input)], &plan.schema())))
+    }
+}
