@@ -10,12 +10,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::RecordBatchOptions;
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_buffer::BooleanBuffer;
+use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use datafusion::arrow::compute::prep_null_mask_filter;
 use datafusion::common::{DFSchemaRef, Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
@@ -29,17 +25,14 @@ use tidemark_kernels::run_end;
 use tidemark_storage::{Slice, TimeRange};
 
 use super::exec::{SliceScan, TABLE_SCAN};
-use super::kept::kept_rows;
 use super::numbers::{NumberTest, Ranges};
 use super::pace::{Steps, paced};
-use super::rows::{read, reverse};
+use super::passing::{Condition, Passing};
+use super::rows::reverse;
 use super::symbol_test::{PassingKeys, SymbolTest};
 use super::time_filter;
 use super::zones::{ZoneTest, certain, stretches};
 use crate::error::engine_error;
-
-/// When fewer than one row in this many is left, the remaining predicates see only those.
-const SPARSE: usize = 8;
 
 /// A filter above a scan, made one.
 #[derive(Debug, Clone)]
@@ -61,7 +54,7 @@ struct Tests {
     times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
     numbers: Vec<NumberTest>,
-    others: Vec<Arc<dyn PhysicalExpr>>,
+    others: Vec<Condition>,
     /// What those of numbers, and others, say of whole blocks.
     zones: Vec<ZoneTest>,
 }
@@ -193,62 +186,42 @@ impl FilteredScan {
 
     /// The rows that pass, oldest first; `None` if none does.
     pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+        self.passing(slice, rows)?.map(|passing| self.output(&passing)).transpose()
+    }
+
+    /// Which rows pass, oldest first; `None` if none does.
+    pub(crate) fn passing<'a>(
+        &'a self,
+        slice: &'a Slice,
+        rows: Range<usize>,
+    ) -> Result<Option<Passing<'a>>> {
         let rows = self.tests.within(slice, rows)?;
         if rows.is_empty() {
             return Ok(None);
         }
-        let total = rows.len();
-        let mut mask: Option<BooleanBuffer> = None;
-        let cells = |column: usize| {
-            let column = self.scan.projection()[column];
-            slice.columns(&[column], rows.clone()).map_err(engine_error)
-        };
+        let mut passing = Passing::all(&self.scan, slice, rows);
         for test in &self.tests.symbols {
-            if !narrow(&mut mask, test.evaluate(&cells(test.column)?)?) {
+            if !passing.narrow(test.evaluate(&[passing.cells(test.column)?])?) {
                 return Ok(None);
             }
         }
         let ranges = Ranges::of(&self.tests.numbers)?;
         for (column, between) in ranges.columns {
-            for cells in cells(column)? {
-                if !narrow(&mut mask, between.passing(&cells)?) {
-                    return Ok(None);
-                }
-            }
-        }
-        let mut batch = read(slice, self.scan.projection(), rows.clone(), self.scan.schema())?;
-        for test in ranges.others.iter().chain(&self.tests.others) {
-            let kept = mask.as_ref().map_or(batch.num_rows(), BooleanBuffer::count_set_bits);
-            if kept * SPARSE < total
-                && let Some(sparse) = mask.take()
-            {
-                batch = kept_rows(&batch, sparse)?;
-            }
-            let found = test.evaluate(&batch)?.into_array(batch.num_rows())?;
-            let Some(found) = found.as_boolean_opt() else {
-                return internal_err!("a filter of type {}", found.data_type());
-            };
-            let definite = (found.null_count() > 0).then(|| prep_null_mask_filter(found));
-            let found = definite.as_ref().unwrap_or(found);
-            if !narrow(&mut mask, found.values().clone()) {
+            if !passing.narrow(between.passing(&passing.cells(column)?)?) {
                 return Ok(None);
             }
         }
-        self.project(&batch, mask).map(Some)
+        for condition in ranges.others.into_iter().chain(&self.tests.others) {
+            if !passing.test(condition)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(passing))
     }
 
-    /// The output columns of the rows of `mask`.
-    fn project(&self, batch: &RecordBatch, mask: Option<BooleanBuffer>) -> Result<RecordBatch> {
-        let kept = mask.as_ref().map_or(batch.num_rows(), BooleanBuffer::count_set_bits);
-        let columns = self.output.iter().map(|&column| Arc::clone(batch.column(column)));
-        let columns: Vec<ArrayRef> = columns.collect();
-        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let schema = Arc::clone(self.schema());
-        let batch = RecordBatch::try_new_with_options(schema, columns, &rows)?;
-        match mask.filter(|_| kept < batch.num_rows()) {
-            Some(mask) => kept_rows(&batch, mask),
-            None => Ok(batch),
-        }
+    /// What is passed on of rows.
+    pub(crate) fn output(&self, rows: &Passing<'_>) -> Result<RecordBatch> {
+        rows.batch(&self.output, self.schema())
     }
 
     /// The rows of a chunk without the blocks in which none can pass: one stretch at least, so
@@ -272,23 +245,11 @@ impl FilteredScan {
     pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let (plan, backward) = (self.clone(), self.scan.is_backward());
         let mut room = self.fetch.unwrap_or(usize::MAX);
-        // A chunk without rows is a batch, too: a filter that drops everything still yields.
-        let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
-        let chunks = self.scan.chunks(partition)?;
-        let tested = self.clone();
-        let chunks = chunks.flat_map(move |(slice, rows)| tested.stretches(slice, rows));
-        let mut steps = Steps::new(chunks, backward);
-        let batches = std::iter::from_fn(move || {
-            let (slice, rows) = steps.next()?;
-            let started = Instant::now();
-            let batch = plan.read(&slice, rows);
-            steps.took(started.elapsed());
-            Some(match batch {
-                Ok(Some(batch)) if backward => reverse(&batch),
-                Ok(batch) => Ok(batch.unwrap_or_else(|| nothing.clone())),
-                Err(error) => Err(error),
-            })
-        });
+        let batches =
+            self.batches(partition, move |slice, rows| match plan.read(slice, rows)? {
+                Some(batch) if backward => reverse(&batch).map(Some),
+                batch => Ok(batch),
+            })?;
         let batches = batches.map_while(move |batch: Result<RecordBatch>| {
             if room == 0 {
                 return None;
@@ -301,17 +262,30 @@ impl FilteredScan {
         });
         Ok(paced(Arc::clone(self.schema()), batches))
     }
-}
 
-/// Takes one more test into a mask; whether any row is left.
-fn narrow(mask: &mut Option<BooleanBuffer>, found: BooleanBuffer) -> bool {
-    let both = match mask.take() {
-        Some(before) => &before & &found,
-        None => found,
-    };
-    let any = both.count_set_bits() > 0;
-    *mask = Some(both);
-    any
+    /// What `read` finds in the rows of a partition, in the order of the scan, blocks in which none
+    /// can pass left out.
+    pub(crate) fn batches<R>(
+        &self,
+        partition: usize,
+        mut read: R,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<R>>
+    where
+        R: FnMut(&Slice, Range<usize>) -> Result<Option<RecordBatch>>,
+    {
+        // A chunk without rows is a batch, too: a filter that drops everything still yields.
+        let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
+        let (chunks, tested) = (self.scan.chunks(partition)?, self.clone());
+        let chunks = chunks.flat_map(move |(slice, rows)| tested.stretches(slice, rows));
+        let mut steps = Steps::new(chunks, self.scan.is_backward());
+        Ok(std::iter::from_fn(move || {
+            let (slice, rows) = steps.next()?;
+            let started = Instant::now();
+            let batch = read(&slice, rows);
+            steps.took(started.elapsed());
+            Some(batch.map(|batch| batch.unwrap_or_else(|| nothing.clone())))
+        }))
+    }
 }
 
 impl Tests {
@@ -331,7 +305,7 @@ impl Tests {
             if let Some(test) = NumberTest::new(scan, part) {
                 numbers.push(test);
             } else {
-                others.push(Arc::clone(part));
+                others.push(Condition::new(scan, part));
             }
         }
         // The most selective first: it may end the work on a batch.

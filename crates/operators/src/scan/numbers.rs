@@ -20,6 +20,7 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use tidemark_kernels::matching;
 
 use super::exec::SliceScan;
+use super::passing::Condition;
 use super::zones::{certain, compared};
 
 /// A condition that holds for no null: a number lies on one side of a value.
@@ -30,7 +31,7 @@ pub(super) struct NumberTest {
     op: Operator,
     value: Arc<dyn PhysicalExpr>,
     /// The condition itself.
-    condition: Arc<dyn PhysicalExpr>,
+    condition: Condition,
 }
 
 /// Numbers that pass, both ends among them.
@@ -42,11 +43,11 @@ pub(super) enum Between {
 
 /// What the tests of a scan are, once their values are known.
 #[derive(Debug, Default)]
-pub(super) struct Ranges {
+pub(super) struct Ranges<'a> {
     /// The scan's columns with what passes, each column once.
     pub(super) columns: Vec<(usize, Between)>,
     /// Conditions that are no ranges after all.
-    pub(super) others: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) others: Vec<&'a Condition>,
 }
 
 impl NumberTest {
@@ -75,7 +76,7 @@ impl NumberTest {
             column: column.index(),
             op,
             value: Arc::clone(value),
-            condition: Arc::clone(predicate),
+            condition: Condition::new(scan, predicate),
         };
         (fits && is_ours && same_type && is_value && orders).then(test)
     }
@@ -93,12 +94,12 @@ impl NumberTest {
     }
 }
 
-impl Ranges {
-    pub(super) fn of(tests: &[NumberTest]) -> Result<Self> {
+impl<'a> Ranges<'a> {
+    pub(super) fn of(tests: &'a [NumberTest]) -> Result<Self> {
         let mut ranges = Self::default();
         for test in tests {
             let Some(found) = test.between()? else {
-                ranges.others.push(Arc::clone(&test.condition));
+                ranges.others.push(&test.condition);
                 continue;
             };
             match ranges.columns.iter_mut().find(|(column, _)| *column == test.column) {

@@ -119,23 +119,32 @@ pub(super) fn stretches(
     let mut stretches = vec![rows];
     for test in tests {
         let column = scan.projection()[test.column];
-        let mut left: Vec<Range<usize>> = vec![];
-        for rows in stretches {
-            let Some(zones) = slice.zones(column, rows.clone()) else {
-                left.push(rows);
-                continue;
-            };
-            let may_hold = zones
-                .into_iter()
-                .filter(|(_, zone)| zone.as_ref().is_none_or(|zone| test.may_hold(zone)));
-            for (rows, _) in may_hold {
-                match left.last_mut() {
-                    Some(last) if last.end == rows.start => last.end = rows.end,
-                    _ => left.push(rows),
-                }
-            }
-        }
-        stretches = left;
+        let left = |rows| blocks(slice, column, rows, |zone| test.may_hold(zone));
+        stretches = joined(stretches.into_iter().flat_map(left));
     }
     stretches
+}
+
+/// The blocks of some rows of which a column, one of the table, may have what is looked for.
+pub(crate) fn blocks(
+    slice: &Slice,
+    column: usize,
+    rows: Range<usize>,
+    may_hold: impl Fn(&Zone) -> bool,
+) -> Vec<Range<usize>> {
+    let Some(zones) = slice.zones(column, rows.clone()) else { return vec![rows] };
+    let left = zones.into_iter().filter(|(_, zone)| zone.as_ref().is_none_or(&may_hold));
+    joined(left.map(|(rows, _)| rows))
+}
+
+/// Rows that follow each other as one range.
+fn joined(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = vec![];
+    for rows in ranges {
+        match joined.last_mut() {
+            Some(last) if last.end == rows.start => last.end = rows.end,
+            _ => joined.push(rows),
+        }
+    }
+    joined
 }

@@ -1,6 +1,7 @@
 //! The rows that may be among the first few in an order: a number is kept that so many rows came
 //! before, and what comes after it is left out. Blocks of a table are read in the order of what is
-//! known of them, up to the first that has none of these rows.
+//! known of them, up to the first that has none of these rows. Behind a filter they keep the order
+//! of the scan, and those are left out that have none.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,10 +9,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{SchemaRef, SortOptions};
-use datafusion::arrow::compute::filter_record_batch;
+use datafusion::arrow::compute::{concat_batches, filter_record_batch};
 use datafusion::common::Result;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
@@ -21,7 +22,7 @@ use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
 use futures::StreamExt;
-use tidemark_storage::Slice;
+use tidemark_storage::{Slice, Zone};
 
 use super::exec::FEWEST_ROWS;
 use super::keys::{first_of, first_of_zone, is_number, is_symbol, numbers};
@@ -29,9 +30,11 @@ use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run,
 use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::exec::SliceScan;
+use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
 use crate::scan::pace::paced;
 use crate::scan::rows::read;
+use crate::scan::zones::blocks;
 
 /// Leaves out rows that so many others come before.
 #[derive(Debug, Clone)]
@@ -44,7 +47,12 @@ pub struct TopRows {
     is_only_key: bool,
 }
 
+/// Where fewer than one row in so many passes a filter, the cells of those that pass lie on fewer
+/// pages than their column.
+const FEW: usize = 512;
+
 /// What is known of the rows so far.
+#[derive(Clone)]
 struct Seen {
     top: TopRows,
     /// The numbers of the first rows, the last of them on top.
@@ -52,14 +60,28 @@ struct Seen {
 }
 
 impl Seen {
+    /// The greatest number that a row may have that may be among the first, if one may.
+    fn reach(&self) -> Option<u64> {
+        match self.first.peek() {
+            Some(&last) if self.is_full() => {
+                if self.top.is_only_key {
+                    last.checked_sub(1)
+                } else {
+                    Some(last)
+                }
+            }
+            _ => (self.top.most > 0).then_some(u64::MAX),
+        }
+    }
+
+    /// Whether as many rows as are wanted were there.
+    fn is_full(&self) -> bool {
+        self.first.len() >= self.top.most
+    }
+
     /// Whether a row of this number may be among the first.
     fn may_be_first(&self, number: u64) -> bool {
-        match self.first.peek() {
-            Some(&last) if self.first.len() >= self.top.most => {
-                number < last || (number == last && !self.top.is_only_key)
-            }
-            _ => self.top.most > 0,
-        }
+        self.reach().is_some_and(|reach| number <= reach)
     }
 
     fn note(&mut self, number: u64) {
@@ -72,25 +94,87 @@ impl Seen {
         }
     }
 
-    /// The rows of a batch that may be among the first.
-    fn of(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let (values, options) = (batch.column(self.top.column), self.top.options);
+    /// Which rows with these values may be among the first; `None` if none may.
+    fn kept(&mut self, values: &ArrayRef) -> Result<Option<BooleanBuffer>> {
+        let options = self.top.options;
         if first_of(values, options).is_some_and(|first| !self.may_be_first(first)) {
-            return Ok(batch.slice(0, 0));
+            return Ok(None);
         }
         let numbers = numbers(values, options)?;
+        let mut reach = self.reach();
         let kept = BooleanBuffer::collect_bool(numbers.len(), |row| {
-            let may_be_first = self.may_be_first(numbers[row]);
+            let may_be_first = reach.is_some_and(|reach| numbers[row] <= reach);
             if may_be_first {
                 self.note(numbers[row]);
+                reach = self.reach();
             }
             may_be_first
         });
-        Ok(filter_record_batch(batch, &BooleanArray::new(kept, None))?)
+        Ok((kept.count_set_bits() > 0).then_some(kept))
+    }
+
+    /// The rows of a batch that may be among the first.
+    fn of(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        Ok(match self.kept(batch.column(self.top.column))? {
+            Some(kept) => filter_record_batch(batch, &BooleanArray::new(kept, None))?,
+            None => batch.slice(0, 0),
+        })
     }
 
     fn read(&mut self, scan: &SliceScan, slice: &Slice, rows: Range<usize>) -> Result<RecordBatch> {
         self.of(&read(slice, scan.projection(), rows, scan.schema())?)
+    }
+}
+
+/// Rows of a table that pass a filter, in the order of the scan. The filter reads its columns, and
+/// the order its own for the rows that pass; the others are read for what may be among the first.
+struct Filtered {
+    scan: FilteredScan,
+    /// The order's column of the scan below the filter, and of the table.
+    column: usize,
+    stored: usize,
+    looked_at: usize,
+    passed: usize,
+    seen: Seen,
+}
+
+impl Filtered {
+    /// `None` where its rows are counted or turned around first.
+    fn new(filtered: &FilteredScan, seen: &Seen) -> Option<Self> {
+        let column = filtered.column(seen.top.column)?;
+        let stored = *filtered.scan().projection().get(column)?;
+        let suits = filtered.fetch().is_none() && !filtered.scan().is_backward();
+        let (scan, seen) = (filtered.clone(), seen.clone());
+        suits.then_some(Self { scan, column, stored, looked_at: 0, passed: 0, seen })
+    }
+
+    fn read(&mut self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
+        let mut batches = vec![];
+        for rows in self.blocks(slice, rows) {
+            self.looked_at += rows.len();
+            let Some(mut passing) = self.scan.passing(slice, rows)? else { continue };
+            self.passed += passing.count();
+            if let Some(kept) = self.seen.kept(&passing.column(self.column)?)? {
+                passing.keep(kept);
+                batches.push(self.scan.output(&passing)?);
+            }
+        }
+        Ok(match batches.as_slice() {
+            [] => None,
+            [only] => Some(only.clone()),
+            [first, ..] => Some(concat_batches(&first.schema(), &batches)?),
+        })
+    }
+
+    /// The rows without blocks that have none of the first. What is known of a block is found by
+    /// reading its column: where the filter leaves but few rows, reading these costs less.
+    fn blocks(&self, slice: &Slice, rows: Range<usize>) -> Vec<Range<usize>> {
+        let Seen { top, first } = &self.seen;
+        if first.len() < top.most || self.passed.saturating_mul(FEW) < self.looked_at {
+            return vec![rows];
+        }
+        let may_be_first = |zone: &Zone| self.seen.may_be_first(first_of_zone(zone, top.options));
+        blocks(slice, self.stored, rows, may_be_first)
     }
 }
 
@@ -207,11 +291,20 @@ impl Operator for TopRows {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let schema = Arc::clone(&run.schema);
         let mut seen = Seen { top: Self::clone(&self), first: BinaryHeap::new() };
-        if let Some(Scan::Table(scan)) = scan_of(&run.inputs[0]) {
-            let chunks = scan.chunks(run.partition)?;
-            let (order, places) = (BinaryHeap::new(), vec![]);
-            let blocks = Blocks { chunks, scan: scan.clone(), seen, order, places };
-            return Ok(paced(schema, blocks));
+        match scan_of(&run.inputs[0]) {
+            Some(Scan::Table(scan)) => {
+                let chunks = scan.chunks(run.partition)?;
+                let (order, places) = (BinaryHeap::new(), vec![]);
+                let blocks = Blocks { chunks, scan: scan.clone(), seen, order, places };
+                return Ok(paced(schema, blocks));
+            }
+            Some(Scan::Filtered(filtered)) => {
+                if let Some(mut rows) = Filtered::new(filtered, &seen) {
+                    let read = move |slice: &Slice, own| rows.read(slice, own);
+                    return Ok(paced(schema, filtered.batches(run.partition, read)?));
+                }
+            }
+            None => {}
         }
         let rows = run.rows(0, run.partition)?;
         let rows = rows.map(move |batch| batch.and_then(|batch| seen.of(&batch)));

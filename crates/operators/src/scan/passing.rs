@@ -1,0 +1,204 @@
+//! Rows of a slice that pass what was tested so far. Their cells are copied when they are asked
+//! for, those of a column alone: what passes no further test is never copied.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::prep_null_mask_filter;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Result, internal_datafusion_err, internal_err};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
+use tidemark_storage::Slice;
+
+use super::exec::SliceScan;
+use super::kept::kept_rows;
+use super::rows::read;
+use crate::error::engine_error;
+
+/// When fewer than one row in this many is left, the remaining conditions see only those.
+const SPARSE: usize = 8;
+
+/// The rows of a slice that pass.
+pub(crate) struct Passing<'a> {
+    scan: &'a SliceScan,
+    slice: &'a Slice,
+    rows: Range<usize>,
+    /// Which of the rows pass; `None`: all.
+    mask: Option<BooleanBuffer>,
+    count: usize,
+}
+
+impl<'a> Passing<'a> {
+    /// Before anything is tested.
+    pub(super) fn all(scan: &'a SliceScan, slice: &'a Slice, rows: Range<usize>) -> Self {
+        let count = rows.len();
+        Self { scan, slice, rows, mask: None, count }
+    }
+
+    /// How many pass.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The cells of a column of the scan, of all rows that were there at first.
+    pub(super) fn cells(&self, column: usize) -> Result<ArrayRef> {
+        let column = [self.scan.projection()[column]];
+        let cells = self.slice.columns(&column, self.rows.clone()).map_err(engine_error)?;
+        cells.into_iter().next().ok_or_else(|| internal_datafusion_err!("a column without cells"))
+    }
+
+    /// Takes one more test of all rows; whether any is left.
+    pub(super) fn narrow(&mut self, found: BooleanBuffer) -> bool {
+        let both = match self.mask.take() {
+            Some(before) => &before & &found,
+            None => found,
+        };
+        self.count = both.count_set_bits();
+        self.mask = Some(both);
+        self.count > 0
+    }
+
+    /// Takes one more test of the rows that pass; whether any is left.
+    pub(crate) fn keep(&mut self, kept: BooleanBuffer) -> bool {
+        let found = match &self.mask {
+            Some(mask) => spread(mask, &kept),
+            None => kept,
+        };
+        self.narrow(found)
+    }
+
+    /// Takes one more condition; whether any row is left.
+    pub(super) fn test(&mut self, condition: &Condition) -> Result<bool> {
+        let is_sparse = self.count * SPARSE < self.rows.len();
+        let Condition { columns, schema, .. } = condition;
+        let batch =
+            if is_sparse { self.batch(columns, schema) } else { self.whole(columns, schema) }?;
+        let found = condition.holds(&batch)?;
+        Ok(if is_sparse { self.keep(found) } else { self.narrow(found) })
+    }
+
+    /// Columns of the scan, of all rows that were there at first; nothing is copied.
+    fn whole(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
+        let projection: Vec<usize> =
+            columns.iter().map(|&column| self.scan.projection()[column]).collect();
+        read(self.slice, &projection, self.rows.clone(), schema)
+    }
+
+    /// Columns of the scan, of the rows that pass.
+    pub(crate) fn batch(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
+        let batch = self.whole(columns, schema)?;
+        match &self.mask {
+            Some(mask) if self.count < self.rows.len() => kept_rows(&batch, mask.clone()),
+            _ => Ok(batch),
+        }
+    }
+
+    /// A column of the scan, of the rows that pass.
+    pub(crate) fn column(&self, column: usize) -> Result<ArrayRef> {
+        let schema = Arc::new(self.scan.schema().project(&[column])?);
+        Ok(Arc::clone(self.batch(&[column], &schema)?.column(0)))
+    }
+}
+
+/// The bits of `kept` in the places of the set bits of `mask`.
+fn spread(mask: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
+    let (mut kept, mut before) = (kept.set_indices().peekable(), 0);
+    let words = mask.bit_chunks().iter_padded().map(|mut word| {
+        let (mut found, mut at) = (0, before);
+        before += word.count_ones() as usize;
+        while let Some(wanted) = kept.next_if(|&wanted| wanted < before) {
+            while at < wanted {
+                word &= word - 1;
+                at += 1;
+            }
+            found |= word & word.wrapping_neg();
+        }
+        found
+    });
+    BooleanBuffer::new(Buffer::from_vec(words.collect::<Vec<u64>>()), 0, mask.len())
+}
+
+/// What has to hold for a row, over the columns that it reads alone.
+#[derive(Debug)]
+pub(super) struct Condition {
+    expression: Arc<dyn PhysicalExpr>,
+    /// The scan's columns.
+    columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Condition {
+    pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Self {
+        let whole = || Self {
+            expression: Arc::clone(predicate),
+            columns: (0..scan.projection().len()).collect(),
+            schema: Arc::clone(scan.schema()),
+        };
+        Self::of_its_columns(scan, predicate).unwrap_or_else(|_| whole())
+    }
+
+    fn of_its_columns(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Result<Self> {
+        let mut columns: Vec<usize> =
+            collect_columns(predicate).iter().map(Column::index).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let place = |expression: Arc<dyn PhysicalExpr>| {
+            let Some(column) = expression.downcast_ref::<Column>() else {
+                return Ok(Transformed::no(expression));
+            };
+            let Ok(place) = columns.binary_search(&column.index()) else {
+                return internal_err!("a condition of an unknown column");
+            };
+            Ok(Transformed::yes(Arc::new(Column::new(column.name(), place)) as _))
+        };
+        let expression = Arc::clone(predicate).transform(place).data()?;
+        let schema = Arc::new(scan.schema().project(&columns)?);
+        Ok(Self { expression, columns, schema })
+    }
+
+    /// For which rows of its columns it holds.
+    fn holds(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
+        let found = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
+        let Some(found) = found.as_boolean_opt() else {
+            return internal_err!("a filter of type {}", found.data_type());
+        };
+        let definite = (found.null_count() > 0).then(|| prep_null_mask_filter(found));
+        Ok(definite.as_ref().unwrap_or(found).values().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_spread_over_the_set_ones() {
+        let mut seed = 9_u64;
+        let mut random = move |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((seed >> 33) % bound) as usize
+        };
+        for round in 0..300 {
+            let (rows, start) = (random(400), random(70));
+            let percent = [0, 2, 50, 98, 100][round % 5];
+            let mut bits = |len: usize, percent: usize| -> Vec<bool> {
+                (0..len).map(|_| random(100) < percent).collect()
+            };
+            let mask = bits(rows + start, percent);
+            // Slices begin anywhere in their buffers.
+            let sliced = BooleanBuffer::from(mask.clone()).slice(start, rows);
+            let kept = bits(sliced.count_set_bits(), 40);
+            let mut left = kept.iter();
+            let expected: Vec<bool> =
+                mask[start..].iter().map(|&set| set && *left.next().unwrap()).collect();
+            let found = spread(&sliced, &BooleanBuffer::from(kept));
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected, "round {round}");
+        }
+    }
+}
