@@ -623,11 +623,16 @@ const JOINS: Readonly<Record<string, Entry>> = {
         rows: `select x.${payload} p, y.n v from ${table} x join ${table} y on x.t = y.t`,
         totals: null,
       },
-      {
-        rows: `select x.${payload} p, x.n v from ${table} x where exists
-          (select 1 from ${table} y where y.n = x.n)`,
-        totals: asTheyAre,
-      },
+      // The filtered side is looked up where it is thought to be smaller.
+      ...(FEW.includes(table)
+        ? []
+        : [
+            {
+              rows: `select x.${payload} p, x.n v from ${table} x where exists
+                (select 1 from ${table} y where y.n = x.n and y.n > -1)`,
+              totals: asTheyAre,
+            },
+          ]),
     ],
     terms: (n) => `select count() from ${SMALL} x join ${SMALL} y on
       ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')}`,
@@ -653,6 +658,11 @@ const JOINS: Readonly<Record<string, Entry>> = {
   },
   GraceHashJoinExec: {
     of: ({ table, payload }) => [
+      {
+        rows: `select x.${payload} p, x.n v from ${table} x where exists
+          (select 1 from ${table} y where y.n = x.n)`,
+        totals: asTheyAre,
+      },
       {
         rows: `select x.${payload} p, y.n v from ${table} x
           left join ${table} y on x.n = y.n and x.n <= y.n`,
