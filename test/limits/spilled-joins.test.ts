@@ -33,6 +33,9 @@ const STATEMENTS: readonly string[] = [
   'SELECT count() c, sum(n) FROM a WHERE t IN (SELECT t FROM b WHERE b.n < 300000)',
   'SELECT count() c, sum(n) FROM a WHERE NOT EXISTS ' +
     '(SELECT 1 FROM b WHERE b.t = a.t AND b.n < 9000)',
+  'SELECT count() c, sum(n) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.n = a.n)',
+  'SELECT count() c, sum(n) FROM a WHERE h = 0 OR EXISTS ' +
+    '(SELECT 1 FROM b WHERE b.t = a.t AND b.n = a.n)',
   'SELECT a.k, count() c, sum(b.n) n FROM a JOIN b ON a.n = b.n GROUP BY a.k ORDER BY a.k',
   'SELECT a.n, a.k, b.k l, b.t FROM a JOIN b ON a.t = b.t AND a.k = b.k ORDER BY 1, 4 LIMIT 20',
   // In the order of a table that is not held.
