@@ -163,13 +163,12 @@ pub(crate) fn key_plan(
     }
     // Rows are looked at only where every key may have few values.
     let may_have_few = |key| dictionary(input, key).is_some() || may_be_near(input, key);
-    let mut digits = Vec::with_capacity(keys.len());
-    for key in keys.iter().take_while(|_| keys.iter().all(may_have_few)) {
-        let Some(digit) = digit(input, key)? else { break };
-        digits.push(digit);
-    }
-    if digits.len() == keys.len() && fits(&digits) {
-        return Ok(KeyPlan::Slots(digits));
+    if keys.iter().all(may_have_few) {
+        let digits = keys.iter().map_while(|key| digit(input, key).transpose());
+        let digits = digits.collect::<Result<Vec<_>>>()?;
+        if digits.len() == keys.len() && fits(&digits) {
+            return Ok(KeyPlan::Slots(digits));
+        }
     }
     hashed_keys(input, keys)
 }

@@ -13,7 +13,7 @@ use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::functions_aggregate::expr_fn::{avg, count, max, min, sum};
+use datafusion::functions_aggregate::expr_fn::{avg, count, max};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, Volatility, col, create_udf, lit,
 };
@@ -34,14 +34,7 @@ fn grouping(rng: &mut ChaCha8Rng, input: LogicalPlan) -> LogicalPlan {
     keys.shuffle(rng);
     // A single number has a table of its own.
     keys.truncate(if rng.random_bool(0.5) { 1 } else { rng.random_range(2..4) });
-    let mut aggregates = vec![
-        count(lit(1_i64)).alias("count"),
-        count(column("note")).alias("notes"),
-        sum(column("size")).alias("sum"),
-        avg(column("price")).alias("avg"),
-        min(column("price")).alias("min"),
-        max(column("number")).alias("max"),
-    ];
+    let mut aggregates = aggregates("t");
     aggregates.shuffle(rng);
     aggregates.truncate(rng.random_range(0..=6));
     let plan = LogicalPlanBuilder::from(input);

@@ -151,7 +151,8 @@ impl Round {
     fn take(&mut self) -> Result<Vec<(usize, RecordBatch)>> {
         let (batches, hashes) = (take(&mut self.batches), take(&mut self.hashes));
         if hashes.is_empty() {
-            return Ok(batches.into_iter().map(|batch| (0, batch)).collect());
+            let rows = batches.into_iter().filter(|batch| batch.num_rows() > 0);
+            return Ok(rows.map(|batch| (0, batch)).collect());
         }
         let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(vec![]) };
         let all = joined(&schema, batches)?;

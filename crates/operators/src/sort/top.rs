@@ -169,8 +169,8 @@ impl Filtered {
     /// The rows without blocks that have none of the first. What is known of a block is found by
     /// reading its column: where the filter leaves but few rows, reading these costs less.
     fn blocks(&self, slice: &Slice, rows: Range<usize>) -> Vec<Range<usize>> {
-        let Seen { top, first } = &self.seen;
-        if first.len() < top.most || self.passed.saturating_mul(FEW) < self.looked_at {
+        let top = &self.seen.top;
+        if !self.seen.is_full() || self.passed.saturating_mul(FEW) < self.looked_at {
             return vec![rows];
         }
         let may_be_first = |zone: &Zone| self.seen.may_be_first(first_of_zone(zone, top.options));

@@ -15,10 +15,11 @@ use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
+use datafusion::functions_aggregate::expr_fn::{avg, count, max, min, sum};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNode,
-    Volatility, create_udaf,
+    Volatility, col, create_udaf, lit,
 };
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
@@ -246,4 +247,17 @@ pub fn show<T: std::fmt::Display>(value: Option<T>) -> String {
 /// A double as [`cells`] prints it.
 pub fn show_f64(value: Option<f64>) -> String {
     value.map_or_else(|| "null".into(), |value| format!("{value:?}"))
+}
+
+/// Aggregates of all kinds over the columns of a table of rows.
+pub fn aggregates(table: &str) -> Vec<Expr> {
+    let column = |name: &str| col(format!("{table}.{name}"));
+    vec![
+        count(lit(1_i64)).alias("count"),
+        count(column("note")).alias("notes"),
+        sum(column("size")).alias("sum"),
+        avg(column("price")).alias("avg"),
+        min(column("price")).alias("min"),
+        max(column("number")).alias("max"),
+    ]
 }
