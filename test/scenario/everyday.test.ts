@@ -106,12 +106,19 @@ test("columns may be called as the server's own", async (t) => {
 });
 
 test('sub-queries and sets cost rows, not rows times repetitions', async (t) => {
+  const exists = (rows: string, test: string): string =>
+    `SELECT count() FROM ${rows} a WHERE EXISTS (SELECT 1 FROM sj b WHERE ${test})`;
   const counts: Readonly<Record<string, number>> = {
     'SELECT count() FROM sj WHERE k IN (SELECT k FROM sj)': 200_000,
     'SELECT count() FROM sj WHERE k NOT IN (SELECT k FROM sj)': 0,
     'SELECT count() FROM sj WHERE k IN (SELECT k FROM sj) OR l < 0': 200_000,
     'SELECT count() FROM sj WHERE i = ANY (SELECT i FROM sj)': 200_000,
-    'SELECT count() FROM sj a WHERE EXISTS (SELECT 1 FROM sj b WHERE b.k = a.k)': 200_000,
+    [exists('sj', 'b.k = a.k')]: 200_000,
+    [exists('sj', 'b.i = a.i AND b.k = a.k')]: 200_000,
+    [exists('sj', 'b.i % 7 = a.i % 7')]: 200_000,
+    [`${exists('sj', "b.k || 'x' = a.k || 'x'")} OR l < 0`]: 200_000,
+    [exists('(SELECT * FROM sj LIMIT 9)', 'b.i % 7 = a.i % 7')]: 9,
+    [exists('sj', 'b.i % 7 = a.i % 7').replace('EXISTS', 'NOT EXISTS')]: 0,
     'SELECT count() FROM sj a WHERE i IN (SELECT b.i FROM sj b WHERE b.k = a.k)': 200_000,
     'SELECT count() FROM (SELECT k FROM sj INTERSECT ALL SELECT k FROM sj)': 200_000,
     'SELECT count() FROM (SELECT k FROM sj INTERSECT SELECT k FROM sj)': 4,

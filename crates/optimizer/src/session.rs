@@ -152,7 +152,7 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
 pub(crate) fn physical_optimizer_rules(
     optional: bool,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 22] = [
+    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 23] = [
         // Ours: a limit that cuts nothing off would take the partitions together.
         (false, Arc::new(DropFences)),
         // Keeps the statement's own ORDER BY from being optimised away; undone below.
@@ -161,6 +161,8 @@ pub(crate) fn physical_optimizer_rules(
         (false, Arc::new(SelectJoins(JoinSelection::new()))),
         // Ours: two large sides in the order of their timestamps are merged.
         (true, Arc::new(MergeJoins)),
+        // Ours: joins that ask whether rows exist hold each key once.
+        (true, Arc::new(Instead::SEMI_JOINS)),
         // Ours: groups by the floor of the timestamp are buckets.
         (true, Arc::new(Instead::FLOORS)),
         // Ours: groups by keys with few values find them by slots.

@@ -30,7 +30,11 @@ use datafusion::execution::memory_pool::{
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
-use datafusion::physical_expr::{LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{
+    Distribution, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
@@ -40,9 +44,11 @@ use futures::TryStreamExt;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::random;
-use tidemark_operators::{GraceHashJoin, LookupJoin};
+use tidemark_operators::{GraceHashJoin, LookupJoin, SemiJoin};
 
 const KEY_KINDS: usize = 4;
+/// Rounds of sides that do not fit.
+const LARGE_ROUNDS: usize = 10;
 const JOINS: [JoinType; 10] = [
     JoinType::Inner,
     JoinType::Left,
@@ -153,6 +159,26 @@ impl Join {
         Self { kind, keys, nulls, filtered: rng.random_bool(0.3), projected: rng.random_bool(0.3) }
     }
 
+    /// The first rounds are of each of our joins, and of sides that do not fit.
+    fn of_round(rng: &mut ChaCha8Rng, round: usize, keys: usize, is_shared: bool) -> Self {
+        use JoinType::*;
+        let mut join = Self::random(rng, keys);
+        let kinds: &[_] = match (round, is_shared) {
+            // Spread by their keys others have an order, and no join of ours takes them.
+            (..6, false) => &[Left, Full, LeftSemi],
+            (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
+            // Held for all, the left side is the outer one.
+            (6..LARGE_ROUNDS, true) => &[LeftSemi, LeftAnti, LeftMark],
+            (6..LARGE_ROUNDS, false) => {
+                &[LeftSemi, LeftAnti, LeftMark, RightSemi, RightAnti, RightMark]
+            }
+            _ => return join,
+        };
+        join.kind = kinds[rng.random_range(0..kinds.len())];
+        join.filtered &= round < 6 && !is_shared;
+        join
+    }
+
     /// The last column, and the first one after it.
     fn projection(&self, width: usize) -> Option<Vec<usize>> {
         self.projected.then(|| vec![width - 1, 0])
@@ -230,11 +256,13 @@ impl Join {
 
     /// Whether rows are in the order of the right side, and of the left one, if that is so of the
     /// hash join.
-    fn is_in_order(&self, rows: &[Cells]) -> bool {
+    fn is_in_order(&self, ours: Ours, rows: &[Cells]) -> bool {
         use JoinType::*;
         let right = match self.kind {
             Inner | Right => self.keys + 2 + self.keys,
             RightSemi | RightAnti | RightMark => self.keys,
+            // These keep the order of the outer side, whichever that is.
+            LeftSemi | LeftAnti | LeftMark if ours == Ours::Semi => self.keys,
             _ => return true,
         };
         if self.projected {
@@ -407,10 +435,32 @@ async fn rows_of(
     Ok(batches.iter().map(|batches| cells(batches)).collect())
 }
 
+/// Our joins, and what they are to one another here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ours {
+    Grace,
+    Lookup,
+    Semi,
+}
+
 /// The joins that take the place of a hash join.
-fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
-    let by_number = LookupJoin::instead_of(plan);
-    GraceHashJoin::instead_of(plan).unwrap().into_iter().chain(by_number).collect()
+fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan>)> {
+    let grace = GraceHashJoin::instead_of(plan).unwrap().map(|plan| (Ours::Grace, plan));
+    let by_number = LookupJoin::instead_of(plan).map(|plan| (Ours::Lookup, plan));
+    let semi = SemiJoin::instead_of(plan).unwrap().map(|plan| (Ours::Semi, as_required(plan)));
+    grace.into_iter().chain(by_number).chain(semi).collect()
+}
+
+/// A join over sides of one partition where it wants this.
+fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    let requirements = plan.input_distribution_requirements().into_per_child();
+    let required = |(child, wanted): (&Arc<dyn ExecutionPlan>, _)| match wanted {
+        Distribution::SinglePartition => Arc::new(CoalescePartitionsExec::new(Arc::clone(child))),
+        _ => Arc::clone(child),
+    };
+    let children = plan.children().into_iter().zip(requirements).map(required).collect();
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    plan.replace_children(children, options).unwrap()
 }
 
 async fn assert_given_back(runtime: &Arc<RuntimeEnv>, shown: &str) {
@@ -426,23 +476,13 @@ async fn assert_given_back(runtime: &Arc<RuntimeEnv>, shown: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joins_by_files_agree_with_loops() {
     let mut rng = random();
-    let (mut found, mut refused) = (0, [0; 3]);
-    for round in 0..12 {
+    let (mut found, mut refused) = (0, [0; 4]);
+    for round in 0..LARGE_ROUNDS + 6 {
         let keys = rng.random_range(1..=2);
         let kinds: Vec<usize> = (0..keys).map(|_| rng.random_range(0..KEY_KINDS)).collect();
-        let mut join = Join::random(&mut rng, keys);
-        // The first rounds are of each of our joins, and of sides that do not fit.
-        let is_large = round < 6;
-        let is_shared = if round < 6 { round % 3 > 0 } else { rng.random_bool(0.7) };
-        if round < 6 && round % 3 == 2 {
-            let kinds = [JoinType::Inner, JoinType::Right, JoinType::RightSemi];
-            join = Join { kind: kinds[rng.random_range(0..3)], filtered: false, ..join };
-        }
-        if round < 6 && round % 3 == 0 {
-            // Spread by their keys they have an order otherwise, and no join of ours takes them.
-            let kinds = [JoinType::Left, JoinType::Full, JoinType::LeftSemi];
-            join = Join { kind: kinds[rng.random_range(0..3)], ..join };
-        }
+        let is_large = round < LARGE_ROUNDS;
+        let is_shared = if is_large { round % 3 > 0 } else { rng.random_bool(0.7) };
+        let join = Join::of_round(&mut rng, round, keys, is_shared);
         // 50,000 rows with one narrow key just fit.
         let most = if is_large { 60_000 } else { [0, 30, 2_000][rng.random_range(0..3)] };
         let left = side(&mut rng, &kinds, "l", most);
@@ -456,15 +496,19 @@ async fn joins_by_files_agree_with_loops() {
             // An exchange runs once.
             let plan = || join.plan(&left, &right, sides);
             let is_refused = rows_of(&plan(), &runtime).await.is_err();
-            for (which, _) in instead_of(&plan()).iter().enumerate() {
-                let shown = format!("round {round}, {which}: {join:?} {kinds:?} {sides:?}");
-                let own = instead_of(&plan()).swap_remove(which);
+            for (which, (ours, _)) in instead_of(&plan()).into_iter().enumerate() {
+                let shown =
+                    format!("round {round}, {which} {ours:?}: {join:?} {kinds:?} {sides:?}");
+                let (_, own) = instead_of(&plan()).swap_remove(which);
                 let got = rows_of(&own, &runtime).await;
                 drop(own);
                 assert_given_back(&runtime, &shown).await;
                 let parts = got.unwrap_or_else(|error| panic!("{shown} in {memory}: {error}"));
                 if sides.0 == PartitionMode::CollectLeft {
-                    assert!(parts.iter().all(|rows| join.is_in_order(rows)), "{shown} in {memory}");
+                    assert!(
+                        parts.iter().all(|rows| join.is_in_order(ours, rows)),
+                        "{shown} in {memory}"
+                    );
                 }
                 let mut got = parts.concat();
                 got.sort();
@@ -475,7 +519,11 @@ async fn joins_by_files_agree_with_loops() {
                     expected.len()
                 );
                 found += got.len();
-                let kind = if sides.0 == PartitionMode::CollectLeft { 1 + which } else { 0 };
+                let kind = match ours {
+                    Ours::Semi => 3,
+                    Ours::Lookup => 2,
+                    Ours::Grace => usize::from(sides.0 == PartitionMode::CollectLeft),
+                };
                 refused[kind] += usize::from(is_refused);
             }
         }

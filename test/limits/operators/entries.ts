@@ -656,13 +656,30 @@ const JOINS: Readonly<Record<string, Entry>> = {
     // Arrays are copied for each pair.
     without: ['long_array'],
   },
-  GraceHashJoinExec: {
+  SemiJoinExec: {
     of: ({ table, payload }) => [
       {
         rows: `select x.${payload} p, x.n v from ${table} x where exists
-          (select 1 from ${table} y where y.n = x.n)`,
+          (select 1 from ${table} y where y.t = x.t)`,
         totals: asTheyAre,
       },
+      {
+        rows: `select x.${payload} p, x.n v from ${table} x where x.n < 0 or exists
+          (select 1 from ${table} y where y.t = x.t and y.n = x.n)`,
+        totals: asTheyAre,
+      },
+      // The rows around it are held.
+      {
+        rows: `select x.${payload} p, x.n v from (select * from ${table} limit 1) x
+          where not exists (select 1 from ${table} y where y.t = '-' || x.t)`,
+        totals: (rows) => asTheyAre(rows.slice(0, 1)),
+      },
+    ],
+    terms: (n) => `select count() from ${SMALL} x where exists (select 1 from ${SMALL} y where
+      y.t = x.t and ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')})`,
+  },
+  GraceHashJoinExec: {
+    of: ({ table, payload }) => [
       {
         rows: `select x.${payload} p, y.n v from ${table} x
           left join ${table} y on x.n = y.n and x.n <= y.n`,

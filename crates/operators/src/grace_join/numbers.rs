@@ -30,14 +30,14 @@ const SORT_SHARE: usize = 8;
 const BATCHES: usize = 16;
 
 /// The columns, and the place of a row after them.
-fn with_number(schema: &Schema) -> SchemaRef {
+pub(crate) fn with_number(schema: &Schema) -> SchemaRef {
     let number = Arc::new(Field::new("number", DataType::Int64, true));
     let fields: Vec<_> = schema.fields().iter().cloned().chain([number]).collect();
     Arc::new(Schema::new(fields))
 }
 
 /// Rows and their places.
-pub(super) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = with_number(&rows.schema());
     let (own, mut next) = (Arc::clone(&schema), 0);
     let rows = rows.map(move |batch| {
@@ -94,28 +94,54 @@ impl Numbered {
         };
         let order = LexOrdering::new((0..self.numbers).map(key));
         let order = order.ok_or_else(|| internal_datafusion_err!("rows without places"))?;
-        let texts = Arc::new(texts);
-        let (taken, most) = (Arc::clone(&texts), share.batch_bytes);
-        let pieces = rows.map(move |batch| {
-            let batch = taken.take(&batch?)?;
-            Ok::<_, DataFusionError>(futures::stream::iter(pieces(batch, most)))
-        });
-        let mut pieces = Box::pin(pieces.try_flatten());
-        let own = Arc::clone(&self.schema);
-        Ok(Run::stream(self.schema, async move {
-            let schema = Arc::clone(texts.schema_without());
-            let first = pieces.try_next().await?;
-            let context = share.context(first.as_ref().map_or(1, RecordBatch::num_rows));
-            let rows = futures::stream::iter(first.map(Ok)).chain(pieces).chain(share.end());
-            let rows = RecordBatchStreamAdapter::new(Arc::clone(&schema), rows);
-            let sort = SortExec::new(order, again(vec![Box::pin(rows)], &schema, None));
-            let sorted = sort.execute(0, context)?.map(move |batch| {
-                let batch = texts.give(&batch?)?;
-                with_schema(&own, batch.columns()[..width].to_vec(), batch.num_rows())
-            });
-            Ok(sorted)
-        }))
+        Ok(sorted(rows, order, self.schema, texts, share))
     }
+}
+
+/// Rows with one place each, after their columns, in the order of the places and without them.
+/// `symbols`: which columns are symbols of one table.
+pub(crate) fn by_number(
+    run: &Run,
+    rows: SendableRecordBatchStream,
+    schema: SchemaRef,
+    symbols: &[bool],
+    partitions: usize,
+) -> SendableRecordBatchStream {
+    let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("number", schema.fields().len()));
+    let order = LexOrdering::from([PhysicalSortExpr::new_default(column)]);
+    let texts = Texts::of(with_number(&schema), symbols);
+    sorted(rows, order, schema, texts, SortShare::of(run, partitions))
+}
+
+/// Rows in this order, with no more than the first columns, those of `schema`.
+fn sorted(
+    rows: SendableRecordBatchStream,
+    order: LexOrdering,
+    own: SchemaRef,
+    texts: Texts,
+    share: SortShare,
+) -> SendableRecordBatchStream {
+    let width = own.fields().len();
+    let texts = Arc::new(texts);
+    let (taken, most) = (Arc::clone(&texts), share.batch_bytes);
+    let pieces = rows.map(move |batch| {
+        let batch = taken.take(&batch?)?;
+        Ok::<_, DataFusionError>(futures::stream::iter(pieces(batch, most)))
+    });
+    let mut pieces = Box::pin(pieces.try_flatten());
+    Run::stream(Arc::clone(&own), async move {
+        let schema = Arc::clone(texts.schema_without());
+        let first = pieces.try_next().await?;
+        let context = share.context(first.as_ref().map_or(1, RecordBatch::num_rows));
+        let rows = futures::stream::iter(first.map(Ok)).chain(pieces).chain(share.end());
+        let rows = RecordBatchStreamAdapter::new(Arc::clone(&schema), rows);
+        let sort = SortExec::new(order, again(vec![Box::pin(rows)], &schema, None));
+        let sorted = sort.execute(0, context)?.map(move |batch| {
+            let batch = texts.give(&batch?)?;
+            with_schema(&own, batch.columns()[..width].to_vec(), batch.num_rows())
+        });
+        Ok(sorted)
+    })
 }
 
 /// What a sort may have, and the bytes of its batches.

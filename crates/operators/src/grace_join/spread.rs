@@ -30,7 +30,7 @@ const ROUND_SHARE: usize = 64;
 
 /// Rows in a file.
 #[derive(Clone)]
-pub(super) struct File {
+pub(crate) struct File {
     pub(super) rows: usize,
     spilled: Arc<dyn SpillFile>,
     manager: Arc<SpillManager>,
@@ -38,7 +38,7 @@ pub(super) struct File {
 }
 
 impl File {
-    pub(super) fn read(&self) -> Result<SendableRecordBatchStream> {
+    pub(crate) fn read(&self) -> Result<SendableRecordBatchStream> {
         let rows = self.manager.read_spill_as_stream(Arc::clone(&self.spilled), None)?;
         let texts = Arc::clone(&self.texts);
         let rows = rows.map(move |batch| texts.give(&batch?));
@@ -47,7 +47,7 @@ impl File {
 }
 
 /// What rows are spread by.
-pub(super) enum By<'a> {
+pub(crate) enum By<'a> {
     /// All are in one file.
     Nothing,
     /// The hashes of these keys; they were so often before.
@@ -55,16 +55,16 @@ pub(super) enum By<'a> {
 }
 
 /// Writes rows to files.
-pub(super) struct Spreader<'a> {
-    pub(super) run: &'a Run,
+pub(crate) struct Spreader<'a> {
+    pub(crate) run: &'a Run,
     /// Which columns are symbols of one table; the others are not, nor are those after them.
-    pub(super) symbols: &'a [bool],
-    pub(super) by: By<'a>,
+    pub(crate) symbols: &'a [bool],
+    pub(crate) by: By<'a>,
 }
 
 impl Spreader<'_> {
     /// Writes rows to files; rows of equal keys to the same one. `None`: it has no rows.
-    pub(super) async fn write(
+    pub(crate) async fn write(
         &self,
         mut rows: SendableRecordBatchStream,
     ) -> Result<Vec<Option<File>>> {

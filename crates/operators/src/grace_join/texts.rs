@@ -19,7 +19,7 @@ use crate::operator::Input;
 use crate::symbols::dictionary;
 
 /// Which columns of an input are symbols of one table.
-pub(super) fn symbols(input: &Input) -> Vec<bool> {
+pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     let schema = input.schema();
     let is_symbol = |(column, field): (usize, &FieldRef)| {
         let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), column));

@@ -7,9 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::common::{JoinType, NullEquality, Result};
 use datafusion::physical_expr::expressions::{Column, cast};
-use datafusion::physical_expr::{
-    Distribution, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
-};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::joins::utils::JoinFilter;
@@ -21,13 +19,11 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::held::Held;
 use super::index::is_comparable;
-use super::plan::{LookupJoin, LookupKind, OutputColumn};
+use super::plan::{LookupJoin, LookupKind, OutputColumn, order};
 use super::probe::Prober;
 use crate::held::with_schema;
 use crate::lowering::symbol_of_text;
-use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, order_of_first,
-};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::{PlanNode, hash_join, scan_of};
 use crate::properties::properties_of;
 
@@ -147,18 +143,6 @@ impl LookupJoin {
             .with_projection(Some(output.collect()))
             .build()
     }
-
-    /// The order of the other side, as far as its columns are passed on.
-    fn order(&self, schema: &SchemaRef, inputs: &[Input]) -> Option<Vec<PhysicalSortExpr>> {
-        let passed_on = |sort: PhysicalSortExpr| {
-            let column = sort.expr.downcast_ref::<Column>()?.index();
-            let place = self.output.iter().position(|output| output.is_probe(column))?;
-            let column = Column::new(schema.field(place).name(), place);
-            Some(PhysicalSortExpr::new(Arc::new(column), sort.options))
-        };
-        let order: Vec<_> = order_of_first(inputs)?.into_iter().map_while(passed_on).collect();
-        (!order.is_empty()).then_some(order)
-    }
 }
 
 /// Whether the scan that a plan's rows come from runs backward.
@@ -218,7 +202,7 @@ impl Operator for LookupJoin {
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
         let partitions = inputs[PROBE].output_partitioning().partition_count();
         let mut equal = self.equal.clone();
-        if let Some(order) = self.order(schema, inputs) {
+        if let Some(order) = order(&self.output, schema, inputs) {
             equal.add_ordering(order);
         }
         properties_of(equal, partitions, EmissionType::Incremental)

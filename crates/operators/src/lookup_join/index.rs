@@ -122,6 +122,11 @@ pub(crate) fn is_comparable(one: &DataType, other: &DataType) -> bool {
     form == same && (one == other || form == Form::Text)
 }
 
+/// Whether [`integers`] has the values of a type.
+pub(crate) fn is_integer(data_type: &DataType) -> bool {
+    Form::of(data_type) == Form::Integer
+}
+
 impl KeyIndex {
     /// Numbers the keys of the held rows; and each row's number. `nulls`: whether a null equals
     /// another. `hold` takes how many bytes are held, and may fail.
@@ -336,7 +341,7 @@ impl ColumnIndex {
 
 /// Values of which those that are equal have the same bytes: both zeros are one, as in every
 /// comparison, and so is what is not a number.
-fn one_zero(values: &ArrayRef) -> ArrayRef {
+pub(crate) fn one_zero(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float64 => {
             let one = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
@@ -445,7 +450,8 @@ fn views(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(cast(values, &DataType::Utf8View)?)
 }
 
-fn integers(values: &ArrayRef) -> Result<Int64Array> {
+/// The values of a type of numbers or times as integers.
+pub(crate) fn integers(values: &ArrayRef) -> Result<Int64Array> {
     let values = match values.data_type() {
         // Times and dates have the bits of their integers.
         DataType::Date32 => cast(&cast(values, &DataType::Int32)?, &DataType::Int64)?,

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use arrow_schema::SchemaRef;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::joins::utils::JoinFilter;
+
+use crate::operator::{Input, order_of_first};
 
 /// What becomes of a row, by whether its key is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,22 @@ impl OutputColumn {
     pub(super) fn is_probe(self, column: usize) -> bool {
         matches!(self, Self::Probe(own) if own == column)
     }
+}
+
+/// The order of the first input, as far as its columns are passed on.
+pub(crate) fn order(
+    output: &[OutputColumn],
+    schema: &SchemaRef,
+    inputs: &[Input],
+) -> Option<Vec<PhysicalSortExpr>> {
+    let passed_on = |sort: PhysicalSortExpr| {
+        let column = sort.expr.downcast_ref::<Column>()?.index();
+        let place = output.iter().position(|output| output.is_probe(column))?;
+        let column = Column::new(schema.field(place).name(), place);
+        Some(PhysicalSortExpr::new(Arc::new(column), sort.options))
+    };
+    let order: Vec<_> = order_of_first(inputs)?.into_iter().map_while(passed_on).collect();
+    (!order.is_empty()).then_some(order)
 }
 
 /// A join of which one side is held.

@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_operators::{
-    GraceHashJoin, GroupRows, LookupJoin, RankRows, SampleByPlan, SortRows, TopRows,
+    GraceHashJoin, GroupRows, LookupJoin, RankRows, SampleByPlan, SemiJoin, SortRows, TopRows,
 };
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -23,6 +23,11 @@ pub(crate) struct Instead {
 }
 
 impl Instead {
+    /// Joins that ask whether rows exist. Runs when the sides of joins are chosen, and before
+    /// groups become others: these joins need no DISTINCT.
+    pub(crate) const SEMI_JOINS: Self =
+        Self { name: "SemiJoins", is_down: false, of: |plan, _| SemiJoin::instead_of(plan) };
+
     /// Groups by the floor of the timestamp. Runs before the two steps of GROUP BY are parted.
     pub(crate) const FLOORS: Self =
         Self { name: "Floors", is_down: false, of: |plan, _| SampleByPlan::instead_of(plan) };

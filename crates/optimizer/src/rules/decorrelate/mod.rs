@@ -11,14 +11,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprSchemable, Filter, Join, Limit, LogicalPlan, Projection, Subquery,
-    SubqueryAlias, lit,
+    Distinct, Expr, Filter, Join, Limit, LogicalPlan, Projection, Subquery, SubqueryAlias, lit,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 
@@ -128,15 +126,6 @@ struct Inner {
 impl Inner {
     fn column(&self, name: &str) -> Expr {
         Expr::Column(Column::new(Some(self.name.as_str()), name))
-    }
-
-    /// Whether all columns that have to be equal are symbols.
-    fn is_of_symbols(&self) -> bool {
-        let is_symbol = |key: &Expr| {
-            let data_type = key.get_type(self.plan.schema());
-            data_type.is_ok_and(|data_type| matches!(data_type, DataType::Dictionary(..)))
-        };
-        self.on.iter().all(|(_, key)| is_symbol(key))
     }
 }
 
@@ -309,7 +298,6 @@ impl Joins {
             Some(domain) => domain.keyed(member.subquery, member.operand.is_some())?,
             None => None,
         };
-        let is_keyed = keyed.is_some();
         let mut inner = match keyed {
             Some(Keyed { plan, on }) => self.named(plan, on)?,
             None => self.inner(member.subquery, domain)?,
@@ -319,9 +307,7 @@ impl Joins {
             inner.on.push((operand.clone(), value));
         }
         // One row is as good as many alike, and symbols are not many.
-        inner.plan = if is_keyed && !inner.is_of_symbols() {
-            inner.plan
-        } else if inner.on.is_empty() {
+        inner.plan = if inner.on.is_empty() {
             let fetch = Some(Box::new(lit(1_i64)));
             LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(inner.plan) })
         } else {

@@ -137,8 +137,10 @@ impl Binder<'_> {
         let (relation, captured) = self.one_column(query, scope)?;
         let column = &relation.columns[0];
         let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
-        // Text of any kind meets as VARCHAR: dictionaries of two tables share no keys.
-        let common = if texty(operand.sql_type) && texty(column.sql_type) {
+        // Joins compare two symbols as symbols. Text of any other kind meets as VARCHAR.
+        let common = if [operand.sql_type, column.sql_type] == [SqlType::Symbol; 2] {
+            Some(SqlType::Symbol)
+        } else if texty(operand.sql_type) && texty(column.sql_type) {
             Some(SqlType::Varchar)
         } else {
             tidemark_functions::common_type(operand.sql_type, column.sql_type)

@@ -1,0 +1,233 @@
+//! How a semi-join runs, and what it says of itself.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::filter;
+use datafusion::common::{Result, internal_err};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    EmptyRecordBatchStream, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::files::Files;
+use super::held::{HeldKeys, HeldRows};
+use super::keys::KeySet;
+use super::plan::{Holds, INNER, Kind, OUTER, SemiJoin};
+use crate::grace_join::numbers::numbered;
+use crate::held::with_schema;
+use crate::lookup_join::plan::{OutputColumn, order};
+use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::properties::properties_of;
+
+/// What all partitions share.
+enum Shared<T> {
+    Held(Arc<T>),
+    /// It does not fit.
+    Files(Files),
+}
+
+impl SemiJoin {
+    pub(super) fn no_keys(&self) -> Result<KeySet> {
+        KeySet::new(Arc::clone(&self.key_schema), self.nulls)
+    }
+
+    /// The keys of rows of the outer side.
+    pub(super) fn outer_keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let [keys, _] = &self.plain;
+        keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows())).collect()
+    }
+
+    /// The keys of a partition of the inner side.
+    pub(super) fn inner_keys(
+        &self,
+        run: &Run,
+        partition: usize,
+    ) -> Result<SendableRecordBatchStream> {
+        Ok(self.keys_of(run.rows(INNER, partition)?))
+    }
+
+    /// Rows of the inner side, of which nothing is read but their keys.
+    fn keys_of(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        let ([_, keys], schema) = (self.plain.clone(), Arc::clone(&self.key_schema));
+        let rows = rows.map(move |batch| {
+            let batch = batch?;
+            let rows = batch.num_rows();
+            let keys = keys.iter().map(|key| key.evaluate(&batch)?.into_array(rows));
+            with_schema(&schema, keys.collect::<Result<_>>()?, rows)
+        });
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.key_schema), rows))
+    }
+
+    /// The rows of a partition, where keys of the inner side are held.
+    async fn by_keys(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let run = Arc::new(run);
+        let read = async {
+            Ok(match HeldKeys::read_all(&self, &run).await? {
+                Ok(keys) => Shared::Held(Arc::new(keys)),
+                Err(rows) => Shared::Files(self.spread_keys(&run, rows, 0).await?),
+            })
+        };
+        let (shared, outer) = (run.shared(read).await?, run.rows(OUTER, run.partition)?);
+        match shared.as_ref() {
+            Shared::Held(keys) => Ok(self.by_held(&run.schema, Arc::clone(keys), outer)),
+            Shared::Files(inner) => {
+                let outer = self.spread_rows(&run, numbered(outer), 0).await?;
+                Ok(self.in_order(&run, inner.clone(), outer))
+            }
+        }
+    }
+
+    /// Rows of the outer side by keys that are held.
+    pub(super) fn by_held(
+        self: &Arc<Self>,
+        schema: &SchemaRef,
+        held: Arc<HeldKeys>,
+        outer: SendableRecordBatchStream,
+    ) -> SendableRecordBatchStream {
+        let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));
+        let rows = outer.map(move |batch| {
+            let batch = batch?;
+            let found = held.has(&own.outer_keys(&batch)?, batch.num_rows())?;
+            own.output(&rows_schema, &batch, found)
+        });
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows))
+    }
+
+    /// The rows of a partition, where rows of the outer side are held: they come from the one that
+    /// ends last.
+    async fn by_rows(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        let (schema, run) = (Arc::clone(&run.schema), Arc::new(run));
+        let read = async {
+            let (outer, partitions) = (run.rows(OUTER, 0)?, self.partitions(&run.inputs));
+            Ok(match HeldRows::read(&self, &run, outer, partitions).await? {
+                Ok(held) => Shared::Held(Arc::new(held)),
+                Err(rows) => Shared::Files(self.spread_rows(&run, numbered(rows), 0).await?),
+            })
+        };
+        match run.shared(read).await?.as_ref() {
+            Shared::Held(held) => {
+                let inner = self.inner_keys(&run, run.partition)?;
+                self.found(&schema, Arc::clone(held), inner).await
+            }
+            Shared::Files(_) if run.partition > 0 => {
+                Ok(Box::pin(EmptyRecordBatchStream::new(schema)))
+            }
+            Shared::Files(outer) => {
+                let all = CoalescePartitionsExec::new(Arc::clone(&run.inputs[INNER]));
+                let inner = self.keys_of(all.execute(0, Arc::clone(&run.context))?);
+                let inner = self.spread_keys(&run, inner, 0).await?;
+                Ok(self.in_order(&run, inner, outer.clone()))
+            }
+        }
+    }
+
+    /// Rows that are held, by the keys of the inner side, if this partition is the last one.
+    async fn found(
+        self: &Arc<Self>,
+        schema: &SchemaRef,
+        held: Arc<HeldRows>,
+        inner: SendableRecordBatchStream,
+    ) -> Result<SendableRecordBatchStream> {
+        let found = held.gather(self, inner).await?;
+        let Some(sets) = held.end(found) else {
+            return Ok(Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema))));
+        };
+        let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));
+        let rows = (0..held.batches.len()).map(move |at| {
+            let batch = &held.batches[at];
+            own.output(&rows_schema, batch, HeldRows::found(&own, batch, &sets)?)
+        });
+        let rows = futures::stream::iter(rows);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows)))
+    }
+
+    /// What becomes of rows of the outer side, by which of them have a key of the inner one.
+    fn output(
+        &self,
+        schema: &SchemaRef,
+        batch: &RecordBatch,
+        found: BooleanBuffer,
+    ) -> Result<RecordBatch> {
+        let found = if self.kind == Kind::Anti { !&found } else { found };
+        let found = BooleanArray::new(found, None);
+        let is_all = self.kind == Kind::Mark || found.true_count() == batch.num_rows();
+        let rows = if is_all { batch.num_rows() } else { found.true_count() };
+        let columns = self.output.iter().map(|column| match *column {
+            OutputColumn::Probe(at) if is_all => Ok(Arc::clone(batch.column(at))),
+            OutputColumn::Probe(at) => Ok(filter(batch.column(at), &found)?),
+            OutputColumn::Mark => Ok(Arc::new(found.clone()) as ArrayRef),
+            OutputColumn::Held(_) => internal_err!("a semi-join shows no inner column"),
+        });
+        with_schema(schema, columns.collect::<Result<_>>()?, rows)
+    }
+}
+
+impl Operator for SemiJoin {
+    fn facts(&self, _: &[Input]) -> Facts<'_> {
+        Facts {
+            name: "SemiJoinExec",
+            memory: Some("SemiJoin"),
+            keeps: Keeps { rows: true, partitions: true, direction: true },
+            work: Work::Inputs,
+            suits_any_rows: false,
+            scan: None,
+        }
+    }
+
+    fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
+        let emission = match self.holds {
+            Holds::InnerKeys => EmissionType::Incremental,
+            Holds::OuterRows => EmissionType::Final,
+        };
+        let mut equal = self.equal.clone();
+        if let Some(order) = order(&self.output, schema, inputs) {
+            equal.add_ordering(order);
+        }
+        properties_of(equal, self.partitions(inputs), emission)
+    }
+
+    fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.keys.iter().flat_map(|(outer, inner)| [outer, inner]).collect()
+    }
+
+    fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
+        let outer = match self.holds {
+            Holds::InnerKeys => Distribution::UnspecifiedDistribution,
+            Holds::OuterRows => Distribution::SinglePartition,
+        };
+        vec![outer, Distribution::UnspecifiedDistribution]
+    }
+
+    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        vec![None, None]
+    }
+
+    /// Rows that were in files have got keys of other dictionaries.
+    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
+        None
+    }
+
+    fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
+        rows[OUTER]
+    }
+
+    fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
+        Ok(self)
+    }
+
+    fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
+        Ok(Run::stream(Arc::clone(&run.schema), async move {
+            match self.holds {
+                Holds::InnerKeys => self.by_keys(run).await,
+                Holds::OuterRows => self.by_rows(run).await,
+            }
+        }))
+    }
+}

@@ -1,0 +1,130 @@
+//! Sides in files by the hashes of their keys, of which one pair after the other is joined.
+
+use std::sync::Arc;
+
+use arrow_schema::{Field, SchemaRef};
+use datafusion::common::{Result, resources_err};
+use datafusion::error::DataFusionError;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
+use futures::TryStreamExt;
+
+use super::held::HeldKeys;
+use super::plan::{Kind, OUTER, SemiJoin};
+use crate::grace_join::numbers::{by_number, with_number};
+use crate::grace_join::spread::{By, File, Spreader};
+use crate::grace_join::texts::symbols;
+use crate::lookup_join::plan::OutputColumn;
+use crate::operator::Run;
+
+/// How often rows are spread before it is given up.
+const MOST_LEVELS: usize = 6;
+
+/// The files of a side; `None`: one has no rows.
+pub(super) type Files = Vec<Option<File>>;
+
+impl SemiJoin {
+    /// The join of two files.
+    fn joined(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        schema: SchemaRef,
+        inner: SendableRecordBatchStream,
+        outer: SendableRecordBatchStream,
+        level: usize,
+    ) -> SendableRecordBatchStream {
+        Run::stream(Arc::clone(&schema), async move {
+            match HeldKeys::read(&self, &run, inner).await? {
+                Ok(keys) => Ok(self.by_held(&schema, Arc::new(keys), outer)),
+                Err(_) if level == MOST_LEVELS => {
+                    resources_err!("the keys of a join do not fit in memory")
+                }
+                Err(inner) => {
+                    let inner = self.spread_keys(&run, inner, level).await?;
+                    let outer = self.spread_rows(&run, outer, level).await?;
+                    Ok(self.pairs(run, schema, inner, outer, level + 1))
+                }
+            }
+        })
+    }
+
+    /// The joins of files of a partition's rows, which have their places after their columns; in
+    /// their order, without these.
+    pub(super) fn in_order(
+        self: &Arc<Self>,
+        run: &Arc<Run>,
+        inner: Files,
+        outer: Files,
+    ) -> SendableRecordBatchStream {
+        let width = run.inputs[OUTER].schema().fields().len();
+        let mut output = self.output.clone();
+        output.push(OutputColumn::Probe(width));
+        let join = Arc::new(Self { output, ..Self::clone(self) });
+        let schema = with_number(&run.schema);
+        let rows = join.pairs(Arc::clone(run), schema, inner, outer, 1);
+        let (symbols, own) = (symbols(&run.inputs[OUTER]), Arc::clone(&run.schema));
+        let is_symbol = |column: &OutputColumn| match *column {
+            OutputColumn::Probe(at) => symbols[at],
+            _ => false,
+        };
+        let symbols: Vec<_> = self.output.iter().map(is_symbol).collect();
+        by_number(run, rows, own, &symbols, self.partitions(&run.inputs))
+    }
+
+    /// The joins of files.
+    fn pairs(
+        self: Arc<Self>,
+        run: Arc<Run>,
+        schema: SchemaRef,
+        inner: Files,
+        outer: Files,
+        level: usize,
+    ) -> SendableRecordBatchStream {
+        let (kind, own) = (self.kind, Arc::clone(&schema));
+        let pairs = inner.into_iter().zip(outer).filter_map(move |(inner, outer)| {
+            let has_rows = inner.is_some() || kind != Kind::Semi;
+            outer.filter(|_| has_rows).map(|outer| Ok::<_, DataFusionError>((inner, outer)))
+        });
+        let joined = move |(inner, outer): (Option<File>, File)| {
+            let inner = match inner {
+                Some(inner) => inner.read()?,
+                None => Box::pin(EmptyRecordBatchStream::new(Arc::clone(&self.key_schema))),
+            };
+            let (run, schema) = (Arc::clone(&run), Arc::clone(&own));
+            Ok(Arc::clone(&self).joined(run, schema, inner, outer.read()?, level))
+        };
+        let rows =
+            futures::stream::iter(pairs).and_then(move |pair| futures::future::ready(joined(pair)));
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows.try_flatten()))
+    }
+
+    /// Writes rows of keys.
+    pub(super) async fn spread_keys(
+        &self,
+        run: &Run,
+        rows: SendableRecordBatchStream,
+        level: usize,
+    ) -> Result<Files> {
+        let column = |(at, field): (usize, &Arc<Field>)| {
+            Arc::new(Column::new(field.name(), at)) as Arc<dyn PhysicalExpr>
+        };
+        let keys: Vec<_> = self.key_schema.fields().iter().enumerate().map(column).collect();
+        let by = By::Keys(keys.iter().collect(), level);
+        Spreader { run, symbols: &[], by }.write(rows).await
+    }
+
+    /// Writes rows of the outer side.
+    pub(super) async fn spread_rows(
+        &self,
+        run: &Run,
+        rows: SendableRecordBatchStream,
+        level: usize,
+    ) -> Result<Files> {
+        let [keys, _] = &self.plain;
+        let symbols = symbols(&run.inputs[OUTER]);
+        let by = By::Keys(keys.iter().collect(), level);
+        Spreader { run, symbols: &symbols, by }.write(rows).await
+    }
+}
