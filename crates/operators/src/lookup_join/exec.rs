@@ -13,7 +13,8 @@ use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::{
-    ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
+    EmptyRecordBatchStream, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    SendableRecordBatchStream,
 };
 use futures::{StreamExt, TryStreamExt};
 
@@ -108,6 +109,11 @@ impl LookupJoin {
         self.keys = self.keys.iter().map(key).collect::<Option<Vec<_>>>()?;
         self.output = output;
         Some(Arc::clone(input))
+    }
+
+    /// Whether a row stays only if its key is held.
+    fn needs_held(&self) -> bool {
+        matches!(self.kind, LookupKind::Inner | LookupKind::Semi)
     }
 
     /// The hash join of the same rows.
@@ -246,6 +252,9 @@ impl Operator for LookupJoin {
             let held = run.shared(Held::read(&run, HELD, &keys, self.nulls)).await?;
             let backward = is_backward(&run.inputs[PROBE]);
             let rows = match held.as_ref() {
+                Held::Rows(held) if held.is_empty() && self.needs_held() => {
+                    EmptyRecordBatchStream::new(schema).boxed()
+                }
                 Held::Rows(held) => {
                     let probe = run.rows(PROBE, run.partition)?;
                     let mut prober = Prober::new(self, Arc::clone(held), schema, backward);

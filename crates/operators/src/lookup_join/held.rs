@@ -98,6 +98,10 @@ impl Held {
 }
 
 impl HeldSide {
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.num_rows() == 0
+    }
+
     /// The rows with their keys; the rows alone where there is no room for the keys.
     fn of(
         run: &Run,

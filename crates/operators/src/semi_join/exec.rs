@@ -91,6 +91,10 @@ impl SemiJoin {
         held: Arc<HeldKeys>,
         outer: SendableRecordBatchStream,
     ) -> SendableRecordBatchStream {
+        if self.kind == Kind::Semi && held.is_empty() {
+            // The outer rows are not read.
+            return Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema)));
+        }
         let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));
         let rows = outer.map(move |batch| {
             let batch = batch?;

@@ -97,6 +97,11 @@ impl HeldKeys {
         Ok(Ok(Self { sets: vec![(keys, memory)] }))
     }
 
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sets.iter().all(|(set, _)| set.len() == 0)
+    }
+
     /// Which rows have one of the keys.
     pub(super) fn has(&self, keys: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
         any_has(self.sets.iter().map(|(set, _)| set), keys, rows)
