@@ -1,5 +1,5 @@
 /**
- * The rows around a scalar sub-query, and the left side of a LEFT JOIN in the catalog, come in
+ * The rows around a sub-query, and the left side of a LEFT JOIN in the catalog, come in
  * their order: with scans of many parts, small and large build sides, below a LIMIT and filters.
  */
 import test from 'ava';
@@ -17,8 +17,10 @@ test.before(async () => {
   for (const statement of [
     'create table few (n int, k int)',
     'create table looked (k int, v int)',
+    'create table many (v int)',
     `insert into few select x::int, (x % 7)::int from long_sequence(${ROWS})`,
     'insert into looked select (x % 5)::int, x::int from long_sequence(50)',
+    'insert into many select (x % 50)::int + 1 from long_sequence(700)',
     `create table kinds (first serial, second varchar(40), third numeric(10, 2), fourth int,
       primary key (first))`,
   ]) {
@@ -32,6 +34,9 @@ test.after.always(async () => {
 
 const LARGEST = '(select max(v) from looked l where l.k = few.k)';
 const ONLY = '(select v from looked l where l.v = few.n)';
+
+/** By texts, which no plan knows to be few. */
+const WITH_TEXT = "(select 1 from many m where m.v || 'x' = few.n || 'x')";
 
 /** The numbers from 1 that a condition leaves. */
 function numbers(isLeft: (n: number) => boolean = () => true, most = ROWS): number[] {
@@ -47,6 +52,13 @@ for (const [query, expected] of [
   [`select n, ${LARGEST}, ${ONLY} from few limit 40`, numbers(undefined, 40)],
   [`select n from few where ${LARGEST} > 0`, numbers((n) => n % 7 < 5)],
   [`select n from (select n, ${ONLY} o from few) where o is null limit 5`, [51, 52, 53, 54, 55]],
+  [`select n from few where exists ${WITH_TEXT}`, numbers((n) => n <= 50)],
+  [`select n from few where not exists ${WITH_TEXT} or n = 3`, [3, ...numbers((n) => n > 50)]],
+  [`select n from few where n || 'x' in (select v || 'x' from many)`, numbers((n) => n <= 50)],
+  [
+    `select n from (select * from few limit 60) few where not exists ${WITH_TEXT}`,
+    numbers((n) => n > 50, 10),
+  ],
   [
     `select n, ${LARGEST} from few union all select n + ${ROWS}, ${ONLY} from few`,
     [...numbers(), ...numbers().map((n) => n + ROWS)],
@@ -82,6 +94,17 @@ test('columns of the catalog come in their order', async (t) => {
     found,
     names.map((name, index) => [name, index === 0 ? 'PRIMARY KEY' : null]),
   );
+});
+
+test('a semi-join holds keys, or the rows around it where they are few', async (t) => {
+  for (const [rows, holds] of [
+    ['few', 'keys'],
+    ['(select * from few limit 60) few', 'rows'],
+  ] as const) {
+    const query = `select n from ${rows} where exists ${WITH_TEXT}`;
+    const plan = (await rowsOf(server, `explain ${query}`)).join('\n');
+    t.regex(plan, new RegExp(`SemiJoinExec: Semi by ${holds},`), plan);
+  }
 });
 
 /** The joins of a plan that read the rows of `table` themselves, by what EXPLAIN has of them. */
