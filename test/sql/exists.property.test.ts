@@ -68,9 +68,41 @@ function equality(): Test {
   return { sql, holds: (left, right) => left[outer] === right[inner] };
 }
 
+type Value = string | number | null;
+
+const isBefore = (one: Value, other: Value): boolean =>
+  one !== null && other !== null && Number(one) < Number(other);
+
+/** Nulls are equal to each other, and neither before nor after anything. */
+const COMPARISONS: readonly (readonly [string, (one: Value, other: Value) => boolean])[] = [
+  ['<', isBefore],
+  ['>', (one, other) => isBefore(other, one)],
+  ['<=', (one, other) => one === other || isBefore(one, other)],
+  ['>=', (one, other) => one === other || isBefore(other, one)],
+  ['<>', (one, other) => one !== other],
+];
+
+/** A comparison of numbers of both. */
+function comparison(): Test {
+  const [operator, holds] = random.pick(COMPARISONS);
+  const numbers = ['n', 'i', 'id'] as const;
+  const [outer, inner] = [random.pick(numbers), random.pick(numbers)];
+  return random.next() < 0.5
+    ? {
+        sql: `a.${outer} ${operator} b.${inner}`,
+        holds: (left, right) => holds(left[outer], right[inner]),
+      }
+    : {
+        sql: `b.${inner} ${operator} a.${outer}`,
+        holds: (left, right) => holds(right[inner], left[outer]),
+      };
+}
+
 /** What else a sub-query may ask of its own rows, and of both. */
 function further(): Test {
   return random.pick<Test>([
+    comparison(),
+    comparison(),
     { sql: 'b.n > 0', holds: (_, { n }) => n !== null && Number(n) > 0 },
     { sql: 'b.id < 4', holds: (_, { id }) => id < 4 },
     { sql: 'b.id <> a.id', holds: (left, right) => left.id !== right.id },
@@ -123,5 +155,5 @@ test.serial('what asks for equal values alone needs no domain', async (t) => {
   for (const keys of ['a.n = b.n', 'b.s = a.s AND a.n = b.n', 'a.t = b.t AND b.n > 3']) {
     t.notRegex(await plan(keys), /AggregateExec/, keys);
   }
-  t.regex(await plan('a.n = b.n AND a.i < b.i'), /AggregateExec/);
+  t.regex(await plan('a.n = b.n AND a.i < b.i AND a.id > b.id'), /AggregateExec|aggregates=\[\]/);
 });

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
     Distinct, Expr, FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, Subquery,
 };
 
 use super::domain::Domain;
+use super::rewrite::rewritten;
 use super::subquery::{has_subquery, outer_values};
 use crate::conditions::all_of;
 
@@ -19,11 +19,14 @@ pub(super) struct Keyed {
     pub(super) plan: LogicalPlan,
     /// Outer expressions, and names of the columns of `plan` that equal them.
     pub(super) on: Vec<(Expr, String)>,
+    /// What has to hold beside it, of outer expressions and of columns of `plan` without its name.
+    /// `plan` has one row for each key then.
+    pub(super) filter: Option<Expr>,
 }
 
 impl Domain {
-    /// The rows of a sub-query that reads this domain by equality alone. `value`: its first column
-    /// is one of them, under its name. `None`: it asks for more.
+    /// The rows of a sub-query that reads this domain by equality, and beside it by one comparison
+    /// at most. `value`: its first column is one of them, under its name. `None`: it asks for more.
     pub(super) fn keyed(&self, subquery: &Subquery, value: bool) -> Result<Option<Keyed>> {
         let Some((filter, first)) = filtered(&subquery.subquery, value) else { return Ok(None) };
         if self.in_plan(&filter.input)? || first.is_some_and(|first| self.in_expr(first)) {
@@ -36,34 +39,47 @@ impl Domain {
             return Ok(None);
         }
         let mut columns: Vec<_> = first.cloned().into_iter().collect();
-        let mut on = vec![];
+        let (mut on, mut others) = (vec![], vec![]);
         for (number, test) in shared.iter().enumerate() {
-            let Some((read, equal)) = self.key(test)? else { return Ok(None) };
+            let Some((read, equal)) = self.key(test)? else {
+                others.push(test);
+                continue;
+            };
             let name = self.name_of_key(number);
             columns.push(equal.alias(&name));
             on.push((self.outer(read, subquery)?, name));
         }
+        let compared = match others[..] {
+            [] => None,
+            [test] if !on.is_empty() => {
+                let Some(compared) = self.comparison(test, filter.input.schema())? else {
+                    return Ok(None);
+                };
+                columns.push(compared.own.clone().alias(self.name_of_value()));
+                Some(compared)
+            }
+            _ => return Ok(None),
+        };
         let mut plan = filter.input.as_ref().clone();
         if let Some(test) = all_of(own) {
             plan = LogicalPlan::Filter(Filter::try_new(test, Arc::new(plan))?);
         }
         let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
-        Ok(Some(Keyed { plan, on }))
+        let Some(compared) = compared else { return Ok(Some(Keyed { plan, on, filter: None })) };
+        let plan = self.ends(plan)?;
+        let filter = self.between_ends(&compared)?;
+        let filter = Some(self.outer(self.resolved(filter, self.plan.schema())?, subquery)?);
+        Ok(Some(Keyed { plan, on, filter }))
     }
 
     /// What an expression over the domain is of the rows around.
     fn outer(&self, expr: Expr, subquery: &Subquery) -> Result<Expr> {
         let named = |column: &str| self.names().position(|name| name == column);
-        expr.transform_down(|node| match &node {
-            Expr::Column(column) => match named(&column.name) {
-                Some(number) => {
-                    Ok(Transformed::yes(outer_values(subquery).nth(number).unwrap_or(node)))
-                }
-                None => Ok(Transformed::no(node)),
-            },
-            _ => Ok(Transformed::no(node)),
+        rewritten(expr, &mut |node| {
+            let Expr::Column(column) = node else { return Ok(None) };
+            let number = named(&column.name);
+            Ok(number.and_then(|number| outer_values(subquery).nth(number)))
         })
-        .data()
     }
 }
 

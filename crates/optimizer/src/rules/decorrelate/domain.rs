@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
     WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, lit,
 };
 
+use super::rewrite::rewritten;
 use super::subquery::{captured, captured_mut, join, narrowed};
 use crate::conditions::all_of;
 use tidemark_operators::not_supported;
@@ -67,6 +68,17 @@ impl Domain {
     /// The name of a column that equals a value of the domain, where no column has that.
     pub(super) fn name_of_key(&self, number: usize) -> String {
         format!("{}k{number}", self.prefix)
+    }
+
+    /// Whether a name is one of those that no other column has.
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        name.starts_with(&self.prefix)
+    }
+
+    /// The name of a column that says of the values of a key what it is called, where no column has
+    /// that.
+    pub(super) fn name_of_end(&self, end: &str) -> String {
+        format!("{}{end}", self.prefix)
     }
 
     /// The domain's columns in a plan that carries them.
@@ -216,12 +228,7 @@ impl Domain {
         if !matches!(op, Operator::Eq | Operator::IsNotDistinctFrom) {
             return Ok(None);
         }
-        let outer_only = |expr: &Expr| {
-            let reads_rows =
-                |node: &Expr| Ok(matches!(node, Expr::Column(_)) || captured(node).is_some());
-            self.in_expr(expr) && !expr.exists(reads_rows).unwrap_or(true)
-        };
-        let (value, own) = match (outer_only(left), outer_only(right)) {
+        let (value, own) = match (self.is_outer(left), self.is_outer(right)) {
             (true, false) => (left, right),
             (false, true) => (right, left),
             _ => return Ok(None),
@@ -231,6 +238,13 @@ impl Domain {
         }
         let value = self.resolved(value.as_ref().clone(), self.plan.schema())?;
         Ok(Some((value, own.as_ref().clone())))
+    }
+
+    /// Whether an expression reads the domain and nothing else.
+    pub(super) fn is_outer(&self, expr: &Expr) -> bool {
+        let reads_rows =
+            |node: &Expr| Ok(matches!(node, Expr::Column(_)) || captured(node).is_some());
+        self.in_expr(expr) && !expr.exists(reads_rows).unwrap_or(true)
     }
 
     /// The recursion for every value of the domain at once: each row says for which of them it
@@ -337,15 +351,12 @@ impl Domain {
         let partition = self.columns(input)?;
         let within = |expr: Expr| {
             let expr = self.resolved(expr, input.schema())?;
-            expr.transform_down(|node| match node {
-                Expr::WindowFunction(mut function) => {
-                    function.params.partition_by.extend(partition.iter().cloned());
-                    let function = Expr::WindowFunction(function);
-                    Ok(Transformed::new(function, true, TreeNodeRecursion::Jump))
-                }
-                other => Ok(Transformed::no(other)),
+            rewritten(expr, &mut |node| {
+                let Expr::WindowFunction(function) = node else { return Ok(None) };
+                let mut function = function.clone();
+                function.params.partition_by.extend(partition.iter().cloned());
+                Ok(Some(Expr::WindowFunction(function)))
             })
-            .data()
         };
         functions.into_iter().map(within).collect()
     }

@@ -22,6 +22,7 @@ use datafusion::optimizer::analyzer::AnalyzerRule;
 
 use by_keys::Keyed;
 use domain::Domain;
+use rewrite::rewritten;
 use subquery::{narrowed, outer_values, subquery_of};
 
 use crate::conditions::all_of;
@@ -30,7 +31,9 @@ use tidemark_operators::{LogicalNode, OrderedJoinNode, check_stop, not_supported
 
 mod by_keys;
 mod domain;
+mod ends;
 mod relational;
+mod rewrite;
 mod single_row;
 pub(crate) mod subquery;
 
@@ -126,6 +129,14 @@ struct Inner {
 impl Inner {
     fn column(&self, name: &str) -> Expr {
         Expr::Column(Column::new(Some(self.name.as_str()), name))
+    }
+
+    /// An expression with the columns that are its own by their name.
+    fn named(&self, expr: Expr, is_own: impl Fn(&str) -> bool) -> Result<Expr> {
+        rewritten(expr, &mut |node| match node {
+            Expr::Column(column) if is_own(&column.name) => Ok(Some(self.column(&column.name))),
+            _ => Ok(None),
+        })
     }
 }
 
@@ -264,12 +275,11 @@ impl Joins {
         outer: &LogicalPlan,
         input: &mut LogicalPlan,
     ) -> Result<Expr> {
-        expr.transform_down(|node| {
-            if let Expr::ScalarSubquery(subquery) = &node {
-                let value = self.value(subquery, outer, input)?;
-                return Ok(Transformed::new(value, true, TreeNodeRecursion::Jump));
+        rewritten(expr, &mut |node| {
+            if let Expr::ScalarSubquery(subquery) = node {
+                return self.value(subquery, outer, input).map(Some);
             }
-            let Some(member) = Member::of(&node) else { return Ok(Transformed::no(node)) };
+            let Some(member) = Member::of(node) else { return Ok(None) };
             let operand = match member.operand {
                 Some(operand) => Some(self.replaced(operand.clone(), outer, input)?),
                 None => None,
@@ -279,10 +289,8 @@ impl Joins {
             let (joined, name) = self.tested(taken, outer, &member, JoinType::LeftMark)?;
             *input = joined;
             let mark = Expr::Column(Column::new(Some(name), "mark"));
-            let mark = if member.negated { Expr::Not(Box::new(mark)) } else { mark };
-            Ok(Transformed::new(mark, true, TreeNodeRecursion::Jump))
+            Ok(Some(if member.negated { Expr::Not(Box::new(mark)) } else { mark }))
         })
-        .data()
     }
 
     /// A join that tells, or keeps, the rows for which the test holds; and its right side's name.
@@ -298,16 +306,23 @@ impl Joins {
             Some(domain) => domain.keyed(member.subquery, member.operand.is_some())?,
             None => None,
         };
-        let mut inner = match keyed {
-            Some(Keyed { plan, on }) => self.named(plan, on)?,
-            None => self.inner(member.subquery, domain)?,
+        let (mut inner, filter) = match (keyed, domain) {
+            (Some(Keyed { plan, on, filter }), Some(domain)) => {
+                let inner = self.named(plan, on)?;
+                let own = |filter| inner.named(filter, |name| domain.is_name(name));
+                let filter = filter.map(own).transpose()?;
+                (inner, filter)
+            }
+            (_, domain) => (self.inner(member.subquery, domain)?, None),
         };
         if let Some(operand) = member.operand {
             let value = inner.column(member.subquery.subquery.schema().field(0).name());
             inner.on.push((operand.clone(), value));
         }
-        // One row is as good as many alike, and symbols are not many.
-        inner.plan = if inner.on.is_empty() {
+        // One row is as good as many alike.
+        inner.plan = if filter.is_some() {
+            inner.plan
+        } else if inner.on.is_empty() {
             let fetch = Some(Box::new(lit(1_i64)));
             LogicalPlan::Limit(Limit { skip: None, fetch, input: Arc::new(inner.plan) })
         } else {
@@ -317,7 +332,7 @@ impl Joins {
             LogicalPlan::Distinct(Distinct::All(keys))
         };
         let name = inner.name.clone();
-        Ok((joined(input, inner, kind)?, name))
+        Ok((joined(input, inner, filter, kind)?, name))
     }
 
     /// `input` widened by a scalar sub-query's value, null where it has no row; and the value.
@@ -402,12 +417,17 @@ fn is_plain(expr: &Expr) -> bool {
     !has_subquery(expr)
 }
 
-fn joined(left: LogicalPlan, right: Inner, kind: JoinType) -> Result<LogicalPlan> {
+fn joined(
+    left: LogicalPlan,
+    right: Inner,
+    filter: Option<Expr>,
+    kind: JoinType,
+) -> Result<LogicalPlan> {
     Join::try_new(
         Arc::new(left),
         Arc::new(right.plan),
         right.on,
-        None,
+        filter,
         kind,
         JoinConstraint::On,
         NullEquality::NullEqualsNull,

@@ -1,0 +1,134 @@
+//! A comparison of a sub-query's rows to the rows around, beside keys: some row of a key passes if
+//! the one with the least or the greatest value does, or one with null.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions_aggregate::expr_fn::{count, max, min};
+use datafusion::logical_expr::{
+    Aggregate, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Projection, col, lit,
+};
+
+use super::domain::Domain;
+use super::rewrite::rewritten;
+use super::subquery::has_subquery;
+use crate::conditions::any_of;
+
+/// A test that compares a value of a row to one of the domain.
+pub(super) struct Compared<'e> {
+    test: &'e Expr,
+    pub(super) own: &'e Expr,
+    ends: &'static [&'static str],
+    data_type: DataType,
+    may_be_null: bool,
+}
+
+const LEAST: &str = "least";
+const GREATEST: &str = "greatest";
+const NULLS: &str = "nulls";
+
+/// The comparison in a test, which says besides what it is of nulls.
+fn compared(test: &Expr) -> Option<&BinaryExpr> {
+    match test {
+        Expr::IsTrue(inner) => compared(inner),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            let comparison = compared(left)?;
+            is_both_null(right, comparison).then_some(comparison)
+        }
+        Expr::BinaryExpr(comparison) => Some(comparison),
+        _ => None,
+    }
+}
+
+/// Whether a test is that both sides are null.
+fn is_both_null(test: &Expr, BinaryExpr { left, right, .. }: &BinaryExpr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left: one, op: Operator::And, right: other }) = test else {
+        return false;
+    };
+    **one == Expr::IsNull(left.clone()) && **other == Expr::IsNull(right.clone())
+}
+
+/// Whether values of a type have an order without exceptions.
+fn is_ordered(data_type: &DataType) -> bool {
+    data_type.is_integer() || matches!(data_type, DataType::Timestamp(_, None) | DataType::Date32)
+}
+
+/// The test of another value.
+fn with(test: &Expr, own: &Expr, value: &Expr) -> Result<Expr> {
+    rewritten(test.clone(), &mut |node| Ok((node == own).then(|| value.clone())))
+}
+
+impl Domain {
+    /// The comparison that a test makes of rows with this schema.
+    pub(super) fn comparison<'e>(
+        &self,
+        test: &'e Expr,
+        schema: &DFSchema,
+    ) -> Result<Option<Compared<'e>>> {
+        let Some(BinaryExpr { left, op, right }) = compared(test) else { return Ok(None) };
+        let (own, op) = if self.is_outer(right) {
+            (left, Some(*op))
+        } else if self.is_outer(left) {
+            (right, op.swap())
+        } else {
+            return Ok(None);
+        };
+        let ends: &[&str] = match op {
+            Some(Operator::Lt | Operator::LtEq) => &[LEAST],
+            Some(Operator::Gt | Operator::GtEq) => &[GREATEST],
+            Some(Operator::NotEq) => &[LEAST, GREATEST],
+            _ if matches!(
+                compared(test),
+                Some(BinaryExpr { op: Operator::IsDistinctFrom, .. })
+            ) =>
+            {
+                &[LEAST, GREATEST]
+            }
+            _ => return Ok(None),
+        };
+        let is_plain = !self.in_expr(own) && !has_subquery(own) && !own.is_volatile();
+        let data_type = own.get_type(schema)?;
+        if !is_plain || own.column_refs().is_empty() || !is_ordered(&data_type) {
+            return Ok(None);
+        }
+        let may_be_null = own.nullable(schema)?;
+        Ok(Some(Compared { test, own, ends, data_type, may_be_null }))
+    }
+
+    /// The name of the column that is compared, before there is one row for each key.
+    pub(super) fn name_of_value(&self) -> String {
+        self.name_of_end("value")
+    }
+
+    /// One row for each key, with the least and the greatest value, and whether there is a null.
+    pub(super) fn ends(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let value = self.name_of_value();
+        let columns = plan.schema().columns().into_iter().map(Expr::Column);
+        let (keys, values): (Vec<_>, Vec<_>) =
+            columns.partition(|column| !matches!(column, Expr::Column(own) if own.name == value));
+        let value = values.into_iter().next().unwrap_or_else(|| lit(1));
+        let all = [min(value.clone()), max(value.clone()), count(lit(1)), count(value)];
+        let [least, greatest, rows, known] =
+            ["least", "greatest", "rows", "known"].map(|name| self.name_of_end(name));
+        let names = [&least, &greatest, &rows, &known];
+        let all = all.into_iter().zip(names).map(|(value, name)| value.alias(name));
+        let groups = Aggregate::try_new(Arc::new(plan), keys.clone(), all.collect())?;
+        let nulls = col(rows).gt(col(known)).alias(self.name_of_end(NULLS));
+        let columns = keys.into_iter().chain([col(least), col(greatest), nulls]).collect();
+        let groups = Arc::new(LogicalPlan::Aggregate(groups));
+        Ok(LogicalPlan::Projection(Projection::try_new(columns, groups)?))
+    }
+
+    /// Whether a row of a key passes the test, by what [`Self::ends`] has of it.
+    pub(super) fn between_ends(&self, compared: &Compared<'_>) -> Result<Expr> {
+        let Compared { test, own, ends, data_type, may_be_null } = compared;
+        let end = |name: &&str| with(test, own, &col(self.name_of_end(name)));
+        let mut passes = ends.iter().map(end).collect::<Result<Vec<_>>>()?;
+        if *may_be_null {
+            let null = Expr::Literal(ScalarValue::try_from(data_type)?, None);
+            passes.push(col(self.name_of_end(NULLS)).and(with(test, own, &null)?));
+        }
+        Ok(any_of(passes).unwrap_or_default())
+    }
+}
