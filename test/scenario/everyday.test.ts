@@ -116,6 +116,8 @@ test('sub-queries and sets cost rows, not rows times repetitions', async (t) => 
     [exists('sj', 'b.k = a.k')]: 200_000,
     [exists('sj', 'b.i = a.i AND b.k = a.k')]: 200_000,
     [exists('sj', 'b.i % 7 = a.i % 7')]: 200_000,
+    [exists('sj', 'b.i = a.i AND b.l <> a.l')]: 200_000,
+    [exists('sj', 'b.i = a.i AND b.l > a.l')]: 199_980,
     [`${exists('sj', "b.k || 'x' = a.k || 'x'")} OR l < 0`]: 200_000,
     [exists('(SELECT * FROM sj LIMIT 9)', 'b.i % 7 = a.i % 7')]: 9,
     [exists('sj', 'b.i % 7 = a.i % 7').replace('EXISTS', 'NOT EXISTS')]: 0,
