@@ -435,7 +435,7 @@ async fn rows_of(
     Ok(batches.iter().map(|batches| cells(batches)).collect())
 }
 
-/// Our joins, and what they are to one another here.
+/// Which of our joins takes the place of a hash join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ours {
     Grace,

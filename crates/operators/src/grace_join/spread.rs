@@ -90,11 +90,23 @@ impl Spreader<'_> {
         let mut round = Round::of(run);
         while let Some(batch) = rows.try_next().await? {
             pause().await?;
-            if !round.has_room(&batch) {
-                append(&mut round)?;
-                round.make_room(&batch)?;
+            // Pieces of it, the first one last.
+            let mut pieces = vec![batch];
+            while let Some(batch) = pieces.pop() {
+                if !round.has_room(&batch) {
+                    append(&mut round)?;
+                    if let Err(error) = round.make_room(&batch) {
+                        let half = batch.num_rows() / 2;
+                        if half == 0 {
+                            return Err(error);
+                        }
+                        pieces.push(batch.slice(half, batch.num_rows() - half));
+                        pieces.push(batch.slice(0, half));
+                        continue;
+                    }
+                }
+                round.add(texts.take(&batch)?, self.hashes(&batch)?);
             }
-            round.add(texts.take(&batch)?, self.hashes(&batch)?);
         }
         append(&mut round)?;
         let texts = Arc::new(texts);
@@ -137,7 +149,7 @@ impl Round {
         size <= self.most && self.memory.try_grow(round_bytes(batch)).is_ok()
     }
 
-    /// Counts a batch that is the first one.
+    /// Counts a batch that is the first one; it is cut where there is no room for it.
     fn make_room(&self, batch: &RecordBatch) -> Result<()> {
         self.memory.try_resize(round_bytes(batch))
     }

@@ -29,9 +29,10 @@ pub(super) struct Encoded {
     bytes: Vec<u8>,
 }
 
-/// Keys of a batch, and which of its rows have them; `None`: all.
+/// Keys of a batch with their hashes, and which of its rows have them; `None`: all.
 pub(super) struct EncodedRows {
     rows: Rows,
+    hashes: Vec<u32>,
     with_key: Option<NullBuffer>,
 }
 
@@ -42,10 +43,10 @@ impl EncodedRows {
 }
 
 impl Encoded {
-    pub(super) fn new(fields: Vec<SortField>) -> Result<Self> {
+    pub(super) fn new(fields: Vec<SortField>, hasher: DefaultHashBuilder) -> Result<Self> {
         Ok(Self {
             converter: RowConverter::new(fields)?,
-            hasher: DefaultHashBuilder::default(),
+            hasher,
             table: HashTable::new(),
             bytes: vec![],
         })
@@ -56,7 +57,11 @@ impl Encoded {
         keys: &[ArrayRef],
         with_key: Option<NullBuffer>,
     ) -> Result<EncodedRows> {
-        Ok(EncodedRows { rows: self.converter.convert_columns(keys)?, with_key })
+        let rows = self.converter.convert_columns(keys)?;
+        // A part of the hash is kept.
+        let hash = |row| (self.hasher.hash_one(rows.row(row).data()) >> 32) as u32;
+        let hashes = (0..rows.num_rows()).map(hash).collect();
+        Ok(EncodedRows { rows, hashes, with_key })
     }
 
     /// How many there are.
@@ -94,9 +99,8 @@ impl Encoded {
         self.bytes.reserve(most_bytes(&keys.rows));
         self.table.reserve(keys.rows.num_rows(), |(hash, _)| spread(*hash));
         for row in (0..keys.rows.num_rows()).filter(is_new) {
-            let row = keys.rows.row(row);
+            let (hash, row) = (keys.hashes[row], keys.rows.row(row));
             let row = row.data();
-            let hash = part(&self.hasher, row);
             // An equal one may be among those before it.
             if self.place(hash, row).is_none() {
                 let place = (self.bytes.len() / PLACE_BYTES) as u32;
@@ -112,12 +116,9 @@ impl Encoded {
     /// Which of the rows have a key that was added. Each step is done for all rows before the
     /// next one, so that what is not in the cache is waited for together.
     pub(super) fn has(&self, keys: &EncodedRows) -> BooleanBuffer {
-        let rows = &keys.rows;
-        let hash = |row| part(&self.hasher, rows.row(row).data());
-        let hashes: Vec<u32> = (0..rows.num_rows()).map(hash).collect();
+        let EncodedRows { rows, hashes, .. } = keys;
         let entry = |&hash: &u32| self.table.find(spread(hash), |entry| entry.0 == hash);
-        let places: Vec<_> =
-            hashes.iter().map(|hash| entry(hash).map(|(_, place)| *place)).collect();
+        let places: Vec<_> = hashes.iter().map(|hash| entry(hash).map(|entry| entry.1)).collect();
         BooleanBuffer::collect_bool(rows.num_rows(), |row| match places[row] {
             Some(place) if keys.has_key(row) => {
                 let own = rows.row(row);
@@ -161,11 +162,6 @@ fn key(bytes: &[u8], place: u32) -> &[u8] {
     let (length, rest) = bytes[start..].split_at(LENGTH_BYTES);
     let length = length.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
     &rest[..length]
-}
-
-/// The part of a hash that is kept.
-fn part(hasher: &DefaultHashBuilder, row: &[u8]) -> u32 {
-    (hasher.hash_one(row) >> 32) as u32
 }
 
 /// A table looks at the first and at the last bits of a hash.

@@ -35,7 +35,7 @@ enum Shared<T> {
 
 impl SemiJoin {
     pub(super) fn no_keys(&self) -> Result<KeySet> {
-        KeySet::new(Arc::clone(&self.key_schema), self.nulls)
+        KeySet::new(Arc::clone(&self.key_schema), self.nulls, &self.hasher)
     }
 
     /// The keys of rows of the outer side.

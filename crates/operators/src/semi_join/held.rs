@@ -115,7 +115,7 @@ fn any_has<'a>(
     rows: usize,
 ) -> Result<BooleanBuffer> {
     let Some(first) = sets.next() else { return Ok(BooleanBuffer::new_unset(rows)) };
-    // The form is the same for all of them.
+    // The form and the hashes are the same for all of them.
     let keys = first.prepare(keys)?;
     let mut found = first.has(&keys)?;
     for set in sets {

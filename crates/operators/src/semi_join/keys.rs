@@ -8,6 +8,7 @@ use arrow_schema::{DataType, SchemaRef};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_err};
+use hashbrown::DefaultHashBuilder;
 
 use super::encoded::{Encoded, EncodedRows};
 use super::integers::Integers;
@@ -36,13 +37,13 @@ pub(super) enum BatchKeys {
 }
 
 impl KeySet {
-    /// No keys of these columns.
-    pub(super) fn new(schema: SchemaRef, nulls: bool) -> Result<Self> {
+    /// No keys of these columns. Sets of one hasher take each other's batches.
+    pub(super) fn new(schema: SchemaRef, nulls: bool, hasher: &DefaultHashBuilder) -> Result<Self> {
         let keys = match &schema.fields()[..] {
             [only] if is_integer(only.data_type()) => Keys::Integers(Integers::default()),
             fields => {
                 let fields = fields.iter().map(|field| SortField::new(field.data_type().clone()));
-                Keys::Encoded(Encoded::new(fields.collect())?)
+                Keys::Encoded(Encoded::new(fields.collect(), hasher.clone())?)
             }
         };
         Ok(Self { keys, schema, nulls })
@@ -200,7 +201,7 @@ mod tests {
             let own =
                 fields[..width].iter().map(|(name, own)| Field::new(*name, own.clone(), true));
             let schema = Arc::new(Schema::new(own.collect::<Vec<_>>()));
-            let mut set = KeySet::new(schema, nulls).unwrap();
+            let mut set = KeySet::new(schema, nulls, &DefaultHashBuilder::default()).unwrap();
             let mut expected = HashSet::new();
             let is_key = |value: &Option<i64>| nulls || value.is_some();
             for _ in 0..rng.random_range(0..6) {

@@ -10,6 +10,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use hashbrown::DefaultHashBuilder;
 
 use super::keys::KeySet;
 use crate::lookup_join::plan::OutputColumn;
@@ -61,6 +62,8 @@ pub struct SemiJoin {
     /// Which columns of the output are equal or constant.
     pub(super) equal: EquivalenceProperties,
     pub(super) holds: Holds,
+    /// That of all its sets.
+    pub(super) hasher: DefaultHashBuilder,
 }
 
 /// The join, and whether its left side is the outer one.
@@ -117,7 +120,7 @@ impl SemiJoin {
         if is_looked_up && rows_of(&inner)?.is_some_and(|rows| rows <= FEW_ROWS) {
             return Ok(None);
         }
-        let (mut own, inner) = operator.of_all(inner);
+        let (mut own, inner) = operator.of_all(inner)?;
         if let [Some(outer), Some(inner)] = [rows_of(&outer)?, rows_of(&inner)?]
             && inner > outer.saturating_mul(ROWS_PER_OUTER_ROW)
         {
@@ -169,31 +172,27 @@ impl SemiJoin {
             output,
             equal,
             holds: Holds::InnerKeys,
+            hasher: DefaultHashBuilder::default(),
         };
         Ok(Some((operator, Arc::clone(outer), Arc::clone(inner))))
     }
 
     /// The join with the rows below a DISTINCT on its inner side: it holds each key once anyway.
-    fn of_all(self, inner: Input) -> (Self, Input) {
+    fn of_all(self, inner: Input) -> Result<(Self, Input)> {
         let Some(Grouping { keys, functions: [], input, .. }) = grouping(&inner) else {
-            return (self, inner);
+            return Ok((self, inner));
         };
         let below = |(own, other): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
             let other = keys.get(other.downcast_ref::<Column>()?.index())?;
             Some((Arc::clone(own), Arc::clone(other)))
         };
         let Some(keys) = self.keys.iter().map(below).collect::<Option<Vec<_>>>() else {
-            return (self, Arc::clone(&inner));
+            return Ok((self, inner));
         };
         let schema = input.schema();
-        let own = keys.iter().map(|(_, other)| plain(other, &schema)).collect::<Result<Vec<_>>>();
-        match own {
-            Ok(other) => {
-                let [own, _] = self.plain;
-                (Self { keys, plain: [own, other], ..self }, Arc::clone(input))
-            }
-            Err(_) => (self, Arc::clone(&inner)),
-        }
+        let other = keys.iter().map(|(_, other)| plain(other, &schema)).collect::<Result<_>>()?;
+        let [own, _] = self.plain;
+        Ok((Self { keys, plain: [own, other], ..self }, Arc::clone(input)))
     }
 
     /// The partitions of its rows.

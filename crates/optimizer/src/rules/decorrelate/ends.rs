@@ -68,23 +68,16 @@ impl Domain {
     ) -> Result<Option<Compared<'e>>> {
         let Some(BinaryExpr { left, op, right }) = compared(test) else { return Ok(None) };
         let (own, op) = if self.is_outer(right) {
-            (left, Some(*op))
+            (left, *op)
         } else if self.is_outer(left) {
-            (right, op.swap())
+            (right, op.swap().unwrap_or(*op))
         } else {
             return Ok(None);
         };
         let ends: &[&str] = match op {
-            Some(Operator::Lt | Operator::LtEq) => &[LEAST],
-            Some(Operator::Gt | Operator::GtEq) => &[GREATEST],
-            Some(Operator::NotEq) => &[LEAST, GREATEST],
-            _ if matches!(
-                compared(test),
-                Some(BinaryExpr { op: Operator::IsDistinctFrom, .. })
-            ) =>
-            {
-                &[LEAST, GREATEST]
-            }
+            Operator::Lt | Operator::LtEq => &[LEAST],
+            Operator::Gt | Operator::GtEq => &[GREATEST],
+            Operator::NotEq | Operator::IsDistinctFrom => &[LEAST, GREATEST],
             _ => return Ok(None),
         };
         let is_plain = !self.in_expr(own) && !has_subquery(own) && !own.is_volatile();
@@ -104,13 +97,13 @@ impl Domain {
     /// One row for each key, with the least and the greatest value, and whether there is a null.
     pub(super) fn ends(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let value = self.name_of_value();
-        let columns = plan.schema().columns().into_iter().map(Expr::Column);
-        let (keys, values): (Vec<_>, Vec<_>) =
-            columns.partition(|column| !matches!(column, Expr::Column(own) if own.name == value));
-        let value = values.into_iter().next().unwrap_or_else(|| lit(1));
+        let mut keys = plan.schema().columns();
+        keys.retain(|column| column.name != value);
+        let keys: Vec<_> = keys.into_iter().map(Expr::Column).collect();
+        let value = col(value);
         let all = [min(value.clone()), max(value.clone()), count(lit(1)), count(value)];
         let [least, greatest, rows, known] =
-            ["least", "greatest", "rows", "known"].map(|name| self.name_of_end(name));
+            [LEAST, GREATEST, "rows", "known"].map(|name| self.name_of_end(name));
         let names = [&least, &greatest, &rows, &known];
         let all = all.into_iter().zip(names).map(|(value, name)| value.alias(name));
         let groups = Aggregate::try_new(Arc::new(plan), keys.clone(), all.collect())?;
