@@ -82,6 +82,16 @@ test('joins that do not fit the memory of a query are done by files', async (t) 
   }
 });
 
+test('where there is no room for a batch of rows, it is cut', async (t) => {
+  const [enough, little] = [await withTables([]), await withTables(['query.memory.limit=24M'])];
+  t.teardown(() => enough.close());
+  t.teardown(() => little.close());
+  for (const statement of STATEMENTS.filter((text) => /EXISTS|IN \(SELECT/.test(text))) {
+    const { rows } = await little.query(statement);
+    t.deepEqual(rows, (await enough.query(statement)).rows, statement);
+  }
+});
+
 /** A statement that would take hours ends with its time, in the middle of its files. */
 async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> {
   const asked = execute(server.server.url, ONE_KEY, { 'Statement-Timeout': '3000' });
