@@ -1,6 +1,7 @@
 /** One scroll over results of any size: rows are read when they come into view. */
 import type { Locator } from 'playwright-core';
 
+import { until } from '../until.js';
 import { seriousViolations } from './axe.js';
 import { type ConsolePage, statementOf } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -31,14 +32,10 @@ async function fill(name: string, count: number): Promise<void> {
       `timestamp_sequence('2026-01-01', 100000) AS ts FROM long_sequence(${count})) ` +
       'TIMESTAMP(ts) PARTITION BY DAY',
   );
-  for (let tries = 0; tries < 100; tries += 1) {
+  await until(async () => {
     const [row] = await rows(`SELECT count() FROM ${name}`);
-    if (row?.[0] === count) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`${name} has not ${count} rows`);
+    return row?.[0] === count;
+  }, `${name} has ${count} rows`);
 }
 
 browserTest('the last of two million rows is one key away', async (t) => {
@@ -129,13 +126,10 @@ browserTest('rows of two states of a table are never shown together', async (t) 
     await page.locator('.grid[aria-rowcount="300001"]').waitFor();
     await rows('UPDATE moving SET v = -x');
     await rows("INSERT INTO moving(ts, x, v) VALUES ('2027-01-01', 7, 8)");
-    for (let tries = 0; tries < 100; tries += 1) {
+    await until(async () => {
       const [row] = await rows('SELECT min(v), count() FROM moving');
-      if (row?.[0] === -300_000 && row[1] === 300_001) {
-        break;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      return row?.[0] === -300_000 && row[1] === 300_001;
+    }, 'the change is seen');
     await page.locator('.grid').focus();
     await page.keyboard.press('Control+End');
     const note = page.locator('.grid-note');

@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 
+import { until } from '../until.js';
 import { browserSuite, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('pictures of the console', { args: ['--demo'] });
@@ -71,7 +72,7 @@ browserTest('a live dashboard of four charts with a choice of symbols, by hand',
       await dialog.getByRole('button', { name: 'Apply' }).click();
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
       // Nothing has been chosen: the first one counts.
-      await page.waitForFunction('document.querySelector(".parameters input").value !== ""');
+      await until(async () => (await symbol.inputValue()) !== '', 'a value of the variable');
       await symbol.fill('BTC-USD');
       for (const [index, text] of CHARTS.entries()) {
         const cell = page.getByRole('article', { name: `Cell cell_${index + 1}`, exact: true });

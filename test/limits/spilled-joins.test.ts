@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 
 import { Tidemark } from '../correctness/databases.js';
 import { execute } from '../golden/http-client.js';
+import { until } from '../until.js';
 
 /** Neither side is held for all workers: that is done with a million rows at most. */
 const ROWS = 1_300_000;
@@ -103,8 +104,5 @@ async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> 
   t.true(most > 0, 'nothing was spilled');
   const { body } = await asked;
   t.regex(body.toString(), /timeout, query aborted/);
-  for (let tries = 0; spilled(server).length > 0 && tries < 100; tries += 1) {
-    await sleep(20);
-  }
-  t.deepEqual(spilled(server), []);
+  await until(() => spilled(server).length === 0, 'the files are gone');
 }

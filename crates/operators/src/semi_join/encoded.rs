@@ -71,7 +71,7 @@ impl Encoded {
 
     /// Bytes held.
     pub(super) fn size(&self) -> usize {
-        table_bytes(self.table.capacity(), size_of::<Entry>()) + self.bytes.capacity()
+        self.table.allocation_size() + self.bytes.capacity()
     }
 
     /// Bytes held at most while these are added; more than there are where places do not reach.

@@ -67,7 +67,7 @@ impl Integers {
     pub(super) fn size(&self) -> usize {
         match &self.values {
             Values::Near(bits) => size_of_val(bits.words.as_slice()),
-            Values::Far(table) => table_bytes(table.capacity(), size_of::<i64>()),
+            Values::Far(table) => table.allocation_size(),
         }
     }
 
