@@ -34,8 +34,9 @@ enum Shared<T> {
 }
 
 impl SemiJoin {
-    pub(super) fn no_keys(&self) -> Result<KeySet> {
-        KeySet::new(Arc::clone(&self.key_schema), self.nulls, &self.hasher)
+    /// A set to which so many tasks will add keys.
+    pub(super) fn no_keys(&self, tasks: usize) -> Result<KeySet> {
+        KeySet::new(Arc::clone(&self.key_schema), self.nulls, tasks, &self.hasher)
     }
 
     /// The keys of rows of the outer side.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::BooleanBuffer;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::physical_plan::SendableRecordBatchStream;
@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::keys::KeySet;
 use super::plan::{INNER, SemiJoin};
+use super::room::{Counted, Reserved, Room};
 use crate::bounded::bytes::held_bytes;
 use crate::held::{begin, pause, with_schema};
 use crate::operator::Run;
@@ -23,89 +24,112 @@ use crate::operator::Run;
 /// What a set of some of the keys takes, at most, beside one of all.
 const FOUND_SHARE: usize = 3;
 
-/// Sets that are made at a time, and looked into for each row, at most.
-const MOST_SETS: usize = 4;
+/// Tasks that read keys, and sets that are looked into for each row, at most.
+const MOST_TASKS: usize = 4;
 
 /// What was held, or the rows that were to be: there is no room for them.
 pub(super) type Held<T> = std::result::Result<T, SendableRecordBatchStream>;
 
 /// Keys of the inner side.
 pub(super) struct HeldKeys {
-    /// With the memory of each. No key is in one of them twice.
-    sets: Vec<(KeySet, MemoryReservation)>,
+    /// A key may be in several of them.
+    sets: Vec<Arc<KeySet>>,
+    _memory: Arc<MemoryReservation>,
 }
 
 impl HeldKeys {
     /// Reads all partitions of the inner side, several at a time.
     pub(super) async fn read_all(join: &Arc<SemiJoin>, run: &Arc<Run>) -> Result<Held<Self>> {
         let partitions = run.inputs[INNER].output_partitioning().partition_count();
-        let tasks = partitions.min(MOST_SETS);
+        let tasks = partitions.min(MOST_TASKS);
         let read = |task: usize| {
-            let (join, run) = (Arc::clone(join), Arc::clone(run));
-            begin(tasks == 1, async move {
-                let partitions = (task..partitions).step_by(MOST_SETS);
-                let (own, of) = (Arc::clone(&join), Arc::clone(&run));
-                let rows = futures::stream::iter(partitions.map(Ok));
-                let rows = rows.and_then(move |partition| {
-                    futures::future::ready(own.inner_keys(&of, partition))
-                });
-                let schema = Arc::clone(&join.key_schema);
-                let rows = RecordBatchStreamAdapter::new(schema, rows.try_flatten());
-                Self::read(&join, &run, Box::pin(rows)).await
-            })
+            let (own, of) = (Arc::clone(join), Arc::clone(run));
+            let partitions = (task..partitions).step_by(MOST_TASKS);
+            let rows = futures::stream::iter(partitions.map(Ok));
+            let rows = rows
+                .and_then(move |partition| futures::future::ready(own.inner_keys(&of, partition)));
+            let schema = Arc::clone(&join.key_schema);
+            Box::pin(RecordBatchStreamAdapter::new(schema, rows.try_flatten())) as _
         };
-        let (mut all, mut rest) = (Self { sets: vec![] }, vec![]);
-        for task in (0..tasks).map(read).collect::<Vec<_>>() {
-            match task.await? {
-                Ok(read) => all.sets.extend(read.sets),
-                Err(rows) => rest.push(rows),
-            }
-        }
-        if rest.is_empty() {
-            return Ok(Ok(all));
-        }
-        let held = all.sets.into_iter();
-        let held = held.map(|(keys, memory)| chained(rows_of(keys, join), memory, empty().boxed()));
-        let held: Vec<_> = held.collect();
-        let rows = futures::stream::iter(held).flatten();
-        let rows = rows.chain(futures::stream::iter(rest).flatten());
-        let schema = Arc::clone(&join.key_schema);
-        Ok(Err(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+        Self::read_some(join, run, (0..tasks).map(read).collect()).await
     }
 
     /// Reads the rows of keys.
     pub(super) async fn read(
-        join: &SemiJoin,
-        run: &Run,
-        mut rows: SendableRecordBatchStream,
+        join: &Arc<SemiJoin>,
+        run: &Arc<Run>,
+        rows: SendableRecordBatchStream,
     ) -> Result<Held<Self>> {
-        let (mut keys, memory) = (join.no_keys()?, run.memory());
-        while let Some(batch) = rows.try_next().await? {
-            pause().await?;
-            let own = keys.prepare(batch.columns())?;
-            let more = keys.size_with(&own).saturating_sub(memory.size());
-            if !run.hold(&memory, more) {
-                let first = futures::stream::once(async { Ok(batch) });
-                let rest = first.chain(rows).boxed();
-                let rows = chained(rows_of(keys, join), memory, rest);
-                let schema = Arc::clone(&join.key_schema);
-                return Ok(Err(Box::pin(RecordBatchStreamAdapter::new(schema, rows))));
-            }
-            keys.add(&own, None)?;
+        Self::read_some(join, run, vec![rows]).await
+    }
+
+    async fn read_some(
+        join: &Arc<SemiJoin>,
+        run: &Arc<Run>,
+        rows: Vec<SendableRecordBatchStream>,
+    ) -> Result<Held<Self>> {
+        let (tasks, memory) = (rows.len(), Arc::new(run.memory()));
+        let first = Arc::new(join.no_keys(tasks)?);
+        let (mut sets, mut running) = (vec![], vec![]);
+        for rows in rows {
+            let set = if sets.is_empty() || first.is_parted() {
+                Arc::clone(&first)
+            } else {
+                Arc::new(join.no_keys(tasks)?)
+            };
+            sets.push(Arc::clone(&set));
+            let (run, memory) = (Arc::clone(run), Arc::clone(&memory));
+            let read = async move { add_all(&run, &set, &memory, rows).await };
+            running.push(begin(tasks == 1, read));
         }
-        memory.try_resize(keys.size())?;
-        Ok(Ok(Self { sets: vec![(keys, memory)] }))
+        drop(first);
+        let mut rest = vec![];
+        for task in running {
+            rest.extend(task.await?);
+        }
+        sets.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        if rest.is_empty() {
+            return Ok(Ok(Self { sets, _memory: memory }));
+        }
+        let keys_of = |set| {
+            let keys = Arc::into_inner(set);
+            keys.ok_or_else(|| internal_datafusion_err!("a task that ended has a set of keys"))
+        };
+        let held = sets.into_iter().map(|set| Ok(rows_of(keys_of(set)?, join)));
+        let held = held.collect::<Result<Vec<_>>>()?;
+        let held = futures::stream::iter(held).flatten().boxed();
+        let rows = chained(held, memory, futures::stream::iter(rest).flatten().boxed());
+        let schema = Arc::clone(&join.key_schema);
+        Ok(Err(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
     }
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.sets.iter().all(|(set, _)| set.len() == 0)
+        self.sets.iter().all(|set| set.len() == 0)
     }
 
     /// Which rows have one of the keys.
     pub(super) fn has(&self, keys: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
-        any_has(self.sets.iter().map(|(set, _)| set), keys, rows)
+        any_has(self.sets.iter().map(Arc::as_ref), keys, rows)
     }
+}
+
+/// Adds the rows of keys; the rest of them if there is no room, of which some may have been added.
+async fn add_all(
+    run: &Run,
+    keys: &KeySet,
+    memory: &MemoryReservation,
+    mut rows: SendableRecordBatchStream,
+) -> Result<Option<Batches>> {
+    while let Some(batch) = rows.try_next().await? {
+        pause().await?;
+        let own = keys.prepare(batch.columns())?;
+        if !keys.add(&own, None, &Reserved { run, memory })? {
+            let first = futures::stream::once(async { Ok(batch) });
+            return Ok(Some(first.chain(rows).boxed()));
+        }
+    }
+    Ok(None)
 }
 
 /// Which rows have a key of one of the sets.
@@ -141,7 +165,7 @@ fn rows_of(keys: KeySet, join: &SemiJoin) -> Batches {
 type Batches = futures::stream::BoxStream<'static, Result<RecordBatch>>;
 
 /// Rows of which the first ones are held in this memory.
-fn chained(held: Batches, memory: MemoryReservation, rest: Batches) -> Batches {
+fn chained(held: Batches, memory: Arc<MemoryReservation>, rest: Batches) -> Batches {
     let freed = futures::stream::once(async move {
         memory.free();
         rest
@@ -154,7 +178,7 @@ pub(super) struct HeldRows {
     pub(super) batches: Vec<RecordBatch>,
     pub(super) keys: KeySet,
     found: Mutex<Found>,
-    _memory: MemoryReservation,
+    _memory: Arc<MemoryReservation>,
 }
 
 /// Which of the keys the inner side has.
@@ -172,7 +196,7 @@ impl HeldRows {
         mut rows: SendableRecordBatchStream,
         partitions: usize,
     ) -> Result<Held<Self>> {
-        let (mut keys, memory, mut bytes) = (join.no_keys()?, run.memory(), 0);
+        let (keys, memory, mut bytes) = (join.no_keys(1)?, Arc::new(run.memory()), 0);
         let (mut batches, schema) = (vec![], rows.schema());
         let unheld = |batches: Vec<_>, memory, rest| {
             let held = futures::stream::iter(batches).map(Ok).boxed();
@@ -182,13 +206,13 @@ impl HeldRows {
         while let Some(batch) = rows.try_next().await? {
             pause().await?;
             let own = keys.prepare(&join.outer_keys(&batch)?)?;
-            bytes += held_bytes(&batch);
-            let more = (bytes + keys.size_with(&own)).saturating_sub(memory.size());
+            let more = held_bytes(&batch);
+            bytes += more;
             batches.push(batch);
-            if !run.hold(&memory, more) {
+            let room = Reserved { run, memory: &memory };
+            if !room.take(more) || !keys.add(&own, None, &room)? {
                 return unheld(batches, memory, rows.boxed());
             }
-            keys.add(&own, None)?;
         }
         let all = bytes + keys.size().saturating_mul(1 + FOUND_SHARE * partitions);
         if !run.hold(&memory, all.saturating_sub(memory.size())) {
@@ -204,14 +228,14 @@ impl HeldRows {
         join: &SemiJoin,
         mut rows: SendableRecordBatchStream,
     ) -> Result<KeySet> {
-        let mut found = join.no_keys()?;
+        let found = join.no_keys(1)?;
         while found.len() < self.keys.len() {
             let Some(batch) = rows.try_next().await? else { break };
             pause().await?;
             let own = self.keys.prepare(batch.columns())?;
             let is_ours = self.keys.has(&own)?;
             if is_ours.count_set_bits() > 0 {
-                found.add(&own, Some(&is_ours))?;
+                found.add(&own, Some(&is_ours), &Counted)?;
             }
         }
         Ok(found)

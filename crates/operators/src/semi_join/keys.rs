@@ -9,9 +9,11 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_err};
 use hashbrown::DefaultHashBuilder;
+use parking_lot::RwLock;
 
 use super::encoded::{Encoded, EncodedRows};
 use super::integers::Integers;
+use super::room::Room;
 use crate::lookup_join::index::{integers, is_integer, one_zero};
 
 /// Keys of a batch that leaves a set: there is little memory then.
@@ -26,7 +28,7 @@ pub(super) struct KeySet {
 }
 
 enum Keys {
-    Integers(Integers),
+    Integers(RwLock<Integers>),
     Encoded(Encoded),
 }
 
@@ -37,13 +39,19 @@ pub(super) enum BatchKeys {
 }
 
 impl KeySet {
-    /// No keys of these columns. Sets of one hasher take each other's batches.
-    pub(super) fn new(schema: SchemaRef, nulls: bool, hasher: &DefaultHashBuilder) -> Result<Self> {
+    /// No keys of these columns, to which so many tasks will add some. Sets of one hasher take each
+    /// other's batches.
+    pub(super) fn new(
+        schema: SchemaRef,
+        nulls: bool,
+        tasks: usize,
+        hasher: &DefaultHashBuilder,
+    ) -> Result<Self> {
         let keys = match &schema.fields()[..] {
-            [only] if is_integer(only.data_type()) => Keys::Integers(Integers::default()),
+            [only] if is_integer(only.data_type()) => Keys::Integers(RwLock::default()),
             fields => {
-                let fields = fields.iter().map(|field| SortField::new(field.data_type().clone()));
-                Keys::Encoded(Encoded::new(fields.collect(), hasher.clone())?)
+                let types = fields.iter().map(|field| field.data_type().clone()).collect();
+                Keys::Encoded(Encoded::new(types, tasks > 1, hasher.clone())?)
             }
         };
         Ok(Self { keys, schema, nulls })
@@ -53,6 +61,11 @@ impl KeySet {
     pub(super) fn suits(types: &[DataType]) -> bool {
         let fields: Vec<_> = types.iter().cloned().map(SortField::new).collect();
         RowConverter::supports_fields(&fields)
+    }
+
+    /// Whether tasks that add keys at a time do not wait for each other.
+    pub(super) fn is_parted(&self) -> bool {
+        matches!(self.keys, Keys::Encoded(_))
     }
 
     /// The keys of a batch in the form that they are held in.
@@ -73,7 +86,7 @@ impl KeySet {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         match &self.keys {
-            Keys::Integers(integers) => integers.len(),
+            Keys::Integers(integers) => integers.read().len(),
             Keys::Encoded(encoded) => encoded.len(),
         }
     }
@@ -81,42 +94,44 @@ impl KeySet {
     /// Bytes held.
     pub(super) fn size(&self) -> usize {
         match &self.keys {
-            Keys::Integers(integers) => integers.size(),
+            Keys::Integers(integers) => integers.read().size(),
             Keys::Encoded(encoded) => encoded.size(),
         }
     }
 
-    /// Bytes held at most while these are added.
-    pub(super) fn size_with(&self, batch: &BatchKeys) -> usize {
+    /// Adds those of the rows where `wanted` is set, or of all. Whether there was room for them;
+    /// some may have been added if there was not.
+    pub(super) fn add(
+        &self,
+        batch: &BatchKeys,
+        wanted: Option<&BooleanBuffer>,
+        room: &impl Room,
+    ) -> Result<bool> {
         match (&self.keys, batch) {
-            (Keys::Integers(integers), BatchKeys::Integers(values)) => integers.size_with(values),
-            (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => encoded.size_with(rows),
-            _ => self.size(),
-        }
-    }
-
-    /// Adds those of the rows where `wanted` is set, or of all.
-    pub(super) fn add(&mut self, batch: &BatchKeys, wanted: Option<&BooleanBuffer>) -> Result<()> {
-        match (&mut self.keys, batch) {
             (Keys::Integers(integers), BatchKeys::Integers(values)) => {
-                match values.nulls().filter(|_| !self.nulls).map(NullBuffer::inner) {
-                    None => integers.add(values, wanted),
-                    Some(with_key) => {
-                        let wanted = wanted.map_or_else(|| with_key.clone(), |own| own & with_key);
-                        integers.add(values, Some(&wanted));
-                    }
+                let with_key = values.nulls().filter(|_| !self.nulls).map(NullBuffer::inner);
+                let both = with_key.zip(wanted).map(|(one, other)| one & other);
+                let wanted = both.as_ref().or(with_key).or(wanted);
+                let mut integers = integers.write();
+                let (size, most) = (integers.size(), integers.size_with(values));
+                if !room.take(most - size) {
+                    return Ok(false);
                 }
+                integers.add(values, wanted);
+                room.give(most - integers.size());
+                Ok(true)
             }
-            (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => encoded.add(rows, wanted),
-            _ => return internal_err!("keys of another set"),
+            (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => {
+                Ok(encoded.add(rows, wanted, room))
+            }
+            _ => internal_err!("keys of another set"),
         }
-        Ok(())
     }
 
     /// Which of the rows have a key that was added.
     pub(super) fn has(&self, batch: &BatchKeys) -> Result<BooleanBuffer> {
         Ok(match (&self.keys, batch) {
-            (Keys::Integers(integers), BatchKeys::Integers(values)) => integers.has(values),
+            (Keys::Integers(integers), BatchKeys::Integers(values)) => integers.read().has(values),
             (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => encoded.has(rows),
             _ => return internal_err!("keys of another set"),
         })
@@ -127,7 +142,8 @@ impl KeySet {
         match self.keys {
             Keys::Encoded(encoded) => Box::new(encoded.into_columns(BATCH_ROWS)),
             Keys::Integers(integers) => {
-                let (mut values, schema) = (integers.into_values().peekable(), self.schema);
+                let values = integers.into_inner().into_values();
+                let (mut values, schema) = (values.peekable(), self.schema);
                 Box::new(std::iter::from_fn(move || {
                     values.peek()?;
                     let batch: Int64Array = values.by_ref().take(BATCH_ROWS).collect();
@@ -155,6 +171,7 @@ fn of_type(values: &Int64Array, data_type: &DataType) -> Result<ArrayRef> {
 #[allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use arrow_array::StringViewArray;
     use arrow_array::cast::AsArray;
@@ -184,42 +201,66 @@ mod tests {
         (0..len).map(|_| (!rng.random_bool(nulls)).then(|| value(rng))).collect()
     }
 
-    /// The columns of a key: the integer, with a text of its own beside it if there are two.
-    fn columns(values: &[Option<i64>], width: usize) -> Vec<ArrayRef> {
-        let integers: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
-        let text = |value: &Option<i64>| value.map(|value| format!("text {}", value / 2));
-        let texts: ArrayRef = Arc::new(values.iter().map(text).collect::<StringViewArray>());
-        [integers, texts].into_iter().take(width).collect()
+    /// What the columns of keys are.
+    const SHAPES: [&[DataType]; 3] =
+        [&[DataType::Int64], &[DataType::Utf8View], &[DataType::Int64, DataType::Utf8View]];
+
+    /// The columns of keys: the integers, or their texts, which beside them are those of others.
+    fn columns(values: &[Option<i64>], shape: &[DataType]) -> Vec<ArrayRef> {
+        let column = |data_type: &DataType| -> ArrayRef {
+            if *data_type == DataType::Int64 {
+                return Arc::new(Int64Array::from(values.to_vec()));
+            }
+            let text = |value: i64| format!("{}", value / shape.len() as i64);
+            let texts = values.iter().map(|value| value.map(text));
+            Arc::new(texts.collect::<StringViewArray>())
+        };
+        shape.iter().map(column).collect()
+    }
+
+    /// Bytes that were taken and not given back.
+    #[derive(Default)]
+    struct Taken(AtomicUsize);
+
+    impl Room for Taken {
+        fn take(&self, bytes: usize) -> bool {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+            true
+        }
+
+        fn give(&self, bytes: usize) {
+            self.0.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 
     #[test]
     fn sets_have_the_keys_that_were_added() {
         let mut rng = random();
-        let fields = [("k0", DataType::Int64), ("k1", DataType::Utf8View)];
         for _ in 0..400 {
-            let (width, nulls) = (rng.random_range(1..=2), rng.random_bool(0.5));
-            let own =
-                fields[..width].iter().map(|(name, own)| Field::new(*name, own.clone(), true));
-            let schema = Arc::new(Schema::new(own.collect::<Vec<_>>()));
-            let mut set = KeySet::new(schema, nulls, &DefaultHashBuilder::default()).unwrap();
+            let (shape, nulls) = (SHAPES[rng.random_range(0..3)], rng.random_bool(0.5));
+            let fields = shape.iter().map(|own| Field::new(format!("{own}"), own.clone(), true));
+            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            let tasks = rng.random_range(1..3);
+            let set = KeySet::new(schema, nulls, tasks, &DefaultHashBuilder::default()).unwrap();
+            let room = Taken::default();
             let mut expected = HashSet::new();
             let is_key = |value: &Option<i64>| nulls || value.is_some();
             for _ in 0..rng.random_range(0..6) {
                 let len = rng.random_range(0..600);
                 let added = values(&mut rng, len);
-                let batch = set.prepare(&columns(&added, width)).unwrap();
-                let most = set.size_with(&batch);
+                let batch = set.prepare(&columns(&added, shape)).unwrap();
                 let wanted: Vec<bool> = added.iter().map(|_| rng.random_bool(0.8)).collect();
                 let all = rng.random_bool(0.5);
                 let mask = BooleanBuffer::from(wanted.clone());
-                set.add(&batch, (!all).then_some(&mask)).unwrap();
-                assert!(set.size() <= most, "{} bytes, {most} were counted", set.size());
+                let add = || assert!(set.add(&batch, (!all).then_some(&mask), &room).unwrap());
+                std::thread::scope(|scope| (0..tasks).for_each(|_| drop(scope.spawn(add))));
+                assert_eq!(room.0.load(Ordering::Relaxed), set.size());
                 let own = added.iter().zip(&wanted).filter(|(_, wanted)| all || **wanted);
                 expected.extend(own.map(|(value, _)| *value).filter(is_key));
                 // Some that are there, and some that may not be.
                 let mut asked = values(&mut rng, 50);
                 asked.extend(&added);
-                let batch = set.prepare(&columns(&asked, width)).unwrap();
+                let batch = set.prepare(&columns(&asked, shape)).unwrap();
                 let found: Vec<bool> = set.has(&batch).unwrap().iter().collect();
                 let wanted: Vec<bool> =
                     asked.iter().map(|value| expected.contains(value)).collect();
@@ -228,7 +269,8 @@ mod tests {
             }
             let mut left = vec![];
             for columns in set.into_batches() {
-                left.extend(columns.unwrap()[0].as_primitive::<Int64Type>().iter());
+                let column = cast(&columns.unwrap()[0], &DataType::Int64).unwrap();
+                left.extend(column.as_primitive::<Int64Type>().iter());
             }
             assert_eq!(left.len(), expected.len());
             assert_eq!(left.into_iter().collect::<HashSet<_>>(), expected);

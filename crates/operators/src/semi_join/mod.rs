@@ -12,4 +12,5 @@ mod held;
 mod integers;
 mod keys;
 pub(crate) mod plan;
+mod room;
 mod table;
