@@ -227,6 +227,7 @@ impl Form {
 }
 
 /// The key of a row.
+#[inline]
 fn text(texts: &StringViewArray, row: usize) -> &[u8] {
     if texts.is_null(row) { NULL } else { texts.value(row).as_bytes() }
 }
@@ -297,9 +298,9 @@ impl Part {
         };
         let places: Vec<_> = rows.iter().map(place).collect();
         let is_there = |(&row, place): (&u32, Option<u32>)| {
-            let own = keys.key(row);
-            // Keys with equal hashes are rare.
             place.is_some_and(|place| {
+                let own = keys.key(row);
+                // Keys with equal hashes are rare.
                 key(&self.bytes, place) == own || self.place(keys.hash(row), own).is_some()
             })
         };
