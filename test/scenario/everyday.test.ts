@@ -19,8 +19,8 @@ const SETUP = [
     "('2024-04-01T22:30:00','b','p',3,4.5)",
   'CREATE TABLE ref (k SYMBOL, i INT, sector VARCHAR)',
   "INSERT INTO ref VALUES ('a',1,'tech'), ('b',2,'food')",
-  "CREATE TABLE sj AS (SELECT rnd_symbol('a','b','c','d') k, x l, (x%20)::int i " +
-    'FROM long_sequence(200000))',
+  "CREATE TABLE sj AS (SELECT rnd_symbol('a','b','c','d') k, x l, (x%20)::int i, x * 0.5 d, " +
+    "substring('abcd', (x % 4)::int + 1, 1) t FROM long_sequence(200000))",
   'CREATE TABLE g7 (g GEOHASH(7b), h GEOHASH(3c))',
 ];
 
@@ -116,6 +116,12 @@ test('sub-queries and sets cost rows, not rows times repetitions', async (t) => 
     [exists('sj', 'b.k = a.k')]: 200_000,
     [exists('sj', 'b.i = a.i AND b.k = a.k')]: 200_000,
     [exists('sj', 'b.i % 7 = a.i % 7')]: 200_000,
+    [exists('sj', 'b.d = a.d')]: 200_000,
+    [exists('sj', 'b.k = a.k AND b.d = a.d')]: 200_000,
+    [exists('sj', 'b.t = a.k')]: 200_000,
+    'SELECT count() FROM sj a, sj b WHERE a.d = b.d': 200_000,
+    'SELECT count() FROM sj a JOIN sj b ON a.i = b.i WHERE a.l = b.l': 200_000,
+    'SELECT count() FROM sj a, (SELECT DISTINCT t FROM sj) b WHERE a.k = b.t': 200_000,
     [exists('sj', 'b.i = a.i AND b.l <> a.l')]: 200_000,
     [exists('sj', 'b.i = a.i AND b.l > a.l')]: 199_980,
     [`${exists('sj', "b.k || 'x' = a.k || 'x'")} OR l < 0`]: 200_000,

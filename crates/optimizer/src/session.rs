@@ -24,7 +24,6 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::analyzer::{Analyzer, AnalyzerRule};
 use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
-use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_limit::PushDownLimit;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
@@ -53,6 +52,7 @@ use crate::rules::distinct::GroupDistinct;
 use crate::rules::fence::DropFences;
 use crate::rules::filter_scan::FilterScan;
 use crate::rules::instead::Instead;
+use crate::rules::join_keys::JoinKeys;
 use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::merge_joins::MergeJoins;
 use crate::rules::push_filters::PushFilters;
@@ -130,8 +130,8 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
         // Folds constants, so that time predicates become literals a scan can use.
         Arc::new(SimplifyExpressions::new()),
         Arc::new(GroupDistinct::default()),
-        // Joins with a condition in WHERE or beside equality would be nested loops.
-        Arc::new(ExtractEquijoinPredicate::new()),
+        // Ours: joins with a condition in WHERE or beside equality would be nested loops.
+        Arc::new(JoinKeys),
         // Drops `WHERE true`, empties `WHERE false`.
         Arc::new(EliminateFilter::new()),
         Arc::new(EliminateCrossJoin::new()),

@@ -8,6 +8,7 @@ pub(crate) mod distinct;
 pub(crate) mod fence;
 pub(crate) mod filter_scan;
 pub(crate) mod instead;
+pub(crate) mod join_keys;
 pub(crate) mod keep_time_order;
 pub(crate) mod merge_joins;
 pub(crate) mod push_filters;

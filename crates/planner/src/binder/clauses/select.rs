@@ -8,6 +8,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::clauses::stage::{Item, Stage, aliases_of};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::expressions::joining::joining;
 use crate::binder::expressions::{predicate, time_range};
 use crate::binder::names;
 use crate::binder::names::NameSet;
@@ -247,7 +248,10 @@ impl Binder<'_> {
         };
         let scope = Scope::rows(&source);
         let others = conjuncts.iter().filter(|conjunct| !conjunct.is_in_time);
-        let tests = others.map(|conjunct| self.predicate(conjunct.id, &scope, false));
+        let tests = others.map(|conjunct| {
+            let test = self.predicate(conjunct.id, &scope, false)?;
+            Ok(joining(test, &source))
+        });
         let test = predicate::all(tests.collect::<EngineResult<_>>()?);
         if source.base.is_some() {
             let uses_in_others = self.parameter_uses.met - before - uses_in_time;

@@ -10,6 +10,7 @@ pub(crate) mod drawn;
 pub(crate) mod duration;
 pub(crate) mod expression;
 pub(crate) mod frame_aggregate;
+pub(crate) mod joining;
 pub(crate) mod list_call;
 pub(crate) mod literal;
 pub(crate) mod membership;

@@ -1,0 +1,71 @@
+//! `a.x = b.y` in WHERE joins two sources, or a sub-query with the rows around it, as it does in
+//! ON: by keys, and these are equal exactly. Elsewhere two DOUBLEs are equal within a tolerance,
+//! and a text is looked for in a symbol's dictionary, neither of which is a key.
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, binary_expr};
+use datafusion::logical_expr::{Operator, expr::ScalarFunction};
+use tidemark_functions::{CastMode, DOUBLE_COMPARISONS, located_cast};
+use tidemark_types::{SYMBOL_EQUAL, SqlType};
+
+use crate::binder::Typed;
+use crate::binder::state::scope::Relation;
+
+/// Where the columns of an expression come from.
+#[derive(PartialEq)]
+enum Origin<'r> {
+    /// The source of this name.
+    Source(&'r str),
+    /// The rows around a sub-query.
+    Around,
+}
+
+/// A term of WHERE, over these rows.
+pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
+    let Expr::ScalarFunction(call) = &term.expr else { return term };
+    let joined = sides(call).filter(|[one, other]| {
+        let origins = [one, other].map(|side| origin(side, rows));
+        matches!(origins, [Some(one), Some(other)] if one != other)
+    });
+    match joined {
+        Some([one, other]) => {
+            Typed::computed(binary_expr(one, Operator::IsNotDistinctFrom, other), term.sql_type)
+        }
+        None => term,
+    }
+}
+
+/// What is equal, as keys of one type.
+fn sides(call: &ScalarFunction) -> Option<[Expr; 2]> {
+    let [one, other] = &call.args[..] else { return None };
+    let is_doubles = |(name, operator)| operator == Operator::Eq && name == call.name();
+    let one = match call.name() {
+        SYMBOL_EQUAL => {
+            let types = (SqlType::Symbol, SqlType::Varchar);
+            located_cast(one.clone(), types, CastMode::Implicit, None).ok()?
+        }
+        _ if DOUBLE_COMPARISONS.into_iter().any(is_doubles) => one.clone(),
+        _ => return None,
+    };
+    Some([one, other.clone()])
+}
+
+/// Where all columns of an expression come from; `None`: it has none, or has them of several.
+fn origin<'r>(expr: &Expr, rows: &'r Relation) -> Option<Origin<'r>> {
+    let (mut origin, mut is_one) = (None, true);
+    let walked = expr.apply(|node| {
+        let own = match node {
+            Expr::Column(_) => {
+                let column = rows.columns.iter().find(|column| column.is(node));
+                column.and_then(|column| column.qualifier.as_deref()).map(Origin::Source)
+            }
+            Expr::OuterReferenceColumn(..) => Some(Origin::Around),
+            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => None,
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        is_one &= own.is_some() && (origin.is_none() || origin == own);
+        origin = own;
+        Ok(TreeNodeRecursion::Continue)
+    });
+    origin.filter(|_| is_one && walked.is_ok())
+}
