@@ -71,7 +71,8 @@ test('what ON joins by keys WHERE joins by keys, with the same rows', async (t) 
         `SELECT one.id, other.id FROM one JOIN other ON ${equal} ORDER BY 1, 2`,
       );
       const where = `SELECT one.id, other.id FROM one, other WHERE ${equal} ORDER BY 1, 2`;
-      const exists = `SELECT id FROM one WHERE EXISTS (SELECT 1 FROM other WHERE ${equal}) ORDER BY 1`;
+      const rows = `SELECT 1 FROM other WHERE ${equal}`;
+      const exists = `SELECT id FROM one WHERE EXISTS (${rows}) ORDER BY 1`;
       const pairs = await answer(where);
       if (pairs === undefined) {
         continue;
