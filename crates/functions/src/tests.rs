@@ -23,7 +23,7 @@ use crate::resolve_scalar;
 /// Random numbers of a seed that is printed, and may be given as `SEED`.
 pub(crate) fn random() -> ChaCha8Rng {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
-    let seed = seed.unwrap_or_else(rand::random);
+    let seed = seed.unwrap_or(1);
     println!("SEED={seed}");
     ChaCha8Rng::seed_from_u64(seed)
 }

@@ -178,6 +178,38 @@ test.serial('FILL, keyed and not, across changes of clocks', async (t) => {
   });
 });
 
+test.serial(
+  'buckets of the hour that is repeated come once, whichever rows there are',
+  async (t) => {
+    const [first, instants] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
+    await ask(
+      server.url,
+      `CREATE TABLE r AS (SELECT (${first} + (x - 1) * ${HOUR / 2})::timestamp ts, x - 1 id, ` +
+        `(x % 2)::symbol k FROM long_sequence(${instants})) TIMESTAMP(ts)`,
+    );
+    const grid: Grid = { count: 30, unit: 'm', zone: 'America/New_York', offset: 0, origin: null };
+    const sampleBy = (fill: string): string =>
+      `SAMPLE BY 30m ${fill} ALIGN TO CALENDAR TIME ZONE 'America/New_York'`;
+    for (let rows = 1; rows < 1 << instants; rows += 1) {
+      const ids = Array.from({ length: instants }, (_, id) => id).filter((id) => (rows >> id) % 2);
+      for (const columns of ['ts', 'ts, k']) {
+        const counts = new Map<string, Cell[]>();
+        for (const id of ids) {
+          const label = bucketOf(first + (id * HOUR) / 2, grid);
+          const group = columns === 'ts' ? [label] : [label, String((id + 1) % 2)];
+          const count = Number(counts.get(String(group))?.at(-1) ?? 0);
+          counts.set(String(group), [...group, count + 1]);
+        }
+        for (const fill of ['', 'FILL(NULL)']) {
+          const from = `FROM r WHERE id IN (${ids.join()}) ${sampleBy(fill)}`;
+          const sql = `SELECT * FROM (SELECT ${columns}, count() n ${from}) WHERE n IS NOT NULL`;
+          same(t, sql, await sampled(sql), [...counts.values()]);
+        }
+      }
+    }
+  },
+);
+
 test.serial('a list of fills, and PREV of another aggregate', async (t) => {
   await onWeeks(4, async ({ rows }) => {
     const grid: Grid = { count: 1, unit: 'h', zone: null, offset: 0, origin: null };

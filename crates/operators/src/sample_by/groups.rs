@@ -42,8 +42,10 @@ pub(crate) enum KeyPlan {
 
 /// The groups found so far.
 pub(crate) struct GroupIndex {
-    /// Timestamp of each bucket, ascending but for buckets met again.
+    /// Timestamp of each bucket, ascending but where clocks went back.
     labels: Vec<i64>,
+    /// The last of them in time.
+    greatest: i64,
     /// Bucket of each group.
     buckets: Vec<u32>,
     /// Whether no bucket was met again after a later one.
@@ -78,7 +80,7 @@ impl GroupIndex {
             KeyPlan::Hashed(types) => Keys::Hashed(HashedKeys::new(types, true)?),
             KeyPlan::Values(types) => Keys::Hashed(HashedKeys::new(types, false)?),
         };
-        Ok(Self { labels: vec![], buckets: vec![], monotone: true, keys })
+        Ok(Self { labels: vec![], greatest: i64::MIN, buckets: vec![], monotone: true, keys })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -110,17 +112,17 @@ impl GroupIndex {
 
     /// The number of the bucket with this label.
     fn bucket(&mut self, label: i64) -> u32 {
-        match self.labels.last() {
-            Some(&last) if last == label => {}
-            Some(&last) if last > label => {
-                // The repeated hour at the end of daylight saving.
-                self.monotone = false;
-                if let Some(index) = self.labels.iter().rposition(|&known| known == label) {
-                    return index as u32;
-                }
-                self.labels.push(label);
+        let is_last = self.labels.last() == Some(&label);
+        if !is_last && !self.labels.is_empty() && label <= self.greatest {
+            // The repeated hour at the end of daylight saving.
+            self.monotone = false;
+            if let Some(index) = self.labels.iter().rposition(|&known| known == label) {
+                return index as u32;
             }
-            _ => self.labels.push(label),
+        }
+        if !is_last {
+            self.labels.push(label);
+            self.greatest = self.greatest.max(label);
         }
         (self.labels.len() - 1) as u32
     }
