@@ -53,7 +53,10 @@ fn a_cut_file_is_noticed() {
                     loop {
                         let last = is_cut.load(Ordering::Acquire);
                         let wrong = map.iter().filter(|byte| **byte != FILL).count();
-                        assert!(wrong == 0 || is_faulted(&map.slice(PAGE)), "round {round}");
+                        let is_noticed = wrong == 0 || is_faulted(&map.slice(PAGE));
+                        // While it cuts, a kernel with large folios may have zeros where it has
+                        // not taken the page away yet: the same bytes fault when it is done.
+                        assert!(is_noticed || !last, "round {round}");
                         if last {
                             break;
                         }
