@@ -1,7 +1,8 @@
 //! What a hash table takes.
 
-/// Buckets that are looked at together; a table has control bytes for so many more.
-const GROUP: usize = 16;
+/// Buckets that are looked at together, by the processor; a table has control bytes for so many
+/// more.
+const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };
 /// Buckets of the least table that has room for an entry.
 const LEAST_BUCKETS: usize = 4;
 
