@@ -5,6 +5,7 @@
 //   no export and no module of TypeScript without a user (scripts/dead-code.mjs),
 //   no file named utils, helpers, common or manager, no reminder without an issue number,
 //   no paths of one machine,
+//   no field of the syntax tree that the binder does not read (scripts/whole-nodes.mjs),
 //   no word of a private idiom (scripts/words.mjs),
 //   and what scripts/counts.mjs counts is not above its ceiling.
 import { execFileSync } from 'node:child_process';
@@ -13,6 +14,7 @@ import { basename, dirname, extname, join } from 'node:path';
 
 import { counts } from './counts.mjs';
 import { deadCode } from './dead-code.mjs';
+import { unreadFields } from './whole-nodes.mjs';
 import { insteadOf } from './words.mjs';
 
 const LONGEST_LINE = 100;
@@ -85,6 +87,9 @@ checkFolders();
 const dead = deadCode(root, files);
 dead.exports.forEach((place) => problems.push(`${place}: exported, and used by no other module`));
 dead.modules.forEach((file) => problems.push(`${file}: no module imports it`));
+for (const field of unreadFields(root)) {
+  problems.push(`crates/ast: ${field}: no pattern of the binder names it, so it may be ignored`);
+}
 checkCounts();
 
 for (const warning of warnings) {

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { Access, type Administrator, refusedStatements } from './access/index.js';
+import { Access, type Administrator, allowRefreshes, refusedStatements } from './access/index.js';
 import { readOidcSettings } from './auth/index.js';
 import { type Config, engineOptions, KEYS, loadConfig, type Reloaded } from './config/index.js';
 import type { Copy } from './copy/index.js';
@@ -294,6 +294,8 @@ async function openAccess(
   logger: Logger,
 ): Promise<Access | undefined> {
   if (!config.get(KEYS.aclEnabled)) {
+    // A full disk does not keep a server from starting.
+    await allowRefreshes(database).catch(() => undefined);
     return undefined;
   }
   return await Access.open({

@@ -204,6 +204,43 @@ test.serial('lists of users are for those who may list them', async (t) => {
   );
 });
 
+test.serial('no group, user or service account holds one of its kind', async (t) => {
+  const kinds = { group: 'g', user: 'm', 'service account': 's' } as const;
+  for (const [kind, letter] of Object.entries(kinds)) {
+    await run(server, ...[0, 1, 2].map((at) => `CREATE ${kind} ring_${letter}${at}`));
+  }
+  const joins = (letter: string, from: number, to: number): string =>
+    letter === 's'
+      ? `GRANT ASSUME SERVICE ACCOUNT ring_s${to} TO ring_s${from}`
+      : `ADD USER ring_${letter}${from} TO ring_${letter}${to}`;
+  for (const letter of Object.values(kinds)) {
+    for (const length of [1, 2, 3]) {
+      for (let at = 0; at < length; at += 1) {
+        const said = await errorOf(ADMIN, joins(letter, at, (at + 1) % length));
+        t.regex(said, /^no (?:user|group) '|^a service account cannot become another one$/);
+      }
+    }
+  }
+  // Through a group an account is assumed, and goes no further.
+  await run(
+    server,
+    'GRANT ASSUME SERVICE ACCOUNT ring_s0 TO ring_g0',
+    'ADD USER ring_m0 TO ring_g0',
+  );
+  t.not(await errorOf(ADMIN, 'ADD USER ring_s0 TO ring_g0'), '');
+  const permissions = await rows(server, ADMIN, 'SHOW PERMISSIONS ring_m0');
+  t.deepEqual(permissions, [['ASSUME SERVICE ACCOUNT ring_s0', null, null, false, 'G', 'ring_g0']]);
+});
+
+test.serial('a user in 200 groups has the rights of the last one', async (t) => {
+  const names = Array.from({ length: 200 }, (_, at) => `many_${at}`);
+  await run(server, 'CREATE USER member', ...names.map((name) => `CREATE GROUP ${name}`));
+  await run(server, `ADD USER member TO ${names.join(', ')}`, 'GRANT SELECT ON u TO many_199');
+  const shown = await rows(server, ADMIN, 'SHOW PERMISSIONS member');
+  t.true(shown.some((row) => row.includes('many_199') && row.includes('SELECT')));
+  t.is((await rows(server, ADMIN, 'SHOW GROUPS member')).length, 200);
+});
+
 test.serial('queries of others are neither seen nor cancelled', async (t) => {
   const [[id] = []] = await rows(server, ADMIN, 'SELECT query_id FROM query_activity()');
   t.is(typeof id, 'number');

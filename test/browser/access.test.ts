@@ -32,6 +32,7 @@ const LISTS: Readonly<Record<string, string>> = {
   'SHOW GROUPS': list(['name'], [['quants'], ['risk']]),
   'SHOW SERVICE ACCOUNTS': list(['name'], [['feed']]),
   'SHOW GROUPS ada': list(['name'], [['quants']]),
+  'SHOW GROUPS "<b>eve</b>"': list(['name'], []),
   'SHOW PERMISSIONS ada': list(RIGHTS, GRANTS),
   'SHOW PERMISSIONS quants': list(RIGHTS, []),
   'SHOW USER ada': list(
@@ -102,6 +103,10 @@ browserTest('clicks plan changes, and applying runs them in order', async (t) =>
     await pick('Groups', 'quants');
     await cell('SELECT on trades: not granted').waitFor();
     t.is(await page.getByText('3 changes not applied yet').count(), 0);
+    const members = page.getByRole('group', { name: 'Members' });
+    t.deepEqual(await members.locator('.chip').allInnerTexts(), ['ada']);
+    t.deepEqual(await members.locator('option').allInnerTexts(), ['add…', '<b>eve</b>']);
+    t.deepEqual(await seriousViolations(page), []);
     await pick('Users', 'ada');
     await page.getByText('3 changes not applied yet').waitFor();
     await page.locator('[data-action="apply"]').click();

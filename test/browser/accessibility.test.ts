@@ -19,7 +19,7 @@ browserTest('the workspace with a result, a plan, the log and an error', async (
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
     t.is(await shown.query(query), 'done');
-    await page.locator('.plot canvas').waitFor();
+    await page.locator('.plot canvas').first().waitFor();
     await page.getByRole('treeitem', { name: /^trades/ }).click();
     await page.locator('.tree-row.column').first().waitFor();
     await look(t, shown, 'workspace');

@@ -1,6 +1,9 @@
 /** Charts of every kind: chosen by the result, zoomed with the server, shown as a table. */
+import { readFileSync } from 'node:fs';
+
 import type { Request } from 'playwright-core';
 
+import { until } from '../until.js';
 import { statementOf, type ConsolePage } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
@@ -90,6 +93,11 @@ browserTest('every kind is drawn, with one point and with gaps too', async (t) =
       `${times} AS ts, CASE WHEN x % 5 = 0 THEN NULL ELSE x * 1.5 END AS v FROM long_sequence(60)`,
     ]) {
       t.is(await shown.query(`SELECT ${columns}`), 'done');
+      // A chart of a few rows is drawn when it is asked for.
+      const chart = page.locator('.view', { hasText: 'Chart' });
+      if ((await chart.getAttribute('aria-pressed')) === 'false') {
+        await chart.click();
+      }
       for (const kind of ['line', 'area', 'step', 'bars', 'scatter']) {
         await page.getByLabel('Kind of chart').selectOption(kind);
         t.true((await shown.inkOfChart()) > 500, `${kind} of ${columns}`);
@@ -115,6 +123,47 @@ browserTest('series of another size go by an axis of their own', async (t) => {
   });
 });
 
+browserTest('prices by symbol have an axis each, a crosshair and a range in common', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 5m';
+    t.is(await shown.query(query), 'done');
+    const plots = page.locator('.plot');
+    await until(async () => (await plots.count()) === 5, 'a plot for each symbol');
+    const labels = await Promise.all(
+      (await plots.all()).map((plot) => plot.getAttribute('aria-label')),
+    );
+    const symbols = labels.map((text) => /\. (\S+): lowest/.exec(text ?? '')?.[1]);
+    t.is(new Set(symbols).size, 5, symbols.join());
+    await shown.screenshot(picture('small-multiples-light'));
+    await plots
+      .first()
+      .locator('.u-over')
+      .hover({ position: { x: 60, y: 20 } });
+    const crosshairs = page.locator('.u-cursor-x:not(.u-off)');
+    await until(async () => (await crosshairs.count()) === 5, 'a crosshair in each plot');
+    const box = await plots.nth(1).locator('.u-over').boundingBox();
+    t.truthy(box);
+    const [left, top, width] = [box?.x ?? 0, (box?.y ?? 0) + 10, box?.width ?? 0];
+    await page.mouse.move(left + width * 0.25, top);
+    await page.mouse.down();
+    await page.mouse.move(left + width * 0.75, top, { steps: 4 });
+    await page.mouse.up();
+    await page.getByRole('button', { name: 'Reset zoom' }).waitFor();
+    t.is(await plots.count(), 5);
+    await page.getByRole('button', { name: 'Previous range' }).click();
+    await page.getByRole('button', { name: 'Reset zoom' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Save the chart' }).click();
+    const saved = page.waitForEvent('download');
+    await page.getByRole('menuitem', { name: 'Drawing (SVG)' }).click();
+    const drawing = readFileSync(await (await saved).path(), 'utf8');
+    t.is(drawing.match(/<g transform="translate/g)?.length, 5);
+    await page.getByRole('button', { name: 'Split' }).click();
+    await until(async () => (await plots.count()) === 1, 'one plot for all');
+    t.true((await shown.inkOfChart()) > 500);
+  });
+});
+
 browserTest('a chart is told as a table', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -126,7 +175,7 @@ browserTest('a chart is told as a table', async (t) => {
     t.is(await heads.count(), 6);
     t.regex(await page.locator('.chart-table tbody th').first().innerText(), /^\d{4}-.*Z$/);
     await page.getByRole('button', { name: 'Show as a table' }).click();
-    await page.locator('.u-over').waitFor();
+    await page.locator('.u-over').first().waitFor();
   });
 });
 

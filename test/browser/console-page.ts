@@ -168,7 +168,7 @@ export class ConsolePage {
 
   /** How many points of the chart's canvas are drawn on. */
   async inkOfChart(): Promise<number> {
-    await this.page.locator('.plot canvas').waitFor();
+    await this.page.locator('.plot canvas').first().waitFor();
     return await this.page.evaluate<number>(`(() => {
       const canvas = document.querySelector('.plot canvas');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);

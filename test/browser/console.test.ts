@@ -305,6 +305,11 @@ browserTest('narrow windows show everything without scrolling sideways', async (
       t.is(await shown.query(BY_SYMBOL), 'done');
       const wide = await shown.page.evaluate<number>('document.documentElement.scrollWidth');
       t.true(wide <= width, `${wide} of ${width}`);
+      await shown.page.keyboard.press('Alt+2');
+      await shown.page.locator('.chart-bar').waitFor();
+      const heights = "[...document.querySelectorAll('.chart-tools > *')].map((e) => e.offsetTop)";
+      const tops = await shown.page.evaluate<number[]>(heights);
+      t.true(tops.length > 1 && new Set(tops).size === 1, `${width}: ${tops.join(', ')}`);
       await shown.screenshot(join(SCREENSHOTS, `narrow-${width}.png`));
     };
     await onPage(t, work, { width, height });

@@ -22,7 +22,7 @@ function weather(count: number): string {
   const lines = ['city,ts,temperature,wind speed'];
   for (let row = 0; row < count; row += 1) {
     const at = new Date(Date.UTC(2026, 0, 1) + row * 60_000).toISOString().replace('Z', '000Z');
-    const temperature = row % 40 === 7 ? 'n/a' : (row % 300) / 10;
+    const temperature = row % 40 === 7 ? 'bad' : (row % 300) / 10;
     lines.push(`${row % 2 === 0 ? 'Oslo' : 'Rome'},${at},${temperature},${row % 20}`);
   }
   return `${lines.join('\n')}\n`;
@@ -58,7 +58,7 @@ browserTest('a file is proposed, changed, imported and looked at', async (t) => 
       t.is(await lines.count(), 11);
       t.is(
         await lines.first().innerText(),
-        'Line 9: bad syntax, n/a\nRome,2026-01-01T00:07:00.000000Z,n/a,7',
+        'Line 9: bad syntax, bad\nRome,2026-01-01T00:07:00.000000Z,bad,7',
       );
       t.is(await lines.last().innerText(), 'The first 10 of 25.');
       await inEveryTheme(shown, async (theme) => {
@@ -89,17 +89,21 @@ browserTest(
         const lines = Array.from({ length: 1200 }, (_, at) => `0${1000 + at};${at};1771150830`);
         await choose(shown, 'codes.csv', `zip;n;at\n${lines.join('\n')}\n04321;1.5;1771150831\n`);
         await page.getByLabel('Type of zip').waitFor();
+        t.is(await page.getByLabel('Type of at').inputValue(), 'TIMESTAMP');
+        t.regex(
+          await page.locator('.import-columns').innerText(),
+          /seconds since 1970: 999 of 999 read/,
+        );
         t.regex(await page.locator('.near').innerText(), /zip is kept as text, because of '01000'/);
         await page.locator('[data-action="import"]').click();
         await page.getByRole('heading', { name: 'codes.csv is loaded' }).waitFor();
         const report = await page.locator('.import-report').innerText();
         t.regex(report, /'zip': kept as text/);
-        t.regex(report, /'at': read as seconds since 1970/);
         t.regex(report, /'n': DOUBLE instead of INT, because of '1.5' in line 1202/);
         t.deepEqual(await rows('SELECT zip, n, at FROM codes ORDER BY at DESC LIMIT 1'), [
           ['04321', 1.5, '2026-02-15T10:20:31.000000Z'],
         ]);
-        await page.getByRole('button', { name: 'Take it off the list' }).click();
+        await page.getByRole('button', { name: 'Remove from list' }).click();
         const json = gzipSync('{"city":"Oslo","v":1}\n{"city":"Rome","v":2}\n');
         const input = page.locator('input[type="file"]');
         const file = { name: 'cities.json.gz', mimeType: 'application/gzip', buffer: json };
@@ -154,7 +158,7 @@ browserTest('rows are appended to a table that is there, or replace it', async (
       const go = async (): Promise<void> => {
         await page.locator('[data-action="import"]').click();
         await page.getByRole('heading', { name: 'is loaded' }).waitFor();
-        await page.getByRole('button', { name: 'Take it off the list' }).click();
+        await page.getByRole('button', { name: 'Remove from list' }).click();
       };
       await choose(shown, 'more.csv', 'city;v;extra\nOslo;2;x\nRome;3;y\nRome;4;z\n');
       await page.getByLabel('Table', { exact: true }).fill('known');
@@ -189,9 +193,13 @@ browserTest('files that are none are told so, and nothing is written', async (t)
       await choose(shown, 'empty.csv', '');
       await page.getByText('empty.csv is empty (0 bytes). Nothing was written.').last().waitFor();
       await choose(shown, 'twice.csv', 'a,a\n1,2\n3,4\n5,6\n');
-      await page.locator('.import-pane', { hasText: 'duplicate column name' }).waitFor();
+      await page
+        .locator('.import-pane', { hasText: 'Column 2 has the name a of an earlier column.' })
+        .waitFor();
       await choose(shown, '<img src=x onerror=alert(1)>.csv', '\u0000\u0001\u0002');
-      await page.locator('.import-pane', { hasText: 'not enough lines' }).waitFor();
+      await page
+        .locator('.import-pane', { hasText: 'The file has fewer than two lines.' })
+        .waitFor();
       t.is(await page.locator('.import img').count(), 0);
       await shown.screenshot(picture('import-refused-light'));
       t.deepEqual(await rows('SELECT count() FROM tables()'), tables);
@@ -216,7 +224,9 @@ browserTest('a byte order mark, quotes and a file of one line are taken calmly',
       ]);
       t.deepEqual(await rows('SELECT saidTwice FROM quoted'), [['a\r\nb, c'], [null]]);
       await choose(shown, 'line.csv', '1,2.5,x');
-      await page.locator('.import-pane', { hasText: 'not enough lines' }).waitFor();
+      await page
+        .locator('.import-pane', { hasText: 'The file has fewer than two lines.' })
+        .waitFor();
     },
     { page: 'import' },
   );
@@ -273,7 +283,7 @@ browserTest('where the server was faster than the stop, the page says so', async
         await page.getByRole('button', { name: 'Stop this file' }).click();
         const said = `The server was faster: faster has changed and has ${count} rows now.`;
         await page.locator('.import-note', { hasText: said }).waitFor();
-        await page.getByRole('button', { name: 'Take it off the list' }).click();
+        await page.getByRole('button', { name: 'Remove from list' }).click();
       }
     },
     { page: 'import' },
@@ -329,7 +339,7 @@ browserTest('a Parquet file is looked at on the server and becomes a table', asy
         ['k', 'SYMBOL'],
         ['at', 'TIMESTAMP'],
       ]);
-      await page.getByRole('button', { name: 'Take it off the list' }).click();
+      await page.getByRole('button', { name: 'Remove from list' }).click();
       await go();
       await page.getByText('exists, 500 rows').waitFor();
       await page.getByRole('button', { name: 'Overwrite' }).click();

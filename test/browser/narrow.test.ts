@@ -63,6 +63,29 @@ browserTest('the bar of a result cuts no words, and leaves room for the filter',
   });
 });
 
+browserTest('on a phone the bar of a result says what the run did', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      for (const [query, said] of [
+        ['SELECT x FROM long_sequence(300000)', '300,000 rows'],
+        ['SELECT x FROM long_sequence(3)', '3 rows'],
+      ] as const) {
+        t.is(await shown.query(query), 'done');
+        const bar = await page.locator('.summary').boundingBox();
+        const text = await page.locator('.summary b', { hasText: said }).boundingBox();
+        t.true(bar !== null && text !== null);
+        const [end, low] = [(text?.x ?? 0) + (text?.width ?? 0), (text?.y ?? 0) + 10];
+        t.true(end <= 390 && low < (bar?.y ?? 0) + (bar?.height ?? 0), `${said} ends at ${end}`);
+      }
+      t.true(await page.evaluate<boolean>('document.body.scrollWidth <= innerWidth'));
+      await shown.screenshot(picture('result-bar-390'));
+    },
+    { width: 390, height: 844 },
+  );
+});
+
 browserTest('the help is readable on a phone', async (t) => {
   await onPage(
     t,

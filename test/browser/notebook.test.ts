@@ -267,6 +267,9 @@ browserTest(
       const sent: string[] = [];
       page.on('request', (request) => sent.push(statementOf(request)));
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
+      const fields = page.locator('.parameters label');
+      t.true(await fields.filter({ hasText: '@symbol' }).locator('.choices-arrow').isVisible());
+      t.is(await page.locator('.choices-arrow').count(), 1, 'a field of a list looks like one');
       await symbol.focus();
       await page.locator('datalist option').first().waitFor({ state: 'attached' });
       await symbol.fill("x' OR 1 = 1 --");

@@ -84,7 +84,7 @@ browserTest('a live dashboard of four charts with a choice of symbols, by hand',
         await cell.locator('.cm-content').click();
         await page.keyboard.insertText(text);
         await page.keyboard.press('Control+Enter');
-        await cell.locator('.plot canvas').waitFor();
+        await cell.locator('.plot canvas').first().waitFor();
       }
       const layout = page.getByRole('group', { name: 'Layout' });
       await layout.getByRole('button', { name: 'Grid' }).click();
@@ -97,7 +97,7 @@ browserTest('a live dashboard of four charts with a choice of symbols, by hand',
       await symbol.blur();
       await page.waitForTimeout(1500);
       await open.waitFor();
-      t.is(await page.locator('.plot canvas').count(), CHARTS.length);
+      t.is(await page.locator('.chart:has(.plot canvas)').count(), CHARTS.length);
       t.is(await page.locator('.cell [role="alert"]').count(), 0);
       await shown.screenshot(target('console-dashboard'));
     },

@@ -15,6 +15,14 @@ browserTest('a plan is a tree of operators, measured on request', async (t) => {
     const operators = await items.count();
     t.true(operators >= 2);
     t.is(await page.locator('.plan-cost').count(), 0);
+    // Nor is there a button for a result that is not shown.
+    const ofResult = page.locator('.result-bar').getByRole('button', { name: /^(Copy|Export)/ });
+    t.is(await ofResult.count(), 0);
+    await page.getByRole('button', { name: 'Log', exact: true }).click();
+    await page.getByText('No queries yet').waitFor();
+    t.is(await ofResult.count(), 0);
+    await page.keyboard.press('Alt+E');
+    await items.first().waitFor();
     await page.getByRole('button', { name: 'Run and measure' }).click();
     await page.locator('.plan-cost').first().waitFor();
     t.regex(await page.locator('.plan-head').innerText(), /Rows\s+\d+[^]*Time\s+[\d.]+ ms/);

@@ -105,6 +105,42 @@ browserTest('an administrator makes people and gives them rights, without any SQ
   t.deepEqual(admin.complaints, []);
 });
 
+browserTest('a group shows its members, and on a phone its rights come first', async (t) => {
+  const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
+  for (const statement of [
+    'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
+    'CREATE GROUP analysts',
+    "CREATE USER ada WITH PASSWORD 'p'",
+    'ADD USER ada TO analysts',
+  ]) {
+    await ask(server, 'admin:secret', statement);
+  }
+  const admin = await signedIn(t, server);
+  const { page } = admin;
+  const pick = async (kind: string, name: string): Promise<void> => {
+    await page.getByRole('button', { name: new RegExp(`^${kind}s \\d`) }).click();
+    await page.locator('.access-entry', { hasText: name }).click();
+    await page.locator('.access-main h2', { hasText: name }).waitFor();
+  };
+  await pick('Group', 'analysts');
+  const members = page.getByRole('group', { name: 'Members' });
+  await members.getByRole('button', { name: 'ada' }).click();
+  await members.getByText('Members: 0').waitFor();
+  t.deepEqual(await ask(server, 'admin:secret', 'SHOW GROUPS ada'), []);
+  await members.getByLabel('Add a user').selectOption('ada');
+  await members.getByText('Members: 1').waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  const matrix = await page.locator('.matrix').boundingBox();
+  t.true((matrix?.y ?? Infinity) < 600, `the rights begin at ${matrix?.y} of 844 pixels`);
+  t.deepEqual(await seriousViolations(page), []);
+  await page.getByRole('button', { name: 'All users and groups' }).click();
+  await page.locator('.access-entry', { hasText: 'analysts' }).waitFor();
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await pick('User', 'ada');
+  await page.locator('.chip', { hasText: 'analysts' }).waitFor();
+  t.deepEqual(admin.complaints, []);
+});
+
 browserTest('who may not list users has no page of them; who may filters it', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [

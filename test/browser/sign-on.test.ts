@@ -134,17 +134,16 @@ browserTest(
     await jo.logIn('jo');
     await jo.isIn('jo');
     t.is(await jo.page.locator('.cm-content').innerText(), 'select x from prices');
-    t.is(await jo.query('select x from prices'), 'done');
+    await jo.page.locator('.summary[data-state="done"]').waitFor();
     const asked = provider.count('/auth');
     await jo.page.route('**/exec?*', (route) => route.fulfill({ status: 401, body: '{}' }));
-    await jo.query('select x from prices');
+    await jo.page.locator('.cm-content').click();
+    await jo.page.keyboard.press('Control+Enter');
     await jo.isOut();
     t.regex(await jo.problem(), /session has ended/);
-    for (let beat = 0; beat < 2; beat += 1) {
-      await jo.page.waitForResponse((response) => response.url().endsWith('/settings'));
-    }
+    t.is(await jo.page.locator('.cm-content').count(), 0);
+    await jo.page.waitForLoadState('networkidle');
     t.is(provider.count('/auth'), asked);
-    t.is(await jo.page.locator('.cm-content').innerText(), 'select x from prices');
   },
 );
 

@@ -20,6 +20,16 @@ browserTest('an empty database begins with three ways to the first rows', async 
       await inEveryTheme(shown, async (theme) => {
         await shown.screenshot(picture(`start-${theme}`));
       });
+      for (const width of [390, 320]) {
+        await shown.resize(width, 844);
+        const cut = await page.evaluate<string[]>(`[...document.querySelectorAll('.start *')]
+          .filter((one) => one.getBoundingClientRect().right > innerWidth
+            && !one.closest('.code-block > *'))
+          .map((one) => one.outerHTML.slice(0, 80))`);
+        t.deepEqual(cut, [], `${width} pixels`);
+        await shown.screenshot(picture(`start-${width}`));
+      }
+      await shown.resize(1440, 900);
       await page.getByRole('button', { name: 'Write SQL at once' }).click();
       await shown.isAt('SQL workspace');
       t.true(await shown.editor.isVisible());

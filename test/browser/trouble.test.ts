@@ -40,10 +40,16 @@ browserTest('a server that ends and comes again while a query runs loses nothing
     const shown = await ConsolePage.open(browser, first.url);
     await shown.write(ENDLESS);
     await shown.page.keyboard.press('Control+Enter');
-    await shown.page.locator('.summary[data-state="running"]').waitFor();
+    await shown.page.locator('.summary[data-state="running"] .elapsed').waitFor();
+    t.regex(await shown.page.locator('.elapsed').innerText(), /^for [1-9]\d* s$/);
+    const status = shown.page.locator('.status');
+    await status.locator('a', { hasText: '1 running' }).waitFor();
     first.process.kill('SIGKILL');
     await shown.page.locator('.summary[data-state="failed"]').waitFor();
-    await shown.page.locator('.status', { hasText: 'does not answer' }).waitFor();
+    await status.filter({ hasText: 'does not answer' }).waitFor();
+    t.regex(await status.innerText(), /Next try within \d+ s\./);
+    // What the server said last is no fact of a server that is gone.
+    t.notRegex(await status.innerText(), /running|Connected/);
     t.is(await shown.editor.innerText(), ENDLESS);
     await shown.screenshot(picture('server-gone-light'));
     const { host } = new URL(first.url);

@@ -184,6 +184,52 @@ test('a Parquet file makes a table, and goes into one by its column names', asyn
   t.regex(end.message ?? '', /file 'whole.bin': column 's' is not in the table \[table=narrow\]/);
 });
 
+test('values of a Parquet file are cast to IPv4 and VARCHAR as CSV cells are', async (t) => {
+  const values: Readonly<Record<string, string>> = {
+    BYTE: '7',
+    SHORT: '700',
+    INT: '16843009',
+    LONG: '9000000000',
+    FLOAT: '1.5',
+    DOUBLE: '2.25',
+    DATE: "'2024-03-01'",
+    TIMESTAMP: "'2024-03-01'",
+  };
+  const types = Object.keys(values);
+  const columns = types.map((type, at) => `c${at} ${type}`).join(', ');
+  await run(
+    server,
+    `CREATE TABLE typed (${columns}, a INT)`,
+    `INSERT INTO typed VALUES (${Object.values(values).join(', ')}, 16843009)`,
+  );
+  await unload(server, "COPY typed TO 'typed' WITH FORMAT PARQUET PARTITION_BY NONE");
+  const copy = (name: string): string[] => [
+    join(server.root, 'export', 'typed.parquet'),
+    join(server.root, 'import', name),
+  ];
+  execFileSync('cp', copy('typed.parquet'));
+  const [shown = []] = await rows(
+    server,
+    `SELECT ${types.map((_, at) => `c${at}::varchar`).join(', ')} FROM typed`,
+  );
+  await put(
+    server,
+    'typed.csv',
+    `${types.map((_, at) => `c${at}`).join(',')},a\n${shown.join(',')},1.1.1.1\n`,
+  );
+  for (const to of ['VARCHAR', 'STRING', 'SYMBOL']) {
+    const targets = types.map((_, at) => `c${at} ${to}`).join(', ');
+    for (const format of ['csv', 'parquet']) {
+      const table = `typed_${to}_${format}`.toLowerCase();
+      await run(server, `CREATE TABLE ${table} (${targets}, a IPV4)`);
+      const header = format === 'csv' ? ' WITH HEADER true' : '';
+      const end = await load(server, `COPY ${table} FROM 'typed.${format}'${header}`);
+      t.deepEqual(end, { status: 'finished', message: null, counts: [1, 1, 0] }, table);
+      t.deepEqual(await rows(server, `SELECT * FROM ${table}`), [[...shown, '1.1.1.1']], table);
+    }
+  }
+});
+
 test('files that are not there, no files, and links that lead out', async (t) => {
   const folder = join(server.root, 'import');
   await mkdir(join(folder, 'folder'), { recursive: true });

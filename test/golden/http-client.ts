@@ -1,6 +1,8 @@
 /** Sends one request exactly as described and reads the answer whole. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 
+import { noteInternalError } from '../internal-errors.js';
+
 export interface Exchange {
   readonly method: string;
   /** Path and query, as sent. */
@@ -17,6 +19,7 @@ export interface Reply {
 }
 
 const TIMEOUT_MS = 30_000;
+const INTERNAL_ERROR = 500;
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
 export function send(base: string, exchange: Exchange): Promise<Reply> {
@@ -58,18 +61,33 @@ async function collect(incoming: IncomingMessage): Promise<Reply> {
   };
 }
 
-/** GET /exec of one statement. */
-export function execute(
+/** Sends one statement to /exec; an internal error is counted for the whole run. */
+export async function execute(
   base: string,
   sql: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
+  let reply: Reply;
+  try {
+    reply = await send(base, executeRequest(sql, headers));
+  } catch (error) {
+    noteInternalError(sql, `no answer: ${String(error)}`);
+    throw error;
+  }
+  if (reply.status === INTERNAL_ERROR) {
+    noteInternalError(sql, `${reply.status} ${reply.body.toString().slice(0, 500)}`);
+  }
+  return reply;
+}
+
+/** GET of /exec, or POST for a long statement. */
+function executeRequest(sql: string, headers: Readonly<Record<string, string>>): Exchange {
   const target = `/exec?query=${encodeURIComponent(sql.replace(/\p{Surrogate}/gu, '\ufffd'))}`;
   // Statements longer than a request head may be go as a form.
   if (target.length > 60_000) {
     const body = Buffer.from(new URLSearchParams({ query: sql }).toString());
     const form = { 'Content-Type': 'application/x-www-form-urlencoded', ...headers };
-    return send(base, { method: 'POST', target: '/exec', headers: form, body });
+    return { method: 'POST', target: '/exec', headers: form, body };
   }
-  return send(base, { method: 'GET', target, headers, body: null });
+  return { method: 'GET', target, headers, body: null };
 }

@@ -7,6 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 
+import { internalErrorReport } from '../internal-errors.js';
 import { type Pending, readPending, type Suite, SUITES, writePending } from './cases.js';
 import { type Choose, type Results, runDecidedSuite, runHttpSuite, runSqlSuite } from './run.js';
 
@@ -42,7 +43,11 @@ if (values['update-pending'] || values.init) {
 process.stdout.write(
   `${totals.passed} passed, ${totals.pending} pending, ${totals.failed} failed\n`,
 );
-process.exitCode = totals.failed === 0 || values.init ? 0 : 1;
+const internal = internalErrorReport();
+if (internal !== undefined) {
+  process.stdout.write(`${internal}\n`);
+}
+process.exitCode = (totals.failed === 0 || values.init) && internal === undefined ? 0 : 1;
 
 /** Prints what fails; a case that passes and is still listed is a failure of the list. */
 function report(suite: string, results: Results, listed: ReadonlySet<string>): string[] {

@@ -268,7 +268,7 @@ test('requests sent together are answered in order', async (t) => {
   );
 });
 
-test('Expect: 100-continue is answered at once', async (t) => {
+test('a body that came with its head is read, whatever its client expects', async (t) => {
   const body = 'query=rows+1&nm=true';
   const answer = await sendRaw(
     harness.port,

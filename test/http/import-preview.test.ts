@@ -1,13 +1,13 @@
 /** What an import would make of a file, without writing anything. */
 import test from 'ava';
 
-import { type Harness, startHarness } from './harness.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
 
-let harness: Harness;
+let harness: TestServer;
 test.before(async () => {
-  harness = await startHarness();
+  harness = await startTestServer({ set: ['log.level=error'] });
 });
-test.after.always(() => harness.server.close());
+test.after.always(() => harness.stop());
 
 async function preview(body: string, query = ''): Promise<[number, Record<string, unknown>]> {
   const target = `${harness.url}/api/v1/import/preview?name=weather.csv${query}`;
@@ -26,7 +26,13 @@ test('a text is described by its columns and first values', async (t) => {
       rows: 2,
       columns: [
         { name: 'city', type: 'VARCHAR', couldBeTimestamp: false, values: ['Oslo', 'Rome'] },
-        { name: 'at', type: 'DATE', couldBeTimestamp: true, values: ['2026-01-01', '2026-01-02'] },
+        {
+          name: 'at',
+          type: 'DATE',
+          trial: { read: 2, of: 2 },
+          couldBeTimestamp: true,
+          values: ['2026-01-01', '2026-01-02'],
+        },
       ],
     },
   ]);
@@ -56,7 +62,13 @@ test('a type that nearly fits is named with its first misfit', async (t) => {
   const lines = Array.from({ length: 20 }, (_, row) => (row === 4 ? 'n/a,x' : `${row}.5,x`));
   const [, found] = await preview(`v,w\n${lines.join('\n')}\n`, '&header=true');
   const columns = found['columns'] as Record<string, unknown>[];
-  t.deepEqual(columns[0]?.['near'], { type: 'DOUBLE', misfits: 1, first: 'n/a', row: 5 });
+  t.deepEqual(columns[0]?.['near'], {
+    type: 'DOUBLE',
+    nullTexts: ['n/a'],
+    misfits: 1,
+    first: 'n/a',
+    row: 5,
+  });
 });
 
 test('what has no structure is refused in the words of the import', async (t) => {
@@ -83,10 +95,123 @@ test('a header over nothing but text is guessed, and the guess is told', async (
     true,
     4,
   ]);
-  t.deepEqual(await header('station,v\noslo,1\n'), [true, true, 1]);
+  t.deepEqual(await header('station,v\noslo,1\n'), [true, undefined, 1]);
   t.deepEqual(await header('Ann,Oslo\nBob,Rome\nEve,Oslo\n'), [false, true, 3]);
   t.deepEqual(await header('Ann,Bern\nBob,Rome\nEve,Graz\n'), [false, true, 3]);
   t.deepEqual(await header('ann@x.example,Oslo\nbob@x.example,Rome\n'), [false, undefined, 2]);
   t.deepEqual(await header('1,2\n3,4\n5,6\n'), [false, undefined, 3]);
   t.deepEqual(await header('v,w\n1,2\n3,4\n'), [true, undefined, 2]);
+});
+
+interface Shown {
+  readonly type: string;
+  readonly pattern?: string;
+  readonly isSet?: boolean;
+  readonly trial?: unknown;
+  readonly forms?: readonly {
+    readonly pattern?: string;
+    readonly read: number;
+    readonly of: number;
+  }[];
+  readonly near?: {
+    readonly type: string;
+    readonly pattern?: string;
+    readonly nullTexts?: unknown;
+  };
+}
+
+async function columnOf(name: string, values: readonly string[]): Promise<Shown> {
+  const text = [`${name};w`, ...values.map((value) => `${value};x`), ''].join('\n');
+  const [status, found] = await preview(text, '&header=true&whole=true&delimiter=;');
+  t200(status, found);
+  return (found['columns'] as [Shown])[0];
+}
+
+function t200(status: number, found: unknown): void {
+  if (status !== 200) {
+    throw new Error(JSON.stringify(found));
+  }
+}
+
+const formsOf = ({ forms = [] }: Shown): unknown[] =>
+  forms.map(({ pattern, read, of }) => [pattern, read, of]);
+
+test('times are offered in each form that the import reads, with the count', async (t) => {
+  const days = Array.from({ length: 12 }, (_, day) => String(day + 1).padStart(2, '0'));
+  const both = await columnOf(
+    'when',
+    days.map((day) => `03/${day}/2026 12:00:00 AM`),
+  );
+  t.is(both.type, 'VARCHAR');
+  t.deepEqual(
+    formsOf(both),
+    [
+      ['d/M/yyyy h:mm:ss a', 12, 12],
+      ['M/d/yyyy h:mm:ss a', 12, 12],
+    ].map(([pattern, ...counts]) => [
+      String(pattern).replace('d/M', 'dd/MM').replace('M/d', 'MM/dd'),
+      ...counts,
+    ]),
+  );
+  const us = await columnOf('when', ['03/01/2026 1:05:00 PM', '03/31/2026 12:00:00 AM']);
+  t.deepEqual(
+    [us.type, us.pattern, us.isSet, us.trial],
+    ['TIMESTAMP', 'MM/dd/yyyy h:mm:ss a', true, { read: 2, of: 2 }],
+  );
+  for (const [values, pattern] of [
+    [['1 Mar 2026', '15 Apr 2026'], 'd MMM yyyy'],
+    [['March 1, 2026', 'April 15, 2026'], 'MMM d, yyyy'],
+    [['31.12.2026 10:00', '01.02.2026 23:59'], 'dd.MM.yyyy HH:mm'],
+    [['1767225600', '1767225601'], 'epoch_s'],
+    [['1767225600000', '1767225601000'], 'epoch_ms'],
+    [['1767225600000000', '1767225601000000'], 'epoch_us'],
+    [['1767225600000000000', '1767225601000000000'], 'epoch_ns'],
+  ] as const) {
+    const found = await columnOf('ts', values);
+    t.deepEqual([found.pattern, found.trial], [pattern, { read: 2, of: 2 }], values[0]);
+  }
+  const partly = await columnOf('when', ['31/12/2026 10:00:00', 'soon', '30/12/2026 10:00:00']);
+  t.deepEqual(formsOf(partly), [['dd/MM/yyyy HH:mm:ss', 2, 3]]);
+});
+
+test('numbers beside texts that mean null are offered as numbers', async (t) => {
+  const { near, type } = await columnOf('v', ['62,04', 'n/a', '1.050,5', '-', '7']);
+  t.is(type, 'VARCHAR');
+  t.like(near, { type: 'DOUBLE', pattern: ',', nullTexts: ['n/a', '-'], misfits: 2, row: 2 });
+});
+
+test('a form that a person gives is tried, and a wrong pattern is no refusal', async (t) => {
+  const trial = async (entry: object): Promise<Record<string, unknown>> => {
+    const query = new URLSearchParams({ trial: JSON.stringify(entry), index: '0', header: 'true' });
+    const text = 'at,v\n03/01/2026 12:00:00 AM,1\n03/02/2026 1:00:00 PM,2\n';
+    const [status, found] = await preview(text, `&whole=true&${query.toString()}`);
+    t.is(status, 200);
+    return found;
+  };
+  const at = { name: 'at', type: 'TIMESTAMP' };
+  t.deepEqual(await trial({ ...at, pattern: 'MM/dd/yyyy h:mm:ss a' }), { read: 2, of: 2 });
+  t.deepEqual(await trial({ ...at, pattern: 'MM/dd/yyyy' }), { read: 0, of: 2 });
+  t.deepEqual(await trial({ ...at, pattern: 'qqq' }), { read: 0, of: 2 });
+  t.is(typeof (await trial(at))['problem'], 'string');
+  t.is(typeof (await trial([]))['problem'], 'string');
+});
+
+test('a new table of which no row could be read is not made', async (t) => {
+  const send = async (more: string): Promise<Record<string, unknown>> => {
+    const form = new FormData();
+    form.append('schema', '[{"name":"at","type":"TIMESTAMP","pattern":"MM/dd/yyyy"}]');
+    const text = 'at,v\n03/01/2026 12:00:00 AM,1\n03/02/2026 1:00:00 PM,2\n';
+    form.append('data', new Blob([text]), 'x.csv');
+    const target = `${harness.url}/imp?fmt=json&name=no_rows&timestamp=at&forceHeader=true${more}`;
+    return (await (await fetch(target, { method: 'POST', body: form })).json()) as never;
+  };
+  const refused = await send('&requireRows=true');
+  t.regex(
+    String(refused['status']),
+    /^nothing was imported: 2 of 2 rows could not be read, line 2/,
+  );
+  const query = encodeURIComponent('select table_name from tables()');
+  const tables = await fetch(`${harness.url}/exec?query=${query}`);
+  t.deepEqual(((await tables.json()) as { dataset: unknown }).dataset, []);
+  t.like(await send(''), { status: 'OK', rowsImported: 0, rowsRejected: 2 });
 });

@@ -29,6 +29,7 @@ test('by default everything is at the root', (t) => {
     agents: '/mcp',
     notebooks: '/api/v1/notebooks',
     notebook: '/api/v1/notebook',
+    workspace: '/api/v1/workspace',
     tableStatus: '/chk',
     settings: '/settings',
     warnings: '/warnings',

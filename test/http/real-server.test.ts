@@ -33,6 +33,61 @@ async function exec(query: string): Promise<readonly (readonly unknown[])[]> {
   return answer.dataset ?? [];
 }
 
+async function validate(query: string, more = ''): Promise<readonly [number, unknown]> {
+  const path = `/api/v1/sql/validate?query=${encodeURIComponent(query)}${more}`;
+  const response = await fetch(server.url + path);
+  return [response.status, await response.json()];
+}
+
+test.serial('dates that do not exist are refused before a statement runs', async (t) => {
+  await exec('create table dated (v int, ts timestamp) timestamp(ts) partition by day');
+  for (const date of ['2024-13-45', '2024-02-30', '2023-02-29', '2024-04-31', '2024-01-01T25']) {
+    for (const [before, after] of [
+      ['select * from dated where ts > ', ''],
+      ['select * from dated where ts between ', " and '2025-01-01'"],
+      ['select * from dated where v = 1 and ts in ', ''],
+      ['update dated set v = 2 where ts < ', ''],
+    ] as const) {
+      const query = `${before}'${date}'${after}`;
+      const [status, body] = await validate(query);
+      t.is(status, 400, query);
+      t.like(body, { query, position: before.length }, query);
+      t.regex((body as { error: string }).error, /date/i, query);
+      t.deepEqual(await validate(query, '&inlineErrors=true'), [200, body], query);
+    }
+  }
+  for (const query of [
+    'dated',
+    'show tables',
+    'with d as (select 1) select * from d',
+    'explain dated',
+  ]) {
+    t.is((await validate(query))[0], 200, query);
+  }
+});
+
+test.serial('constants of no value are refused before a statement runs', async (t) => {
+  await exec('create table priced (price double, n int, ts timestamp) timestamp(ts)');
+  for (const [before, constant, after] of [
+    ['select * from priced where price = ', "'abc'", ''],
+    ['select * from priced where ', "'abc'", ' < price'],
+    ['select price + ', "'abc'", ' from priced'],
+    ['select * from priced a join priced b on a.price = ', "'abc'", ''],
+    ['select n, max(price) from priced group by n having max(price) > ', "'abc'", ''],
+    ['update priced set n = 2 where price = ', "'abc'", ''],
+  ] as const) {
+    const query = `${before}${constant}${after}`;
+    const [status, body] = await validate(query);
+    t.is(status, 400, query);
+    t.like(body, { query, position: before.length }, query);
+    t.regex((body as { error: string }).error, /^inconvertible value: /, query);
+  }
+  for (const where of ["n in ('a', '2')", "price between 'abc' and 3"]) {
+    t.is((await validate(`select * from priced where ${where}`))[0], 400, where);
+  }
+  t.is((await validate("select * from priced where price = '1.5'"))[0], 200);
+});
+
 async function connect(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = createConnection({ host: hostname, port: Number(port) });

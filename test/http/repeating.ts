@@ -125,6 +125,9 @@ function answerLength(bytes: Buffer): number | null {
     return null;
   }
   const head = bytes.toString('latin1', 0, end);
+  if (/^HTTP\/1\.1 (?:1\d\d|204) /.test(head)) {
+    return end + 4;
+  }
   const length = /^content-length: *(\d+)\r?$/im.exec(head)?.[1];
   const whole =
     length === undefined

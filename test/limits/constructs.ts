@@ -4,6 +4,7 @@
  *
  * The statements run on the tables of `PREPARATION`.
  */
+import { NESTINGS, REFERENCES } from './references.js';
 
 export interface Construct {
   readonly name: string;
@@ -13,6 +14,10 @@ export interface Construct {
   readonly counts?: readonly number[];
   /** What has to run before it, once. */
   readonly before?: (count: number) => readonly string[];
+  /** Whether each of its counts is tried wherever it is tried at all. */
+  readonly takesAll?: boolean;
+  /** Whether it has to end with an error. */
+  readonly isRefused?: boolean;
 }
 
 /** Counts that are tried: what people write, what programs write, and more. */
@@ -538,6 +543,11 @@ const CHANGES: readonly Construct[] = [
     name: 'insert select',
     of: (n) => `insert into sb ${list(n, (at) => `select ${at}, 1.0`, ' union all ')}`,
   },
+  {
+    name: 'create table of defaults',
+    of: (n) => `create table given${n} (${list(n, (at) => `c${at} long default ${at} + 1`)})`,
+    counts: [40, 4_000],
+  },
   { name: 'create table', of: (n) => `create table wide${n} (${list(n, (at) => `c${at} int`)})` },
   {
     name: 'create table of symbols',
@@ -607,4 +617,6 @@ export const CONSTRUCTS: readonly Construct[] = [
   ...NESTED,
   ...CHANGES,
   ...TEXTS,
+  ...REFERENCES,
+  ...NESTINGS,
 ];

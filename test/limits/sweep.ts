@@ -50,6 +50,9 @@ const NO_ANSWER = 'no answer';
 /** A clear error tells what was wrong; this one tells that the case was not considered. */
 const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
 
+/** An answer that is no error. */
+const IS_ROWS = /^200 |^\d+ rows$/;
+
 /** Everything that was sent, with what came of it. A server that died is started anew. */
 export async function sweep(
   constructs: readonly Construct[],
@@ -122,11 +125,13 @@ async function tried(
       ? 'the answer is late'
       : UNCLEAR.test(answer)
         ? 'the error is unclear'
-        : deafMs > DEAF_MS
-          ? `others waited for ${deafMs} ms`
-          : peakMebibytes > MEMORY_LIMIT_MEBIBYTES + SLACK_MEBIBYTES
-            ? 'too much memory'
-            : null;
+        : construct.isRefused === true && IS_ROWS.test(answer)
+          ? 'it was not refused'
+          : deafMs > DEAF_MS
+            ? `others waited for ${deafMs} ms`
+            : peakMebibytes > MEMORY_LIMIT_MEBIBYTES + SLACK_MEBIBYTES
+              ? 'too much memory'
+              : null;
   const { name } = construct;
   return { name, count, door, answer, wallMs, cpuMs: usedMs, peakMebibytes, problem };
 }

@@ -70,6 +70,20 @@ test('lines make tables, and columns of tables that are there', async (t) => {
   t.deepEqual(table, ['timestamp', 'DAY', true]);
 });
 
+test('a symbol without a value is the empty text', async (t) => {
+  const sent = await write(
+    server,
+    `hollow,s=,r=x v=1 ${TIME}\nhollow,r=,s= v=2 ${TIME}\nhollow v=3`,
+  );
+  t.is(sent.status, 204);
+  const found = await rows(server, 'select s, r, v, s is null from hollow order by v');
+  t.deepEqual(found, [
+    ['', 'x', 1, false],
+    ['', '', 2, false],
+    [null, null, 3, true],
+  ]);
+});
+
 test('binary values, with every byte that ends a line of text', async (t) => {
   const body = bytes(
     'binary,s=a f==',

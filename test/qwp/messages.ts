@@ -15,6 +15,7 @@ export const STATUS = {
   cancelled: 10,
   limitExceeded: 11,
   dictionaryGap: 13,
+  queryTimeout: 14,
 } as const;
 
 function text(content: string): Buffer {

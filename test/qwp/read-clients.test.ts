@@ -4,6 +4,7 @@ import test from 'ava';
 import { ADMIN, run as runAs, startAccessServer } from '../access/harness.js';
 import { has, run, skip } from '../clients/tools.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
 
 let server: TestServer;
 
@@ -196,6 +197,69 @@ test('parameters, errors, counts, leases and cancels', async (t) => {
     cancelled: [1, [['1']]],
     late: 'inconvertible value: `no` [STRING -> DECIMAL(9,2)]',
   });
+});
+
+const STOPS = `
+import sys, json, time, questdb
+ROWS = 50000000
+SQL = f'SELECT x, x / 2.0 d FROM long_sequence({ROWS})'
+out = {'cancelled': [], 'late': []}
+def ended(work):
+    began = time.monotonic()
+    try:
+        work()
+        code = 'ended'
+    except questdb.QuestDBError as error:
+        code = error.code.name
+    return code if time.monotonic() - began < 20 else 'only after a while: ' + code
+with questdb.connect(sys.argv[1]) as db, db.reader() as lease:
+    out['knows'] = db.server_info().capabilities & 0x8
+    def runs():
+        return [row[0] for row in lease.query('SELECT 1').iter_rows()]
+    for read in (lambda result: result.iter_arrow(), lambda result: result.iter_rows()):
+        for batches in (0, 1, 5):
+            result = lease.query(SQL)
+            rows = read(result)
+            for _ in range(batches):
+                next(rows)
+            out['cancelled'].append([ended(result.cancel), ended(result.cancel)])
+            result.close()
+            out['cancelled'][-1].append(runs())
+    def late(sql, **options):
+        return ended(lambda: lease.query(sql, **options).to_arrow())
+    slow = 'SELECT count() FROM long_sequence(900000000000) WHERE x % 7 = 3'
+    for sql in (slow, SQL + ' ORDER BY md5(x::varchar)', 'CREATE TABLE late AS (' + slow + ')'):
+        out['late'].append([late(sql, timeout=200), runs()])
+    out['none'] = late('SELECT 1', timeout=0)
+    out['all'] = late('SELECT 1', timeout=2 ** 63 - 1)
+with questdb.connect(sys.argv[1] + 'query_timeout_ms=200;') as db:
+    out['configured'] = ended(lambda: db.query(slow).to_arrow())
+    result = db.query(SQL)
+    next(result.iter_rows())
+    result.close()
+    out['next'] = [row[0] for row in db.query('SELECT 1').iter_rows()]
+print(json.dumps(out))
+`;
+
+test('queries that are cancelled, late or left end at once', async (t) => {
+  if (await isMissing('pyarrow')) {
+    skip(t, 'the client is not installed');
+    return;
+  }
+  t.deepEqual(await python(STOPS, confOf(server)), {
+    knows: 0x8,
+    cancelled: Array<unknown>(6).fill(['ended', 'ended', [1]]),
+    late: Array<unknown>(3).fill(['QueryTimeout', [1]]),
+    none: 'ended',
+    all: 'ended',
+    configured: 'QueryTimeout',
+    next: [1],
+  });
+  const activity = "SELECT count() FROM query_activity() WHERE query LIKE '%long_sequence(%'";
+  await until(async () => {
+    const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(activity)}`);
+    return (await response.text()).includes('[[1]]');
+  }, 'only the query that looks runs');
 });
 
 test('logins', async (t) => {

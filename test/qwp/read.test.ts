@@ -58,7 +58,7 @@ const HEX = (text: string, digits: number): string => text.padStart(digits, '0')
 
 test('every type, with a value and without', async (t) => {
   const client = await open();
-  t.like(client.info, { kind: 'info', role: 0, capabilities: 2 });
+  t.like(client.info, { kind: 'info', role: 0, capabilities: 10 });
   const { rows, messages } = await client.query(7, 'SELECT * FROM every');
   t.deepEqual(
     messages.map(({ kind }) => kind),

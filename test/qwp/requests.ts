@@ -1,5 +1,8 @@
 /** What clients that read results over QWP say, as bytes. */
 
+/** Of a request: its timeout follows. */
+const FLAG_TIMEOUT = 0x02;
+
 /** A parameter: its type, and what follows the type. */
 export type Bind = readonly [code: number, ...parts: readonly Buffer[]];
 
@@ -7,16 +10,18 @@ export interface RequestOptions {
   readonly credit?: number;
   readonly binds?: readonly Bind[];
   readonly flags?: number;
+  /** Milliseconds, behind the flags that say so. */
+  readonly timeoutMs?: bigint | number;
 }
 
-export function varint(value: number): Buffer {
+export function varint(value: bigint | number): Buffer {
   const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 128) {
-    bytes.push((rest % 128) | 128);
-    rest = Math.floor(rest / 128);
+  let rest = BigInt(value);
+  while (rest >= 128n) {
+    bytes.push(Number(rest % 128n) | 128);
+    rest /= 128n;
   }
-  return Buffer.from([...bytes, rest]);
+  return Buffer.from([...bytes, Number(rest)]);
 }
 
 export function int64(value: bigint | number): Buffer {
@@ -42,8 +47,9 @@ export const NULL = Buffer.from([1, 1]);
 export function queryRequest(
   id: number,
   sql: string,
-  { credit = 0, binds = [], flags }: RequestOptions = {},
+  { credit = 0, binds = [], flags, timeoutMs }: RequestOptions = {},
 ): Buffer {
+  const allFlags = timeoutMs === undefined ? flags : (flags ?? 0) | FLAG_TIMEOUT;
   const text = Buffer.from(sql);
   return Buffer.concat([
     Buffer.from([0x10]),
@@ -53,6 +59,7 @@ export function queryRequest(
     varint(credit),
     varint(binds.length),
     ...binds.flatMap(([code, ...parts]) => [Buffer.from([code]), ...parts]),
-    ...(flags === undefined ? [] : [varint(flags)]),
+    ...(allFlags === undefined ? [] : [varint(allFlags)]),
+    ...(timeoutMs === undefined ? [] : [varint(timeoutMs)]),
   ]);
 }

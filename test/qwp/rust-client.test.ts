@@ -76,6 +76,20 @@ test('a frame of Polars in, a result as a frame out', async (t) => {
   ]);
 });
 
+test('queries that are cancelled, or late, end at once', async (t) => {
+  if (!existsSync(CLIENT)) {
+    skip(t, 'the client is not built: node scripts/setup-tests.mjs');
+    return;
+  }
+  const { port } = new URL(server.url);
+  const { stdout } = await run(CLIENT, [`ws::addr=127.0.0.1:${port};`, 'none', 'stops']);
+  t.deepEqual(stdout.trim().split('\n'), [
+    ...['cancelled 0 0 true 1', 'cancelled 0 1 true 1', 'cancelled 0 20 true 1'],
+    ...['cancelled 65536 0 true 1', 'cancelled 65536 1 true 1', 'cancelled 65536 20 true 1'],
+    ...['late QueryTimeout 1', 'late QueryTimeout 1', 'late QueryTimeout 1'],
+  ]);
+});
+
 test('rows of every type, and a query with a parameter', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');

@@ -47,6 +47,9 @@ const TEXTS = [
   '',
 ];
 
+/** Half of the requests have none. */
+const TIMEOUTS_MS = [...Array<undefined>(4), 1, 1000, 0, 2n ** 63n];
+
 interface Spoiled {
   readonly messages: number;
   /** Answers by their kind. */
@@ -89,7 +92,13 @@ function message(id: number, random: Random): Buffer {
     return BINDS[at] ?? ([0x0f, NULL] as const);
   });
   const text = TEXTS[Math.floor(random.next() * TEXTS.length)] ?? '';
-  return queryRequest(id, text, { binds, flags: random.next() < 0.5 ? 0 : 1 });
+  const flags = random.next() < 0.5 ? 0 : 1;
+  const timeoutMs = TIMEOUTS_MS[Math.floor(random.next() * TIMEOUTS_MS.length)];
+  return queryRequest(id, text, {
+    binds,
+    flags,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  });
 }
 
 /** A client that says this, and hears what is answered. */

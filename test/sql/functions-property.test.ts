@@ -6,6 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 
 import { execute } from '../golden/http-client.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { suiteSeed } from '../seed.js';
 import {
   type Cell,
   double,
@@ -16,8 +17,7 @@ import {
   strict,
 } from './functions/reference.js';
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-process.stdout.write(`SEED=${seed}\n`);
+const seed = suiteSeed();
 
 const ROWS = 300;
 const KEYS = ['a', 'b', 'c', null] as const;

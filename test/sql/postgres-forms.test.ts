@@ -337,7 +337,6 @@ test('aggregates read rows in an order of their own, and distinct values', async
       `select first(distinct s), mode(distinct s) from ${rows}`,
       /^DISTINCT of first is not supported/,
     ],
-    [`select x from ${rows} a full join ${rows} b using (x)`, /^Ambiguous column/],
     [
       `select x from ${rows} a join ${rows} b using (x) join ${rows} c on a.x = c.x`,
       /^Ambiguous column/,

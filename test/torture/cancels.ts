@@ -2,14 +2,17 @@
  * npm run cancels -- [--count N] [--rows N] [--within MS] [--seed S]
  *
  * Ends running queries at random moments by each way there is: the socket closes, CancelRequest,
- * CANCEL QUERY, the statement's timeout. The query is gone in time, takes no more of the
- * processor, keeps no temporary file, and its memory comes back.
+ * CANCEL QUERY, the statement's timeout, CANCEL and the timeout of the columnar protocol. The query
+ * is gone in time, takes no more of the processor, keeps no temporary file, and its memory comes
+ * back.
  */
 import { once } from 'node:events';
 import { request } from 'node:http';
 
 import { startTestServer } from '../golden/server.js';
 import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
+import { STATUS } from '../qwp/messages.js';
+import { ReadClient } from '../qwp/read-client.js';
 import { exec, Refused } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 import { cpuTicks, residentBytes, spilledFiles } from './process.js';
@@ -22,7 +25,7 @@ const REST_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
 /** Freed memory goes back to the system when its thread asks for more, seconds later. */
 const BACK_MS = 10_000;
-const WAYS = ['socket', 'request', 'statement', 'timeout'] as const;
+const WAYS = ['socket', 'request', 'statement', 'timeout', 'columns', 'columns timeout'] as const;
 
 const harness: Harness = new Harness('cancels', ['count', 'rows', 'within']);
 const count = harness.number('count', 1_000);
@@ -112,6 +115,10 @@ function endBy(
       return byStatement(query, marker, afterMs);
     case 'timeout':
       return byTimeout(query, afterMs);
+    case 'columns':
+      return byColumns(query, afterMs, STATUS.cancelled);
+    case 'columns timeout':
+      return byColumns(query, afterMs, STATUS.queryTimeout);
   }
 }
 
@@ -191,6 +198,27 @@ async function byTimeout(query: string, afterMs: number): Promise<number | undef
   const response = await fetch(url, { headers: { 'Statement-Timeout': String(afterMs) } });
   const text = await response.text();
   return text.includes('timeout, query aborted') ? started + afterMs : undefined;
+}
+
+/** Over the columnar protocol: by CANCEL, or by the timeout of the request. */
+async function byColumns(
+  query: string,
+  afterMs: number,
+  status: number,
+): Promise<number | undefined> {
+  const client = await ReadClient.open(Number(new URL(server.url).port));
+  const isTimeout = status === STATUS.queryTimeout;
+  const started = performance.now();
+  client.request(1, query, isTimeout ? { timeoutMs: afterMs } : {});
+  const answer = client.answer();
+  if (!isTimeout) {
+    await sleep(afterMs);
+    client.cancel(1);
+  }
+  const ended = isTimeout ? started + afterMs : performance.now();
+  const { last } = await answer;
+  client.close();
+  return last.kind === 'error' && last.status === status ? ended : undefined;
 }
 
 async function running(): Promise<[id: string, text: string][]> {

@@ -1,6 +1,8 @@
 /** What the harnesses that run the server share: a seed, a tally, the closing line. */
 import { parseArgs } from 'node:util';
 
+import { internalErrorReport } from '../internal-errors.js';
+
 /** Numbers that follow from a seed (SplitMix64, the upper 32 bits). */
 export class Random {
   #state: bigint;
@@ -101,8 +103,12 @@ export class Harness {
     return this.#failures.length;
   }
 
-  /** The closing line; nothing tried is a failure. Ends the process. */
+  /** The closing line; nothing tried is a failure, and so is an internal error of a server. */
   finish(): never {
+    const internal = internalErrorReport();
+    if (internal !== undefined) {
+      this.fail(internal);
+    }
     this.say(`time: ${((Date.now() - this.#started) / 1000).toFixed(1)} s`);
     this.say(`${this.#passed} passed, ${this.failures} failed`);
     process.exit(this.failures === 0 && this.#passed > 0 ? 0 : 1);

@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from '../scenario/statements.js';
+import { until } from '../until.js';
 import { current, error, invalid, sorted } from './views.js';
 
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x DOUBLE) TIMESTAMP(ts)
@@ -352,4 +353,59 @@ test('a query that fails at run time is tried again, and others go on', async (t
     t.is((await exec(server, 'jobs()')).error, undefined);
     return server;
   });
+});
+
+const DEFERRED = 'REFRESH IMMEDIATE DEFERRED';
+const SUMS = 'AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)';
+/** How a view comes to wait for the next commit to its base, which has rows. */
+const WAITING: Readonly<Record<string, readonly string[]>> = {
+  'over a new base': [TABLE, ROWS, `CREATE MATERIALIZED VIEW v ${DEFERRED} ${SUMS}`],
+  'over a base with another view': [
+    TABLE,
+    `CREATE MATERIALIZED VIEW other ${SUMS}`,
+    ROWS,
+    `CREATE MATERIALIZED VIEW v ${DEFERRED} ${SUMS}`,
+  ],
+  'over a base with a waiting view': [
+    TABLE,
+    `CREATE MATERIALIZED VIEW other ${DEFERRED} ${SUMS}`,
+    ROWS,
+    `CREATE MATERIALIZED VIEW v ${DEFERRED} ${SUMS}`,
+  ],
+  'of periods': [TABLE, ROWS, `CREATE MATERIALIZED VIEW v ${DEFERRED} PERIOD (LENGTH 1d) ${SUMS}`],
+  'by ALTER': [
+    TABLE,
+    `CREATE MATERIALIZED VIEW v REFRESH MANUAL DEFERRED ${SUMS}`,
+    ROWS,
+    `ALTER MATERIALIZED VIEW v SET ${DEFERRED}`,
+  ],
+};
+
+test('a deferred view is empty until the next commit to its base', async (t) => {
+  for (const [how, statements] of Object.entries(WAITING)) {
+    await withServer(async (first) => {
+      let server = first;
+      // What follows this table tells that views were looked at.
+      await run(server, 'CREATE TABLE clock (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
+      await run(
+        server,
+        'CREATE MATERIALIZED VIEW ticks AS (SELECT ts, count() n FROM clock SAMPLE BY 1d)',
+      );
+      await run(server, ...statements);
+      const stays = async (what: string): Promise<void> => {
+        for (let tick = 1; tick <= 3; tick += 1) {
+          await run(server, `INSERT INTO clock VALUES ('2024-01-0${tick}')`);
+          await current(server, 'ticks');
+        }
+        t.deepEqual(await rows(server, 'v'), [], `${how}, ${what}`);
+      };
+      await stays('when it is made');
+      server = await restart(server);
+      await stays('after a kill');
+      await run(server, "INSERT INTO t VALUES ('2024-01-03', 'a', 5.0)");
+      await until(async () => (await rows(server, 'v')).length === 3, 'the view is filled');
+      t.pass(how);
+      return server;
+    });
+  }
 });

@@ -102,7 +102,7 @@ function grantStatements({ name, grants, accounts }: StoredPrincipal): readonly 
   ];
 }
 
-function quoted(name: string): string {
+export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 

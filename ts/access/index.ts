@@ -30,6 +30,7 @@ import { importAccesses } from './imports.js';
 import { asksLists, Lists } from './lists.js';
 import { neededAtLeast } from './needed.js';
 import { described, makesView, viewOwner } from './owners.js';
+import { recordRefusals } from './refreshes.js';
 import { Refusals } from './refusals.js';
 import { type AccessContext, type AccessSetting, rightsOf, rightsOfOwner } from './setting.js';
 import { serverAccesses } from './server-calls.js';
@@ -105,6 +106,16 @@ export class Access implements Guard {
     await directory.setAdministrator(administrator);
     const access = new Access({ setting, database, store, audit }, directory, refused);
     await access.#changes.settle();
+    const follow = async (): Promise<void> => {
+      try {
+        await recordRefusals(database, (owner) => rightsOfOwner(access.#context, owner));
+      } catch (error) {
+        // The change itself is committed; the next one tries again.
+        logger.error('refresh_rights_failed', { message: asDatabaseError(error).message });
+      }
+    };
+    store.followChanges(follow);
+    await follow();
     return access;
   }
 
@@ -228,6 +239,11 @@ export class Access implements Guard {
     await this.#refused.close();
     await this.audit.close();
   }
+}
+
+/** Lets the views refresh again that access control refused, where it is off now. */
+export async function allowRefreshes(database: Database): Promise<void> {
+  await recordRefusals(database, null);
 }
 
 /** The statements where access control is off: refused with what to do. */

@@ -110,6 +110,7 @@ export class AccessStore {
   readonly #withheld = new Set<(grants: Grants) => Grants>();
   readonly #watchers: (() => void)[] = [];
   #epoch = 0;
+  #follow: () => Promise<void> = () => Promise.resolve();
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(records: Records, saltSecret: Buffer) {
@@ -169,6 +170,7 @@ export class AccessStore {
       if (records.size > 0) {
         await this.#records.commitRecords(RECORD_KIND, records);
         this.#apply(draft);
+        await this.#follow();
       }
       return result;
     });
@@ -189,6 +191,11 @@ export class AccessStore {
   /** Calls `changed` whenever rights that count at this moment have changed. */
   watch(changed: () => void): void {
     this.#watchers.push(changed);
+  }
+
+  /** Runs `follow` after each committed change, before the change is reported. */
+  followChanges(follow: () => Promise<void>): void {
+    this.#follow = follow;
   }
 
   #notify(): void {

@@ -945,6 +945,10 @@ export type CsvColumnSpec = {
    * The type is a guess: a value that it does not hold asks for a wider one.
    */
   readonly guessed?: boolean;
+  /**
+   * Texts that are null where they are no value of the type.
+   */
+  readonly nullTexts?: ReadonlyArray<string>;
 };
 
 export type AppendProgress = {

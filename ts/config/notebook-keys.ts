@@ -1,4 +1,4 @@
-/** Keys of the notebooks that are kept for those who log in. */
+/** Keys of notebooks and workspaces, which are stored for users who log in. */
 import { bool, key, OWN, RELOAD, size } from './key.js';
 import { parsePositive } from './units.js';
 
@@ -36,6 +36,18 @@ export const NOTEBOOK_KEYS = {
     'notebooks.max.total.size',
     '64M',
     'what the notebooks of all users take with their versions, compressed; held in memory',
+    { ...OWN, ...RELOAD },
+  ),
+  workspaceUserSize: size(
+    'workspace.max.user.size',
+    '4M',
+    'tabs, drafts and query log of one console user who logs in, compressed',
+    { ...OWN, ...RELOAD },
+  ),
+  workspaceTotalSize: size(
+    'workspace.max.total.size',
+    '64M',
+    'tabs, drafts and query logs of all console users who log in, compressed; held in memory',
     { ...OWN, ...RELOAD },
   ),
 };

@@ -194,6 +194,7 @@ export class ImportWork implements Work {
       decimal: null,
       schema: null,
       badLines: false,
+      requireRows: false,
       json: true,
       widens: !settings.onErrorIsGiven,
       problem: null,
@@ -264,9 +265,9 @@ export class ImportWork implements Work {
       throw new ImportError(`not a timestamp '${timestamp}'`);
     }
     const query = await this.#services.sql.prepare(`SELECT * FROM ${source}`, context);
-    const names = query.description.columns.map(({ name }) => name);
+    const sources = query.description.columns;
     query.close();
-    const targets = names.map((name) => {
+    const targets = sources.map(({ name }) => {
       const found = table.columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
       if (found === undefined) {
         throw new ImportError(
@@ -274,14 +275,43 @@ export class ImportWork implements Work {
             'the file',
         );
       }
-      return quoteName(found.name);
+      return found;
     });
-    const columns = names.map(quoteName).join(', ');
+    const columns = sources
+      .map(({ name, type }, index) => assigned(quoteName(name), type, targets[index]?.type ?? type))
+      .join(', ');
+    const names = targets.map(({ name }) => quoteName(name)).join(', ');
+    return `INSERT INTO ${quoteName(table.name)} (${names}) ` + `SELECT ${columns} FROM ${source}`;
+  }
+}
+
+const INTEGERS = new Set(['BYTE', 'SHORT', 'INT', 'LONG']);
+const NUMBERS_AND_TIMES = new Set([
+  ...INTEGERS,
+  'FLOAT',
+  'DOUBLE',
+  'DATE',
+  'TIMESTAMP',
+  'TIMESTAMP_NS',
+]);
+const TEXTS = new Set(['STRING', 'VARCHAR', 'SYMBOL']);
+
+/**
+ * A column of a file as a value of the table's column. An INSERT refuses numbers as addresses and
+ * as texts, where a cell of a CSV file becomes one.
+ */
+function assigned(column: string, from: string, to: string): string {
+  if (INTEGERS.has(from) && to.toUpperCase() === 'IPV4') {
+    if (from !== 'LONG') {
+      return `${column}::ipv4`;
+    }
+    // A number that is no address stays one, and is refused as a text is.
     return (
-      `INSERT INTO ${quoteName(table.name)} (${targets.join(', ')}) ` +
-      `SELECT ${columns} FROM ${source}`
+      `CASE WHEN ${column} BETWEEN -2147483648 AND 4294967295 THEN ${column}::ipv4::varchar ` +
+      `ELSE ${column}::varchar END`
     );
   }
+  return NUMBERS_AND_TIMES.has(from) && TEXTS.has(to) ? `${column}::varchar` : column;
 }
 
 /** What an import into a table that is there, or into a new one, asks for. */

@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 
 import { type Slot, slotOf, Slots, type SlotLimits } from '../sockets/index.js';
 import { ambiguity, type ParserError, type Refusal, refuseMalformed } from './request/malformed.js';
+import { announcesBody, PlainRequest } from './request/plain-request.js';
 import { watchBody } from './request/request-body.js';
 import type { WebSocketConnection } from './websocket/connection.js';
 import { attach } from './websocket/upgrade.js';
@@ -105,8 +106,25 @@ export class ConnectionGate {
     if (refusal === null) {
       void this.#answer(request, response, slot);
     } else {
-      this.#ending.add(request.socket);
-      refuse(request, response, refusal);
+      this.#refuse(request, response, refusal);
+    }
+  };
+
+  /** A request whose client sends its body when it receives `100 Continue`. */
+  readonly holding = (request: IncomingMessage, response: ServerResponse): void => {
+    if (request instanceof PlainRequest && announcesBody(request)) {
+      request.inviteWhenRead(response);
+    } else {
+      response.writeContinue();
+    }
+    this.handle(request, response);
+  };
+
+  /** A request that expects something else. */
+  readonly unexpected = (request: IncomingMessage, response: ServerResponse): void => {
+    if (!this.#ending.has(request.socket)) {
+      const message = 'Expectation Failed: the only one that is known is 100-continue';
+      this.#refuse(request, response, ambiguity(request) ?? { status: 417, message });
     }
   };
 
@@ -139,6 +157,11 @@ export class ConnectionGate {
     const serve = (): Promise<void> => this.#application.upgrade(request, response);
     await (slot === undefined ? serve() : slot.during(serve));
     this.#answered(response);
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+    this.#ending.add(request.socket);
+    refuse(request, response, refusal);
   }
 
   #refusal(slot: Slot | undefined): Refusal | null {

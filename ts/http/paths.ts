@@ -16,6 +16,7 @@ export interface HttpPaths {
   readonly agents: string;
   readonly notebooks: string;
   readonly notebook: string;
+  readonly workspace: string;
   readonly ping: string;
   readonly lineProtocol: readonly string[];
 }
@@ -40,6 +41,7 @@ export function httpPaths(config: Config): HttpPaths {
     agents: `${base}/mcp`,
     notebooks: `${base}/api/v1/notebooks`,
     notebook: `${base}/api/v1/notebook`,
+    workspace: `${base}/api/v1/workspace`,
     ping: config.get(KEYS.httpContextPing),
     lineProtocol: config.get(KEYS.httpContextLineProtocol),
   };

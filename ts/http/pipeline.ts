@@ -7,6 +7,8 @@
 import Router from '@koa/router';
 
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
+import type { Logger } from '../observability/index.js';
+import { answerHeldBody } from './request/early-answer.js';
 import { LOOPBACK_NAMES, type OriginRules } from './request/origin-guard.js';
 import type { HttpContext, HttpServices, Route } from './route.js';
 import { readSmallBody } from './request/small-body.js';
@@ -63,23 +65,8 @@ export function createPipelines(
   const access = checkAccess(authenticator, rules, observer);
   const logger = services.logger.child('http');
 
-  const pipeline = (steps: readonly Step[], end: Route['handle']): Serve => {
-    const all = [...first, ...steps];
-    return async (context) => {
-      try {
-        for (const step of all) {
-          const passed = step(context);
-          // What is there at once is not waited for.
-          if (!(typeof passed === 'boolean' ? passed : await passed)) {
-            return;
-          }
-        }
-        await end(context);
-      } catch (error) {
-        failRequest(context, error, logger);
-      }
-    };
-  };
+  const pipeline = (steps: readonly Step[], end: Route['handle']): Serve =>
+    serveThrough([...first, ...steps], end, logger);
   const stepsOf = (route: Needs): Step[] => stepsBefore(route, access, services);
 
   // Paths are taken as they are written, to the letter.
@@ -118,6 +105,25 @@ export function createPipelines(
         answerUnserved(context, here);
       })(context);
     },
+  };
+}
+
+function serveThrough(steps: readonly Step[], end: Route['handle'], logger: Logger): Serve {
+  return async (context) => {
+    try {
+      for (const step of steps) {
+        const passed = step(context);
+        // What is there at once is not waited for.
+        if (!(typeof passed === 'boolean' ? passed : await passed)) {
+          return;
+        }
+      }
+      await end(context);
+    } catch (error) {
+      failRequest(context, error, logger);
+    } finally {
+      answerHeldBody(context);
+    }
   };
 }
 

@@ -9,4 +9,6 @@ export const STATUS = {
   writeError: 9,
   cancelled: 10,
   limitExceeded: 11,
+  /** The time that a client gave its query is over. */
+  queryTimeout: 14,
 } as const;

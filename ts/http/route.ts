@@ -18,6 +18,7 @@ import type {
 import type { Documents } from '../mcp/documents.js';
 import type { SessionHost } from '../session/index.js';
 import type { Parameters } from './request/parameters.js';
+import { holdsBody } from './request/plain-request.js';
 import type { StaticFiles } from './response/static-files.js';
 
 /** What the composition root hands to the HTTP server. */
@@ -156,7 +157,7 @@ export function keepAliveHeader(config: Config): string {
 
 /** Sets `Keep-Alive` on a connection that stays open. */
 export function promiseKeepAlive(context: HttpContext, header: string): void {
-  if (context.res.shouldKeepAlive) {
+  if (context.res.shouldKeepAlive && !holdsBody(context.req)) {
     context.set('Connection', 'keep-alive');
     context.set('Keep-Alive', header);
   }

@@ -13,9 +13,9 @@ import { REFUSED_AT_ONCE, type SlotLimits, stopListening } from '../sockets/inde
 import { type Application, ConnectionGate } from './connection-gate.js';
 import type { HttpServices } from './route.js';
 import { MOST_HEADERS, refuseTunnel } from './request/malformed.js';
+import { PlainRequest } from './request/plain-request.js';
 import { createRoutes, createWebSockets } from './routes/index.js';
 import { healthRoutes } from './routes/service.js';
-import { PlainRequest } from './websocket/upgrade.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 250;
@@ -147,6 +147,8 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
   server.on('connection', gate.opened);
   server.on('secureConnection', gate.encrypted);
   server.on('upgrade', gate.upgraded);
+  server.on('checkContinue', gate.holding);
+  server.on('checkExpectation', gate.unexpected);
   server.on('clientError', gate.malformed);
   server.on('connect', refuseTunnel);
   return server;

@@ -4,19 +4,20 @@
  * A column has the first type, in the order of `DETECTORS`, that all its texts fit; empty cells
  * fit every type.
  */
+import { INT_MAX, INTEGER_TYPES, LONG_MAX, MAX_DECIMAL_DIGITS } from './integers.js';
 
 /** A type, for time types the pattern of its texts (absent: ISO), for numbers the decimal mark. */
 export interface ColumnType {
   readonly type: string;
   readonly pattern?: string;
+  /** Texts that are null where they are no value of the type: `n/a`. */
+  readonly nullTexts?: readonly string[];
 }
 
-interface Detector extends ColumnType {
+export interface Detector extends ColumnType {
   readonly fits: (text: string) => boolean;
 }
 
-const INT_MAX = 2_147_483_647n;
-const LONG_MAX = 9_223_372_036_854_775_807n;
 const DAY = '(?:0[1-9]|[12]\\d|3[01])';
 const MONTH = '(?:0[1-9]|1[0-2])';
 const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d';
@@ -28,21 +29,33 @@ function matches(pattern: string): (text: string) => boolean {
 }
 
 function isWithin(limit: bigint, suffix: string): (text: string) => boolean {
-  const shape = new RegExp(`^[+-]?(\\d{1,40})${suffix}$`);
+  const shape = new RegExp(`^[+-]?(\\d{1,${MAX_DECIMAL_DIGITS}})${suffix}$`);
   return (text) => {
     const digits = shape.exec(text)?.[1];
     return digits !== undefined && BigInt(digits) <= limit;
   };
 }
 
+/** Whether DOUBLE holds a number as its text means it: an integer beyond LONG keeps its digits. */
+export function isExact(text: string): boolean {
+  const digits = /^[+-]?(\d{19,})$/.exec(text)?.[1];
+  if (digits === undefined || BigInt(digits) <= LONG_MAX) {
+    return true;
+  }
+  const value = Number(digits);
+  return Number.isFinite(value) && BigInt(value) === BigInt(digits);
+}
+
 const isNumber = matches('\\s*[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?[fFdD]?\\s*');
 const isNotFinite = matches('[+-]?(?:NaN|Infinity)');
 const isIpv4 = matches('(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)(?:\\.(?!$)|$)){4}');
 
-const DETECTORS: readonly Detector[] = [
+/** Types by what fits them, from the narrowest. */
+export const DETECTORS: readonly Detector[] = [
   { type: 'INT', fits: isWithin(INT_MAX, '') },
   { type: 'LONG', fits: isWithin(LONG_MAX, 'L?') },
-  { type: 'DOUBLE', fits: (text) => isNumber(text) || isNotFinite(text) },
+  ...INTEGER_TYPES.slice(2).map(({ type, max }) => ({ type, fits: isWithin(max, '') })),
+  { type: 'DOUBLE', fits: (text) => (isNumber(text) && isExact(text)) || isNotFinite(text) },
   { type: 'BOOLEAN', fits: (text) => /^(?:true|false)$/i.test(text) },
   { type: 'DATE', fits: matches(`\\d{4}-${MONTH}-${DAY}`) },
   { type: 'DATE', fits: matches(`\\d{4}-${MONTH}-${DAY} ${TIME}`) },
@@ -76,37 +89,6 @@ function findDetector(texts: readonly string[]): ColumnType | null {
   }
   const { type, pattern } = found;
   return pattern === undefined ? { type } : { type, pattern };
-}
-
-/** A type that most texts of a column fit. */
-export interface NearType extends ColumnType {
-  /** How many texts do not fit. */
-  readonly misfits: number;
-  /** The first of them, and its row, counted from 1. */
-  readonly first: string;
-  readonly row: number;
-}
-
-/** At most this share of the texts may not fit a type that is near. */
-const NEAR_SHARE = 0.1;
-const LEAST_NEAR_TEXTS = 10;
-
-/** The type that the fewest of `cells` do not fit; `null` when those are many for every type. */
-export function nearType(cells: readonly string[]): NearType | null {
-  const texts = cells.filter((cell) => cell !== '');
-  if (texts.length < LEAST_NEAR_TEXTS) {
-    return null;
-  }
-  let best: NearType | null = null;
-  for (const { type, pattern, fits } of DETECTORS) {
-    const misfits = texts.filter((text) => !fits(text)).length;
-    if (type !== 'CHAR' && misfits < (best?.misfits ?? texts.length * NEAR_SHARE)) {
-      const row = cells.findIndex((cell) => cell !== '' && !fits(cell));
-      const found = { type, misfits, first: cells[row] ?? '', row: row + 1 };
-      best = pattern === undefined ? found : { ...found, pattern };
-    }
-  }
-  return best;
 }
 
 /** Whether one more text fits a detected type; everything fits VARCHAR. */

@@ -12,6 +12,8 @@ interface SampleLines {
   readonly terminated: readonly string[];
   /** What follows the last line end; empty when nothing does. */
   readonly rest: string;
+  /** Whether `rest` is one line whose quotes are closed: the last line of a whole text. */
+  readonly isRestLine: boolean;
 }
 
 /**
@@ -26,11 +28,14 @@ export function splitLines(
   const terminated: string[] = [];
   let start = 0;
   let at = 0;
+  let isClosed = true;
   while (at < text.length && terminated.length < limit) {
     const character = text[at] ?? '';
     const opensField = at === start || delimiters.includes(text[at - 1] ?? '');
     if (character === '"' && opensField) {
-      at = skipQuoted(text, at);
+      const end = skipQuoted(text, at);
+      isClosed = end !== null;
+      at = end ?? text.length;
     } else if (character === '\n' || character === '\r') {
       if (at > start) {
         terminated.push(text.slice(start, at));
@@ -41,16 +46,18 @@ export function splitLines(
       at += 1;
     }
   }
-  return { terminated, rest: text.slice(start) };
+  const rest = text.slice(start);
+  const isRestLine = rest !== '' && (at < text.length ? !/[\r\n]/.test(rest) : isClosed);
+  return { terminated, rest, isRestLine };
 }
 
-/** The index after the closing quote of the field that opens at `open`. */
-function skipQuoted(text: string, open: number): number {
+/** The index after the closing quote of the field that opens at `open`; `null` without one. */
+function skipQuoted(text: string, open: number): number | null {
   let at = open + 1;
   for (;;) {
     const quote = text.indexOf('"', at);
     if (quote < 0) {
-      return text.length;
+      return null;
     }
     if (text[quote + 1] !== '"') {
       return quote + 1;
@@ -65,7 +72,7 @@ export function splitFields(line: string, delimiter: string): string[] {
   let at = 0;
   for (;;) {
     let end: number;
-    const close = line[at] === '"' ? skipQuoted(line, at) : at;
+    const close = line[at] === '"' ? (skipQuoted(line, at) ?? line.length) : at;
     const isQuoted = close > at + 1 && (close === line.length || line[close] === delimiter);
     if (isQuoted) {
       end = close;

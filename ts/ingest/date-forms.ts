@@ -152,6 +152,9 @@ function isAll(text: string, part: Part): boolean {
 
 /** All ways to read one text. */
 function formsOf(text: string): Part[] {
+  if (text.length > LONGEST_DATE || !BEGINNING.test(text)) {
+    return [];
+  }
   const dated = WEEKDAYS.filter((day) => begins(text, day)).flatMap((day) =>
     DATES.map((date) => then(day, date)).filter((head) => begins(text, head)),
   );
@@ -174,24 +177,49 @@ const LONGEST_DATE = 64;
 
 /** The pattern that all texts follow, or those that they all follow and that differ. */
 export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDates | null {
-  const [first = ''] = texts;
-  if (first.length > LONGEST_DATE || !BEGINNING.test(first)) {
-    return null;
-  }
-  const forms = formsOf(first).filter(({ source }) => {
-    const whole = new RegExp(`^(?:${source})$`, 'i');
-    return texts.every((text) => text.length <= LONGEST_DATE && whole.test(text));
-  });
+  const forms = formsOf(texts[0] ?? '').filter(
+    (form) => countMatches(texts, form) === texts.length,
+  );
   const [form] = forms;
   if (form === undefined) {
     return null;
   }
-  const orders = new Map([...forms].reverse().map((one) => [one.order, one.pattern]));
-  if (orders.size > 1) {
-    return { patterns: [...orders.values()].reverse() };
+  const orders = byOrder(forms);
+  return orders.length > 1
+    ? { patterns: orders.map(({ pattern }) => pattern) }
+    : instantForm(form.pattern);
+}
+
+function instantForm(pattern: string): InstantForm {
+  return { type: pattern.includes('N+') ? 'TIMESTAMP_NS' : 'TIMESTAMP', pattern };
+}
+
+/** The first form of each order of day, month and year. */
+function byOrder(forms: readonly Part[]): Part[] {
+  return forms.filter((form, at) => forms.findIndex(({ order }) => order === form.order) === at);
+}
+
+function countMatches(texts: readonly string[], { source }: Part): number {
+  const whole = new RegExp(`^(?:${source})$`, 'i');
+  return texts.filter((text) => text.length <= LONGEST_DATE && whole.test(text)).length;
+}
+
+/** Texts from which forms are taken: the first ones may be misfits. */
+const MODEL_TEXTS = 3;
+
+/** Forms in which most texts may be instants: one for each order, or the unit since 1970. */
+export function instantForms(texts: readonly string[]): readonly InstantForm[] {
+  const units = UNITS.filter(({ perSecond }) =>
+    texts.some((text) => EPOCH.test(text) && isEpoch(Number(text), perSecond)),
+  );
+  if (units.length > 0) {
+    return units.map(({ type, pattern }) => ({ type, pattern }));
   }
-  const type = form.pattern.includes('N+') ? 'TIMESTAMP_NS' : 'TIMESTAMP';
-  return { type, pattern: form.pattern };
+  const models = [...new Set(texts.slice(0, MODEL_TEXTS))].flatMap(formsOf);
+  const forms = [...new Map(models.map((form) => [form.pattern, form])).values()];
+  const counted = forms.map((form) => ({ form, count: countMatches(texts, form) }));
+  const best = counted.toSorted((one, other) => other.count - one.count);
+  return byOrder(best.map(({ form }) => form)).map(({ pattern }) => instantForm(pattern));
 }
 
 /** Seconds since 1970 of 1 January 1990 and 2100: outside, a number may be anything. */
@@ -205,14 +233,18 @@ const UNITS = [
   { pattern: 'epoch_ns', perSecond: 1e9, type: 'TIMESTAMP_NS' },
 ] as const;
 
+const EPOCH = /^\d{9,19}(?:\.\d{1,9})?$/;
+
+function isEpoch(number: number, perSecond: number): boolean {
+  return number >= EARLIEST * perSecond && number < LATEST * perSecond;
+}
+
 /** The unit in which all texts are numbers since 1970, between the years 1990 and 2100. */
 export function epochForm(texts: readonly string[]): InstantForm | null {
-  if (!texts.every((text) => /^\d{9,19}(?:\.\d{1,9})?$/.test(text))) {
+  if (!texts.every((text) => EPOCH.test(text))) {
     return null;
   }
   const numbers = texts.map(Number);
-  const unit = UNITS.find(({ perSecond }) =>
-    numbers.every((number) => number >= EARLIEST * perSecond && number < LATEST * perSecond),
-  );
+  const unit = UNITS.find(({ perSecond }) => numbers.every((number) => isEpoch(number, perSecond)));
   return unit === undefined ? null : { type: unit.type, pattern: unit.pattern };
 }

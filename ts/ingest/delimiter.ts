@@ -13,6 +13,9 @@ function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(squares / values.length);
 }
 
+/** Occur inside times and names: in a first line without them, they are no delimiters. */
+const INNER_CANDIDATES: ReadonlySet<string> = new Set([':', ' ']);
+
 /**
  * A text in which no candidate occurs has one column, and any delimiter will do. `linesMax` is
  * how many lines there could have been, for the message.
@@ -22,7 +25,8 @@ export function detectDelimiter(lines: readonly string[], linesMax: number): str
   let bestDeviation = Number.POSITIVE_INFINITY;
   for (const candidate of DELIMITER_CANDIDATES) {
     const counts = lines.map((line) => countDelimiter(line, candidate));
-    if (counts.every((count) => count === 0)) {
+    const isInner = INNER_CANDIDATES.has(candidate) && counts[0] === 0;
+    if (isInner || counts.every((count) => count === 0)) {
       continue;
     }
     const deviation = standardDeviation(counts);

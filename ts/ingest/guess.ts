@@ -4,6 +4,7 @@ import {
   areIsoInstants,
   type ColumnType,
   detectColumnType,
+  isExact,
   isNumberType,
 } from './column-types.js';
 import { datePattern, epochForm, type InstantForm } from './date-forms.js';
@@ -19,7 +20,7 @@ interface GuessHints {
   readonly isText: boolean;
 }
 
-export interface Guess extends ColumnType {
+interface Guess extends ColumnType {
   /** How its texts are read as timestamps; `null` when they are none. */
   readonly instant: InstantForm | null;
   /** Its dates fit each of these. */
@@ -52,6 +53,10 @@ function typeOf(texts: readonly string[], { decimal, isText }: GuessHints): Note
   const code = isNumber ? texts.find(isCode) : undefined;
   if (code !== undefined) {
     return { type: 'VARCHAR', notes: [`kept as text, because of '${code}'`] };
+  }
+  const inexact = texts.find((text) => !isExact(text));
+  if (inexact !== undefined && found.type.startsWith('DECIMAL')) {
+    return { ...found, notes: [`${found.type} keeps all digits of '${inexact}'`] };
   }
   if (found.type === 'VARCHAR' || (isNumber && decimal === ',')) {
     return writtenType(texts, found, decimal);

@@ -224,6 +224,7 @@ class ImportRun {
   /** The table as it will be; known from the first text on. */
   #table: TableMetadata | null = null;
   #first: TakenText | null = null;
+  #spec: AppenderSpec | null = null;
   /** What was read of the first text, once another has begun. */
   #firstReport: TextReport | null = null;
 
@@ -361,6 +362,7 @@ class ImportRun {
     const { database } = this.#request;
     const appender = await database.openAppender(spec);
     this.#appender = appender;
+    this.#spec = spec;
     if (spec.create && (await database.tableMetadata(spec.table)) !== null) {
       throw new ImportError(`table was created meanwhile [table=${spec.table}], try again`);
     }
@@ -394,11 +396,30 @@ class ImportRun {
     return { table: name, creates, overwrites, existing: overwrites ? null : found };
   }
 
+  /** Refuses to make a table of a text of which no row could be read. */
+  async #requireRows(): Promise<void> {
+    const access = this.#access;
+    const isNew = access !== null && (access.creates || access.overwrites);
+    if (!isNew || !this.#request.parameters.requireRows || this.#spec === null) {
+      return;
+    }
+    const report = await this.#next(this.#spec.csv);
+    this.#firstReport = report;
+    if (report !== null && report.rowsImported === 0 && report.rowsRejected > 0) {
+      const [line = ''] = report.badLines;
+      const rows = report.rowsRejected;
+      throw new ImportError(
+        `nothing was imported: ${rows} of ${rows} rows could not be read, ${line}`,
+      );
+    }
+  }
+
   async #finish(): Promise<ImportReport> {
     const appender = this.#appender;
     if (appender === null || this.#access === null || this.#first === null) {
       throw new ImportError('no data part given');
     }
+    await this.#requireRows();
     const report = await this.#request.commit(this.#access, () => appender.finish());
     const { header, columns, notes } = this.#first;
     const first = this.#firstReport ?? report;

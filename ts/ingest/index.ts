@@ -17,6 +17,6 @@ export { LineStream } from './protocols/line-stream.js';
 export type { ImportReport } from './answers.js';
 export type { ImportSchema } from './schema-part.js';
 export type { ImportPart } from './import.js';
-export { proposeImport } from './proposal.js';
+export { proposeImport, tryColumn } from './proposal.js';
 export { readImportParameters } from './parameters.js';
 export { TextFiles } from './text-files.js';

@@ -1,17 +1,15 @@
 /** Numbers as people write them: a decimal comma, digits in groups of three. */
 
+import { integerType } from './integers.js';
+
 /** A number's type, and the decimal mark that its texts have (absent: a point, no groups). */
 interface NumberForm {
-  readonly type: 'INT' | 'LONG' | 'DOUBLE';
+  readonly type: string;
   readonly pattern: DecimalMark;
 }
 
 export type DecimalMark = ',' | '.';
 
-const INT_MAX = 2_147_483_647n;
-const LONG_MAX = 9_223_372_036_854_775_807n;
-/** Of a LONG. */
-const MOST_DIGITS = 19;
 const SPACES = "' \u2019\u00a0\u202f";
 
 /** No zeros in front: `030 1234` is no number. */
@@ -40,22 +38,23 @@ export function numberForm(
   if (mark === undefined || !hasMark) {
     return null;
   }
-  return marks.length > 1 ? 'ambiguous' : { type: typeOf(texts, mark), pattern: mark };
+  const type = typeOf(texts, mark);
+  if (marks.length > 1) {
+    return 'ambiguous';
+  }
+  return type === null ? null : { type, pattern: mark };
 }
 
-function typeOf(texts: readonly string[], mark: DecimalMark): NumberForm['type'] {
+function typeOf(texts: readonly string[], mark: DecimalMark): string | null {
   if (texts.some((text) => text.includes(mark) || /e/i.test(text))) {
     return 'DOUBLE';
   }
-  const digits = texts.map((text) => text.replaceAll(/\D/g, ''));
-  if (digits.some(({ length }) => length > MOST_DIGITS)) {
-    return 'DOUBLE';
-  }
-  const largest = digits.map(BigInt);
-  if (largest.every((number) => number <= INT_MAX)) {
-    return 'INT';
-  }
-  return largest.every((number) => number <= LONG_MAX) ? 'LONG' : 'DOUBLE';
+  return integerType(texts.map((text) => text.replaceAll(/\D/g, '')));
+}
+
+/** Whether a text is a number with this decimal mark, or without one. */
+export function isNumberWith(mark: DecimalMark): (text: string) => boolean {
+  return (text) => fits([text], mark);
 }
 
 /** A plus sign before this many digits begins a telephone number. */

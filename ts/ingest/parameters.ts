@@ -28,6 +28,8 @@ export interface ImportParameters {
   readonly schema: string | null;
   /** Whether an answer in JSON names the first lines that could not be read. */
   readonly badLines: boolean;
+  /** A new table into which no row of a text with rows goes is an error. */
+  readonly requireRows: boolean;
   /** A text that begins as JSON does is JSON. */
   readonly json: boolean;
   /** Types that turn out to be too narrow become wider, instead of spoiling values. */
@@ -36,7 +38,7 @@ export interface ImportParameters {
   readonly problem: string | null;
 }
 
-const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev', 'badLines'];
+const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev', 'badLines', 'requireRows'];
 
 /** Reads the parameters of a request; names are case-sensitive, the last of repeated ones wins. */
 export function readImportParameters(query: URLSearchParams): ImportParameters {
@@ -64,6 +66,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     decimal: last('decimal') === ',' ? ',' : last('decimal') === '.' ? '.' : null,
     schema: filled('schema'),
     badLines: isTrue('badLines'),
+    requireRows: isTrue('requireRows'),
     json: delimiter === null,
     // Who says what becomes of values that do not fit has said it.
     widens: last('atomicity') === null,

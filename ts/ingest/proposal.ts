@@ -2,15 +2,21 @@
  * What an import would make of a text, derived from its beginning: nothing is written. People look
  * at it, change it, and send the import with what they chose.
  */
-import { type NearType, nearType } from './column-types.js';
+import { isNumberType, type ColumnType } from './column-types.js';
 import { splitFields, splitLines } from './csv-lines.js';
 import { withoutComments } from './comments.js';
+import { instantForms } from './date-forms.js';
 import { areNames, namesColumns } from './header-guess.js';
+import type { ImportDatabase } from './import.js';
+import { ImportError } from './import-error.js';
 import type { JsonText } from './bytes/json-text.js';
 import { ANALYSED_LINES, MAX_SAMPLE_BYTES } from './limits.js';
 import { cleanTableName } from './names.js';
+import { type NearType, nearType } from './near-type.js';
 import { prepare } from './bytes/prepare.js';
+import { parseSchemaPart } from './schema-part.js';
 import type { TextColumn } from './structure.js';
+import { type SampleRows, type Trial, type TrialResult, tryForms } from './trial.js';
 
 /** What the sender knows already. */
 interface ProposalHints {
@@ -31,6 +37,12 @@ interface ProposedColumn {
   readonly type: string;
   /** How the texts of a time type are written; absent: ISO. */
   readonly pattern?: string;
+  /** The import does not detect the type by itself: the schema has to name it. */
+  readonly isSet?: true;
+  /** How many of the values the import reads as this type; absent: all. */
+  readonly trial?: TrialResult;
+  /** Times as which the import reads values, with how many it reads. */
+  readonly forms?: readonly TriedForm[];
   /** Its values could be read as timestamps. */
   readonly couldBeTimestamp: boolean;
   /** The first values. */
@@ -40,6 +52,8 @@ interface ProposedColumn {
   /** What was guessed, and could be otherwise. */
   readonly notes?: readonly string[];
 }
+
+type TriedForm = ColumnType & TrialResult;
 
 interface ImportProposal {
   readonly table: string;
@@ -62,7 +76,11 @@ const SHOWN_VALUES = 3;
 const MAX_LABEL = 200;
 
 /** Rejects with an `ImportError` when the text has no recognisable structure. */
-export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promise<ImportProposal> {
+export async function proposeImport(
+  database: ImportDatabase,
+  bytes: Buffer,
+  hints: ProposalHints,
+): Promise<ImportProposal> {
   const table = cleanTableName(hints.name.replace(GZIP_ENDING, '').replace(/\.[^.]*$/, ''));
   const begun = await readBeginning(bytes, hints);
   const { json, isWhole } = begun;
@@ -82,12 +100,12 @@ export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promis
     );
   const found = analyse(givenHeader);
   const { text } = found;
-  const lines = dataRows(text, found.structure.delimiter, false, isWhole);
-  const isCertain = givenHeader !== null || found.structure.header || !areNames(lines[0] ?? []);
-  const isGuessed = !isCertain && namesColumns(lines);
+  const { cells } = dataRows(text, found.structure.delimiter, false, isWhole);
+  const isCertain = givenHeader !== null || found.structure.header || !areNames(cells[0] ?? []);
+  const isGuessed = !isCertain && namesColumns(cells);
   const { delimiter, header, columns } = (isGuessed ? analyse(true) : found).structure;
   const rows = dataRows(text, delimiter, header, isWhole);
-  const [labels = []] = header ? dataRows(text, delimiter, false, isWhole) : [];
+  const [labels = []] = header ? dataRows(text, delimiter, false, isWhole).cells : [];
   const isPlain = begun.isPlain && text === begun.text;
   const warnings = [...found.notes, ...(json?.notes() ?? [])];
   return {
@@ -97,16 +115,36 @@ export async function proposeImport(bytes: Buffer, hints: ProposalHints): Promis
     ...(isCertain ? {} : { headerIsGuess: true }),
     headerBytes: isPlain ? bytesBeforeRows(bytes, delimiter, header) : 0,
     ...(isPlain ? {} : { asIs: true }),
-    rows: rows.length,
+    rows: rows.cells.length,
     ...(warnings.length === 0 ? {} : { warnings }),
-    columns: columns.map((column, index) =>
-      proposeColumn(
-        column,
-        labels[index] ?? '',
-        rows.map((row) => row[index] ?? ''),
-      ),
-    ),
+    columns: await proposeColumns(database, columns, labels, rows),
   };
+}
+
+/** What a person says about one column. */
+interface AskedTrial {
+  /** Its index in the text. */
+  readonly index: number;
+  /** Its type as an entry of the schema part: JSON. */
+  readonly entry: string;
+}
+
+/** How many values of a column the import reads in a form; rejects as `proposeImport` does. */
+export async function tryColumn(
+  database: ImportDatabase,
+  bytes: Buffer,
+  hints: ProposalHints,
+  { index, entry }: AskedTrial,
+): Promise<TrialResult> {
+  const { text, isWhole, json } = await readBeginning(bytes, hints);
+  const [type] = parseSchemaPart(`[${entry}]`).values();
+  if (type === undefined) {
+    throw new ImportError('a trial names a column and its type');
+  }
+  const delimiter = json === null ? (hints.delimiter ?? ',') : ',';
+  const rows = dataRows(text, delimiter, json?.header ?? hints.header ?? false, isWhole);
+  const [result] = await tryForms(database, rows, [{ ...type, index }]);
+  return result ?? { read: 0, of: 0 };
 }
 
 const GZIP_ENDING = /\.gz$/i;
@@ -153,33 +191,110 @@ async function* nothing(): AsyncGenerator<Buffer> {
   // Nothing is read again.
 }
 
-function proposeColumn(
-  column: TextColumn,
-  label: string,
-  cells: readonly string[],
-): ProposedColumn {
-  const { name, type, pattern, instant, notes } = column;
-  const couldBeTimestamp = instant !== null;
-  const isPlain = type === 'VARCHAR' && !couldBeTimestamp && notes.length === 0;
-  const near = isPlain ? nearType(cells) : null;
+/** A column as its texts say, with forms that are to be tried. */
+interface Draft {
+  readonly column: TextColumn;
+  readonly cells: readonly string[];
+  readonly near: NearType | null;
+  readonly forms: readonly ColumnType[];
+}
+
+async function proposeColumns(
+  database: ImportDatabase,
+  columns: readonly TextColumn[],
+  labels: readonly string[],
+  rows: SampleRows,
+): Promise<ProposedColumn[]> {
+  const drafts = columns.map((column, index) =>
+    draftOf(
+      column,
+      rows.cells.map((row) => row[index] ?? ''),
+    ),
+  );
+  const trials = drafts.flatMap(({ forms }, index) =>
+    forms.map((form): Trial => ({ ...form, index })),
+  );
+  const results = await tryForms(database, rows, trials);
+  const tried = trials.map((trial, at) => ({ trial, result: results[at] }));
+  const firstTime = columns.findIndex(
+    ({ type, instant }) => type.startsWith('TIMESTAMP') || instant !== null,
+  );
+  return drafts.map((draft, index) => {
+    const forms = tried.flatMap(({ trial: { index: of, ...form }, result }): TriedForm[] =>
+      of === index && result !== undefined ? [{ ...form, ...result }] : [],
+    );
+    return proposeColumn(draft, labels[index] ?? '', forms, index === firstTime);
+  });
+}
+
+const TEXT_OR_NUMBER: ReadonlySet<string> = new Set(['VARCHAR', 'INT', 'LONG', 'DOUBLE']);
+
+function draftOf(column: TextColumn, cells: readonly string[]): Draft {
+  const { type, pattern, instant, notes } = column;
+  const values = cells.filter((cell) => cell !== '');
+  const own = pattern === undefined ? { type } : { type, pattern };
+  const isTime = type === 'DATE' || type.startsWith('TIMESTAMP');
+  const isTried = isTime || (isNumberType(type) && pattern !== undefined);
+  const times = TEXT_OR_NUMBER.has(type) || column.ambiguous.length > 0 ? instantForms(values) : [];
+  const isPlain = type === 'VARCHAR' && instant === null && notes.length === 0;
+  const near = isPlain && times.length === 0 ? nearType(cells) : null;
   return {
-    name,
-    ...(label === '' || label === name ? {} : { header: label.slice(0, MAX_LABEL) }),
-    type,
-    ...(pattern === undefined ? {} : { pattern }),
-    couldBeTimestamp,
-    values: cells.filter((cell) => cell !== '').slice(0, SHOWN_VALUES),
-    ...(near === null ? {} : { near }),
-    ...(notes.length === 0 ? {} : { notes }),
+    column,
+    cells,
+    near,
+    forms: [...(isTried ? [own] : []), ...times, ...(near ? [near] : [])],
   };
 }
 
-function dataRows(text: string, delimiter: string, header: boolean, isWhole: boolean): string[][] {
+const TIME_NAME =
+  /(?:^|_)(?:ts|t|time|timestamp|date|datetime|at|when|epoch|created|updated)$|Time$|At$/;
+
+/** The form that a column is read in at first: the only one in which all values are times. */
+function formToBegin(
+  { type, instant, name }: TextColumn,
+  forms: readonly TriedForm[],
+  isFirstTime: boolean,
+): TriedForm | undefined {
+  const whole = forms.filter(({ read, of }) => read === of && of > 0);
+  const isNumber = isNumberType(type);
+  const isMeant = isNumber ? isFirstTime || TIME_NAME.test(name) : instant?.pattern !== undefined;
+  return isMeant && whole.length === 1 && instant !== null ? whole[0] : undefined;
+}
+
+function proposeColumn(
+  { column, cells, near }: Draft,
+  label: string,
+  tried: readonly TriedForm[],
+  isFirstTime: boolean,
+): ProposedColumn {
+  const { name, type, pattern, instant, notes } = column;
+  const isSame = (form: ColumnType): boolean => form.type === type && form.pattern === pattern;
+  const isNear = (form: ColumnType): boolean => near !== null && form.type === near.type;
+  const own = tried.find(isSame);
+  const forms = tried.filter((form) => !isSame(form) && !isNear(form) && form.read > 0);
+  const begun = own === undefined ? formToBegin(column, forms, isFirstTime) : undefined;
+  const { type: shown, pattern: written, read, of } = begun ?? own ?? { type, pattern };
+  return {
+    name,
+    ...(label === '' || label === name ? {} : { header: label.slice(0, MAX_LABEL) }),
+    type: shown,
+    ...(written === undefined ? {} : { pattern: written }),
+    ...(begun === undefined ? {} : { isSet: true }),
+    ...(read === undefined || of === undefined ? {} : { trial: { read, of } }),
+    ...(forms.length === 0 ? {} : { forms }),
+    couldBeTimestamp: instant !== null,
+    values: cells.filter((cell) => cell !== '').slice(0, SHOWN_VALUES),
+    ...(near === null ? {} : { near }),
+    ...(notes.length === 0 || begun !== undefined ? {} : { notes }),
+  };
+}
+
+function dataRows(text: string, delimiter: string, header: boolean, isWhole: boolean): SampleRows {
   const plain = text.startsWith('\ufeff') ? text.slice(1) : text;
-  const { terminated, rest } = splitLines(plain, [delimiter], ANALYSED_LINES);
-  const isLastLine = isWhole && rest !== '' && !/[\r\n]/.test(rest);
-  const lines = isLastLine ? [...terminated, rest] : terminated;
-  return lines.slice(header ? 1 : 0).map((line) => splitFields(line, delimiter));
+  const { terminated, rest, isRestLine } = splitLines(plain, [delimiter], ANALYSED_LINES);
+  const all = isWhole && isRestLine ? [...terminated, rest] : terminated;
+  const lines = all.slice(header ? 1 : 0);
+  return { delimiter, lines, cells: lines.map((line) => splitFields(line, delimiter)) };
 }
 
 /** Counted in bytes: one character is one byte here, whatever the text's encoding. */

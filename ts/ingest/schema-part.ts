@@ -2,6 +2,9 @@
 import { type ColumnType, isNumberType, missingAdapter, parseTypeName } from './column-types.js';
 import { ImportError } from './import-error.js';
 
+/** Texts of one column that may stand for null. */
+const MAX_NULL_TEXTS = 16;
+
 /** Types by column name in lower case. */
 export type ImportSchema = ReadonlyMap<string, ColumnType>;
 
@@ -86,5 +89,18 @@ function readEntry(
   const isMark = pattern === ',' || pattern === '.';
   const takesPattern =
     hasPattern && (isTimestamp || type === 'DATE' || (isMark && isNumberType(type)));
-  return { name, type: takesPattern ? { type, pattern } : { type } };
+  const nullTexts = readNullTexts(entry['nullTexts']);
+  const nulls = nullTexts === null ? {} : { nullTexts };
+  return { name, type: takesPattern ? { type, pattern, ...nulls } : { type, ...nulls } };
+}
+
+function readNullTexts(value: unknown): readonly string[] | null {
+  if (value === undefined) {
+    return null;
+  }
+  const isList = Array.isArray(value) && value.every((text) => typeof text === 'string');
+  if (!isList || value.length > MAX_NULL_TEXTS) {
+    throw new ImportError(`Invalid 'nullTexts', expected at most ${MAX_NULL_TEXTS} strings`);
+  }
+  return value;
 }

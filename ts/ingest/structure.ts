@@ -3,7 +3,7 @@ import { type ColumnType, detectColumnType, fitsType } from './column-types.js';
 import { DELIMITER_CANDIDATES, splitFields, splitLines } from './csv-lines.js';
 import type { InstantForm } from './date-forms.js';
 import { detectDelimiter } from './delimiter.js';
-import { type Guess, guessColumn } from './guess.js';
+import { guessColumn } from './guess.js';
 import { areNames } from './header-guess.js';
 import { ImportError } from './import-error.js';
 import { columnNames } from './names.js';
@@ -45,8 +45,8 @@ export interface StructureHints {
   readonly texts?: readonly boolean[];
 }
 
-/** A header is distinguished from data by its types, and needs this many lines to compare. */
-const MIN_LINES_FOR_HEADER = 3;
+/** Terminated lines from which single characters above digits are a header. */
+const MIN_LINES_OF_CHARS = 3;
 
 const NOTHING_GUESSED = { instant: null, ambiguous: [], notes: [] };
 
@@ -56,11 +56,11 @@ export function analyseText(
   isWhole: boolean,
   hints: StructureHints,
 ): TextStructure {
-  const lines = sampleLines(sample, isWhole, hints);
+  const { lines, terminated } = sampleLines(sample, isWhole, hints);
   const delimiter = hints.delimiter ?? detectDelimiter(lines, hints.linesMax);
   const rows = lines.map((line) => splitFields(line, delimiter));
   const first = rows[0] ?? [];
-  const header = hints.header ?? isHeader(rows);
+  const header = hints.header ?? isHeader(rows, terminated);
   const data = header ? rows.slice(1) : rows;
   const names = header ? columnNames(first) : first.map((_, index) => `f${index}`);
   const columns = names.map((name, index): TextColumn => {
@@ -79,25 +79,24 @@ export function analyseText(
   return { delimiter, header, columns };
 }
 
-/**
- * The lines to look at. The last line counts only with its line end, unless there are too few
- * lines without it.
- */
-function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): readonly string[] {
+interface AnalysedLines {
+  readonly lines: readonly string[];
+  /** How many of them end with a line end. */
+  readonly terminated: number;
+}
+
+/** The lines to analyse; the last line of a whole text counts with or without its line end. */
+function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): AnalysedLines {
   const text = sample.startsWith('\ufeff') ? sample.slice(1) : sample;
   const delimiters = hints.delimiter === null ? DELIMITER_CANDIDATES : [hints.delimiter];
-  const { terminated, rest } = splitLines(text, delimiters, hints.linesMax);
+  const { terminated, rest, isRestLine } = splitLines(text, delimiters, hints.linesMax);
   const needed = hints.delimiter === null ? 2 : 1;
-  if (terminated.length >= needed) {
-    return terminated;
-  }
-  const isOpenQuote = /[\r\n]/.test(rest);
-  const lines = isWhole && rest !== '' && !isOpenQuote ? [...terminated, rest] : terminated;
+  const lines = isWhole && isRestLine ? [...terminated, rest] : terminated;
   if (lines.length >= needed) {
-    return lines;
+    return { lines, terminated: terminated.length };
   }
-  const isLong = rest.length > LONG_LINE;
-  const why = isOpenQuote || isLong ? whyNotEnough(terminated, rest, delimiters) : '';
+  const isUnclear = rest.length > LONG_LINE || (rest !== '' && !isRestLine);
+  const why = isUnclear ? whyNotEnough(terminated, rest, delimiters) : '';
   throw new ImportError(
     hints.delimiter === null
       ? `not enough lines [${hints.source}]${why}`
@@ -125,31 +124,35 @@ function whyNotEnough(
 /**
  * The first line is a header when it does not fit the types below it. Its first or its last cell
  * may be empty: an index without a name, a delimiter behind the last column.
+ *
+ * One row below is weak evidence, so then each cell has to be a text. A line of single characters
+ * above single digits may be columns of CHAR, which only more terminated lines rule out.
  */
-function isHeader(rows: readonly (readonly string[])[]): boolean {
-  const [first, ...data] = rows;
-  if (first === undefined || rows.length < MIN_LINES_FOR_HEADER) {
-    return false;
-  }
+function isHeader(rows: readonly (readonly string[])[], terminated: number): boolean {
+  const [first = [], ...data] = rows;
   const empty = first.flatMap((cell, index) => (cell === '' ? [index] : []));
   const [only] = empty;
   if (empty.length > 1 || (only !== undefined && only !== 0 && only !== first.length - 1)) {
     return false;
   }
+  if (data.length === 0 || (data.length === 1 && first.some((cell) => isValue([cell])))) {
+    return false;
+  }
   const columns = first.map((_, index) => data.map((row) => row[index] ?? ''));
-  const differs = (cell: string, cells: readonly string[]): boolean =>
-    !fitsType(cell, detectColumnType(cells));
-  return (
-    first.some((cell, index) => differs(cell, columns[index] ?? [])) ||
-    (areNames(first.filter((cell) => cell !== '')) &&
-      first.some((cell, index) => isAboveValues(cell, columns[index] ?? [])))
-  );
+  const hasNames = areNames(first.filter((cell) => cell !== ''));
+  const mayBeChars = terminated < MIN_LINES_OF_CHARS && first.every((cell) => cell.length <= 1);
+  return first.some((cell, index) => {
+    const cells = columns[index] ?? [];
+    const isChar = mayBeChars && detectColumnType([cell, ...cells]).type === 'CHAR';
+    const differs = !fitsType(cell, detectColumnType(cells));
+    const isAbove = hasNames && isValue(cells) && !isValue([cell, ...cells]);
+    return (differs || isAbove) && !isChar;
+  });
 }
 
-/** Whether texts are dates or numbers in a form of their own, and `cell` is none. */
-function isAboveValues(cell: string, cells: readonly string[]): boolean {
-  const hints = { decimal: null, nullWord: true, isText: false };
-  const isValue = ({ type, instant, ambiguous }: Guess): boolean =>
-    (type !== 'VARCHAR' && type !== 'CHAR') || instant !== null || ambiguous.length > 0;
-  return isValue(guessColumn(cells, hints)) && !isValue(guessColumn([cell, ...cells], hints));
+/** Whether texts are values of a type other than text. */
+function isValue(cells: readonly string[]): boolean {
+  const guess = guessColumn(cells, { decimal: null, nullWord: true, isText: false });
+  const { type, instant, ambiguous } = guess;
+  return (type !== 'VARCHAR' && type !== 'CHAR') || instant !== null || ambiguous.length > 0;
 }

@@ -170,7 +170,14 @@ function columnSpec(
   { decimal }: CheckedParameters,
 ): CsvColumnSpec {
   const pattern = patternFor(column, type, decimal);
-  return pattern === undefined ? { index, name, type } : { index, name, type, pattern };
+  const { nullTexts } = column;
+  return {
+    index,
+    name,
+    type,
+    ...(pattern === undefined ? {} : { pattern }),
+    ...(nullTexts === undefined ? {} : { nullTexts: [...nullTexts] }),
+  };
 }
 
 /** That of the texts, where the type of the column they go into has one of its kind. */

@@ -1,3 +1,4 @@
-/** Notebooks of the console, kept in the database for those who log in. */
+/** What the console keeps in the database for those who log in: notebooks and workspaces. */
 export { NotebookRefusal, type Person, type Share } from './model.js';
 export { NotebookStore, type NotebookLimits } from './store.js';
+export { WorkspaceStore, type WorkspaceChanges } from './workspaces.js';

@@ -39,7 +39,7 @@ const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
 /** The part of the database that keeps records. */
-interface Records {
+export interface Records {
   loadRecords(kind: string): Promise<Map<string, Buffer>>;
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
 }

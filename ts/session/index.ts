@@ -24,7 +24,7 @@ export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
-export { timeBounds, type TimeBounds } from './time-bounds.js';
+export { refuseIfLate, timeBounds, type TimeBounds } from './time-bounds.js';
 export {
   isOfText,
   type ParameterTypes,

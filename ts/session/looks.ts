@@ -1,6 +1,7 @@
 /** Looking at files while a statement is bound: it ends with the statement's time. */
 import { DatabaseError } from '../engine/error.js';
 import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
+import { timedOut } from './time-bounds.js';
 
 /** Finds how the texts in some files are read; ends as the signal says. */
 export type Looks = (ask: TextAsk, signal: AbortSignal) => Promise<TextShape>;
@@ -37,9 +38,6 @@ async function limited(
     }
     throw cancelled?.aborted === true
       ? new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' })
-      : new DatabaseError({
-          code: 'Timeout',
-          message: `timeout, query aborted [timeout=${timeoutMs}ms]`,
-        });
+      : timedOut(timeoutMs);
   }
 }

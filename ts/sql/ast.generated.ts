@@ -573,7 +573,9 @@ export type JoinKind =
     };
 
 export type JoinOn =
-  { on: 'Expression'; condition: number } | { on: 'Columns'; columns: Array<Name> };
+  | { on: 'Expression'; condition: number }
+  | { on: 'Columns'; columns: Array<Name> }
+  | { on: 'Using'; columns: Array<Name> };
 
 export type AsofTolerance = {
   /**

@@ -85,7 +85,7 @@ pub struct TypeName {
 }
 
 /// One statement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tree {
     /// Every node; children come before their parents.
@@ -94,6 +94,15 @@ pub struct Tree {
     pub spans: Vec<Span>,
     /// The statement's own node.
     pub root: NodeId,
+    /// The identifier of `nodes[0]`: 0, or greater where the tree is a part of a statement.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[cfg_attr(test, ts(skip))]
+    pub first: NodeId,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(first: &NodeId) -> bool {
+    *first == 0
 }
 
 impl Tree {
@@ -109,13 +118,37 @@ impl Tree {
     /// The node with this index, or `None` when the tree is malformed.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.get(id as usize)
+        self.nodes.get(self.place(id))
+    }
+
+    /// The same node, to be changed.
+    pub fn get_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+        let place = self.place(id);
+        self.nodes.get_mut(place)
+    }
+
+    /// Every node with its identifier.
+    pub fn numbered(&self) -> impl Iterator<Item = (NodeId, &Node)> + Clone {
+        (self.first..).zip(&self.nodes)
+    }
+
+    /// Adds a node, after its children.
+    pub fn push(&mut self, node: Node, span: Span) -> NodeId {
+        let id = self.first + self.nodes.len() as NodeId;
+        self.nodes.push(node);
+        self.spans.push(span);
+        id
     }
 
     /// The span of a node; empty at 0 when the tree is malformed.
     #[must_use]
     pub fn span(&self, id: NodeId) -> Span {
-        self.spans.get(id as usize).copied().unwrap_or_default()
+        self.spans.get(self.place(id)).copied().unwrap_or_default()
+    }
+
+    /// The index of a node in `nodes` and `spans`; past their end when this tree does not have it.
+    fn place(&self, id: NodeId) -> usize {
+        id.wrapping_sub(self.first) as usize
     }
 }
 

@@ -218,8 +218,10 @@ impl JoinKind {
 pub enum JoinOn {
     /// ON expression
     Expression { condition: NodeId },
-    /// ON (a, b), USING (a, b), ON a; empty for NATURAL JOIN: every name both sides have.
+    /// ON (a, b)
     Columns { columns: Vec<Name> },
+    /// USING (a, b); empty for NATURAL JOIN: every name both sides have.
+    Using { columns: Vec<Name> },
 }
 
 /// `TOLERANCE 2s`.

@@ -375,6 +375,9 @@ pub struct CsvColumnSpec {
     /// The type is a guess: a value that it does not hold asks for a wider one.
     #[serde(default)]
     pub guessed: Option<bool>,
+    /// Texts that are null where they are no value of the type.
+    #[serde(default)]
+    pub null_texts: Option<Vec<String>>,
 }
 
 /// What was taken so far.

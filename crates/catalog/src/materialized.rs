@@ -33,7 +33,7 @@ pub struct MaterializedView {
     pub trigger: RefreshTrigger,
     /// Whether it is left empty when it is made.
     pub deferred: bool,
-    /// Transactions after this one came after it was made.
+    /// Transactions after this one came after it was made, or got its present policy.
     pub made_after: u64,
     /// The first tick of a timer, microseconds since 1970; when it was made, without START.
     pub start_micros: i64,
@@ -170,6 +170,12 @@ pub struct MaterializedState {
 }
 
 impl MaterializedView {
+    /// Whether it stays empty until the next commit to its base.
+    #[must_use]
+    pub fn waits_for_commit(&self) -> bool {
+        self.deferred && self.trigger == RefreshTrigger::Immediate
+    }
+
     /// The materialized view whose table this is.
     #[must_use]
     pub fn of(snapshot: &Snapshot, table: TableId) -> Option<Self> {
@@ -197,6 +203,13 @@ impl MaterializedView {
         records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok())
     }
 
+    /// Why its refreshes are refused: its owner lost a right that its query needs.
+    #[must_use]
+    pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
+        let bytes = snapshot.record(RecordKind::RefreshRefusal.name(), &table.to_string())?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     /// The change that records it.
     pub fn put(&self) -> EngineResult<Change> {
         put(RecordKind::MaterializedView, self.table, self)
@@ -209,6 +222,14 @@ impl MaterializedState {
     pub fn of(snapshot: &Snapshot, table: TableId) -> Self {
         let bytes = snapshot.record(RecordKind::MaterializedState.name(), &table.to_string());
         bytes.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
+    }
+
+    /// The state as clients see it: a view whose refreshes are refused is invalid.
+    #[must_use]
+    pub fn shown(snapshot: &Snapshot, table: TableId) -> Self {
+        let state = Self::of(snapshot, table);
+        let refusal = || MaterializedView::refusal(snapshot, table);
+        Self { invalid: state.invalid.clone().or_else(refusal), ..state }
     }
 
     /// The change that records it.

@@ -21,6 +21,9 @@ pub enum RecordKind {
     MaterializedState,
     /// What a materialized view that is a live one is in addition, likewise.
     LiveView,
+    /// Why a materialized or live view may not be refreshed, likewise. Access control, which
+    /// knows the rights of owners, writes it.
+    RefreshRefusal,
 }
 
 impl RecordKind {
@@ -34,6 +37,7 @@ impl RecordKind {
             Self::MaterializedView => "materialized_view",
             Self::MaterializedState => "materialized_state",
             Self::LiveView => "live_view",
+            Self::RefreshRefusal => "refresh_refusal",
         }
     }
 }

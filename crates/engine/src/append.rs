@@ -374,7 +374,8 @@ fn csv_spec(
         let (index, pattern) = (column.index, column.pattern.clone());
         let required = schema.columns[target].not_null;
         let guessed = column.guessed.unwrap_or(false);
-        Ok(CsvColumn { index, target, pattern, required, guessed })
+        let null_texts = column.null_texts.clone().unwrap_or_default();
+        Ok(CsvColumn { index, target, pattern, required, guessed, null_texts })
     };
     let columns: Vec<CsvColumn> = csv.columns.iter().map(column).collect::<EngineResult<_>>()?;
     Ok(CsvSpec {

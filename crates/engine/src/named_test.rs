@@ -190,7 +190,7 @@ mod tests {
             let (operator, operator_span) = (BinaryOperator::Equal, Span::default());
             nodes.push(Node::Binary { operator, left, right: left + 1, operator_span });
         }
-        Tree { spans: vec![Span::default(); nodes.len()], root: 0, nodes }
+        Tree { spans: vec![Span::default(); nodes.len()], root: 0, first: 0, nodes }
     }
 
     /// What is kept of a test of the texts that stand for two parameters.

@@ -64,12 +64,7 @@ pub(crate) async fn apply(
             Ok(0)
         }
         BoundStatement::Materialized(bound) => {
-            let changes = match bound.action {
-                MaterializedAction::Create(made) => made_view(database, *made)?,
-                MaterializedAction::Change(changes) => changes,
-                MaterializedAction::Nothing => return Ok(0),
-            };
-            commit(database, changes, &query.token).await.map(|_| 0)
+            apply_materialized(database, bound.action, &query.token).await
         }
         BoundStatement::Maintenance(maintenance) => {
             let database = Arc::clone(database);
@@ -97,6 +92,29 @@ pub(crate) async fn apply(
             Err(EngineError::internal("a query came where a change was expected"))
         }
     }
+}
+
+/// What a statement makes of a materialized or live view.
+async fn apply_materialized(
+    database: &Arc<Database>,
+    action: MaterializedAction,
+    token: &CancelToken,
+) -> EngineResult<u64> {
+    match action {
+        MaterializedAction::Create(made) => {
+            let (schema, view, live) = *made;
+            let changes = |view| made_view(database, (schema.clone(), view, live.clone()));
+            commit_view(database, view, changes, token).await?;
+        }
+        MaterializedAction::Redefine(view) => {
+            commit_view(database, *view, |view| Ok(vec![view.put()?]), token).await?;
+        }
+        MaterializedAction::Change(changes) => {
+            commit(database, changes, token).await?;
+        }
+        MaterializedAction::Nothing => {}
+    }
+    Ok(0)
 }
 
 /// One INSERT of rows that are there, in one commit.
@@ -290,6 +308,42 @@ async fn stage_all(
 enum Staged {
     Rows(RecordBatch),
     End,
+}
+
+/// Commits a view's definition. One that waits for the next commit to its base must know the last
+/// one before it: while others commit to the base, it is tried again.
+async fn commit_view(
+    database: &Arc<Database>,
+    view: MaterializedView,
+    changes: impl Fn(MaterializedView) -> EngineResult<Vec<Change>>,
+    token: &CancelToken,
+) -> EngineResult<()> {
+    let base = view.base;
+    if !view.waits_for_commit() {
+        return commit(database, changes(view)?, token).await.map(|_| ());
+    }
+    if database.snapshot()?.touched_record(base).is_none() {
+        commit(database, vec![Change::Watch { table: base, through: 0 }], token).await?;
+    }
+    loop {
+        if let Some(error) = token.why_stopped() {
+            return Err(error);
+        }
+        let snapshot = database.snapshot()?;
+        let view = MaterializedView { made_after: snapshot.lsn(), ..view.clone() };
+        let mut all = changes(view)?;
+        all.push(Change::expect_untouched(&snapshot, base));
+        match commit(database, all, token).await {
+            Err(error) if error.code == ErrorCode::Replan => {
+                // Anything else than the base that changed is not for this loop.
+                let now = database.snapshot()?;
+                if now.touched_record(base) == snapshot.touched_record(base) {
+                    return Err(error);
+                }
+            }
+            outcome => return outcome.map(|_| ()),
+        }
+    }
 }
 
 /// A materialized or live view with its table, which nothing has filled yet.

@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
+use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{is_not_null, nullif};
+use arrow::datatypes::{Float64Type, Int64Type, IntervalMonthDayNanoType};
 use datafusion::common::Result;
 use datafusion_expr::{ColumnarValue, Volatility};
 use tidemark_types::SqlType;
+use tidemark_types::period::Period;
 
-use crate::cast::concatenate;
+use crate::cast::convert::convert;
+use crate::cast::{CastMode, concatenate};
 use crate::column::{Call, build_text, definite};
 use crate::native::Kernel;
-use crate::operator::comparison::common_type;
+use crate::operator::comparison::{DOUBLE_TOLERANCE, common_type};
 use crate::operator::predicate::value_type;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::signature::{Function, mismatch, resolved, special};
@@ -80,13 +84,46 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
         (SqlType::Null, common) => common,
         (own, _) => own,
     };
-    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+    // The first value is returned as it is, and compared in the type that holds both.
+    let compared = common_type(returns, common).ok_or_else(none)?;
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let (left, right) = (column(call, 0)?, column(call, 1)?);
-        let equal: BooleanArray = arrow::compute::kernels::cmp::not_distinct(&left, &right)?;
+        let wide = if returns == compared {
+            Arc::clone(&left)
+        } else {
+            let arguments = [ColumnarValue::Array(Arc::clone(&left))];
+            let one = Call { arguments: &arguments, ..*call };
+            convert(&one, returns, compared, CastMode::Implicit)?
+        };
+        let equal = equal_values(&wide, &right, compared)?;
         Ok(nullif(&left, &definite(&equal))?)
     });
-    let types = vec![returns; 2];
+    let types = vec![returns, compared];
     Ok(resolved("nullif", Volatility::Immutable, types, returns, arguments, kernel))
+}
+
+/// Where two columns of one type have equal values, as `=` has it.
+fn equal_values(left: &ArrayRef, right: &ArrayRef, of: SqlType) -> Result<BooleanArray> {
+    match of {
+        SqlType::Double => {
+            let (left, right) = (left.as_primitive::<Float64Type>(), right.as_primitive());
+            let right: &Float64Array = right;
+            let is_equal = |(left, right): (Option<f64>, Option<f64>)| match (left, right) {
+                (Some(left), Some(right)) => (left - right).abs() < DOUBLE_TOLERANCE,
+                (None, None) => true,
+                _ => false,
+            };
+            Ok(left.iter().zip(right).map(is_equal).map(Some).collect())
+        }
+        SqlType::Period => {
+            let order = |array: &ArrayRef| {
+                let lengths = array.as_primitive::<IntervalMonthDayNanoType>();
+                lengths.unary::<_, Int64Type>(|length| Period::from(length).order())
+            };
+            Ok(not_distinct(&order(left), &order(right))?)
+        }
+        _ => Ok(not_distinct(left, right)?),
+    }
 }
 
 fn concat(name: &str, arguments: &[Argument]) -> Resolved {

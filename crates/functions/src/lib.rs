@@ -33,8 +33,10 @@ mod tests;
 mod text;
 
 pub use aggregate::{is_aggregate, is_aggregate_call, reads_time, without_schema};
+pub use array::array_functions::joins_arrays;
 pub use array::array_select::{Selector, resolve_index};
 pub use array::arrays::resolve_array;
+pub use array::as_postgres::{array_order, array_text};
 pub use cast::{CastMode, cast, cast_value, failing_cast, from_texts, located_cast};
 pub use datetime::in_nanoseconds;
 pub use datetime::periods::{period_of_parts, period_order, period_parts};
@@ -50,6 +52,7 @@ pub use operator::comparison::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE, common_type
 pub use operator::infix::{BinaryOp, UnaryOp};
 pub use operator::operand::{BuildUnary, resolve_operator, resolve_unary};
 pub use operator::predicate::{between, in_list, is_null, value_type};
+pub use operator::times::{is_wide, wide_time};
 pub use postgres::SETTINGS;
 pub use registry::{all_functions, is_scalar, resolve_aggregate, resolve_scalar};
 pub use resolve::{

@@ -4,6 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::compute::is_not_null;
+use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
@@ -127,6 +129,19 @@ impl Native {
             random: Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed))),
         }
     }
+
+    /// What a kernel made, with false and 0 for nothing where the type has no null.
+    fn with_values(&self, made: ArrayRef) -> Result<ArrayRef> {
+        if made.null_count() == 0 || self.returns.is_nullable() {
+            return Ok(made);
+        }
+        let nothing = match self.returns {
+            SqlType::Byte => ScalarValue::Int8(Some(0)),
+            SqlType::Short => ScalarValue::Int16(Some(0)),
+            _ => ScalarValue::Boolean(Some(false)),
+        };
+        Ok(zip(&is_not_null(&made)?, &made, &nothing.to_scalar()?)?)
+    }
 }
 
 /// Whether the expression is a call whose result may be as long as a number says that is no
@@ -217,7 +232,7 @@ impl ScalarUDFImpl for Native {
             (self.kernel)(&Call { arguments: &arguments, rows, random: self.random.as_ref() });
         // What a query that has to stop gets from a kernel, be it an error, has no meaning.
         account::check().map_err(stopped)?;
-        let array = made?;
+        let array = self.with_values(made?)?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
         }

@@ -109,6 +109,7 @@ pub(crate) const SHOWN: &[Shown] = &[
         "(DOUBLE[…], DOUBLE[…], …) -> DOUBLE[…]",
         "array_elem_avg(ARRAY[1.0, 5.0], ARRAY[3.0, 2.0])",
     ),
+    shown("array_cat", "(DOUBLE[…] | DOUBLE, …) -> DOUBLE[…]", "array_cat(ARRAY[1, 2], 3)"),
     shown("array_build", "(INT, INT, filler, …) -> DOUBLE[…]", "array_build(2, 3, 1, 2)"),
     shown(
         "l2price",
@@ -184,6 +185,12 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("date_part", "", "date_part('second', '2026-11-21T12:34:56.5Z'::timestamp)"),
     shown("date_bin", "", "date_bin('15 minutes', '2026-11-21T12:34:56Z', '2026-11-21')"),
     shown("time_bucket", "", "time_bucket('2 weeks', '2026-11-21T12:34:56Z')"),
+    shown(
+        "overlaps",
+        "",
+        "('2026-01-01'::timestamp, '2026-02-01'::timestamp) OVERLAPS \
+         ('2026-01-15'::timestamp, INTERVAL '1 month')",
+    ),
     shown("make_timestamp", "", "make_timestamp(2026, 11, 21, 12, 34, 56.5)"),
     shown("make_date", "", "make_date(2026, 11, 21)"),
     shown("make_interval", "", "make_interval(1, 2, 0, 3, 4, 5, 6.5), make_interval(days => 3)"),

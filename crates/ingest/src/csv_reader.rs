@@ -354,7 +354,7 @@ impl CsvReader {
                 }
                 continue;
             }
-            if input.guessed && is_null_word(text) {
+            if input.is_null(text) {
                 input.builder.append_null();
                 continue;
             }
@@ -410,7 +410,7 @@ impl CsvReader {
             }
             let Some(field) = fields.get(input.field) else { continue };
             let text = field.text(record, &mut self.scratch);
-            if text.is_empty() || is_null_word(text) {
+            if text.is_empty() || input.is_null(text) {
                 continue;
             }
             if let Some(widened) = input.widen(text, self.text_line, &mut self.digits)? {
@@ -526,11 +526,6 @@ fn arrow_schema_of(target: &[Field]) -> Schema {
         arrow_schema::Field::new(&field.name, field.sql_type.arrow_type(), nullable)
     });
     Schema::new(fields.collect::<Vec<_>>())
-}
-
-/// How programs write null into columns of numbers.
-fn is_null_word(text: &[u8]) -> bool {
-    text.eq_ignore_ascii_case(b"null")
 }
 
 const BAD_VALUE: &str = "bad syntax";
@@ -784,12 +779,23 @@ mod tests {
     #[test]
     fn guesses_widen_to_what_all_values_fit() {
         let long = "9999999999";
+        let beyond = "18446744073709551615";
+        let smallest = "-9223372036854775808";
+        let widest = "1234567890123456789012345678901234567890";
         for (guess, values, expected) in [
             (SqlType::Int, &["1", "2", "null", "-3", ""][..], None),
             (SqlType::Int, &["1", long, "2"], Some((SqlType::Long, 3, long))),
             (SqlType::Int, &["1", long, "1.5", "2"], Some((SqlType::Double, 4, "1.5"))),
             (SqlType::Int, &["1", "1.5", long], Some((SqlType::Double, 3, "1.5"))),
             (SqlType::Int, &["1", "1.5", "n/a", "x"], Some((SqlType::Varchar, 4, "n/a"))),
+            (SqlType::Int, &["1", beyond, "-2"], Some((SqlType::Decimal(38, 0), 3, beyond))),
+            (SqlType::Long, &[beyond, "1.5"], Some((SqlType::Varchar, 3, "1.5"))),
+            (SqlType::Double, &["1.5", beyond], Some((SqlType::Varchar, 3, beyond))),
+            (SqlType::Double, &["1.5", "100000000000000000000"], None),
+            (SqlType::Decimal(38, 0), &["1", widest], Some((SqlType::Decimal(76, 0), 3, widest))),
+            (SqlType::Decimal(38, 0), &["1", "1e3"], Some((SqlType::Varchar, 3, "1e3"))),
+            (SqlType::Int, &["-2147483648"], Some((SqlType::Long, 2, "-2147483648"))),
+            (SqlType::Long, &[smallest], Some((SqlType::Decimal(38, 0), 2, smallest))),
             (SqlType::Int, &["1", "007"], Some((SqlType::Varchar, 3, "007"))),
             (SqlType::Double, &["1.5", "+4912345678"], Some((SqlType::Varchar, 3, "+4912345678"))),
             (SqlType::Double, &["1.5", "0.5", "+3", "-0.25", "0", "NULL"], None),
@@ -826,6 +832,18 @@ mod tests {
                 assert_eq!(report.widened, [None, None]);
             }
         }
+    }
+
+    #[test]
+    fn texts_that_mean_null_are_no_bad_values() {
+        let mut spec = spec(&[("a", SqlType::Double), ("b", SqlType::Varchar)]);
+        for column in &mut spec.columns {
+            column.null_texts = vec!["n/a".into(), "-".into()];
+        }
+        spec.atomicity = Atomicity::Abort;
+        let (rows, report) = read(&spec, "a,b\n1.5,x\nn/a,n/a\n-,-\n");
+        assert_eq!(rows, ["1.5|x", "-|n/a", "-|-"]);
+        assert_eq!(report.column_errors, [0, 0]);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct CsvColumn {
     /// Whether the type is a guess from the beginning of the text: a value that does not fit is not
     /// bad, but asks for a wider type, and the word `null` is null.
     pub guessed: bool,
+    /// Texts that are null where they are no value of the type: `n/a` in a column of numbers.
+    pub null_texts: Vec<String>,
 }
 
 /// The most bytes of a line, by default.

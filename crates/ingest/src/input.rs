@@ -11,6 +11,8 @@ use crate::number_text::plain_number;
 const SHOWN_CHARACTERS: usize = 40;
 /// Digits from which a number with a plus sign is one to call.
 const PHONE_DIGITS: usize = 7;
+/// The fewest digits of an integer beyond LONG.
+const LONG_DIGITS: usize = 19;
 
 /// One column of the file.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Input {
     pub(crate) required: Option<String>,
     /// Its type is a guess.
     pub(crate) guessed: bool,
+    /// Texts that are null where they are no value of the type.
+    null_texts: Vec<String>,
     pub(crate) builder: ColumnBuilder,
     sql_type: SqlType,
     /// The decimal mark of its numbers, where they are written for people.
@@ -45,11 +49,19 @@ impl Input {
             reported,
             required: required.then(|| field.name.clone()),
             guessed: column.guessed && !is_designated,
+            null_texts: if is_designated { Vec::new() } else { column.null_texts.clone() },
             builder: ColumnBuilder::new(field, pattern)?,
             sql_type,
             mark: decimal_mark(field, pattern)?,
             has_pattern: pattern.is_some(),
         })
+    }
+
+    /// Whether a text that is no value of the type means null.
+    #[cold]
+    pub(crate) fn is_null(&self, text: &[u8]) -> bool {
+        (self.guessed && is_null_word(text))
+            || self.null_texts.iter().any(|null| null.as_bytes() == text)
     }
 
     /// Appends the value of a text that is not empty. `false`: not a value of the type, or not one
@@ -94,7 +106,9 @@ impl Input {
             }
             self.sql_type = match self.sql_type {
                 SqlType::Int => SqlType::Long,
+                SqlType::Long if is_integer(text, self.mark) => SqlType::Decimal(38, 0),
                 SqlType::Long => SqlType::Double,
+                SqlType::Decimal(38, 0) if is_integer(text, self.mark) => SqlType::Decimal(76, 0),
                 SqlType::Date if !self.has_pattern => SqlType::Timestamp,
                 SqlType::Timestamp if !self.has_pattern => SqlType::TimestampNs,
                 _ => SqlType::Varchar,
@@ -138,10 +152,17 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
 #[inline]
 fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     match sql_type {
-        SqlType::Int | SqlType::Long | SqlType::Double => match text {
-            [b'0', b'0'..=b'9', ..] | [b'-' | b'+', ..] => is_quantity(text),
+        SqlType::Int | SqlType::Long => match text {
+            [b'0', b'0'..=b'9', ..] | [b'-' | b'+', ..] => {
+                is_quantity(text) && !is_sentinel(sql_type, text)
+            }
             _ => true,
         },
+        SqlType::Double => match text {
+            [b'0', b'0'..=b'9', ..] | [b'-' | b'+', ..] => is_quantity(text) && is_exact(text),
+            _ => text.len() < LONG_DIGITS || is_exact(text),
+        },
+        SqlType::Decimal(..) => is_quantity(text) && (has_pattern || is_integer(text, None)),
         SqlType::Boolean => {
             text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false")
         }
@@ -159,6 +180,43 @@ fn is_iso(text: &[u8], most_digits: usize) -> bool {
     let fraction = memchr(b'.', text).map_or(&[][..], |point| &text[point + 1..]);
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
     text.get(4) == Some(&b'-') && digits <= most_digits
+}
+
+/// The word `null`.
+fn is_null_word(text: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(b"null")
+}
+
+/// The smallest integer of a type represents null in its columns.
+fn is_sentinel(sql_type: SqlType, text: &[u8]) -> bool {
+    match sql_type {
+        SqlType::Int => text == b"-2147483648",
+        _ => text == b"-9223372036854775808",
+    }
+}
+
+/// Whether a number is a plain integer: digits alone, or in groups where there is a decimal mark.
+#[cold]
+fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
+    let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    let is_plain = |byte: &u8| match mark {
+        None => byte.is_ascii_digit(),
+        Some(mark) => *byte != mark && !byte.is_ascii_alphabetic(),
+    };
+    !digits.is_empty() && digits.iter().all(is_plain)
+}
+
+/// Whether DOUBLE holds a number as exactly as its text means it: an integer beyond LONG has to
+/// keep all of its digits.
+#[cold]
+fn is_exact(text: &[u8]) -> bool {
+    if text.len() < LONG_DIGITS || !is_integer(text, None) {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(text) else { return true };
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let is_long = text.parse::<i64>().is_ok();
+    is_long || text.parse::<f64>().is_ok_and(|value| format!("{value:.0}") == text)
 }
 
 #[cold]

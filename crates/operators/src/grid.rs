@@ -2,7 +2,7 @@
 
 use tidemark_types::calendar::{
     CivilDate, FIRST_MONDAY_MICROS, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
-    MICROS_PER_SECOND, MICROS_PER_WEEK, add_months, floor_to,
+    MICROS_PER_SECOND, MICROS_PER_WEEK, floor_to, floor_to_months, move_months,
 };
 use tidemark_types::zone::Zone;
 
@@ -134,11 +134,7 @@ impl Grid {
         match self.step {
             Step::Fixed(step) => floor_to(local, step, self.origin),
             Step::Months(months) => {
-                let elapsed = month_index(local.div_euclid(self.scale))
-                    - month_index(self.origin.div_euclid(self.scale));
-                let step = elapsed.div_euclid(months) * months;
-                let line = self.months_after_origin(step);
-                if line > local { self.months_after_origin(step - months) } else { line }
+                floor_to_months(local, months, self.origin, self.per_day()).unwrap_or(i64::MIN)
             }
         }
     }
@@ -156,9 +152,11 @@ impl Grid {
     }
 
     fn months_after_origin(&self, months: i64) -> i64 {
-        let micros = self.origin.div_euclid(self.scale);
-        let rest = self.origin.rem_euclid(self.scale);
-        add_months(micros, months).saturating_mul(self.scale).saturating_add(rest)
+        move_months(self.origin, months, self.per_day()).unwrap_or(i64::MAX)
+    }
+
+    fn per_day(&self) -> i64 {
+        MICROS_PER_DAY * self.scale
     }
 
     /// The first instant that local clocks show `local`, near `ts`; a local time that never

@@ -11,6 +11,7 @@ use crate::latest_on::node::LatestOnNode;
 use crate::lowering::Lower;
 use crate::ordered_join::node::OrderedJoinNode;
 use crate::sample_by::node::SampleByNode;
+use crate::shared_rows::node::SharedRowsNode;
 use crate::splice::node::SpliceJoinNode;
 use crate::unnest::node::UnnestNode;
 use crate::window::node::WindowNode;
@@ -29,6 +30,7 @@ pub enum LogicalNode<'a> {
     WindowJoin(&'a WindowJoinNode),
     Horizon(&'a HorizonJoinNode),
     OrderedJoin(&'a OrderedJoinNode),
+    SharedRows(&'a SharedRowsNode),
 }
 
 impl<'a> LogicalNode<'a> {
@@ -46,6 +48,7 @@ impl<'a> LogicalNode<'a> {
             .or_else(|| node.downcast_ref().map(Self::WindowJoin))
             .or_else(|| node.downcast_ref().map(Self::Horizon))
             .or_else(|| node.downcast_ref().map(Self::OrderedJoin))
+            .or_else(|| node.downcast_ref().map(Self::SharedRows))
     }
 
     /// The same of a plan.
@@ -70,6 +73,7 @@ impl<'a> LogicalNode<'a> {
             Self::WindowJoin(node) => node,
             Self::Horizon(node) => node,
             Self::OrderedJoin(node) => node,
+            Self::SharedRows(node) => node,
         }
     }
 }

@@ -54,6 +54,7 @@ use crate::rules::filter_scan::FilterScan;
 use crate::rules::instead::Instead;
 use crate::rules::join_keys::JoinKeys;
 use crate::rules::keep_time_order::KeepTimeOrder;
+use crate::rules::keys::{EqualKeys, equal_keys};
 use crate::rules::merge_joins::MergeJoins;
 use crate::rules::push_filters::PushFilters;
 use crate::rules::requirements::EnsureRequirements;
@@ -123,8 +124,12 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // DISTINCT has no physical operator of its own.
     if !optional {
-        // Ours: long constants are not copied into each row.
-        return vec![Arc::new(ReplaceDistinctWithAggregate::new()), Arc::new(ShareLiterals)];
+        // Ours: values that compare equal are one key; long constants are not copied into rows.
+        return vec![
+            Arc::new(ReplaceDistinctWithAggregate::new()),
+            Arc::new(EqualKeys),
+            Arc::new(ShareLiterals),
+        ];
     }
     vec![
         // Folds constants, so that time predicates become literals a scan can use.
@@ -143,6 +148,8 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
         Arc::new(BalanceConditions),
         // Only the columns that are used are mapped and filtered.
         Arc::new(NarrowInputs(OptimizeProjections::new())),
+        // Ours: values that compare equal are one key.
+        Arc::new(EqualKeys),
         // Ours: long constants are not copied into each row.
         Arc::new(ShareLiterals),
     ]
@@ -276,7 +283,7 @@ impl PlanSession {
     /// Optimises and plans.
     pub async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         if self.optional_rules
-            && let Some(plan) = one_table::plan(plan, self)?
+            && let Some(plan) = one_table::plan(&*equal_keys(plan)?, self)?
         {
             return Ok(plan);
         }
@@ -402,9 +409,15 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         // A round robin exchange would tear time order apart for no gain: scans are balanced.
         .with_round_robin_repartition(false)
         .set_bool("datafusion.optimizer.use_statistics_registry", true)
+        // An InterleaveExec needs inputs spread by the same keys, also after a later rule has put
+        // another operator in the place of one.
+        .set_bool("datafusion.optimizer.prefer_existing_union", true)
         // So many rows of one side are held for all workers, before both are spread by their keys.
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold_rows", HELD_ROWS)
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", HELD_BYTES)
+        // `a < b IS TRUE` is never null to a logical plan and may be to a physical one: grouping by
+        // it is right all the same.
+        .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
         .with_create_default_catalog_and_schema(false);
     match options.scan_part_rows {
         Some(rows) => config.with_extension(Arc::new(PartRows(rows))),

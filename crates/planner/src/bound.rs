@@ -132,6 +132,8 @@ pub enum MaterializedAction {
     /// Makes the view and its table, which have no identifier yet; with what is particular to a
     /// live view.
     Create(Box<(TableSchema, MaterializedView, Option<LiveView>)>),
+    /// Gives the view another definition.
+    Redefine(Box<MaterializedView>),
     /// Changes to commit.
     Change(Vec<Change>),
     /// IF NOT EXISTS finds it there.

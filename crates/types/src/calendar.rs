@@ -114,19 +114,65 @@ pub fn floor_to(ts: i64, step: i64, origin: i64) -> i64 {
     ts.saturating_sub(offset)
 }
 
-/// `ts_micros` moved by months, the day clamped to the month's end, saturating.
+/// Months from year 0 to the month that holds a day.
+fn month_index(date: CivilDate) -> i64 {
+    i64::from(date.year) * 12 + i64::from(date.month) - 1
+}
+
+/// `value` moved by months, in a unit with `per_day` ticks a day. The day is clamped to the month's
+/// end, the time of day is retained; `None` out of range. Every addition of months and years of the
+/// dialect is this one.
+#[must_use]
+pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
+    let date = CivilDate::from_days(value.div_euclid(per_day));
+    let index = month_index(date).checked_add(months)?;
+    let year = i32::try_from(index.div_euclid(12)).ok()?;
+    let first = CivilDate { year, month: (index.rem_euclid(12) + 1) as u8, day: 1 };
+    let day = date.day.min(first.days_in_month());
+    let days = CivilDate { day, ..first }.to_days();
+    // Before 1970 a midnight may be out of range although the time of the day is not.
+    let ticks = i128::from(days) * i128::from(per_day) + i128::from(value.rem_euclid(per_day));
+    i64::try_from(ticks).ok()
+}
+
+/// [`move_months`] so many times. Each step begins where the one before ended, so that a day that a
+/// short month lacks is lost: 31 January, 28 February, 28 March.
+#[must_use]
+pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option<i64> {
+    let date = |ticks: i64| CivilDate::from_days(ticks.div_euclid(per_day));
+    let mut at = value;
+    let mut has_february = false;
+    for step in 0..number {
+        let CivilDate { month, day, .. } = date(at);
+        has_february |= month == 2;
+        // After 12 steps every month of the cycle has come.
+        if day <= 28 || (step >= 12 && !has_february) {
+            return move_months(at, months.checked_mul(number - step)?, per_day);
+        }
+        at = move_months(at, months, per_day)?;
+    }
+    Some(at)
+}
+
+/// [`move_months`] of microseconds, saturating.
 #[must_use]
 pub fn add_months(ts_micros: i64, months: i64) -> i64 {
-    let date = CivilDate::from_micros(ts_micros);
-    let time = ts_micros.rem_euclid(MICROS_PER_DAY);
-    let index = i64::from(date.year) * 12 + i64::from(date.month) - 1 + months;
-    let first = CivilDate {
-        year: index.div_euclid(12) as i32,
-        month: (index.rem_euclid(12) + 1) as u8,
-        day: 1,
-    };
-    let day = date.day.min(first.days_in_month());
-    CivilDate { day, ..first }.to_micros().saturating_add(time)
+    let limit = if months < 0 { i64::MIN } else { i64::MAX };
+    move_months(ts_micros, months, MICROS_PER_DAY).unwrap_or(limit)
+}
+
+/// The last line of a grid of months that is not after `value`; `months` is positive. The lines are
+/// `origin` moved by multiples of `months`. `None` out of range.
+#[must_use]
+pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Option<i64> {
+    let index = |ticks: i64| month_index(CivilDate::from_days(ticks.div_euclid(per_day)));
+    let steps = (index(value) - index(origin)).div_euclid(months);
+    let line = |steps: i64| move_months(origin, steps.checked_mul(months)?, per_day);
+    match line(steps) {
+        Some(found) if found <= value => Some(found),
+        // The month is the same, and its line comes later in it.
+        _ => line(steps.checked_sub(1)?),
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +193,23 @@ mod tests {
         assert_eq!(week(2024, 1, 1), (2024, 1));
         assert_eq!(week(2021, 1, 3), (2020, 53));
         assert_eq!(week(2019, 12, 30), (2020, 1));
+    }
+
+    #[test]
+    fn steps_of_months_are_those_of_a_loop() {
+        for (year, month, day) in
+            [(2024, 1, 31), (2024, 2, 29), (2023, 12, 30), (1999, 8, 31), (2000, 4, 28)]
+        {
+            let start = CivilDate { year, month, day }.to_micros() + 5;
+            for months in [1, 2, 3, 4, 6, 7, 12, 13, 48, -1, -5, -12, -48] {
+                let mut at = start;
+                for number in 0..200 {
+                    let found = step_months(start, months, number, MICROS_PER_DAY);
+                    assert_eq!(found, Some(at), "{year}-{month}-{day} {number} * {months}");
+                    at = add_months(at, months);
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! Units of time by their letter, and times moved by a number of them.
 
-use crate::calendar::{CivilDate, MICROS_PER_DAY, add_months};
+use crate::calendar::move_months;
 use crate::timestamp::TimestampUnit;
-
-/// Months and years beyond this lead out of the calendar.
-const MOST_MONTHS: i64 = 1_000_000;
 
 /// The length of a fixed unit in nanoseconds; `None` for months and years.
 #[must_use]
@@ -22,8 +19,18 @@ pub fn fixed_nanos(letter: char) -> Option<i64> {
     })
 }
 
-/// `value` moved by `number` units of `letter`; `None` when that is out of range. Months keep to
-/// the end of a shorter month; 29 February plus a year is 1 March.
+/// The months of a unit that has no fixed length.
+#[must_use]
+pub fn unit_months(letter: char) -> Option<i64> {
+    match letter {
+        'M' => Some(1),
+        'y' => Some(12),
+        _ => None,
+    }
+}
+
+/// `value` moved by `number` units of `letter`; `None` when that is out of range. Months and years
+/// end at the end of a shorter month: 29 February plus a year is 28 February.
 #[must_use]
 pub fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) -> Option<i64> {
     if let Some(nanos) = fixed_nanos(letter) {
@@ -34,20 +41,88 @@ pub fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) -> Option
         };
         return value.checked_add(step);
     }
-    if number.abs() > MOST_MONTHS {
-        return None;
+    move_months(value, number.checked_mul(unit_months(letter)?)?, unit.per_day())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::{CivilDate, floor_to_months};
+    use crate::period::Period;
+
+    /// The end of a month by a loop over the months between.
+    fn month_later(date: CivilDate, months: i64) -> CivilDate {
+        let (mut year, mut month) = (date.year, i64::from(date.month));
+        for _ in 0..months.abs() {
+            month += months.signum();
+            match month {
+                0 => (year, month) = (year - 1, 12),
+                13 => (year, month) = (year + 1, 1),
+                _ => {}
+            }
+        }
+        let first = CivilDate { year, month: month as u8, day: 1 };
+        let next = match month {
+            12 => CivilDate { year: year + 1, month: 1, day: 1 },
+            _ => CivilDate { month: month as u8 + 1, ..first },
+        };
+        let length = (next.to_days() - first.to_days()) as u8;
+        CivilDate { day: date.day.min(length), ..first }
     }
-    let micros = match unit {
-        TimestampUnit::Nanos => value.div_euclid(1_000),
-        _ => unit.convert(value, TimestampUnit::Micros)?,
-    };
-    let moved = if letter == 'M' {
-        add_months(micros, number)
-    } else {
-        let date = CivilDate::from_micros(micros);
-        let first = CivilDate { day: 1, year: date.year + number as i32, ..date };
-        let days = first.to_days() + i64::from(date.day) - 1;
-        days.checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))?
-    };
-    value.checked_add(TimestampUnit::Micros.convert(moved.checked_sub(micros)?, unit)?)
+
+    #[test]
+    fn months_and_years_are_added_alike_everywhere() {
+        const TIME_OF_DAY_NANOS: i64 = 86_399_123_456_789;
+        let years = [1, 1599, 1600, 1899, 1900, 1969, 1970, 1999, 2000, 2023, 2024, 2100, 2261];
+        let units = [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos];
+        let ends = (1..=12).flat_map(|month| [1, 15, 28, 29, 30, 31].map(|day| (month, day)));
+        for (year, (month, day)) in
+            years.into_iter().flat_map(|year| ends.clone().map(move |end| (year, end)))
+        {
+            let date = CivilDate { year, month, day };
+            if day > date.days_in_month() {
+                continue;
+            }
+            for unit in units {
+                let at = |date: CivilDate| {
+                    let midnight = date.to_days().checked_mul(unit.per_day())?;
+                    midnight.checked_add(TIME_OF_DAY_NANOS / unit.nanos())
+                };
+                let Some(value) = at(date) else { continue };
+                for (letter, number) in
+                    [1, 2, 11, 12, 13, 48, 1_200].into_iter().flat_map(|number| {
+                        [('M', number), ('M', -number), ('y', number), ('y', -number)]
+                    })
+                {
+                    let months = number * unit_months(letter).unwrap();
+                    let expected = at(month_later(date, months));
+                    let shown = format!("{date:?} {unit:?} {number}{letter}");
+                    assert_eq!(add(value, letter, number, unit), expected, "{shown}");
+                    let period = Period { months: months as i32, days: 0, micros: 0 };
+                    assert_eq!(period.after(value, unit), expected, "{shown}");
+                    if let Some(line) = expected.filter(|_| months > 0) {
+                        let floor = floor_to_months(line, months, value, unit.per_day());
+                        assert_eq!(floor, Some(line), "{shown}");
+                        let floor = floor_to_months(line - 1, months, value, unit.per_day());
+                        assert_eq!(floor, Some(value), "{shown}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_range_is_none() {
+        for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
+            for value in [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX] {
+                for letter in ['n', 'u', 'T', 's', 'm', 'h', 'd', 'w', 'M', 'y'] {
+                    for number in [i64::MIN, -i64::from(i32::MAX), i64::from(i32::MAX), i64::MAX] {
+                        let moved = add(value, letter, number, unit);
+                        let fits = moved.is_none_or(|moved| (moved >= value) == (number >= 0));
+                        assert!(fits, "{value} {number}{letter} {unit:?}");
+                    }
+                }
+            }
+        }
+    }
 }

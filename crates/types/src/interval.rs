@@ -103,10 +103,15 @@ impl Reading<'_> {
             let end = to_utc(span.hi - 1).checked_add(1);
             return self.interval(span.lo, (to_utc(span.lo), end), of);
         };
-        for readings in suffix.readings(span.lo, unit) {
+        for readings in suffix.readings((span.lo, span.hi), unit) {
             let Some(Readings { lo, days }) = readings else { return out_of_range(self.text) };
             let start = to_utc(lo);
-            self.interval(lo, (start, suffix.end(start, to_utc(days), unit)), of)?;
+            let end = suffix.end(start, to_utc(days), unit);
+            if suffix.shortens() && end.is_some_and(|end| end <= start) {
+                // Nothing of the span is left.
+                return fail("Expected number before unit '-'");
+            }
+            self.interval(lo, (start, end), of)?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod error;
 pub mod failpoint;
 pub mod identifier;
 pub mod interval;
+pub mod key;
 pub mod number_text;
 mod offset;
 mod parameter;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use arrow_buffer::IntervalMonthDayNano;
 
-use crate::calendar::{MICROS_PER_DAY, add_months};
+use crate::calendar::{CivilDate, MICROS_PER_DAY, move_months};
 use crate::timestamp::TimestampUnit;
 
 /// Days of a month where a part of one is meant, and where lengths are compared.
@@ -17,6 +17,7 @@ const MOST_MONTHS: f64 = 1_200_000.0;
 /// Microseconds whose nanoseconds are an integer of 64 bits, about.
 const MOST_MICROS: f64 = 9.2e15;
 const MICROS_PER_SECOND: i64 = 1_000_000;
+const SECONDS_PER_DAY: f64 = 86_400.0;
 const NANOS_PER_MICRO: i64 = 1_000;
 
 /// A length of time.
@@ -102,7 +103,31 @@ impl Period {
     /// So many times it; `None` out of range.
     #[must_use]
     pub fn times(self, factor: f64) -> Option<Self> {
-        Parts::of(self).times(factor).whole()
+        self.scaled(|part| part * factor)
+    }
+
+    /// One of so many equal lengths that it consists of; `None` out of range.
+    #[must_use]
+    pub fn divided(self, divisor: f64) -> Option<Self> {
+        self.scaled(|part| part / divisor)
+    }
+
+    /// Each part scaled as `PostgreSQL` does it: a fraction of a month becomes days, one of a
+    /// day time, both rounded to a millionth of their unit, so that a third of a month is ten days.
+    fn scaled(self, scale: impl Fn(f64) -> f64) -> Option<Self> {
+        let rounded = |value: f64| (value * 1e6).round_ties_even() / 1e6;
+        let months = scale(f64::from(self.months));
+        let days = scale(f64::from(self.days));
+        let of_months = rounded(months.fract() * MONTH_DAYS as f64);
+        let of_days = rounded((days.fract() + of_months.fract()) * SECONDS_PER_DAY);
+        let more_days = (of_days / SECONDS_PER_DAY).trunc();
+        let seconds = of_days - more_days * SECONDS_PER_DAY;
+        let parts = Parts {
+            months: months.trunc(),
+            days: days.trunc() + of_months.trunc() + more_days,
+            micros: scale(self.micros as f64) + seconds * 1e6,
+        };
+        parts.whole()
     }
 
     /// Both; `None` out of range.
@@ -129,11 +154,13 @@ impl Period {
     /// range of times.
     #[must_use]
     pub fn after(self, time: i64, unit: TimestampUnit) -> Option<i64> {
-        let base = unit.convert(time, TimestampUnit::Micros)?;
-        let by_months = add_months(base, i64::from(self.months)).checked_sub(base)?;
-        let days = i64::from(self.days).checked_mul(MICROS_PER_DAY)?;
-        let micros = by_months.checked_add(days)?.checked_add(self.micros)?;
-        time.checked_add(TimestampUnit::Micros.convert(micros, unit)?)
+        let moved = move_months(time, i64::from(self.months), unit.per_day())?;
+        let days = i64::from(self.days).checked_mul(unit.per_day())?;
+        // Parts of opposite signs may leave the range and return to it.
+        let ticks = i128::from(moved)
+            + i128::from(days)
+            + i128::from(TimestampUnit::Micros.convert(self.micros, unit)?);
+        i64::try_from(ticks).ok()
     }
 
     /// The value of a column; `None` where its nanoseconds are out of range.
@@ -143,26 +170,77 @@ impl Period {
         Some(IntervalMonthDayNano { months: self.months, days: self.days, nanoseconds })
     }
 
-    /// Whole hours of 24 become days.
+    /// Whole hours of 24 become days; the time has the sign of the days.
     #[must_use]
     pub fn with_days(self) -> Option<Self> {
         let days = i32::try_from(self.micros / MICROS_PER_DAY).ok()?;
-        Some(Self {
-            days: self.days.checked_add(days)?,
-            micros: self.micros % MICROS_PER_DAY,
-            ..self
-        })
+        let days = self.days.checked_add(days)?;
+        Self { days, micros: self.micros % MICROS_PER_DAY, ..self }.with_time_of_one_sign()
     }
 
-    /// Whole days of 30 become months.
+    /// Whole days of 30 become months; the days have the sign of the months.
     #[must_use]
     pub fn with_months(self) -> Option<Self> {
-        let months = self.days / MONTH_DAYS as i32;
-        Some(Self {
-            months: self.months.checked_add(months)?,
-            days: self.days % MONTH_DAYS as i32,
-            ..self
-        })
+        let month = MONTH_DAYS as i32;
+        let months = self.months.checked_add(self.days / month)?;
+        let days = self.days % month;
+        let (months, days) = match (months.signum(), days.signum()) {
+            (1, -1) => (months - 1, days + month),
+            (-1, 1) => (months + 1, days - month),
+            _ => (months, days),
+        };
+        Some(Self { months, days, ..self })
+    }
+
+    /// Whole hours of 24 become days and whole days of 30 months; all parts have one sign.
+    #[must_use]
+    pub fn justified(self) -> Option<Self> {
+        let month = MONTH_DAYS as i32;
+        let days = i64::from(self.days) + self.micros / MICROS_PER_DAY;
+        let micros = self.micros % MICROS_PER_DAY;
+        let months = i64::from(self.months) + days / MONTH_DAYS;
+        let (months, days) = (i32::try_from(months).ok()?, (days % MONTH_DAYS) as i32);
+        let below = if days == 0 { micros.signum() } else { i64::from(days.signum()) };
+        let (months, days) = match (months.signum(), below) {
+            (1, -1) => (months - 1, days + month),
+            (-1, 1) => (months + 1, days - month),
+            _ => (months, days),
+        };
+        Self { months, days, micros }.with_time_of_one_sign()
+    }
+
+    /// A day is borrowed for a time whose sign differs from that of the days.
+    fn with_time_of_one_sign(self) -> Option<Self> {
+        let (days, micros) = match (self.days.signum(), self.micros.signum()) {
+            (1, -1) => (self.days - 1, self.micros + MICROS_PER_DAY),
+            (-1, 1) => (self.days + 1, self.micros - MICROS_PER_DAY),
+            _ => (self.days, self.micros),
+        };
+        Some(Self { days, micros, ..self })
+    }
+
+    /// The length between two times in microseconds, in years, months, days and time of the
+    /// calendar; negative when `to` is the earlier one. A missing day is borrowed from the month of
+    /// the earlier time. `None` out of range.
+    #[must_use]
+    pub fn between(from: i64, to: i64) -> Option<Self> {
+        if to < from {
+            return Self::between(to, from)?.negated();
+        }
+        let (first, last) = (CivilDate::from_micros(from), CivilDate::from_micros(to));
+        let mut months =
+            (last.year - first.year) * 12 + i32::from(last.month) - i32::from(first.month);
+        let mut days = i32::from(last.day) - i32::from(first.day);
+        let mut micros = to.rem_euclid(MICROS_PER_DAY) - from.rem_euclid(MICROS_PER_DAY);
+        if micros < 0 {
+            micros += MICROS_PER_DAY;
+            days -= 1;
+        }
+        if days < 0 {
+            days += i32::from(first.days_in_month());
+            months -= 1;
+        }
+        Some(Self { months, days, micros })
     }
 }
 
@@ -194,14 +272,6 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(period: Period) -> Self {
-        Self {
-            months: f64::from(period.months),
-            days: f64::from(period.days),
-            micros: period.micros as f64,
-        }
-    }
-
     /// Adds the first part of a text, gives the text behind it.
     fn add_part<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let digits = text.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.'));
@@ -223,10 +293,10 @@ impl Parts {
             self.months += years * 12.0 + if number.starts_with('-') { -months } else { months };
             return Some(rest);
         }
-        let number: f64 = number.parse().ok()?;
+        let number = Number::parse(number)?;
         let rest = rest.trim_start();
         if rest.split(char::is_whitespace).next().is_some_and(|next| next.contains(':')) {
-            self.days += number;
+            self.add_days(number);
             return Some(rest);
         }
         let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
@@ -255,31 +325,52 @@ impl Parts {
                 let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
                 let designator = rest[end..].chars().next()?;
                 let (_, unit) = units.iter().find(|(known, _)| *known == designator)?;
-                parts.add(rest[..end].parse().ok()?, unit)?;
+                parts.add(Number::parse(&rest[..end])?, unit)?;
                 rest = &rest[end + 1..];
             }
         }
         Some(parts)
     }
 
-    fn add(&mut self, number: f64, unit: &str) -> Option<()> {
-        let (part, size) = match unit {
-            "us" | "usec" | "usecs" | "microsecond" | "microseconds" => (&mut self.micros, 1.0),
-            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => (&mut self.micros, 1e3),
-            "" | "s" | "sec" | "secs" | "second" | "seconds" => (&mut self.micros, 1e6),
-            "m" | "min" | "mins" | "minute" | "minutes" => (&mut self.micros, 60e6),
-            "h" | "hr" | "hrs" | "hour" | "hours" => (&mut self.micros, 3_600e6),
-            "d" | "day" | "days" => (&mut self.days, 1.0),
-            "w" | "week" | "weeks" => (&mut self.days, 7.0),
-            "mon" | "mons" | "month" | "months" => (&mut self.months, 1.0),
-            "quarter" | "quarters" => (&mut self.months, 3.0),
-            "y" | "yr" | "yrs" | "year" | "years" => (&mut self.months, 12.0),
-            "decade" | "decades" => (&mut self.months, 120.0),
-            "century" | "centuries" => (&mut self.months, 1_200.0),
+    fn add(&mut self, number: Number, unit: &str) -> Option<()> {
+        match unit {
+            "us" | "usec" | "usecs" | "microsecond" | "microseconds" => self.add_time(number, 1.0),
+            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => self.add_time(number, 1e3),
+            "" | "s" | "sec" | "secs" | "second" | "seconds" => self.add_time(number, 1e6),
+            "m" | "min" | "mins" | "minute" | "minutes" => self.add_time(number, 60e6),
+            "h" | "hr" | "hrs" | "hour" | "hours" => self.add_time(number, 3_600e6),
+            "d" | "day" | "days" => self.add_days(number),
+            "w" | "week" | "weeks" => self.add_days(number.times(7.0)),
+            "mon" | "mons" | "month" | "months" => self.add_months(number),
+            "quarter" | "quarters" => self.add_months(number.times(3.0)),
+            "y" | "yr" | "yrs" | "year" | "years" => self.add_years(number, 12.0),
+            "decade" | "decades" => self.add_years(number, 120.0),
+            "century" | "centuries" => self.add_years(number, 1_200.0),
             _ => return None,
-        };
-        *part += number * size;
+        }
         Some(())
+    }
+
+    /// A fraction of a year is a whole number of months.
+    fn add_years(&mut self, number: Number, months: f64) {
+        self.months += number.whole * months + (number.fraction * months).round_ties_even();
+    }
+
+    /// A fraction of a month is days of 30.
+    fn add_months(&mut self, number: Number) {
+        self.months += number.whole;
+        let days = number.fraction * MONTH_DAYS as f64;
+        self.add_days(Number { whole: days.trunc(), fraction: days.fract() });
+    }
+
+    /// A fraction of a day is time.
+    fn add_days(&mut self, number: Number) {
+        self.days += number.whole;
+        self.micros += (number.fraction * MICROS_PER_DAY as f64).round_ties_even();
+    }
+
+    fn add_time(&mut self, number: Number, micros: f64) {
+        self.micros += number.whole * micros + (number.fraction * micros).round_ties_even();
     }
 
     fn times(self, factor: f64) -> Self {
@@ -287,18 +378,43 @@ impl Parts {
         Self { months: months * factor, days: days * factor, micros: micros * factor }
     }
 
-    /// Whole parts: parts of a month are days, parts of a day are time.
+    /// The length of these parts, the time rounded to microseconds.
     fn whole(self) -> Option<Period> {
-        let days = self.days + self.months.fract() * MONTH_DAYS as f64;
-        let micros = (days.fract() * MICROS_PER_DAY as f64 + self.micros).round();
+        let micros = self.micros.round_ties_even();
         let fits = self.months.abs() <= MOST_MONTHS
-            && days.abs() < f64::from(i32::MAX)
+            && self.days.abs() < f64::from(i32::MAX)
             && micros.abs() < MOST_MICROS;
         fits.then_some(Period {
-            months: self.months.trunc() as i32,
-            days: days.trunc() as i32,
+            months: self.months as i32,
+            days: self.days as i32,
             micros: micros as i64,
         })
+    }
+}
+
+/// A number of a text. The fraction is read on its own: 1.9 less 1 is not 0.9.
+#[derive(Debug, Clone, Copy)]
+struct Number {
+    whole: f64,
+    /// Less than 1, with the sign of the number.
+    fraction: f64,
+}
+
+impl Number {
+    fn parse(text: &str) -> Option<Self> {
+        let all: f64 = text.parse().ok().filter(|all: &f64| all.is_finite())?;
+        let Some((_, digits)) = text.split_once('.') else {
+            return Some(Self { whole: all, fraction: 0.0 });
+        };
+        let fraction = if digits.is_empty() { 0.0 } else { format!("0.{digits}").parse().ok()? };
+        let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+        Some(Self { whole: all.trunc(), fraction: fraction * sign })
+    }
+
+    /// So many times it.
+    fn times(self, factor: f64) -> Self {
+        let fraction = self.fraction * factor;
+        Self { whole: self.whole * factor + fraction.trunc(), fraction: fraction.fract() }
     }
 }
 
@@ -400,5 +516,67 @@ mod tests {
         assert_eq!(moved, Some(january + 29 * 24 * HOUR + HOUR));
         assert_eq!(of("1000000 days").after(i64::MAX - 1, TimestampUnit::Nanos), None);
         assert_eq!(of("100000 years").times(100.0), None);
+    }
+
+    #[test]
+    fn fractions_are_those_of_postgresql() {
+        let of = |text: &str| Period::parse(text).unwrap();
+        for (text, factor, expected) in [
+            ("4 years 7 mons", 1.0 / 3.0, "1 year 6 mons 10 days"),
+            ("1 mon", 0.3, "9 days"),
+            ("-1 mon", 0.1, "-3 days"),
+            ("1 mon 1 day", 0.5, "15 days 12:00:00"),
+            ("10 days 10:00", 1.5, "15 days 15:00:00"),
+            ("1 year 1 mon 1 day 1 hour", -2.5, "-2 years -8 mons -17 days -14:30:00"),
+        ] {
+            assert_eq!(of(text).times(factor).unwrap().text(), expected, "{text} * {factor}");
+        }
+        for (text, divisor, expected) in [
+            ("4 years 7 mons", 3.0, "1 year 6 mons 10 days"),
+            ("1 mon", 30.0, "1 day"),
+            ("1 mon", 7.0, "4 days 06:51:25.6896"),
+            ("-1 day", 7.0, "-03:25:42.857143"),
+        ] {
+            assert_eq!(of(text).divided(divisor).unwrap().text(), expected, "{text} / {divisor}");
+        }
+        for (text, expected) in [
+            ("1.9 months", "1 mon 27 days"),
+            ("1.3 years", "1 year 4 mons"),
+            ("-0.5 weeks", "-3 days -12:00:00"),
+            ("1.5 days 1.5 days", "2 days 24:00:00"),
+            ("0.1 decades", "1 year"),
+        ] {
+            assert_eq!(of(text).text(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_justified_with_one_sign() {
+        let of = |text: &str| Period::parse(text).unwrap();
+        let shown = |period: Option<Period>| period.unwrap().text();
+        assert_eq!(shown(of("-9 days 10:00").with_days()), "-8 days -14:00:00");
+        assert_eq!(shown(of("2 days -50:00").with_days()), "-02:00:00");
+        assert_eq!(shown(of("1 mon -40 days").with_months()), "-10 days");
+        assert_eq!(shown(of("2 mons -40 days").with_months()), "20 days");
+        assert_eq!(shown(of("1 mon -1 hour").justified()), "29 days 23:00:00");
+        assert_eq!(shown(of("-1 mon 1 day 1 hour").justified()), "-28 days -23:00:00");
+        assert_eq!(shown(of("40 days 60 hours").justified()), "1 mon 12 days 12:00:00");
+    }
+
+    #[test]
+    fn an_age_borrows_days_from_the_month_of_the_earlier_time() {
+        let at = |text: &str| crate::timestamp::parse(text, TimestampUnit::Micros).unwrap();
+        for (to, from, expected) in [
+            ("2001-04-10", "1957-06-13", "43 years 9 mons 27 days"),
+            ("1957-06-13", "2001-04-10", "-43 years -9 mons -27 days"),
+            ("2024-03-01", "2024-01-31", "1 mon 1 day"),
+            ("2024-03-30", "2024-02-29", "1 mon 1 day"),
+            ("2023-03-01", "2023-02-28T12:00", "12:00:00"),
+            ("2024-03-01", "2024-02-28T12:00", "1 day 12:00:00"),
+            ("2024-01-01", "2024-01-01", "00:00:00"),
+        ] {
+            assert_eq!(Period::between(at(from), at(to)).unwrap().text(), expected, "{to} {from}");
+        }
+        assert!(Period::between(i64::MIN, i64::MAX).is_some());
     }
 }

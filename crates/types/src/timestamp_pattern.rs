@@ -403,6 +403,8 @@ struct Moment {
     date: CivilDate,
     seconds: i64,
     nanos: i64,
+    /// The most digits of a fraction.
+    digits: usize,
 }
 
 impl Moment {
@@ -412,6 +414,7 @@ impl Moment {
             date: CivilDate::from_days(value.div_euclid(unit.per_day())),
             seconds: of_day / unit.per_second(),
             nanos: of_day % unit.per_second() * unit.nanos(),
+            digits: unit.digits().max(6),
         }
     }
 
@@ -430,6 +433,8 @@ impl Moment {
             Field::Month(width) => digits(out, i64::from(date.month), width),
             Field::MonthShort => out.extend_from_slice(&MONTHS[month].as_bytes()[..3]),
             Field::MonthLong => out.extend_from_slice(MONTHS[month].as_bytes()),
+            // The reference counts these weeks from the start of the year, 1 for the first 6 days.
+            Field::Week(Greedy) => digits(out, i64::from(date.day_of_year() / 7 + 1), Greedy),
             Field::Week(width) => digits(out, i64::from(date.iso_week().1), width),
             Field::DayOfYear => digits(out, i64::from(date.day_of_year()), Greedy),
             Field::Day(width) => digits(out, i64::from(date.day), width),
@@ -449,6 +454,7 @@ impl Moment {
                 digits(out, self.nanos / scale % 1_000, width);
             }
             Field::Fraction { digits: count } => {
+                let count = count.min(self.digits);
                 let step = 10_i64.pow(9 - count as u32);
                 digits(out, self.nanos / step, Exactly(count));
             }
@@ -548,6 +554,11 @@ mod tests {
             ("2024-05-07T13:04:05Z", "dd/MM/yy hh:mm a", "07/05/24 01:04 PM"),
             ("2024-05-07T13:04:05Z", "E EE EEEE", "Tue Tuesday TuesdayTuesday"),
             ("2024-05-07T00:04:05Z", "k K h MMM MMMM", "24 0 12 May May"),
+            ("2024-03-31T13:04:05Z", "w ww D u YYYY yyy", "14 13 91 7 2024 024"),
+            ("2021-01-03T00:00:00Z", "w ww D u YYYY yyy", "1 53 3 7 2020 021"),
+            ("2019-12-31T12:00:00Z", "w ww D u YYYY yyy", "53 01 365 2 2020 019"),
+            ("2020-01-06T00:00:00Z", "w ww", "1 02"),
+            ("2020-01-07T00:00:00Z", "w ww", "2 02"),
         ] {
             assert_eq!(write(iso, pattern), expected, "{pattern}");
         }

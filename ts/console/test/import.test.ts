@@ -1,15 +1,15 @@
 import test from 'ava';
-import type { Proposal } from '../src/api/upload.js';
+import type { Proposal, ProposedColumn } from '../src/api/upload.js';
 import {
   firstChoices,
   headerLine,
   orderedBy,
   parametersOf,
-  patternOf,
+  patternText,
   problemOf,
   retyped,
   schemaOf,
-  timePatterns,
+  trialText,
   type Choices,
   type ColumnChoice,
 } from '../src/import/model.js';
@@ -26,7 +26,13 @@ const PROPOSAL: Proposal = {
   rows: 3,
   columns: [
     { name: 'city', type: 'VARCHAR', couldBeTimestamp: false, values: ['Oslo'] },
-    { name: 'at', type: 'VARCHAR', couldBeTimestamp: true, values: ['2026-01-01 10:30:00'] },
+    {
+      name: 'at',
+      type: 'VARCHAR',
+      couldBeTimestamp: true,
+      values: ['2026-01-01 10:30:00'],
+      forms: [{ type: 'TIMESTAMP', pattern: 'yyyy-MM-dd HH:mm:ss', read: 3, of: 3 }],
+    },
     { name: 'v', type: 'INT', couldBeTimestamp: false, values: ['1'] },
   ],
 };
@@ -65,7 +71,7 @@ test('a changed type is sent, with the pattern its values have', (t) => {
     ...first,
     columns: first.columns.map((column, index) => (index === 1 ? change(column) : column)),
   });
-  const choices = typed((at) => retyped(at, 'TIMESTAMP_NS', '2026-01-01 10:30:00'));
+  const choices = typed((at) => retyped(at, 'TIMESTAMP_NS', PROPOSAL.columns[1]));
   t.deepEqual(schemaOf(PROPOSAL, choices, undefined), [
     { name: 'at', type: 'TIMESTAMP_NS', pattern: 'yyyy-MM-dd HH:mm:ss' },
   ]);
@@ -100,11 +106,26 @@ test('a table that is there decides the types', (t) => {
   t.is(problemOf(PROPOSAL, choices, strange), 'The table has none of these columns.');
 });
 
-test('patterns are told from a value', (t) => {
-  t.is(patternOf('2026-01-01T10:30:00.123456Z'), 'yyyy-MM-ddTHH:mm:ss.SSSUUUZ');
-  t.is(patternOf('01.02.2026 10:30'), 'dd.MM.yyyy HH:mm');
-  t.is(patternOf('20260101'), 'yyyyMMdd');
-  t.is(patternOf('soon'), '');
+test('units and counts are told in words', (t) => {
+  t.is(patternText('epoch_ms'), 'milliseconds since 1970');
+  t.is(patternText('yyyy-MM-dd'), 'yyyy-MM-dd');
+  t.is(trialText({ read: 1299, of: 1300 }), '1,299 of 1,300 read');
+});
+
+test('a type that the import does not detect is sent, and texts that are null', (t) => {
+  const [city, at, v] = PROPOSAL.columns as [ProposedColumn, ProposedColumn, ProposedColumn];
+  const seconds = { ...at, type: 'TIMESTAMP', pattern: 'epoch_s', isSet: true };
+  const proposal = { ...PROPOSAL, columns: [city, seconds, v] };
+  const first = firstChoices(proposal);
+  const sent = { name: 'at', type: 'TIMESTAMP', pattern: 'epoch_s' };
+  t.deepEqual(schemaOf(proposal, first, undefined), [sent]);
+  const columns = first.columns.map((column, index) =>
+    index === 0 ? { ...column, type: 'DOUBLE', pattern: ',', nullTexts: ['n/a'] } : column,
+  );
+  t.deepEqual(schemaOf(proposal, { ...first, columns }, undefined), [
+    { name: 'city', type: 'DOUBLE', pattern: ',', nullTexts: ['n/a'] },
+    sent,
+  ]);
 });
 
 test('the time left is told when it can be', (t) => {
@@ -159,20 +180,6 @@ test('what an import that was stopped has left is told by the table', (t) => {
   const replaced = { rows: '10', transaction: '6' };
   t.regex(endingText('weather', before, replaced, 'part'), /has changed and has 10 rows now/);
   t.is(endingText('weather', before, undefined, 'part'), 'The table weather is gone.');
-});
-
-test('texts that are times have a pattern, or two where day and month could be either', (t) => {
-  t.deepEqual(timePatterns(['01/10/2026 00:00:01.426', '']), [
-    'dd/MM/yyyy HH:mm:ss.SSS',
-    'MM/dd/yyyy HH:mm:ss.SSS',
-  ]);
-  t.deepEqual(timePatterns(['01/10/2026', '13/10/2026']), ['dd/MM/yyyy']);
-  t.deepEqual(timePatterns(['01/10/2026', '01/31/2026']), ['MM/dd/yyyy']);
-  t.deepEqual(timePatterns(['13/10/2026', '01/31/2026']), [], 'neither');
-  t.deepEqual(timePatterns(['2026/01/31 10:30']), ['yyyy/MM/dd HH:mm']);
-  t.deepEqual(timePatterns(['20260131', '20260201']), [], 'numbers');
-  t.deepEqual(timePatterns(['01/10/2026', 'never']), []);
-  t.deepEqual(timePatterns(['', '']), []);
 });
 
 test('a time column that is chosen by hand has partitions, too', (t) => {

@@ -9,8 +9,11 @@ import { LimitExceeded, MalformedMessage } from './failure.js';
 import { MessageReader } from './message-reader.js';
 
 const KIND = { query: 0x10, cancel: 0x14, credit: 0x15 } as const;
-/** Of a request: forget the symbols of queries before. */
-const FLAG_RESET_DICTIONARY = 0x01;
+/** Of a request: forget the symbols of queries before; the time that it may take follows. */
+const FLAG = { resetDictionary: 0x01, timeout: 0x02 } as const;
+const ALL_FLAGS = FLAG.resetDictionary | FLAG.timeout;
+/** Times are signed numbers of 64 bits to other servers: more is negative there. */
+const MAX_TIMEOUT_MS = 2n ** 63n - 1n;
 
 /** A statement to run. */
 export interface QueryRequest {
@@ -21,6 +24,8 @@ export interface QueryRequest {
   readonly credit: number;
   readonly binds: BoundBinds;
   readonly resetsDictionary: boolean;
+  /** Milliseconds that the client gives it; undefined: as many as the server does. */
+  readonly timeoutMs: number | undefined;
 }
 
 type ClientMessage =
@@ -84,10 +89,23 @@ function readRequest(reader: MessageReader, limits: RequestLimits): QueryRequest
     readBind(reader, index, binds);
   }
   const flags = reader.isAtEnd ? 0 : reader.varint('the flags');
-  if ((flags & ~FLAG_RESET_DICTIONARY) !== 0 || flags > FLAG_RESET_DICTIONARY) {
+  if (flags > ALL_FLAGS) {
     throw new MalformedMessage(`unknown flags of a request [flags=${flags}]`, id);
   }
+  const timeoutMs = (flags & FLAG.timeout) === 0 ? undefined : readTimeout(reader, id);
   reader.end();
-  const resetsDictionary = flags === FLAG_RESET_DICTIONARY;
-  return { kind: 'query', id, sql: text.toString('utf8'), credit, binds, resetsDictionary };
+  const resetsDictionary = (flags & FLAG.resetDictionary) !== 0;
+  const sql = text.toString('utf8');
+  return { kind: 'query', id, sql, credit, binds, resetsDictionary, timeoutMs };
+}
+
+/** Milliseconds; a client that sets no limit leaves them out. */
+function readTimeout(reader: MessageReader, id: bigint): number {
+  const timeoutMs = reader.bigVarint('the timeout');
+  if (timeoutMs < 1n || timeoutMs > MAX_TIMEOUT_MS) {
+    const asked = BigInt.asIntN(64, timeoutMs);
+    const message = `a timeout has to be 1 ms or more [timeout=${asked}ms]`;
+    throw new MalformedMessage(message, id);
+  }
+  return Number(timeoutMs);
 }

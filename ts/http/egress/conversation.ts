@@ -143,7 +143,8 @@ export class Conversation implements Outlet {
       return;
     }
     const { sessions, login, batches, seconds } = this.#parts;
-    const query = new Query(request, sessions.open(login, false, seconds), batches(), this);
+    const limits = { ...batches(), timeoutMs: sessions.timeoutMs(request.timeoutMs) };
+    const query = new Query(request, sessions.open(login, false, seconds), limits, this);
     this.#query = query;
     this.#running = this.#finish(query);
   }
@@ -166,7 +167,7 @@ export class Conversation implements Outlet {
         const { code, message, cause } = failure;
         const why = cause === undefined ? {} : { cause };
         logger.log(logLevel, 'query_failed', { path: 'qwp', code, message, ...why });
-        last = reply.queryError(query.id, failureOf(failure));
+        last = reply.queryError(query.id, failureOf(failure, query.hasOwnTime));
       }
     }
     this.#query = null;

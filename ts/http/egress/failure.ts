@@ -9,7 +9,8 @@ type Status = (typeof STATUS)[
   | 'internalError'
   | 'securityError'
   | 'cancelled'
-  | 'limitExceeded'];
+  | 'limitExceeded'
+  | 'queryTimeout'];
 
 /** A message that says nothing; `id` is the query it is about, where that could be read. */
 export class MalformedMessage extends Error {
@@ -52,12 +53,21 @@ export interface Failure {
   readonly message: string;
 }
 
-/** Of a statement; where in its text is part of the message. */
-export function failureOf({ code, message, start, detail }: DatabaseError): Failure {
+/**
+ * Of a statement; where in its text is part of the message. `hasOwnTime`: its client said how long
+ * it may take, and knows the status of that.
+ */
+export function failureOf(error: DatabaseError, hasOwnTime = false): Failure {
+  const { code, message, start, detail } = error;
   const isBind = detail?.startsWith('parameter $') === true;
-  const status = isBind ? STATUS.schemaMismatch : (BY_CODE[code] ?? STATUS.parseError);
+  const status = isBind ? STATUS.schemaMismatch : statusOf(code, hasOwnTime);
   const place = isBind ? ` [${detail}]` : start === undefined ? '' : ` [position=${start}]`;
   return { status, message: message + place };
+}
+
+function statusOf(code: DatabaseError['code'], hasOwnTime: boolean): Status {
+  const isOwnTimeout = code === 'Timeout' && hasOwnTime;
+  return isOwnTimeout ? STATUS.queryTimeout : (BY_CODE[code] ?? STATUS.parseError);
 }
 
 /** Of a request that was not understood. */

@@ -32,12 +32,18 @@ export class MessageReader {
 
   /** Beyond what a number can tell exactly it is as large as that. */
   varint(what: string): number {
+    const value = this.bigVarint(what);
+    return Number(value > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : value);
+  }
+
+  /** All of its bits: a negative number of 64 bits is one of 2^63 or more. */
+  bigVarint(what: string): bigint {
     let value = 0n;
     for (let index = 0; index < MOST_VARINT_BYTES; index += 1) {
       const byte = this.byte(what);
       value |= BigInt(byte & 0x7f) << BigInt(7 * index);
       if (byte < 0x80) {
-        return Number(value > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : value);
+        return value;
       }
     }
     throw this.malformed(`${what}: a number of more than ${MOST_VARINT_BYTES} bytes`);

@@ -13,6 +13,7 @@ import {
   type Session,
   type StatementDescription,
   type Summary,
+  type TimeBounds,
   timeBounds,
 } from '../../session/index.js';
 import type { QueryRequest } from './client-messages.js';
@@ -26,6 +27,12 @@ export interface BatchOptions {
   readonly zstdLevel: number | null;
   /** How long a client may give no credit; it holds what the query reads. */
   readonly pauseMs: number;
+}
+
+/** What one query may use: the options of its connection, and its time. */
+interface QueryLimits extends BatchOptions {
+  /** Milliseconds from its arrival on; 0: no limit. */
+  readonly timeoutMs: number;
 }
 
 /** What a query needs of its connection. */
@@ -45,7 +52,7 @@ export class Query {
   readonly id: bigint;
   readonly #request: QueryRequest;
   readonly #session: Session;
-  readonly #options: BatchOptions;
+  readonly #limits: QueryLimits;
   readonly #outlet: Outlet;
   readonly #stopped = new AbortController();
   readonly #sinceMs = performance.now();
@@ -54,13 +61,18 @@ export class Query {
   #statement: PreparedStatement | null = null;
   #stream: ResultStream | null = null;
 
-  constructor(request: QueryRequest, session: Session, options: BatchOptions, outlet: Outlet) {
+  constructor(request: QueryRequest, session: Session, limits: QueryLimits, outlet: Outlet) {
     this.id = request.id;
     this.#request = request;
     this.#session = session;
-    this.#options = options;
+    this.#limits = limits;
     this.#outlet = outlet;
     this.#credit = request.credit === 0 ? Infinity : request.credit;
+  }
+
+  /** Whether its client said how long it may take. */
+  get hasOwnTime(): boolean {
+    return this.#request.timeoutMs !== undefined;
   }
 
   /** Lets so many bytes more go out. */
@@ -80,8 +92,7 @@ export class Query {
   /** Resolves when the last message is sent; rejects with what the statement failed with. */
   async run(): Promise<void> {
     const { sql, binds } = this.#request;
-    const bounds = timeBounds(undefined, this.#sinceMs);
-    const options = { ...bounds, signal: this.#stopped.signal };
+    const options = { ...this.#bounds(), signal: this.#stopped.signal };
     const statement = await this.#session.prepare(sql, binds.types, options);
     this.#statement = statement;
     try {
@@ -111,11 +122,7 @@ export class Query {
         ? ParameterBatch.none
         : ParameterBatch.of([values], parameterHeader(sent));
     const rows = this.#format();
-    const answer = await statement.execute(
-      parameters,
-      () => ({ rows }),
-      timeBounds(undefined, this.#sinceMs),
-    );
+    const answer = await statement.execute(parameters, () => ({ rows }), this.#bounds());
     this.#stream = answer.stream;
     if (this.#stopped.signal.aborted) {
       answer.stream?.cancel();
@@ -123,8 +130,12 @@ export class Query {
     return answer;
   }
 
+  #bounds(): TimeBounds {
+    return timeBounds(this.#limits.timeoutMs, this.#sinceMs);
+  }
+
   #format(): RowFormat {
-    const { maxRows, maxBytes, zstdLevel } = this.#options;
+    const { maxRows, maxBytes, zstdLevel } = this.#limits;
     const most = Math.max(LEAST_MESSAGE_BYTES, this.#credit);
     return {
       format: 'qwp',
@@ -169,21 +180,33 @@ export class Query {
   async #waitForCredit(): Promise<void> {
     while (this.#credit <= 0) {
       this.#refuseIfStopped();
-      const { pauseMs } = this.#options;
-      const isLate = await new Promise<boolean>((resolve) => {
-        const timer = setTimeout(resolve, pauseMs, true);
-        this.#granted = (): void => {
-          clearTimeout(timer);
-          resolve(false);
-        };
-      });
-      this.#granted = null;
-      if (isLate) {
-        const message = `no credit came [timeout=${pauseMs}ms, key=http.send.timeout]`;
+      const { pauseMs, timeoutMs } = this.#limits;
+      const leftMs = timeoutMs === 0 ? Infinity : timeoutMs - (performance.now() - this.#sinceMs);
+      if (await this.#grantWithin(Math.min(pauseMs, leftMs))) {
+        continue;
+      }
+      if (leftMs < pauseMs) {
+        // The engine looks at the time only while it makes rows.
+        const message = `timeout, query aborted [timeout=${timeoutMs}ms]`;
         throw new DatabaseError({ code: 'Timeout', message });
       }
+      const message = `no credit came [timeout=${pauseMs}ms, key=http.send.timeout]`;
+      throw new DatabaseError({ code: 'ResourceLimit', message });
     }
     this.#refuseIfStopped();
+  }
+
+  /** Resolves with false when neither credit nor a stop came in time. */
+  async #grantWithin(mostMs: number): Promise<boolean> {
+    const isGranted = await new Promise<boolean>((resolve) => {
+      const timer = setTimeout(resolve, mostMs, false);
+      this.#granted = (): void => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+    this.#granted = null;
+    return isGranted;
   }
 
   #refuseIfStopped(): void {

@@ -16,8 +16,8 @@ const KIND = {
 const BATCH_HEAD_BYTES = 9;
 const RESET_DICTIONARY = 0x01;
 const ROLE_STANDALONE = 0;
-/** The flags of a request are read. */
-const CAPABILITY_QUERY_FLAGS = 0x2;
+/** The flags of a request are read, and the time that it gives its query counts. */
+const CAPABILITIES = 0x2 | 0x8;
 const MOST_TEXT_BYTES = 0xff_ff;
 /** What is named where a cluster and its node are. */
 const NAME = 'tidemark';
@@ -73,7 +73,7 @@ function text(value: string): Buffer {
 export function serverInfo(): Buffer {
   const bytes = Buffer.alloc(22);
   bytes.set([KIND.serverInfo, ROLE_STANDALONE]);
-  bytes.writeUInt32LE(CAPABILITY_QUERY_FLAGS, 10);
+  bytes.writeUInt32LE(CAPABILITIES, 10);
   bytes.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 14);
   return message(bytes, text(NAME), text(NAME));
 }

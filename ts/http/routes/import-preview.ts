@@ -2,13 +2,14 @@
  * POST /api/v1/import/preview: what `/imp` would make of a file, from its first bytes. Nothing is
  * written; the console shows the answer for people to change.
  */
-import { ImportError, proposeImport } from '../../ingest/index.js';
+import { ImportError, proposeImport, tryColumn } from '../../ingest/index.js';
+import { DatabaseError } from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
-import { answer, type HttpContext, JSON_TYPE, type Route } from '../route.js';
+import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
 const LARGEST_SAMPLE_BYTES = 16 * 1024 * 1024;
 
-export function importPreviewRoute(paths: HttpPaths): Route {
+export function importPreviewRoute(services: HttpServices, paths: HttpPaths): Route {
   return {
     path: paths.importPreview,
     methods: ['POST'],
@@ -17,7 +18,7 @@ export function importPreviewRoute(paths: HttpPaths): Route {
     about: 'what `/imp` would make of a file, from its first bytes',
     handle: async (context) => {
       try {
-        answer(context, 200, JSON_TYPE, JSON.stringify(await propose(context)));
+        answer(context, 200, JSON_TYPE, JSON.stringify(await propose(context, services)));
       } catch (error) {
         if (!(error instanceof ImportError)) {
           throw error;
@@ -28,14 +29,29 @@ export function importPreviewRoute(paths: HttpPaths): Route {
   };
 }
 
-function propose(context: HttpContext): ReturnType<typeof proposeImport> {
+async function propose(context: HttpContext, services: HttpServices): Promise<object> {
+  const { database } = services.sessions;
   const { body, parameters } = context.state;
   const header = parameters.get('header');
   const delimiter = parameters.get('delimiter') ?? '';
-  return proposeImport(body, {
+  const hints = {
     name: parameters.get('name') ?? '',
     delimiter: /^[^"\r\n\u0080-\uffff]$/.test(delimiter) ? delimiter : null,
     header: header === 'true' ? true : header === 'false' ? false : null,
     isWhole: parameters.get('whole') === 'true',
-  });
+  };
+  const entry = parameters.get('trial');
+  if (entry === undefined) {
+    return await proposeImport(database, body, hints);
+  }
+  try {
+    const index = Number(parameters.get('index'));
+    return await tryColumn(database, body, hints, { index, entry });
+  } catch (error) {
+    // A pattern that a person is typing is no failure of the request.
+    if (error instanceof ImportError || error instanceof DatabaseError) {
+      return { problem: error.message };
+    }
+    throw error;
+  }
 }

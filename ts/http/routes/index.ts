@@ -19,6 +19,7 @@ import { readRoutes } from './qwp-read.js';
 import { healthRoutes, pingRoute, warningsRoute } from './service.js';
 import { settingsRoutes } from './settings.js';
 import { validateRoute } from './validate.js';
+import { workspaceRoutes } from './workspace.js';
 import { type WebSocketRoute, withoutUpgrade } from '../websocket/route.js';
 
 /** Every WebSocket there is: what makes its routes. */
@@ -42,12 +43,13 @@ export function createRoutes(
     changesRoute(services, paths),
     liveRoute(services, paths),
     impRoute(services, paths),
-    importPreviewRoute(paths),
+    importPreviewRoute(services, paths),
     importFileRoute(services, paths),
     validateRoute(services, paths),
     chkRoute(services, paths),
     ...mcpRoutes(services, paths),
     ...notebookRoutes(services, paths),
+    ...workspaceRoutes(services, paths),
     ...documentRoutes(services, paths),
     ...settingsRoutes(services, paths.settings),
     warningsRoute(paths.warnings),

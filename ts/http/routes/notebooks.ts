@@ -181,7 +181,8 @@ function limitsOf(config: Config): NotebookLimits {
   };
 }
 
-async function reply(
+/** Answers what `work` finds, or why it is refused. */
+export async function reply(
   context: HttpContext,
   status: number,
   work: () => Promise<Answer>,
@@ -237,7 +238,7 @@ function titleOf({ state }: HttpContext): string {
   return title;
 }
 
-function textOf({ state }: HttpContext): string {
+export function textOf({ state }: HttpContext): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(state.body);
   } catch {

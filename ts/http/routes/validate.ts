@@ -3,12 +3,26 @@
  * while their user types.
  */
 import { KEYS } from '../../config/index.js';
-import type { PreparedStatement } from '../../session/index.js';
+import {
+  DatabaseError,
+  httpStatusOf,
+  type PreparedStatement,
+  type Session,
+} from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
-import { answer, type HttpServices, JSON_TYPE, keepAliveHeader, type Route } from '../route.js';
+import {
+  answer,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  keepAliveHeader,
+  type Route,
+} from '../route.js';
 import {
   columnJson,
+  errorBody,
   openSession,
+  positionOf,
   prepareWhileConnected,
   readStatement,
   refusePlaceholders,
@@ -31,16 +45,68 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       const session = openSession(context, services, readOnly);
-      const statement = await prepareWhileConnected(context, session, text);
       try {
-        if (!refusePlaceholders(context, statement)) {
-          answer(context, 200, JSON_TYPE, describe(statement));
+        await validate(context, session, text);
+      } catch (cause) {
+        if (!isInline(context, cause)) {
+          throw cause;
         }
-      } finally {
-        statement.close();
+        const body = errorBody(text, cause.message, positionOf(context, cause));
+        answer(context, 200, JSON_TYPE, body);
       }
     },
   };
+}
+
+async function validate(context: HttpContext, session: Session, text: string): Promise<void> {
+  const statement = await prepareWhileConnected(context, session, text);
+  try {
+    if (!refusePlaceholders(context, statement)) {
+      await plan(context, session, statement);
+      answer(context, 200, JSON_TYPE, describe(statement));
+    }
+  } finally {
+    statement.close();
+  }
+}
+
+/**
+ * Whether an error is answered with status 200: browsers write each answer with another status to
+ * their console, and a statement that is being typed is refused often.
+ */
+function isInline(context: HttpContext, cause: unknown): cause is DatabaseError {
+  return (
+    context.state.parameters.isTrue('inlineErrors') &&
+    cause instanceof DatabaseError &&
+    httpStatusOf(cause.code) === 400
+  );
+}
+
+const EXPLAIN = 'EXPLAIN ';
+const PLANNED = new Set(['SELECT', 'UPDATE']);
+
+/** The planner refuses what the binder accepts, such as a date that does not exist. */
+async function plan(
+  context: HttpContext,
+  session: Session,
+  { description, text }: PreparedStatement,
+): Promise<void> {
+  if (!PLANNED.has(description.command)) {
+    return;
+  }
+  try {
+    (await prepareWhileConnected(context, session, EXPLAIN + text)).close();
+  } catch (cause) {
+    if (!(cause instanceof DatabaseError)) {
+      throw cause;
+    }
+    const { code, message, start = 0, detail, hint } = cause;
+    // The statement itself has no syntax error: it is of a kind that EXPLAIN does not accept.
+    if (code !== 'Syntax') {
+      const at = Math.max(0, start - EXPLAIN.length);
+      throw new DatabaseError({ code, message, start: at, detail, hint }, { cause });
+    }
+  }
 }
 
 /** Their rows tell of something else than the tables they name. */

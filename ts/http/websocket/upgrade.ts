@@ -3,7 +3,7 @@
  * answer that makes it one.
  */
 import { createHash } from 'node:crypto';
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
@@ -18,28 +18,6 @@ import type { Acceptance, WebSocketRoute } from './route.js';
 const VERSION = '13';
 /** Appended to the client's key before it is hashed. */
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-
-/** What a server's requests are made as: those that do not ask for a WebSocket stay requests. */
-export class PlainRequest extends IncomingMessage {
-  #asksForUpgrade = false;
-
-  /** Node reads it before it looks for a body; other upgrades (`h2c`) are never granted. */
-  get upgrade(): boolean {
-    return this.#asksForUpgrade && (this.method === 'CONNECT' || asksForWebSocket(this));
-  }
-
-  set upgrade(asks: boolean | null) {
-    // Node's own constructor sets it before there are fields.
-    if (#asksForUpgrade in this) {
-      this.#asksForUpgrade = asks === true;
-    }
-  }
-}
-
-/** Whether an upgrade to a WebSocket is asked for. */
-function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket';
-}
 
 /** Refuses what is no proper handshake; false when it has answered. */
 function checkHandshake(context: HttpContext): boolean {

@@ -17,6 +17,7 @@ import {
   type ParsedStatement,
   type PreparedStatement,
   type Principal,
+  refuseIfLate,
   type Session,
   type SessionStatement,
   splitStatements,
@@ -86,6 +87,8 @@ const MICROS_PER_MILLI = 1_000;
 interface Script {
   readonly text: string;
   readonly statements: readonly StatementText[];
+  /** When its message came. */
+  readonly sinceMs: number;
 }
 
 /** `script`: what follows a COPY in the text of its simple query; null: an Execute began it. */
@@ -313,17 +316,22 @@ export class Conversation {
   private async simpleQuery(text: string): Promise<void> {
     this.portals.close('');
     this.statements.close('');
+    const sinceMs = performance.now();
     const statements = splitStatements(text);
     if (statements.length === 0) {
       this.outlet.queue(reply.emptyQueryResponse());
     }
-    await this.runAll({ text, statements });
+    await this.runAll({ text, statements, sinceMs });
   }
 
   /** Runs statements one after the other; the first that fails ends them. */
-  private async runAll({ text, statements }: Script): Promise<void> {
+  private async runAll({ text, statements, sinceMs }: Script): Promise<void> {
     for (const [index, { text: one, start }] of statements.entries()) {
       try {
+        // A client's own limit covers the whole message, the server's one statement of it.
+        const isLimited = this.commands.settings.timeoutMs !== undefined;
+        this.sinceMs = isLimited ? sinceMs : performance.now();
+        refuseIfLate(this.bounds);
         await this.runText(one);
       } catch (error) {
         this.fail(error, text, start);
@@ -332,7 +340,7 @@ export class Conversation {
       if (this.phase.at === 'copying') {
         this.enter({
           at: 'copying',
-          script: { text, statements: statements.slice(index + 1) },
+          script: { text, statements: statements.slice(index + 1), sinceMs },
         });
         return;
       }
@@ -341,7 +349,6 @@ export class Conversation {
   }
 
   private async runText(text: string): Promise<void> {
-    this.sinceMs = performance.now();
     const read = this.read(text);
     if (read.dispatch.runner === 'session') {
       await this.runSession(read.dispatch.statement, [], true);

@@ -13,7 +13,7 @@ import type {
 } from '../ast.generated.js';
 import { FRAME_UNITS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
-import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
+import { atOperand, atQuery, closeBracket, requireOperand, takeAll } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { addStar } from './add-star.js';
 import { atNamedArgument, namedArgument } from './named-argument.js';
@@ -68,6 +68,7 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
     over: null,
   };
   if (!p.at(')')) {
+    takeAll(p);
     call.arguments = callArguments(p, call.name.text.toUpperCase(), open);
     if (isPattern(p, call)) {
       call.name = { ...call.name, text: 'regexp_substr' };

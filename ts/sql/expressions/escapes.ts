@@ -17,7 +17,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The text of the string at the cursor, with its escapes replaced. */
 export function escapedText(p: Parser): string {
-  return p
+  const text = p
     .unquoted()
     .replace(ESCAPE, (_, bytes?: string, unit?: string, point?: string, letter?: string) => {
       if (bytes !== undefined) {
@@ -29,6 +29,12 @@ export function escapedText(p: Parser): string {
       }
       return LETTERS[letter ?? ''] ?? letter ?? '';
     });
+  const half = /\p{Surrogate}/u.exec(text);
+  if (half !== null) {
+    const code = half[0].charCodeAt(0).toString(16);
+    p.fail(`\\u${code} is half of a surrogate pair: write both halves, or \\U and 8 digits`);
+  }
+  return text;
 }
 
 function bytesText(p: Parser, escapes: string): string {

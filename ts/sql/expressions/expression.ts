@@ -11,7 +11,7 @@ import { addCall } from './add-call.js';
 import { addLogical } from './add-logical.js';
 import { failMissing, postfix, primary } from './operand.js';
 import type { Parser } from '../parser/parser.js';
-import { comparedRows, rowAmong, valuesOf } from './row.js';
+import { comparedRows, overlapping, rowAmong, valuesOf } from './row.js';
 
 const LEVEL_CONCAT = 7;
 const LEVEL_RANGE = 11;
@@ -47,6 +47,7 @@ const WORD_LEVELS = new Map<string, number>([
   ['IN', LEVEL_RANGE],
   ['BETWEEN', LEVEL_RANGE],
   ['WITHIN', LEVEL_RANGE],
+  ['OVERLAPS', LEVEL_RANGE],
   ['LIKE', LEVEL_EQUALITY],
   ['ILIKE', LEVEL_EQUALITY],
   ['SIMILAR', LEVEL_EQUALITY],
@@ -125,6 +126,10 @@ function operatorLevel(p: Parser): number {
     return 0;
   }
   if (word === 'SIMILAR' && p.value(negated ? 2 : 1) !== 'TO') {
+    // A name.
+    return 0;
+  }
+  if (word === 'OVERLAPS' && (negated || p.value(1) !== '(')) {
     // A name.
     return 0;
   }
@@ -212,6 +217,8 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
       return inOperator(p, left, start, negated, operatorSpan);
     case 'BETWEEN':
       return between(p, left, start, negated, operatorSpan, at);
+    case 'OVERLAPS':
+      return overlapping(p, left, binary(p, LEVEL_RANGE - 1), operatorSpan, start);
     case 'WITHIN': {
       const items = p.parenthesised(() => parseExpression(p));
       const node = { kind: 'Within', operand: left, items, operator_span: operatorSpan } as const;

@@ -209,9 +209,10 @@ function wordOperand(p: Parser): NodeId {
       }
       break;
     case 'ARRAY':
-      if (followed === '(' && (p.value(2) === 'SELECT' || p.value(2) === 'WITH')) {
+      if (followed === '(' && ['SELECT', 'WITH', 'VALUES'].includes(p.value(2))) {
+        const start = p.start();
         p.advance();
-        return arrayOfQuery(p);
+        return arrayOfQuery(p, start);
       }
       if (followed === '[') {
         p.advance();
@@ -232,36 +233,15 @@ function wordOperand(p: Parser): NodeId {
   return callOrColumn(p);
 }
 
-/**
- * `ARRAY(SELECT e …)`: the values as PostgreSQL writes an array, `{a,b}`. Catalog queries of tools
- * show lists this way.
- */
-function arrayOfQuery(p: Parser): NodeId {
-  const start = p.start();
+/** `ARRAY(SELECT e …)`: a call whose argument is the query. */
+function arrayOfQuery(p: Parser, start: number): NodeId {
+  const span = { start, end: p.lastEnd() };
+  const open = p.start();
   const query = parenthesis(p);
-  const node = p.node(query);
-  const inner = node.kind === 'Subquery' ? p.node(node.query) : node;
-  const block = inner.kind === 'Query' ? p.node(inner.body) : inner;
-  const item = block.kind === 'Select' ? block.items[0] : undefined;
-  if (inner.kind !== 'Query' || block.kind !== 'Select' || item === undefined) {
-    return p.failAt('ARRAY needs a SELECT of one column', start, p.lastEnd());
+  if (p.node(query).kind !== 'Subquery') {
+    return p.failAt('ARRAY needs a SELECT of one column', open, p.lastEnd());
   }
-  const end = p.lastEnd();
-  const span = { start, end };
-  const text = (value: string): NodeId => p.add({ kind: 'String', value }, start, end);
-  const call = (name: string, args: readonly NodeId[]): NodeId =>
-    addCall(p, { text: name, quoted: false, span }, start, args);
-  const type_name = { name: 'STRING', arguments: [], dimensions: 0, span };
-  const value = item.expression;
-  const cast = { kind: 'Cast', operand: value, type_name, double_colon: false } as const;
-  const joined = call('string_agg', [p.add(cast, start, end, value), text(',')]);
-  const operands = [text('{'), joined, text('}')];
-  const listed = p.add({ kind: 'Concat', operands, operator_span: span }, start, end, ...operands);
-  const list = call('pg_text_array', [call('coalesce', [listed, text('{}')])]);
-  const items = [{ expression: list, alias: null }];
-  const select = p.add({ ...block, items }, start, end, list, block.from, block.filter);
-  const whole = p.add({ ...inner, body: select, order_by: [] }, start, end, select);
-  return p.add({ kind: 'Subquery', query: whole }, start, end, whole);
+  return addCall(p, { text: 'array', quoted: false, span }, start, [query]);
 }
 
 /** `timestamp '…'`, `timestamp with time zone '…'`, or null when the word is a name. */

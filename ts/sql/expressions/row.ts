@@ -43,11 +43,30 @@ export function restOfRow(p: Parser, first: NodeId, open: number): NodeId {
   return row;
 }
 
+/** `(start, end) OVERLAPS (start, end)` as a call. */
+export function overlapping(
+  p: Parser,
+  left: NodeId,
+  right: NodeId,
+  span: Span,
+  start: number,
+): NodeId {
+  const ranges = [left, right].map((id) => {
+    const values = takenRow(p, id);
+    if (values?.length !== 2) {
+      const at = p.spanOf(id);
+      p.failAt('OVERLAPS takes two rows: (start, end) or (start, length)', at.start, at.end);
+    }
+    return values;
+  });
+  return addCall(p, { text: 'overlaps', quoted: false, span }, start, ranges.flat());
+}
+
 /** Refuses a statement with a row that nothing compares. */
 export function refuseRows(p: Parser): void {
   for (const row of p.rows) {
     const { start, end } = p.spanOf(row);
-    p.failAt('a row of values is compared by =, <>, <, <=, >, >= or IN', start, end);
+    p.failAt('a row of values is compared by =, <>, <, <=, >, >=, IN or OVERLAPS', start, end);
   }
 }
 

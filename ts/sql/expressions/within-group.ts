@@ -38,7 +38,7 @@ export function isFromTheTop(name: string, item: OrderItem | null): boolean {
 }
 
 /** The arguments of a call with the value that an order gives: the value, what was written, and
- * `true` where a value that is there is counted from the greatest. */
+ * whether a value is chosen from the greatest, where this is no order of numbers. */
 export function orderedArguments(
   p: Parser,
   name: string,
@@ -49,8 +49,9 @@ export function orderedArguments(
   const isNegative = isFromTheTop(name, item);
   const value = isNegative ? negative(p, item.expression, start) : item.expression;
   const list = [value, ...written];
-  if (item.descending && name.toUpperCase() === 'PERCENTILE_DISC') {
-    list.push(p.add({ kind: 'Boolean', value: true }, start, start));
+  const isMode = name.toUpperCase() === 'MODE';
+  if (isMode || (item.descending && name.toUpperCase() === 'PERCENTILE_DISC')) {
+    list.push(p.add({ kind: 'Boolean', value: item.descending }, start, start));
   }
   return list;
 }

@@ -40,6 +40,21 @@ export function closeBracket(p: Parser, open: number): void {
   p.fail("',' or ']' expected");
 }
 
+/** What follows a column, where a value follows the word `ALL` of `SELECT ALL x`. */
+const AFTER_COLUMN: ReadonlySet<string> = new Set(
+  (
+    ', ) ; . = < > <= >= <> != :: FROM AS IS IN LIKE BETWEEN WHERE ORDER LIMIT UNION EXCEPT ' +
+    'INTERSECT AND OR'
+  ).split(' '),
+);
+
+/** Steps over `ALL`, the opposite of DISTINCT and the default; a column may have that name. */
+export function takeAll(p: Parser): void {
+  if (p.sees('ALL') && p.kind(1) !== TokenKind.End && !AFTER_COLUMN.has(p.value(1))) {
+    p.advance();
+  }
+}
+
 /** Whether a query (not an expression) begins here. */
 export function atQuery(p: Parser): boolean {
   const begins = p.at('SELECT') || p.at('DECLARE') || p.at('VALUES', '(');

@@ -298,6 +298,10 @@ function renderConstruct(printer: Printer, node: Node): string {
 }
 
 export function renderCall(printer: Printer, call: CallNode): string {
+  const [first] = call.arguments;
+  if (first !== undefined && isArrayOfQuery(printer, call)) {
+    return `ARRAY${expression(printer, first)}`;
+  }
   const parts: string[] = [];
   for (const id of call.arguments) {
     const argument = nodeOf(printer.tree, id);
@@ -321,6 +325,12 @@ export function renderCall(printer: Printer, call: CallNode): string {
     text += ` OVER ${over(printer, call.over)}`;
   }
   return text;
+}
+
+/** `ARRAY(SELECT …)`. */
+function isArrayOfQuery(printer: Printer, call: CallNode): boolean {
+  const kinds = call.arguments.map((id) => nodeOf(printer.tree, id).kind);
+  return call.name.text === 'array' && kinds.length === 1 && kinds[0] === 'Subquery';
 }
 
 /** ` COLUMNS (name type, …)`, the last argument of UNNEST. */

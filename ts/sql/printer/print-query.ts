@@ -333,7 +333,7 @@ function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): str
   if (node.join.join === 'Comma') {
     return `${left}, ${right}`;
   }
-  const natural = node.on?.on === 'Columns' && node.on.columns.length === 0 ? 'NATURAL ' : '';
+  const natural = node.on?.on === 'Using' && node.on.columns.length === 0 ? 'NATURAL ' : '';
   return [
     `${left} ${natural}${node.join.join.toUpperCase()} JOIN ${right}`,
     ...printOn(printer, node.on),
@@ -343,13 +343,16 @@ function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): str
 }
 
 function printOn(printer: Printer, on: JoinOn | null): string[] {
-  if (on === null || (on.on === 'Columns' && on.columns.length === 0)) {
-    return [];
+  switch (on?.on) {
+    case undefined:
+      return [];
+    case 'Using':
+      return on.columns.length === 0 ? [] : [`USING (${names(on.columns)})`];
+    case 'Columns':
+      return [`ON (${names(on.columns)})`];
+    case 'Expression':
+      return [`ON ${expression(printer, on.condition)}`];
   }
-  if (on.on === 'Columns') {
-    return [`ON (${names(on.columns)})`];
-  }
-  return [`ON ${expression(printer, on.condition)}`];
 }
 
 function printTolerance(printer: Printer, tolerance: AsofTolerance | null): string[] {

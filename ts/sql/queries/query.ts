@@ -15,7 +15,7 @@ import { addStar, parseStar } from '../expressions/add-star.js';
 import { parseOrderItems } from '../expressions/order-items.js';
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
-import { atOperand, atQuery } from '../parser/lookahead.js';
+import { atOperand, atQuery, takeAll } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import {
   atFetch,
@@ -256,6 +256,9 @@ function selectBlock(p: Parser): NodeId {
     p.advance();
   }
   const distinct = p.take('DISTINCT');
+  if (!distinct) {
+    takeAll(p);
+  }
   const distinctOn =
     distinct && p.at('ON', '(')
       ? (p.advance(), p.parenthesised(() => p.grammar.expression(p)))

@@ -22,19 +22,66 @@ export function parseSources(p: Parser, missing: string): NodeId {
   return joinChain(p, parseSource(p, missing), start);
 }
 
+/** A join without its left side. */
+interface Joined extends Omit<Extract<Node, { kind: 'Join' }>, 'kind' | 'left'> {
+  /** Where its text ends. */
+  readonly end: number;
+}
+
 /** Joins that follow a source. */
 export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
-  let left = first;
+  /** For each item of the list, the comma's own join and the joins behind it. */
+  const items: [comma: Joined | null, ...rest: Joined[]][] = [[null]];
   for (let terms = 1; ; terms += 1) {
     p.countTerm(terms, start);
     if (p.at(',')) {
-      left = commaJoin(p, left, start);
+      items.push([commaJoin(p)]);
     } else if (atJoin(p)) {
-      left = parseJoin(p, left, start);
+      items.at(-1)?.push(parseJoin(p));
     } else {
-      return left;
+      break;
     }
   }
+  let left = first;
+  for (const [comma, ...item] of items) {
+    if (comma !== null && item.some(asksForItem) && !readsOthers(p, comma.right)) {
+      const right = addJoins(p, comma.right, p.spanOf(comma.right).start, item);
+      left = addJoins(p, left, start, [{ ...comma, right, end: p.spanOf(right).end }]);
+    } else {
+      left = addJoins(p, left, start, comma === null ? item : [comma, ...item]);
+    }
+  }
+  return left;
+}
+
+/**
+ * Whether the left side of a join begins behind the last comma. Other joins have the same rows
+ * either way, and their ON may read the sources before the comma.
+ */
+function asksForItem({ join, on }: Joined): boolean {
+  return join.join === 'Right' || join.join === 'Full' || on?.on === 'Using';
+}
+
+const LITERALS: readonly Node['kind'][] = ['Integer', 'Float', 'String', 'Null', 'Parameter'];
+
+/** Whether a source may read columns of those before it: it is joined to them directly. */
+function readsOthers(p: Parser, source: NodeId): boolean {
+  const node = p.node(source);
+  if (node.kind === 'Derived') {
+    return node.lateral;
+  }
+  const call = node.kind === 'TableFunction' ? p.node(node.call) : null;
+  const values = call?.kind === 'Call' ? call.arguments : [];
+  return values.some((value) => !LITERALS.includes(p.node(value).kind));
+}
+
+function addJoins(p: Parser, first: NodeId, start: number, joins: readonly Joined[]): NodeId {
+  let left = first;
+  for (const { end, ...join } of joins) {
+    const condition = join.on?.on === 'Expression' ? join.on.condition : null;
+    left = p.add({ kind: 'Join', left, ...join }, start, end, left, join.right, condition);
+  }
+  return left;
 }
 
 function atJoin(p: Parser): boolean {
@@ -251,16 +298,15 @@ function tableAlias(p: Parser): Name | null {
   return p.atOneOf(AFTER_SOURCE) ? null : p.takeName(false);
 }
 
-function commaJoin(p: Parser, left: NodeId, start: number): NodeId {
+function commaJoin(p: Parser): Joined {
   const keywordSpan = { start: p.start(), end: p.end() };
   p.advance();
   const right = parseSource(p, 'table name or sub-query expected');
   const rest = { on: null, tolerance: null, keyword_span: keywordSpan };
-  const node = { kind: 'Join', join: { join: 'Comma' }, left, right, ...rest } as const;
-  return p.add(node, start, p.lastEnd(), left, right);
+  return { join: { join: 'Comma' }, right, ...rest, end: p.lastEnd() };
 }
 
-function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
+function parseJoin(p: Parser): Joined {
   const keywordStart = p.start();
   const natural = p.take('NATURAL');
   const word = p.value();
@@ -275,21 +321,11 @@ function parseJoin(p: Parser, left: NodeId, start: number): NodeId {
     join = horizonRange(p);
   }
   const tolerance = parseTolerance(p, word);
-  const node = {
-    kind: 'Join',
-    join,
-    left,
-    right,
-    on,
-    tolerance,
-    keyword_span: keywordSpan,
-  } as const;
-  const condition = on?.on === 'Expression' ? on.condition : null;
-  return p.add(node, start, p.lastEnd(), left, right, condition);
+  return { join, right, on, tolerance, keyword_span: keywordSpan, end: p.lastEnd() };
 }
 
 /** Every name both sides have. */
-const NATURAL: JoinOn = { on: 'Columns', columns: [] };
+const NATURAL: JoinOn = { on: 'Using', columns: [] };
 
 const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
   JOIN: { join: 'Inner' },
@@ -318,7 +354,7 @@ function joinWords(p: Parser, word: string): JoinKind {
 
 function parseOn(p: Parser): JoinOn | null {
   if (p.take('USING')) {
-    return { on: 'Columns', columns: p.parenthesised(() => p.columnName('column name expected')) };
+    return { on: 'Using', columns: p.parenthesised(() => p.columnName('column name expected')) };
   }
   if (!p.at('ON')) {
     return null;

@@ -22,6 +22,8 @@ pub(super) struct TextColumn {
     pub(super) pattern: Option<String>,
     /// Whether the type is a guess.
     pub(super) guessed: bool,
+    /// Texts that are null where they are no value of the type.
+    pub(super) null_texts: Vec<String>,
 }
 
 impl TextColumn {
@@ -32,6 +34,7 @@ impl TextColumn {
             sql_type: parse_type(&spec.type_name)?,
             pattern: spec.pattern.clone(),
             guessed: spec.guessed.unwrap_or(false),
+            null_texts: spec.null_texts.clone().unwrap_or_default(),
         })
     }
 }
@@ -160,9 +163,16 @@ impl Text {
     /// How the columns `target` are read of its lines; those it does not have are null.
     pub(super) fn spec(&self, target: Vec<Field>) -> CsvSpec {
         let columns = target.iter().enumerate().filter_map(|(at, field)| {
-            let TextColumn { index, pattern, guessed, .. } = self.column(&field.name)?;
-            let (pattern, guessed) = (pattern.clone(), *guessed);
-            Some(CsvColumn { index: *index, target: at, pattern, required: false, guessed })
+            let TextColumn { index, pattern, guessed, null_texts, .. } =
+                self.column(&field.name)?;
+            Some(CsvColumn {
+                index: *index,
+                target: at,
+                pattern: pattern.clone(),
+                required: false,
+                guessed: *guessed,
+                null_texts: null_texts.clone(),
+            })
         });
         CsvSpec {
             delimiter: self.delimiter,

@@ -88,7 +88,8 @@ fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
 
 /// Gives a column another type; how its values are written is kept where that has a meaning.
 fn widen(column: &mut TextColumn, sql_type: SqlType) {
-    let is_number = matches!(sql_type, SqlType::Int | SqlType::Long | SqlType::Double);
+    let is_number =
+        matches!(sql_type, SqlType::Int | SqlType::Long | SqlType::Double | SqlType::Decimal(..));
     column.pattern.take_if(|_| !is_number);
     column.guessed = sql_type != SqlType::Varchar;
     column.sql_type = sql_type;
@@ -129,8 +130,9 @@ fn is_time(sql_type: SqlType) -> bool {
 
 /// The type that holds the texts of two.
 fn common_type(a: SqlType, b: SqlType) -> SqlType {
-    let orders: [&[SqlType]; 2] = [
+    let orders: [&[SqlType]; 3] = [
         &[SqlType::Int, SqlType::Long, SqlType::Double],
+        &[SqlType::Int, SqlType::Long, SqlType::Decimal(38, 0), SqlType::Decimal(76, 0)],
         &[SqlType::Date, SqlType::Timestamp, SqlType::TimestampNs],
     ];
     if a == b {

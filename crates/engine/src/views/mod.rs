@@ -91,7 +91,7 @@ impl Refresher {
         }
         let is_live = LiveView::is(snapshot, id);
         let follows = if is_live { self.is_live_enabled } else { self.is_enabled };
-        if !follows {
+        if !follows || MaterializedView::refusal(snapshot, id).is_some() {
             return None;
         }
         let state = MaterializedState::of(snapshot, id);

@@ -203,7 +203,7 @@ impl JobKind for Refresher {
         let views = self.views.lock();
         let report = |(id, progress): (&TableId, &Progress)| {
             let table = snapshot.table_by_id(*id)?;
-            let state = MaterializedState::of(snapshot, *id);
+            let state = MaterializedState::shown(snapshot, *id);
             let job = progress.job.report(REFRESH, table.schema().name.clone());
             let is_live = LiveView::is(snapshot, *id);
             let follows = if is_live { self.is_live_enabled } else { self.is_enabled };

@@ -24,6 +24,7 @@ mod values;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::bit_and_or_xor::{bit_and_udaf, bit_or_udaf, bit_xor_udaf};
 use datafusion::functions_aggregate::count::count_udaf;
@@ -99,7 +100,12 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("median", "(number)", "exact median"),
     ("min", "(any)", "least value"),
     ("min_by", "(value, key)", "the same as arg_min"),
-    ("mode", "(any)", "most frequent value; of equals the first met"),
+    (
+        "mode",
+        "(any) | (any, descending)",
+        "most frequent value; of equals the first met, or the first in this order; also mode() \
+         WITHIN GROUP (ORDER BY value)",
+    ),
     ("nsum", "(number)", "compensated sum (Neumaier)"),
     ("percentile", "(number, p)", "exact value at fraction p, between two values in proportion"),
     (
@@ -225,7 +231,7 @@ pub(crate) fn resolve(
         "arg_min" | "arg_max" | "min_by" | "max_by" => argument_of_extreme(&lower, &types),
         "bit_and" | "bit_or" | "bit_xor" => bits(&lower, &types),
         "bool_and" | "bool_or" | "every" => booleans(&lower, &types),
-        "mode" => mode(&types),
+        "mode" => mode(arguments),
         "string_agg" | "string_distinct_agg" => text(&lower, arguments)?,
         "median" | "approx_median" | "percentile" | "percentile_cont" | "percentile_disc"
         | "approx_percentile" => values::percentile(&lower, arguments)?,
@@ -395,15 +401,29 @@ fn booleans(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
         .then(|| unordered(integer::boolean(name), vec![SqlType::Boolean], SqlType::Boolean))
 }
 
-fn mode(types: &[SqlType]) -> Option<ResolvedAggregate> {
-    let [only] = types else { return None };
-    let read = match only {
+/// `mode(value)`: of equally frequent values the first met; `mode(value, descending)`: the first in
+/// this order, as of `mode() WITHIN GROUP (ORDER BY value DESC)`.
+fn mode(arguments: &[Argument]) -> Option<ResolvedAggregate> {
+    let (value, tie) = match arguments {
+        [value] => (value, values::Tie::FirstMet),
+        [value, Argument { constant: Some(ScalarValue::Boolean(Some(descends))), .. }] => {
+            (value, if *descends { values::Tie::Greatest } else { values::Tie::Least })
+        }
+        _ => return None,
+    };
+    let read = match &value.sql_type {
         SqlType::Byte | SqlType::Short | SqlType::Int => SqlType::Long,
         SqlType::Float => SqlType::Double,
         SqlType::Null => SqlType::String,
         other => *other,
     };
-    Some(ordered(values::mode(read), vec![read], read))
+    let mut types = vec![read];
+    types.extend((arguments.len() > 1).then_some(SqlType::Boolean));
+    let udaf = values::mode(read, tie);
+    Some(match tie {
+        values::Tie::FirstMet => ordered(udaf, types, read),
+        _ => unordered(udaf, types, read),
+    })
 }
 
 fn text(name: &str, arguments: &[Argument]) -> Result<Option<ResolvedAggregate>, ResolveError> {

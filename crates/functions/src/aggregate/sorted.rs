@@ -1,9 +1,10 @@
-//! An aggregate that sorts its values, whatever their type, and gives one of them.
+//! An aggregate that gives the value of a rank among its values, whatever their type.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{concat, is_not_null, sort_to_indices};
+use arrow::array::{Array, ArrayRef, AsArray, make_comparator};
+use arrow::compute::{SortOptions, concat, is_not_null};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF};
@@ -88,8 +89,7 @@ impl Accumulator for Sorted {
         let Some(rank) = (self.choose)(all.len()) else {
             return ScalarValue::try_from(&self.data_type);
         };
-        let order = sort_to_indices(&all, None, Some(rank + 1))?;
-        ScalarValue::try_from_array(&all, order.value(rank) as usize)
+        ScalarValue::try_from_array(&all, row_of_rank(&all, rank)?)
     }
 
     fn size(&self) -> usize {
@@ -112,5 +112,50 @@ impl Accumulator for Sorted {
             self.update_batch(&[list])?;
         }
         Ok(())
+    }
+}
+
+/// Comparisons between two checks of the query's deadline and cancellation.
+const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
+
+/// The row whose value has this rank, from 0. A sort of the library cannot be stopped; this
+/// selection checks the deadline as it goes, and takes linear time on average: its pivots are
+/// pseudo-random, so that no order of the rows makes it slow.
+fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
+    account::room(values.len() * size_of::<u32>()).map_err(stopped)?;
+    let compare = make_comparator(values, values, SortOptions::default())?;
+    let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+    let (mut low, mut high) = (0, rows.len());
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut comparisons = 0;
+    loop {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let pivot = rows[low + (random % (high - low) as u64) as usize] as usize;
+        let (mut less, mut at, mut greater) = (low, low, high);
+        while at < greater {
+            comparisons += 1;
+            if comparisons % COMPARISONS_BETWEEN_CHECKS == 0 {
+                account::check().map_err(stopped)?;
+            }
+            match compare(rows[at] as usize, pivot) {
+                Ordering::Less => {
+                    rows.swap(less, at);
+                    less += 1;
+                    at += 1;
+                }
+                Ordering::Equal => at += 1,
+                Ordering::Greater => {
+                    greater -= 1;
+                    rows.swap(at, greater);
+                }
+            }
+        }
+        match rank {
+            _ if rank < less => high = less,
+            _ if rank < greater => return Ok(pivot),
+            _ => low = greater,
+        }
     }
 }

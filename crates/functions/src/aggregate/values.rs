@@ -245,16 +245,24 @@ fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String
     heights.iter().map(block).collect()
 }
 
-/// The most frequent value; of equally frequent ones the first met.
-pub(super) fn mode(sql_type: SqlType) -> Arc<AggregateUDF> {
+/// Which of equally frequent values is the mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tie {
+    FirstMet,
+    Least,
+    Greatest,
+}
+
+/// The most frequent value.
+pub(super) fn mode(sql_type: SqlType, tie: Tie) -> Arc<AggregateUDF> {
     let data_type = sql_type.arrow_type();
     NativeAggregate {
         name: "mode",
-        variant: sql_type.name(),
+        variant: format!("{},{tie:?}", sql_type.name()),
         returns: sql_type,
         state: vec![list_of(data_type.clone())],
         one: Arc::new(move || {
-            Box::new(Mode { data_type: data_type.clone(), counts: HashMap::new() })
+            Box::new(Mode { data_type: data_type.clone(), tie, counts: HashMap::new() })
         }),
         many: None,
     }
@@ -310,6 +318,7 @@ const LOOK_ROWS: usize = 256;
 #[derive(Debug)]
 struct Mode {
     data_type: DataType,
+    tie: Tie,
     /// How often each value came, and when it came first.
     counts: HashMap<ScalarValue, (u64, usize)>,
 }
@@ -328,8 +337,15 @@ impl Accumulator for Mode {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let key = |(count, order): &(u64, usize)| (*count, std::cmp::Reverse(*order));
-        let best = self.counts.iter().max_by_key(|(_, tally)| key(tally));
+        let best = self.counts.iter().max_by(|(value, tally), (other, others)| {
+            let in_order = match self.tie {
+                Tie::FirstMet => None,
+                Tie::Least => other.partial_cmp(value),
+                Tie::Greatest => value.partial_cmp(other),
+            };
+            let in_order = in_order.filter(|order| order.is_ne());
+            tally.0.cmp(&others.0).then(in_order.unwrap_or(others.1.cmp(&tally.1)))
+        });
         match best {
             Some((value, _)) => Ok(value.clone()),
             None => ScalarValue::try_from(&self.data_type),

@@ -18,7 +18,7 @@ use crate::array::arrays::{
 };
 use crate::column::{Call, build, internal, invalid, try_build};
 use crate::native::Kernel;
-use crate::resolve::{Argument, ResolveError, ResolvedScalar};
+use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::signature::Param::{self, Is};
 use crate::signature::{
     Bound, Function, Gives, Overload, direct, made, mismatch, pure, resolved, special,
@@ -151,15 +151,17 @@ fn flat(call: &Call<'_>, change: impl Fn(&[f64]) -> Vec<f64>) -> Result<ArrayRef
     })
 }
 
+/// The sums up to each element; null before the first element that is not.
 fn running_sums(values: &[f64]) -> Vec<f64> {
-    let mut sum = 0.0;
-    values
-        .iter()
-        .map(|value| {
-            sum += if value.is_nan() { 0.0 } else { *value };
-            sum
-        })
-        .collect()
+    let sums = values.iter().scan(f64::NAN, |sum, &value| {
+        *sum = match (sum.is_nan(), value.is_nan()) {
+            (true, _) => value,
+            (false, true) => *sum,
+            (false, false) => *sum + value,
+        };
+        Some(*sum)
+    });
+    sums.collect()
 }
 
 fn dimension_length(call: &Call<'_>) -> Result<ArrayRef> {
@@ -254,6 +256,93 @@ fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
         };
         Some(values.partition_point(before) as i32 + 1)
     }))
+}
+
+/// Whether `||` of operands of these types makes an array: one of them is an array, and the others
+/// are arrays, elements or null.
+#[must_use]
+pub fn joins_arrays(types: impl Iterator<Item = SqlType> + Clone) -> bool {
+    joined_dimensions(types).is_some()
+}
+
+/// The dimensions of arrays, and of parts with one dimension less, that are put together.
+fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option<u8> {
+    let dimensions = |of: SqlType| match of {
+        SqlType::DoubleArray(dimensions) => Some(dimensions),
+        number if number.is_integer() || number.is_floating() => Some(0),
+        _ => None,
+    };
+    let most = types.clone().filter_map(dimensions).max().filter(|most| *most > 0)?;
+    let fits = |of: SqlType| match dimensions(of) {
+        Some(own) => own == most || own + 1 == most,
+        None => of == SqlType::Null,
+    };
+    types.all(fits).then_some(most)
+}
+
+/// `array_cat(part, …)`, which is `||`: arrays end to end along their first dimension; a part with
+/// one dimension less is one element of it. A null array adds nothing, a null number is an element.
+fn array_cat(name: &str, arguments: &[Argument]) -> Resolved {
+    let types = types_of(arguments);
+    let Some(dimensions) = joined_dimensions(types.iter().copied()) else {
+        return Err(mismatch(name, [0, 2].into_iter(), arguments));
+    };
+    let whole = SqlType::DoubleArray(dimensions);
+    let read = |of: SqlType| match of {
+        SqlType::DoubleArray(_) => of,
+        SqlType::Null => whole,
+        _ => Double,
+    };
+    let types: Vec<SqlType> = types.into_iter().map(read).collect();
+    let kinds = types.clone();
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| joined(call, &kinds, dimensions));
+    Ok(resolved("array_cat", Volatility::Immutable, types, whole, arguments, kernel))
+}
+
+fn joined(call: &Call<'_>, types: &[SqlType], dimensions: u8) -> Result<ArrayRef> {
+    enum Part {
+        Number(crate::column::Primitives<Float64Type>),
+        Arrays(Arrays),
+    }
+    let part = |(index, of): (usize, &SqlType)| match of {
+        SqlType::DoubleArray(_) => Arrays::of(call, index).map(Part::Arrays),
+        _ => call.primitive::<Float64Type>(index).map(Part::Number),
+    };
+    let parts = types.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+    build_arrays(call.rows, dimensions, |row, out| {
+        let (mut length, mut inner, mut values) = (0, None::<Vec<i32>>, Vec::new());
+        for part in &parts {
+            let (added, shape, cells) = match part {
+                Part::Number(numbers) => (1, &[][..], vec![numbers.get(row).unwrap_or(f64::NAN)]),
+                Part::Arrays(arrays) => match arrays.get(row) {
+                    None => continue,
+                    Some(array) if array.shape.len() == usize::from(dimensions) => {
+                        (array.shape[0], &array.shape[1..], array.values.to_vec())
+                    }
+                    Some(array) => (1, array.shape, array.values.to_vec()),
+                },
+            };
+            if cells.is_empty() {
+                inner.get_or_insert_with(|| shape.to_vec());
+                continue;
+            }
+            if length > 0 && inner.as_deref().is_some_and(|inner| inner != shape) {
+                return Err(invalid(different_shapes(inner.as_deref().unwrap_or_default(), shape)));
+            }
+            inner = Some(shape.to_vec());
+            length += added;
+            values.extend(cells);
+            check_elements(values.len()).map_err(failed)?;
+        }
+        match inner {
+            None => out.push_null(),
+            Some(inner) => {
+                let shape: Vec<i32> = std::iter::once(length).chain(inner).collect();
+                out.push(&shape, values).map_err(failed)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// One value of those at one position of several arrays.
@@ -471,7 +560,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     number_of!("array_avg", mean, "mean of the elements"),
     number_of!("array_max", greatest, "greatest element"),
     number_of!("array_min", least, "least element"),
-    number_of!("array_sum", |values| Some(sum_and_count(present(values)).0), "sum of the elements"),
+    number_of!("array_sum", total, "sum of the elements; null without any"),
     number_of!("array_stddev", |values| deviation(values, 1), "sample deviation of the elements"),
     number_of!(
         "array_stddev_samp",
@@ -566,6 +655,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         |_, arguments| by_position("array_elem_avg", arguments, mean),
         "mean by position",
     ),
+    special("array_cat", array_cat, "arrays end to end, and elements among them; also written ||"),
     special("array_build", array_build, "array of rows: (rows, length, filler, …)"),
     special("l2price", l2price, "mean price of an order against the levels of a book"),
 ];

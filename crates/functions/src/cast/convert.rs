@@ -86,7 +86,9 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         (from, T::Ipv4) => from.is_integer(),
         (T::Decimal(..), to) => matches!(to, T::Decimal(..)) || number(to) || to.is_text(),
         (from, T::Decimal(..)) => {
-            from.is_integer() || (from.is_floating() && mode != CastMode::Implicit)
+            from.is_integer()
+                || from == T::Char
+                || (from.is_floating() && mode != CastMode::Implicit)
         }
         _ => true,
     }
@@ -111,6 +113,11 @@ pub(crate) fn convert(
     match to {
         SqlType::String | SqlType::Varchar => text(&array, from, mode),
         SqlType::Symbol => symbols(&text(&array, from, mode)?),
+        // A letter is a text of one character.
+        SqlType::Decimal(..) if from == SqlType::Char => {
+            let texts = text(&array, from, mode)?;
+            decimal::from_column(&texts, SqlType::Varchar, to, mode != CastMode::Explicit)
+        }
         SqlType::Decimal(..) => decimal::from_column(&array, from, to, mode != CastMode::Explicit),
         _ if decimal::is_decimal(from) => from_decimal(&array, from, to, mode),
         SqlType::Period if from == SqlType::Char => {

@@ -10,7 +10,7 @@ use arrow::datatypes::{
 };
 use datafusion::common::Result;
 use tidemark_types::SqlType;
-use tidemark_types::timestamp::TimestampUnit;
+use tidemark_types::timestamp::{TimestampUnit, iso_text};
 
 use super::mode::{CastMode, unit_of};
 use crate::column::{Lane, build, build_flags, canonical, internal, invalid};
@@ -85,7 +85,7 @@ pub(super) fn from_integer(
     mode: CastMode,
 ) -> Result<ArrayRef> {
     if let (Some(source_unit), Some(target_unit)) = (unit_of(from), unit_of(to)) {
-        return rescale(source, source_unit, target_unit);
+        return rescale(source, (from, source_unit), (to, target_unit));
     }
     if mode == CastMode::Insert {
         let range = match to {
@@ -134,7 +134,21 @@ fn narrow<T: Lane>(source: &Int64Array, value: impl Fn(i64) -> T::Native) -> Arr
     Arc::new(canonical::<T>(values, source.nulls().cloned()))
 }
 
-fn rescale(source: &Int64Array, from: TimestampUnit, to: TimestampUnit) -> Result<ArrayRef> {
+/// Times in another unit; one that this does not hold is an error.
+fn rescale(
+    source: &Int64Array,
+    (from_type, from): (SqlType, TimestampUnit),
+    (to_type, to): (SqlType, TimestampUnit),
+) -> Result<ArrayRef> {
+    let is_beyond = |at: &i64| from.convert(*at, to).is_none();
+    if from.per_second() < to.per_second()
+        && let Some(beyond) = source.iter().flatten().find(is_beyond)
+    {
+        let value = inconvertible_value(&beyond.to_string(), from_type, to_type);
+        let shown = iso_text(beyond, from);
+        let (least, greatest) = (iso_text(i64::MIN + 1, to), iso_text(i64::MAX, to));
+        return Err(invalid(format!("{value}: {shown} is outside of {least} to {greatest}")));
+    }
     let at =
         |row: usize| source.is_valid(row).then(|| from.convert(source.value(row), to)).flatten();
     let rows = source.len();

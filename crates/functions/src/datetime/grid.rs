@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use datafusion::common::{Result, ScalarValue};
-use tidemark_types::calendar::{self, CivilDate, add_months};
-use tidemark_types::duration::{add, fixed_nanos};
+use tidemark_types::calendar::{self, CivilDate, floor_to_months};
+use tidemark_types::duration::{add, fixed_nanos, unit_months};
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::zone::parse_shift;
 
@@ -27,7 +27,7 @@ impl Step {
         let letter = text.chars().next_back()?;
         let digits = &text[..text.len() - letter.len_utf8()];
         let number = if digits.is_empty() { 1 } else { digits.parse().ok()? };
-        let known = fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y');
+        let known = fixed_nanos(letter).or_else(|| unit_months(letter)).is_some();
         (known && number > 0 && number <= i64::from(i32::MAX)).then_some(Self { number, letter })
     }
 
@@ -42,18 +42,8 @@ impl Step {
             let origin = origin.unwrap_or(monday / 1_000_000 * unit.per_second());
             return Some(calendar::floor_to(value, length, origin));
         }
-        let months = if self.letter == 'M' { self.number } else { self.number.checked_mul(12)? };
-        let micros = micros_of(value, unit);
-        let base = origin.map_or(0, |origin| micros_of(origin, unit));
-        let index = |micros| {
-            let date = CivilDate::from_micros(micros);
-            i64::from(date.year) * 12 + i64::from(date.month) - 1
-        };
-        let mut steps = (index(micros) - index(base)).div_euclid(months);
-        if add_months(base, steps * months) > micros {
-            steps -= 1;
-        }
-        TimestampUnit::Micros.convert(add_months(base, steps * months), unit)
+        let months = self.number.checked_mul(unit_months(self.letter)?)?;
+        floor_to_months(value, months, origin.unwrap_or(0), unit.per_day())
     }
 
     /// Whether every instant of the unit is on the grid.

@@ -115,11 +115,20 @@ const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
 /// Patterns of `to_char`, longer ones before those that they begin with.
 const FIELDS: &[&str] = &[
-    "HH24", "HH12", "HH", "MI", "SSSS", "SS", "MS", "US", "YYYY", "YYY", "YY", "Y", "IYYY",
-    "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "DDD", "DD", "DAY", "Day", "day", "DY",
-    "Dy", "dy", "ID", "IW", "D", "Q", "CC", "AM", "PM", "am", "pm", "J", "TZH", "TZM", "TZ", "tz",
-    "OF",
+    "HH24", "HH12", "HH", "MI", "MS", "SSSSS", "SSSS", "SS", "US", "FF1", "FF2", "FF3", "FF4",
+    "FF5", "FF6", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I",
+    "MONTH", "Month", "month", "MON", "Mon", "mon", "MM", "DAY", "Day", "day", "DY", "Dy", "dy",
+    "DDD", "DD", "D", "WW", "W", "Q", "CC", "A.M.", "P.M.", "a.m.", "p.m.", "AM", "PM", "am", "pm",
+    "A.D.", "B.C.", "a.d.", "b.c.", "AD", "BC", "ad", "bc", "RM", "rm", "J", "TZH", "TZM", "TZ",
+    "tz", "OF",
 ];
+
+/// Letters to which names of months and days are filled up with blanks.
+const NAME_LETTERS: usize = 9;
+
+/// Months in Roman numerals, January first.
+const ROMAN_MONTHS: [&str; 12] =
+    ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 /// What follows a number of a time.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +194,24 @@ fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
 
 /// Numbers may be asked for in small letters: `yyyy-mm-dd`.
 fn is_lower_of(text: &str, field: &str) -> bool {
-    let is_name = matches!(field, "MONTH" | "MON" | "DAY" | "DY" | "AM" | "PM" | "TZ");
+    // These have a form of their own in small letters.
+    let is_name = matches!(
+        field,
+        "MONTH"
+            | "MON"
+            | "DAY"
+            | "DY"
+            | "AM"
+            | "PM"
+            | "A.M."
+            | "P.M."
+            | "AD"
+            | "BC"
+            | "A.D."
+            | "B.C."
+            | "RM"
+            | "TZ"
+    );
     let is_upper = !field.bytes().any(|letter| letter.is_ascii_lowercase());
     is_upper && !is_name && text.starts_with(&field.to_ascii_lowercase())
 }
@@ -242,7 +268,9 @@ fn written<T: Copy>(
                     let start = text.len();
                     write(name, *is_padded, value, &mut text)?;
                     let suffix = ordinal_suffix(&text[start..]);
+                    let is_number = text.ends_with(|last: char| last.is_ascii_digit());
                     match ordinal {
+                        _ if !is_number => {}
                         Ordinal::None => {}
                         Ordinal::Lower => text.push_str(suffix),
                         Ordinal::Upper => text.push_str(&suffix.to_uppercase()),
@@ -290,65 +318,108 @@ fn write_number(number: i64, width: usize, out: &mut String) {
     let _ = write!(out, "{sign}{:0width$}", number.unsigned_abs());
 }
 
+/// A part of a time that is no number; `None` for the others.
+fn name_of(field: &str, is_padded: bool, date: CivilDate, is_morning: bool) -> Option<String> {
+    let month = MONTHS[usize::from(date.month).clamp(1, 12) - 1];
+    let roman = ROMAN_MONTHS[usize::from(date.month).clamp(1, 12) - 1];
+    let day = DAYS[usize::from(date.iso_weekday()).clamp(1, 7) - 1];
+    let padded = |name: String, letters: usize| {
+        let width = if is_padded { letters } else { 0 };
+        format!("{name:width$}")
+    };
+    let either = |one: &str, other: &str, is_one: bool| {
+        let name = if is_one { one } else { other };
+        let is_lower = field.starts_with(|first: char| first.is_ascii_lowercase());
+        if is_lower { name.to_lowercase() } else { name.to_owned() }
+    };
+    Some(match field {
+        "MONTH" => padded(month.to_uppercase(), NAME_LETTERS),
+        "Month" => padded(month.to_owned(), NAME_LETTERS),
+        "month" => padded(month.to_lowercase(), NAME_LETTERS),
+        "MON" => month[..3].to_uppercase(),
+        "Mon" => month[..3].to_owned(),
+        "mon" => month[..3].to_lowercase(),
+        "DAY" => padded(day.to_uppercase(), NAME_LETTERS),
+        "Day" => padded(day.to_owned(), NAME_LETTERS),
+        "day" => padded(day.to_lowercase(), NAME_LETTERS),
+        "DY" => day[..3].to_uppercase(),
+        "Dy" => day[..3].to_owned(),
+        "dy" => day[..3].to_lowercase(),
+        "RM" => padded(roman.to_owned(), 4),
+        "rm" => padded(roman.to_lowercase(), 4),
+        "AM" | "PM" | "am" | "pm" => either("AM", "PM", is_morning),
+        "A.M." | "P.M." | "a.m." | "p.m." => either("A.M.", "P.M.", is_morning),
+        "AD" | "BC" | "ad" | "bc" => either("AD", "BC", date.year > 0),
+        "A.D." | "B.C." | "a.d." | "b.c." => either("A.D.", "B.C.", date.year > 0),
+        // Every time is one of UTC.
+        "TZ" => "UTC".to_owned(),
+        "tz" => "utc".to_owned(),
+        "TZH" | "OF" => "+00".to_owned(),
+        "TZM" => "00".to_owned(),
+        _ => return None,
+    })
+}
+
 fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> Result<()> {
     let date = CivilDate::from_micros(micros);
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let hour = of_day / MICROS_PER_HOUR;
-    let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
-    let month = MONTHS[usize::from(date.month).clamp(1, 12) - 1];
-    let weekday = i64::from(date.iso_weekday());
-    let day = DAYS[usize::try_from(weekday - 1).unwrap_or(0).min(6)];
-    let (iso_year, iso_week) = date.iso_week();
-    let name = match field {
-        "MONTH" => Some(month.to_uppercase()),
-        "Month" => Some(month.to_owned()),
-        "month" => Some(month.to_lowercase()),
-        "MON" => Some(month[..3].to_uppercase()),
-        "Mon" => Some(month[..3].to_owned()),
-        "mon" => Some(month[..3].to_lowercase()),
-        "DAY" => Some(day.to_uppercase()),
-        "Day" => Some(day.to_owned()),
-        "day" => Some(day.to_lowercase()),
-        "DY" => Some(day[..3].to_uppercase()),
-        "Dy" => Some(day[..3].to_owned()),
-        "dy" => Some(day[..3].to_lowercase()),
-        "AM" | "PM" => Some(if hour < 12 { "AM" } else { "PM" }.to_owned()),
-        "am" | "pm" => Some(if hour < 12 { "am" } else { "pm" }.to_owned()),
-        // Every time is one of UTC.
-        "TZ" => Some("UTC".to_owned()),
-        "tz" => Some("utc".to_owned()),
-        "TZH" | "OF" => Some("+00".to_owned()),
-        "TZM" => Some("00".to_owned()),
-        _ => None,
-    };
-    if let Some(name) = name {
+    if let Some(name) = name_of(field, is_padded, date, hour < 12) {
         out.push_str(&name);
         return Ok(());
     }
-    let year = i64::from(date.year);
+    let fraction = of_day % MICROS_PER_SECOND;
+    let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let weekday = i64::from(date.iso_weekday());
+    let (iso_year, iso_week) = date.iso_week();
+    // There is no year 0: before year 1 is 1 BC.
+    let of_era = |year: i32| i64::from(if year < 1 { 1 - year } else { year });
+    let (year, iso_year) = (of_era(date.year), of_era(iso_year));
     let (number, width) = match field {
         "HH24" => (hour, 2),
         "HH12" | "HH" => (twelve, 2),
         "MI" => (of_day / MICROS_PER_MINUTE % 60, 2),
         "SS" => (of_day / MICROS_PER_SECOND % 60, 2),
-        "SSSS" => (of_day / MICROS_PER_SECOND, 1),
-        "MS" => (of_day / 1_000 % 1_000, 3),
-        "US" => (of_day % MICROS_PER_SECOND, 6),
+        "SSSS" | "SSSSS" => (of_day / MICROS_PER_SECOND, 1),
+        "MS" | "FF3" => return write_fixed(fraction / 1_000, 3, out),
+        "US" | "FF6" => return write_fixed(fraction, 6, out),
+        "FF1" => return write_fixed(fraction / 100_000, 1, out),
+        "FF2" => return write_fixed(fraction / 10_000, 2, out),
+        "FF4" => return write_fixed(fraction / 100, 4, out),
+        "FF5" => return write_fixed(fraction / 10, 5, out),
+        "Y,YYY" => {
+            write_number(year / 1_000, 1, out);
+            out.push(',');
+            return write_fixed(year % 1_000, 3, out);
+        }
         "YYYY" => (year, 4),
         "YYY" => (year % 1_000, 3),
         "YY" => (year % 100, 2),
         "Y" => (year % 10, 1),
-        "IYYY" => (i64::from(iso_year), 4),
+        "IYYY" => (iso_year, 4),
+        "IYY" => (iso_year % 1_000, 3),
+        "IY" => (iso_year % 100, 2),
+        "I" => (iso_year % 10, 1),
         "MM" => (i64::from(date.month), 2),
         "DDD" => (i64::from(date.day_of_year()), 3),
+        "IDDD" => ((i64::from(iso_week) - 1) * 7 + weekday, 3),
         "DD" => (i64::from(date.day), 2),
         "ID" => (weekday, 1),
         "D" => (weekday % 7 + 1, 1),
         "IW" => (i64::from(iso_week), 2),
+        "WW" => (i64::from((date.day_of_year() - 1) / 7 + 1), 2),
+        "W" => (i64::from((date.day - 1) / 7 + 1), 1),
         "Q" => (i64::from((date.month - 1) / 3 + 1), 1),
         "J" => (micros.div_euclid(MICROS_PER_DAY) + JULIAN_DAY_OF_1970, 1),
-        _ => ((year - 1).div_euclid(100) + 1, 2),
+        _ if date.year > 0 => ((i64::from(date.year) + 99) / 100, 2),
+        _ => (i64::from(date.year) / 100 - 1, 2),
     };
     write_number(number, if is_padded { width } else { 1 }, out);
+    Ok(())
+}
+
+/// A number of so many digits, which FM does not shorten.
+fn write_fixed(number: i64, digits: usize, out: &mut String) -> Result<()> {
+    write_number(number, digits, out);
     Ok(())
 }

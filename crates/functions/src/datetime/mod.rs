@@ -5,6 +5,7 @@ mod clocks;
 mod fields;
 mod grid;
 mod made;
+mod overlap;
 mod patterns;
 pub(crate) mod periods;
 mod shift;
@@ -27,6 +28,7 @@ use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
 use self::made::{
     length_to_char, make_date, make_timestamp, next_id, next_of_column, of_epoch, to_char,
 };
+use self::overlap::overlaps;
 use self::patterns::{from_day, from_str, to_str};
 use self::periods::{age, ahead, make_interval, mapped, parts_asked, time_bucket, truncated};
 use self::shift::{dateadd, datediff, difference_type};
@@ -193,9 +195,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "justify_interval",
-        &[direct(&[Is(Period)], Period, |call| {
-            mapped(call, |one| one.with_days().and_then(Length::with_months))
-        })],
+        &[direct(&[Is(Period)], Period, |call| mapped(call, Length::justified))],
         "a length whose hours beyond a day are days, and days beyond 30 months",
     ),
     pure(
@@ -207,6 +207,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "time_bucket",
         &[steps(&[Is(Period), Time]), steps(&[Is(Period), Time, Time])],
         "start of the step of this length that holds a time, counted from 2000 or an origin",
+    ),
+    pure(
+        "overlaps",
+        &[
+            direct(&[Time, Time, Time, Time], Boolean, |call| overlaps(call, [false, false])),
+            direct(&[Time, Is(Period), Time, Is(Period)], Boolean, |call| {
+                overlaps(call, [true, true])
+            }),
+            direct(&[Time, Is(Period), Time, Time], Boolean, |call| overlaps(call, [true, false])),
+            direct(&[Time, Time, Time, Is(Period)], Boolean, |call| overlaps(call, [false, true])),
+        ],
+        "whether two ranges of time have a time in common: (start, end) OVERLAPS (start, length)",
     ),
     pure(
         "make_timestamp",

@@ -8,8 +8,7 @@ use datafusion::common::Result;
 use datafusion_expr::{Expr, Volatility};
 use tidemark_types::SqlType;
 use tidemark_types::calendar::{
-    self, CivilDate, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
-    add_months,
+    self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, floor_to_months,
 };
 use tidemark_types::period::Period;
 use tidemark_types::timestamp::TimestampUnit;
@@ -128,7 +127,7 @@ fn scaled([period, factor]: [usize; 2], divides: bool) -> Kernel {
         let (lengths, factors) = (periods(call, period)?, call.primitive::<Float64Type>(factor)?);
         build_periods(call.rows, |row| {
             let (length, factor) = lengths(row).zip(factors.get(row))?;
-            Some(length.times(if divides { factor.recip() } else { factor }))
+            Some(if divides { length.divided(factor) } else { length.times(factor) })
         })
     })
 }
@@ -225,25 +224,8 @@ pub(super) fn age(call: &Call<'_>) -> Result<ArrayRef> {
     let (later, earlier) = (call.primitive::<Us>(0)?, call.primitive::<Us>(1)?);
     build_periods(call.rows, |row| {
         let (later, earlier) = later.get(row).zip(earlier.get(row))?;
-        Some(if later >= earlier {
-            between(earlier, later)
-        } else {
-            between(later, earlier).and_then(Period::negated)
-        })
+        Some(Period::between(earlier, later))
     })
-}
-
-/// From one time to one that is not before it.
-fn between(from: i64, to: i64) -> Option<Period> {
-    let (first, last) = (CivilDate::from_micros(from), CivilDate::from_micros(to));
-    let index = |date: CivilDate| date.year * 12 + i32::from(date.month);
-    let mut months = index(last) - index(first);
-    if add_months(from, i64::from(months)) > to {
-        months -= 1;
-    }
-    let left = to.checked_sub(add_months(from, i64::from(months)))?;
-    let days = i32::try_from(left / MICROS_PER_DAY).ok()?;
-    Some(Period { months, days, micros: left % MICROS_PER_DAY })
 }
 
 /// A part of a length as DOUBLE; `None` for parts that only times have.
@@ -336,23 +318,6 @@ pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The start of the step of this length that holds a time, counted from `origin`.
-fn floored(value: i64, months: i64, micros: i64, origin: Option<i64>) -> Option<i64> {
-    if months == 0 {
-        return Some(calendar::floor_to(value, micros, origin.unwrap_or(FIRST_BUCKET)));
-    }
-    let origin = origin.unwrap_or(FIRST_MONTH);
-    let index = |micros| {
-        let date = CivilDate::from_micros(micros);
-        i64::from(date.year) * 12 + i64::from(date.month) - 1
-    };
-    let mut steps = (index(value) - index(origin)).div_euclid(months);
-    if add_months(origin, steps.checked_mul(months)?) > value {
-        steps -= 1;
-    }
-    Some(add_months(origin, steps.checked_mul(months)?))
-}
-
 /// `date_bin(stride, time, origin)` and `time_bucket(width, time, [origin])`.
 pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     let lengths = periods(call, 0)?;
@@ -362,7 +327,10 @@ pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     try_build_times(call.rows, unit, |row| {
         let (Some(value), Some(length)) = (at(row), lengths(row)) else { return Ok(None) };
         let months = i64::from(length.months);
-        let micros = i64::from(length.days) * MICROS_PER_DAY + length.micros;
+        let days = i64::from(length.days).checked_mul(MICROS_PER_DAY);
+        let micros = days
+            .and_then(|days| days.checked_add(length.micros))
+            .ok_or_else(|| invalid("interval out of range"))?;
         if months < 0 || micros < 0 || (months == 0) == (micros == 0) {
             let message = "a step of time must be more than nothing, and months or a fixed length";
             return Err(invalid(message));
@@ -373,7 +341,12 @@ pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
         } else {
             None
         };
-        let floor = floored(micros_of(value, unit), months, micros, origin);
+        let at = micros_of(value, unit);
+        let floor = if months == 0 {
+            Some(calendar::floor_to(at, micros, origin.unwrap_or(FIRST_BUCKET)))
+        } else {
+            floor_to_months(at, months, origin.unwrap_or(FIRST_MONTH), MICROS_PER_DAY)
+        };
         Ok(floor.and_then(|floor| TimestampUnit::Micros.convert(floor, unit)))
     })
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::Int64Type;
 use datafusion::common::ScalarValue;
 use tidemark_types::SqlType;
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY};
-use tidemark_types::duration::{add, fixed_nanos};
+use tidemark_types::duration::{add, fixed_nanos, unit_months};
 use tidemark_types::timestamp::TimestampUnit;
 
 use super::times::{Made, build_times, micros_of, times};
@@ -17,7 +17,7 @@ use crate::resolve::{Argument, ResolveError, types_of};
 use crate::signature::Bound;
 
 fn is_unit(letter: char) -> bool {
-    fixed_nanos(letter).is_some() || matches!(letter, 'M' | 'y')
+    fixed_nanos(letter).or_else(|| unit_months(letter)).is_some()
 }
 
 /// What is known of a unit before the first row.

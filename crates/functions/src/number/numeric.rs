@@ -6,6 +6,7 @@ use datafusion::common::Result;
 use datafusion_expr::Volatility;
 use tidemark_types::SqlType;
 
+use super::rounding::{Digits, rounded, to_whole};
 use crate::column::{Call, Lane, build, build_text, invalid, try_build};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::Param::Is;
@@ -25,17 +26,6 @@ fn doubles1(call: &Call<'_>, compute: impl Fn(f64) -> f64) -> Result<ArrayRef> {
 fn doubles2(call: &Call<'_>, compute: impl Fn(f64, f64) -> f64) -> Result<ArrayRef> {
     let (a, b) = (call.primitive::<Float64Type>(0)?, call.primitive::<Float64Type>(1)?);
     Ok(build::<Float64Type>(call.rows, |row| Some(compute(a.get(row)?, b.get(row)?))))
-}
-
-/// A function of a number and a number of places after the point.
-fn scaled(call: &Call<'_>, round: impl Fn(f64) -> f64) -> Result<ArrayRef> {
-    let (values, places) = (call.primitive::<Float64Type>(0)?, call.primitive::<Int32Type>(1)?);
-    Ok(build::<Float64Type>(call.rows, |row| {
-        let (value, places) = (values.get(row)?, places.get(row)?);
-        // The reference divides and multiplies by the step itself, and its noise is visible.
-        let step = 10_f64.powi(places.checked_neg()?);
-        Some((round(value.abs() / step) * step).copysign(value))
-    }))
 }
 
 fn extreme(
@@ -157,7 +147,7 @@ macro_rules! two {
     };
 }
 
-macro_rules! rounded {
+macro_rules! whole {
     ($compute:expr) => {
         &[
             direct(&[Is(Float)], Float, |call| {
@@ -226,37 +216,37 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "round",
         &[
-            direct(D1, Double, |call| doubles1(call, |x| (x + 0.5).floor())),
-            direct(DN, Double, |call| scaled(call, |x| (x + 0.5).floor())),
+            direct(D1, Double, |call| doubles1(call, to_whole)),
+            direct(DN, Double, |call| rounded(call, Digits::Half)),
         ],
         "nearest number with so many places; halves go up",
     ),
     pure(
         "round_half_even",
-        &[direct(DN, Double, |call| scaled(call, f64::round_ties_even))],
+        &[direct(DN, Double, |call| rounded(call, Digits::HalfEven))],
         "nearest number with so many places; halves go to the even one",
     ),
     pure(
         "round_up",
-        &[direct(DN, Double, |call| scaled(call, f64::ceil))],
+        &[direct(DN, Double, |call| rounded(call, Digits::Up))],
         "rounds away from zero",
     ),
     pure(
         "round_down",
-        &[direct(DN, Double, |call| scaled(call, f64::floor))],
+        &[direct(DN, Double, |call| rounded(call, Digits::Down))],
         "rounds toward zero",
     ),
     pure(
         "trunc",
         &[
             direct(D1, Double, |call| doubles1(call, f64::trunc)),
-            direct(DN, Double, |call| scaled(call, f64::floor)),
+            direct(DN, Double, |call| rounded(call, Digits::Down)),
         ],
         "the number without what follows so many places",
     ),
-    pure("floor", rounded!(f64::floor), "greatest whole number not above"),
-    pure("ceil", rounded!(f64::ceil), "least whole number not below"),
-    pure("ceiling", rounded!(f64::ceil), "least whole number not below"),
+    pure("floor", whole!(f64::floor), "greatest whole number not above"),
+    pure("ceil", whole!(f64::ceil), "least whole number not below"),
+    pure("ceiling", whole!(f64::ceil), "least whole number not below"),
     one!("sqrt", f64::sqrt, "square root"),
     one!("cbrt", f64::cbrt, "cube root"),
     one!("exp", f64::exp, "e to the power"),

@@ -20,6 +20,7 @@ use crate::datetime::periods::period_order;
 use crate::native::Kernel;
 use crate::number::decimal;
 use crate::operator::infix::{BinaryOp, always, operator};
+use crate::operator::times::{compared_wide, wide_time};
 use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 use crate::text::parse;
 
@@ -50,6 +51,21 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
     {
         // Cells of different sizes are different.
         return Some(always(left.sql_type, right.sql_type, op == BinaryOp::NotEqual));
+    }
+    if !left.is_null()
+        && !right.is_null()
+        && let Some((left_type, right_type)) = compared_wide(left, right)
+    {
+        let compared = plain(op, left_type, left.may_be_null(), right.may_be_null()).build;
+        let build: BuildOperator = Arc::new(move |left, right| {
+            compared(wide_time(left, left_type), wide_time(right, right_type))
+        });
+        return Some(ResolvedOperator {
+            left_type,
+            right_type,
+            return_type: SqlType::Boolean,
+            build,
+        });
     }
     let common = common_type(left.sql_type, right.sql_type)?;
     let array = matches!(common, SqlType::DoubleArray(_));

@@ -195,7 +195,10 @@ fn time_arithmetic(
         T::TimestampNs => Some(T::TimestampNs),
         _ => None,
     };
-    let whole = |sql_type: T| sql_type.is_integer() || matches!(sql_type, T::Null | T::Char);
+    // A text is read as a number of units; a SYMBOL is none.
+    let whole = |sql_type: T| {
+        sql_type.is_integer() || matches!(sql_type, T::Null | T::Char | T::String | T::Varchar)
+    };
     match (timestamp(left.sql_type), timestamp(right.sql_type)) {
         (Some(l), Some(r)) => {
             let unit = if l == r { l } else { T::TimestampNs };

@@ -11,6 +11,7 @@ use crate::signature::Param::{Is, Shown, Text};
 use crate::signature::{Body, Function, Gives, Overload, direct, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
+use crate::text::parse;
 
 /// Bytes of a text that are put together before they are added to it.
 const PART_BYTES: usize = 4 << 10;
@@ -113,10 +114,9 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
                 rest = after;
                 continue;
             }
-            if let Some(place) = place(&mut rest)? {
-                next = place;
-            }
+            let named = place(&mut rest)?;
             let width = width(&mut rest, &mut next, values, row)?;
+            next = named.unwrap_or(next);
             let Some(kind) = rest.chars().next() else {
                 return Err(invalid("format: the pattern ends after '%'"));
             };
@@ -159,12 +159,8 @@ fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Res
     };
     let width = if let Some(behind) = after.strip_prefix('*') {
         after = behind;
-        let at = if let Some(named) = place(&mut after)? {
-            named
-        } else {
-            *next += 1;
-            *next - 1
-        };
+        let at = place(&mut after)?.unwrap_or(*next);
+        *next = at.saturating_add(1);
         let text = argument(values, at)?.get(row).unwrap_or("0");
         text.parse().ok()
     } else {
@@ -241,10 +237,18 @@ fn encode(call: &Call<'_>) -> Result<ArrayRef> {
 
 fn encode_text(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, formats) = (call.texts(0)?, call.texts(1)?);
+    let (_, is_constant) = call.array(0)?;
     try_build_text(call.rows, |row, out| {
         let (Some(text), Some(format)) = (texts.get(row), formats.get(row)) else {
             return Ok(false);
         };
+        // A constant is bytes as PostgreSQL writes them.
+        if is_constant && text.starts_with("\\x") {
+            let bytes = parse::bytes(text);
+            let bytes = bytes.ok_or_else(|| invalid(format!("'{text}' are no bytes in hex")))?;
+            encoded(&bytes, format, out)?;
+            return Ok(true);
+        }
         encoded(text.as_bytes(), format, out)?;
         Ok(true)
     })

@@ -388,9 +388,7 @@ fn bytes(call: &Call<'_>, parts: usize) -> Result<ArrayRef> {
 
 fn length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    // The dialect counts UTF-16 units.
-    let units = |text: &str| if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
-    if let Some(mut lengths) = together::lengths(&texts, units)? {
+    if let Some(mut lengths) = together::lengths(&texts, characters)? {
         if let Some(nulls) = texts.array.nulls().filter(|nulls| nulls.null_count() > 0) {
             for row in (0..lengths.len()).filter(|&row| nulls.is_null(row)) {
                 lengths[row] = -1;
@@ -399,7 +397,7 @@ fn length(call: &Call<'_>) -> Result<ArrayRef> {
         return Ok(Arc::new(Int32Array::from(lengths)));
     }
     Ok(build::<Int32Type>(call.rows, |row| {
-        Some(texts.get(row).map_or(-1, |text| units(text) as i32))
+        Some(texts.get(row).map_or(-1, |text| characters(text) as i32))
     }))
 }
 

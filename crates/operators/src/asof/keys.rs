@@ -13,6 +13,7 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_datafusion_err};
 use rustc_hash::FxBuildHasher;
 use tidemark_storage::SymbolDictionary;
+use tidemark_types::key::key_values;
 
 /// A left key that no right row can have.
 const ABSENT: u32 = u32::MAX;
@@ -166,5 +167,5 @@ fn comparable(data_type: &DataType) -> DataType {
 }
 
 fn casted(keys: &[ArrayRef], types: &[DataType]) -> Result<Vec<ArrayRef>> {
-    keys.iter().zip(types).map(|(key, wanted)| Ok(cast(key, wanted)?)).collect()
+    keys.iter().zip(types).map(|(key, wanted)| Ok(key_values(&cast(key, wanted)?))).collect()
 }

@@ -2,8 +2,10 @@
 //! bytes a batch has, and that a query which has to stop does.
 
 pub(crate) mod bytes;
+pub(crate) mod candidates;
 mod literal;
 pub(crate) mod paced;
+mod slices;
 pub(crate) mod stream;
 
 pub use bytes::{cell_bytes, rows_of_bytes};

@@ -10,8 +10,10 @@ use arrow_schema::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::RecordBatchStream;
 use datafusion::physical_plan::SendableRecordBatchStream;
-use futures::{Stream, StreamExt};
+use futures::Stream;
 use tidemark_types::account;
+
+use super::slices::Slices;
 
 /// Rows of the first slice, when nothing is known of the join.
 const FIRST_ROWS: usize = 64;
@@ -22,12 +24,11 @@ const MOST_GROWTH: usize = 4;
 
 /// The stream in slices.
 pub fn paced(input: SendableRecordBatchStream) -> SendableRecordBatchStream {
-    Box::pin(PacedStream { input, rest: None, rows: FIRST_ROWS, handed_on: None })
+    Box::pin(PacedStream { input: Slices::new(input), rows: FIRST_ROWS, handed_on: None })
 }
 
 struct PacedStream {
-    input: SendableRecordBatchStream,
-    rest: Option<RecordBatch>,
+    input: Slices,
     /// Rows of the next slice.
     rows: usize,
     /// When the last slice went on, and when the task that took it had begun to work.
@@ -54,23 +55,12 @@ impl Stream for PacedStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.learn();
-        if account::is_slice_over() {
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+        let rows = self.rows;
+        let slice = self.input.poll(rows, context);
+        if matches!(slice, Poll::Ready(Some(Ok(_)))) {
+            self.handed_on = Some((Instant::now(), account::slice_start()));
         }
-        let batch = match self.rest.take() {
-            Some(rest) => rest,
-            None => match self.input.poll_next_unpin(context) {
-                Poll::Ready(Some(Ok(batch))) => batch,
-                other => return other,
-            },
-        };
-        let rows = batch.num_rows().min(self.rows);
-        if rows < batch.num_rows() {
-            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
-        }
-        self.handed_on = Some((Instant::now(), account::slice_start()));
-        Poll::Ready(Some(Ok(batch.slice(0, rows))))
+        slice
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int32Type};
+use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, Int64Array};
 use arrow_schema::{DataType, TimeUnit};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use hashbrown::HashMap;
+use tidemark_types::key::key_values;
 
 use crate::scan::rows::BATCH_ROWS;
 
@@ -234,7 +235,7 @@ impl ColumnIndex {
             Form::Bytes => {
                 let fields = vec![SortField::new(values.data_type().clone())];
                 let converter = RowConverter::new(fields)?;
-                let rows = converter.convert_columns(&[one_zero(values)])?;
+                let rows = converter.convert_columns(&[key_values(values)])?;
                 let (mut known, mut held): (HashMap<Box<[u8]>, u32>, _) = (HashMap::new(), 0);
                 for (row, bytes) in rows.iter().enumerate() {
                     hold_at(row, hold, held + known.capacity() * size_of::<(Box<[u8]>, u32)>())?;
@@ -276,7 +277,7 @@ impl ColumnIndex {
                 numbers.get(&value).copied().unwrap_or(ABSENT)
             }),
             Values::Bytes { converter, numbers } => {
-                let rows = converter.convert_columns(&[one_zero(keys)])?;
+                let rows = converter.convert_columns(&[key_values(keys)])?;
                 let of = |(row, bytes): (usize, &[u8])| {
                     if keys.is_null(row) {
                         return self.null;
@@ -336,22 +337,6 @@ impl ColumnIndex {
                 bytes + numbers.capacity() * size_of::<(Box<[u8]>, u32)>()
             }
         }
-    }
-}
-
-/// Values of which those that are equal have the same bytes: both zeros are one, as in every
-/// comparison, and so is what is not a number.
-pub(crate) fn one_zero(values: &ArrayRef) -> ArrayRef {
-    match values.data_type() {
-        DataType::Float64 => {
-            let one = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
-            Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(one))
-        }
-        DataType::Float32 => {
-            let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
-            Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(one))
-        }
-        _ => Arc::clone(values),
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, UInt16Type, UInt32Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_schema::{DataType, TimeUnit};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
@@ -196,6 +196,10 @@ impl Accumulate for Fallback {
         if self.filtered && filter.is_none() {
             return internal_err!("FILTER needs a condition");
         }
+        // Without a FILTER the library takes every group for one with rows, which the one group of
+        // no rows at all is not.
+        let nothing = self.ids.is_empty().then(|| BooleanArray::from(Vec::<bool>::new()));
+        let filter = filter.or(nothing);
         self.states.update_batch(values, &self.ids, filter.as_ref(), groups.total)
     }
 

@@ -10,11 +10,12 @@ use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_err};
 use hashbrown::DefaultHashBuilder;
 use parking_lot::RwLock;
+use tidemark_types::key::key_values;
 
 use super::encoded::{Encoded, EncodedRows};
 use super::integers::Integers;
 use super::room::Room;
-use crate::lookup_join::index::{integers, is_integer, one_zero};
+use crate::lookup_join::index::{integers, is_integer};
 
 /// Keys of a batch that leaves a set: there is little memory then.
 const BATCH_ROWS: usize = 2_048;
@@ -77,7 +78,7 @@ impl KeySet {
                 let nulls = keys.iter().map(Array::logical_nulls);
                 let with_key =
                     nulls.fold(None, |all, nulls| NullBuffer::union(all.as_ref(), nulls.as_ref()));
-                let keys: Vec<_> = keys.iter().map(one_zero).collect();
+                let keys: Vec<_> = keys.iter().map(key_values).collect();
                 BatchKeys::Encoded(encoded.encode(&keys, with_key.filter(|_| !self.nulls))?)
             }
         })

@@ -1,5 +1,6 @@
-//! How groups are shared: the first of their readers begins a task that makes them, and all read
-//! what it has made. Where there is no room to hold them, each reader makes its own.
+//! How rows are shared: the first of their readers begins a task that makes them, and all read
+//! what it has made. Where memory cannot hold them, each reader makes its own, but for rows that
+//! would be others.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -12,7 +13,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
+use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
 use futures::future::{BoxFuture, Shared, WeakShared};
@@ -34,6 +35,8 @@ const MOST_GROUPS: usize = 32;
 #[derive(Clone, Default)]
 pub struct SharedRows {
     made: Arc<Mutex<Vec<Making>>>,
+    /// Made anew they would be others: every reader waits for these.
+    once: bool,
 }
 
 /// The rows of one reader, which others read as well.
@@ -54,6 +57,16 @@ struct HeldRows {
 }
 
 impl SharedRows {
+    /// Rows that nothing makes a second time.
+    pub(super) fn once() -> Self {
+        Self { once: true, ..Self::default() }
+    }
+
+    /// Whether these are the rows of the other.
+    pub(super) fn are(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.made, &other.made)
+    }
+
     /// The plan with those groups shared that it has more than once.
     pub fn in_plan(plan: Input) -> Result<Input> {
         let mut found: Vec<(Input, usize)> = vec![];
@@ -92,12 +105,14 @@ impl SharedRows {
         made.retain(|making| making.context.strong_count() > 0);
         let known = made.iter().filter(|making| making.context.ptr_eq(&context));
         // Values may have been put in the place of others since the plan was made.
-        let mut known = known
-            .filter(|making| making.input.upgrade().is_some_and(|other| are_same(&other, input)));
+        let mut known = known.filter(|making| {
+            self.once || making.input.upgrade().is_some_and(|other| are_same(&other, input))
+        });
         if let Some(rows) = known.find_map(|making| making.rows.upgrade()) {
             return rows;
         }
-        let work = hold(Arc::clone(input), Arc::clone(&run.context), run.memory());
+        let (context_of_work, memory) = (Arc::clone(&run.context), run.memory());
+        let work = hold(Arc::clone(input), context_of_work, memory, self.once);
         // A task of its own: a reader that waits for another one's rows waits for no reader.
         let work = async {
             let held = SpawnedTask::spawn(work).join().await.map_err(join_error);
@@ -111,21 +126,29 @@ impl SharedRows {
     }
 }
 
-/// All rows of a plan, if there is room for them.
+/// All rows of a plan, if memory holds them. `must`: it is an error where it does not.
 async fn hold(
     input: Input,
     context: Arc<TaskContext>,
     memory: MemoryReservation,
+    must: bool,
 ) -> Result<Option<Arc<HeldRows>>> {
     let mut rows = input.execute(0, context)?;
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
-        if memory.try_grow(held_bytes(&batch)).is_err() {
-            return Ok(None);
+        match memory.try_grow(held_bytes(&batch)) {
+            Err(failure) if must => return Err(failure),
+            Err(_) => return Ok(None),
+            Ok(()) => batches.push(batch),
         }
-        batches.push(batch);
     }
     Ok(Some(Arc::new(HeldRows { batches, _memory: memory })))
+}
+
+impl fmt::Debug for SharedRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedRows")
+    }
 }
 
 impl fmt::Display for SharedRows {
@@ -139,7 +162,8 @@ impl Operator for SharedRows {
         Facts {
             name: "SharedRowsExec",
             memory: Some("SharedRows"),
-            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            // An order that one reader wants must not change the rows of the others.
+            keeps: Keeps { rows: !self.once, ..Keeps::NOTHING },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -147,7 +171,8 @@ impl Operator for SharedRows {
     }
 
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
-        properties(schema, order_of_first(inputs), 1, EmissionType::Final)
+        let order = order_of_first(inputs).filter(|_| !self.once);
+        properties(schema, order, 1, EmissionType::Final)
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -158,12 +183,14 @@ impl Operator for SharedRows {
         vec![Distribution::SinglePartition]
     }
 
-    fn input_order(&self, _: &[Input]) -> Vec<Option<OrderingRequirements>> {
-        vec![None]
+    /// The order that the rows are made in stays: no reader may sort them below.
+    fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>> {
+        let order = order_of_first(inputs).filter(|_| self.once);
+        vec![order.and_then(LexOrdering::new).map(OrderingRequirements::from)]
     }
 
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
-        Some(Lineage { input: 0, column, unmatched: false })
+        (!self.once).then_some(Lineage { input: 0, column, unmatched: false })
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {

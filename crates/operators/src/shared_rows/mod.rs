@@ -1,4 +1,5 @@
-//! Groups that a plan asks for more than once, made once.
+//! Rows that a plan asks for more than once, made once.
 
 mod equal;
 pub(crate) mod exec;
+pub(crate) mod node;

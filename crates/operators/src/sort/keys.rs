@@ -108,16 +108,10 @@ impl Places {
     }
 }
 
-/// The place of a double.
+/// The place of a double: both zeros have one.
 fn of_double(value: f64, options: SortOptions) -> u64 {
-    let order = double_order(value);
+    let order = double_order(value + 0.0);
     if options.descending { !order } else { order }
-}
-
-/// A place that no double which compares as this one does comes before: of both zeros.
-fn first_of_double(value: f64, options: SortOptions) -> u64 {
-    let zero = if options.descending { 0.0 } else { -0.0 };
-    of_double(if value == 0.0 { zero } else { value }, options)
 }
 
 /// The place of an integer. Beside null there is room where the least one, which no value is, would
@@ -160,7 +154,7 @@ pub(crate) fn numbers(values: &ArrayRef, options: SortOptions) -> Result<Vec<u64
 pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
     let first = match zone.bounds {
         Bounds::Double(least, greatest) => {
-            first_of_double(if options.descending { greatest } else { least }, options)
+            of_double(if options.descending { greatest } else { least }, options)
         }
         Bounds::Integer(least, greatest) => {
             of_integer(if options.descending { greatest } else { least }, options)
@@ -177,7 +171,7 @@ pub(crate) fn first_of(values: &ArrayRef, options: SortOptions) -> Option<u64> {
     if let Some(doubles) = values.as_primitive_opt::<Float64Type>() {
         let doubles = doubles.values();
         let first = if options.descending { maximum(doubles) } else { minimum(doubles) };
-        return first.filter(|first| !first.is_nan()).map(|first| first_of_double(first, options));
+        return first.filter(|first| !first.is_nan()).map(|first| of_double(first, options));
     }
     let integers = values.as_primitive_opt::<Int64Type>()?.values();
     let first = if options.descending { maximum(integers) } else { minimum(integers) };

@@ -26,6 +26,7 @@ use tidemark_storage::{Slice, Zone};
 
 use super::exec::FEWEST_ROWS;
 use super::keys::{first_of, first_of_zone, is_number, is_symbol, numbers};
+use crate::key::of_key;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
 use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
@@ -221,7 +222,8 @@ impl TopRows {
         let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
         let Some(most) = sort.fetch().filter(|most| *most < FEWEST_ROWS) else { return Ok(None) };
         let (key, schema) = (sort.expr().first(), sort.input().schema());
-        let Some(column) = key.expr.downcast_ref::<Column>() else { return Ok(None) };
+        // The numbers of its column are those of the key.
+        let Some(column) = of_key(&key.expr).downcast_ref::<Column>() else { return Ok(None) };
         let suits = is_number(key, &schema) && !is_symbol(key, &schema);
         if !suits || scan_of(sort.input()).is_none() {
             return Ok(None);

@@ -19,7 +19,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
-use tidemark_operators::{PlanNode, in_bounds, measured, paced};
+use tidemark_operators::{PlanNode, candidates, in_bounds, measured, paced};
 
 /// Puts every operator of a plan within bounds. The last of the rules.
 #[derive(Debug)]
@@ -78,6 +78,16 @@ fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<d
     replace_children_if_necessary(join, inputs)
 }
 
+/// A sort of the first few rows, over those that may be among them. When it is executed: what it
+/// knows of its rows is new for each execution.
+fn of_candidates(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
+    let filter = sort.dynamic_expressions_produced().pop();
+    let (Some(_), Some(filter)) = (sort.fetch(), filter) else { return Ok(None) };
+    let input = BoundedExec { inner: Arc::clone(sort.input()), how: How::Candidates(filter) };
+    replace_children_if_necessary(Arc::clone(plan), vec![Arc::new(input)]).map(Some)
+}
+
 #[derive(Debug)]
 struct BoundedExec {
     inner: Arc<dyn ExecutionPlan>,
@@ -90,6 +100,8 @@ enum How {
     Bounded(Option<ExecutionPlanMetricsSet>),
     /// An input of a join, in slices.
     Paced,
+    /// The input of a sort of the first few rows.
+    Candidates(Arc<dyn PhysicalExpr>),
 }
 
 impl BoundedExec {
@@ -107,6 +119,7 @@ impl BoundedExec {
         Arc::new(match self.how {
             How::Bounded(_) => Self::new(inner),
             How::Paced => Self::paced(inner),
+            How::Candidates(ref filter) => Self { inner, how: How::Candidates(Arc::clone(filter)) },
         })
     }
 }
@@ -188,11 +201,15 @@ impl ExecutionPlan for BoundedExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let rows = self.inner.execute(partition, Arc::clone(&context))?;
+        let rows = match of_candidates(&self.inner)? {
+            Some(sort) => sort.execute(partition, Arc::clone(&context))?,
+            None => self.inner.execute(partition, Arc::clone(&context))?,
+        };
         Ok(match &self.how {
             How::Bounded(Some(metrics)) => measured(in_bounds(rows), metrics, partition, &context),
             How::Bounded(None) => in_bounds(rows),
             How::Paced => paced(rows),
+            How::Candidates(filter) => candidates(rows, Arc::clone(filter)),
         })
     }
 }

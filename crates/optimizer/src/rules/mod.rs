@@ -10,6 +10,7 @@ pub(crate) mod filter_scan;
 pub(crate) mod instead;
 pub(crate) mod join_keys;
 pub(crate) mod keep_time_order;
+pub(crate) mod keys;
 pub(crate) mod merge_joins;
 pub(crate) mod push_filters;
 pub(crate) mod requirements;

@@ -22,6 +22,8 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
         Some(Node::Column { path }) => {
             return path.last().map(|name| name.text.clone()).unwrap_or_default();
         }
+        // `ARRAY(SELECT …)`.
+        Some(Node::Call(call)) if call.name.text == "array" => return "array".to_owned(),
         Some(Node::Call(call)) if call.arguments.is_empty() || is_of_catalog(call) => {
             if let Some(name) = catalog_function(&call.name.text) {
                 return name;

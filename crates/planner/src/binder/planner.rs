@@ -107,7 +107,7 @@ impl Planner {
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<Defaults> {
-        let nothing = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
+        let nothing = Tree::default();
         Binder::new(&nothing, snapshot, context, &Clauses).defaults(schema, given)
     }
 

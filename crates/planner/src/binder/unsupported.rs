@@ -42,8 +42,8 @@ fn backup_words(backup: &BackupStatement) -> &'static str {
     match backup {
         BackupStatement::CheckpointCreate | BackupStatement::CheckpointRelease => "CHECKPOINT is",
         BackupStatement::SnapshotPrepare | BackupStatement::SnapshotComplete => "SNAPSHOT is",
-        BackupStatement::Database | BackupStatement::Tables { .. } | BackupStatement::Abort => {
-            "BACKUP is"
-        }
+        BackupStatement::Database
+        | BackupStatement::Tables { tables: _ }
+        | BackupStatement::Abort => "BACKUP is",
     }
 }

@@ -5,6 +5,7 @@ use arrow_array::RecordBatch;
 use crate::mutation::delete::Delete;
 use crate::mutation::retire::PartitionAction;
 use crate::mutation::update::Update;
+use crate::snapshot::Snapshot;
 use crate::table::records::{FOLLOWED_RECORDS, TOUCHED_RECORDS};
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::time_range::TimeRange;
@@ -96,6 +97,13 @@ impl Change {
     #[must_use]
     pub fn unfollow(table: TableId) -> Self {
         Self::DeleteRecord { kind: FOLLOWED_RECORDS.to_owned(), key: table.to_string() }
+    }
+
+    /// Lets the commit fail with `Replan` where a watched table was touched after the snapshot.
+    #[must_use]
+    pub fn expect_untouched(snapshot: &Snapshot, table: TableId) -> Self {
+        let value = snapshot.touched_record(table).map(<[u8]>::to_vec);
+        Self::Expect { kind: TOUCHED_RECORDS.to_owned(), key: table.to_string(), value }
     }
 
     /// Ends what [`Change::Watch`] began.

@@ -13,13 +13,16 @@ pub(crate) const MATERIALIZED_RECORDS: &str = "materialized_view";
 pub(crate) const MATERIALIZED_STATES: &str = "materialized_state";
 /// A materialized view with such a record is a live view.
 pub(crate) const LIVE_RECORDS: &str = "live_view";
+/// Why a materialized view may not be refreshed.
+pub(crate) const REFUSAL_RECORDS: &str = "refresh_refusal";
 
 /// All of them.
-pub(crate) const TABLE_RECORDS: [&str; 6] = [
+pub(crate) const TABLE_RECORDS: [&str; 7] = [
     LOST_RECORDS,
     TOUCHED_RECORDS,
     FOLLOWED_RECORDS,
     MATERIALIZED_RECORDS,
     MATERIALIZED_STATES,
     LIVE_RECORDS,
+    REFUSAL_RECORDS,
 ];

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use arrow::row::{Row, RowConverter, Rows, SortField};
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use rustc_hash::FxHashSet;
+use tidemark_types::key::key_values;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::segment::column::ColumnData;
@@ -272,7 +273,8 @@ fn encode(columns: &[ArrayRef]) -> EngineResult<Option<Rows>> {
     }
     let fields = columns.iter().map(|column| SortField::new(column.data_type().clone()));
     let converter = RowConverter::new(fields.collect()).map_err(internal)?;
-    converter.convert_columns(columns).map(Some).map_err(internal)
+    let keys: Vec<ArrayRef> = columns.iter().map(key_values).collect();
+    converter.convert_columns(&keys).map(Some).map_err(internal)
 }
 
 fn internal(error: impl std::fmt::Display) -> EngineError {
@@ -332,5 +334,23 @@ impl SeenSet<'_> {
             self.many.extend(self.few.drain(..));
             self.many.insert(rows.row(row));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Float32Array, Float64Array};
+
+    use super::*;
+
+    #[test]
+    fn both_zeros_are_one_key() {
+        let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, 1.0]));
+        let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 0.0, -1.0]));
+        let keys = encode(&[doubles, floats]).unwrap().unwrap();
+        let encoded = [Some(keys)];
+        let mut seen = Seen::of(&encoded);
+        let meets: Vec<bool> = (0..3).map(|row| seen.meets(row, Some(0))).collect();
+        assert_eq!(meets, [false, true, false]);
     }
 }

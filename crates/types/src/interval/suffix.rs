@@ -2,6 +2,7 @@
 
 use super::dates::{is_unit, plain};
 use super::span::{Result, fail, shown};
+use crate::calendar::CivilDate;
 use crate::duration::{add, fixed_nanos};
 use crate::timestamp::TimestampUnit;
 
@@ -49,7 +50,10 @@ impl Duration {
 
     fn after(&self, value: i64, unit: TimestampUnit, kept: fn(char) -> bool) -> Option<i64> {
         let mut parts = self.parts.iter().filter(|(_, letter)| kept(*letter));
-        parts.try_fold(value, |value, &(number, letter)| add(value, letter, number, unit))
+        parts.try_fold(value, |value, &(number, letter)| match letter {
+            'y' => add_years(value, number, unit),
+            _ => add(value, letter, number, unit),
+        })
     }
 
     fn times(&self, factor: i64) -> Option<Self> {
@@ -64,6 +68,14 @@ impl Duration {
     fn has_days(&self) -> bool {
         self.parts.iter().any(|(_, letter)| is_civil(*letter))
     }
+}
+
+/// Years as interval texts of the reference have them: 29 February plus a year is 1 March there,
+/// recorded in `tests/recorded_intervals.rs`. Every other addition of years clamps.
+fn add_years(value: i64, number: i64, unit: TimestampUnit) -> Option<i64> {
+    let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
+    let days = i64::from(date.day - 1) * unit.per_day();
+    add(value.checked_sub(days)?, 'y', number, unit)?.checked_add(days)
 }
 
 /// Whether a unit is counted on the calendar: in a zone, a day may last 23 hours.
@@ -84,11 +96,11 @@ impl Suffix {
         let parts: Vec<&str> = text.splitn(5, ';').collect();
         match parts.as_slice() {
             [duration] => {
-                Ok(Self { duration: Duration::parse(duration, false)?, period: None, count: 1 })
+                Ok(Self { duration: Duration::parse(duration, true)?, period: None, count: 1 })
             }
             [duration, period, count] => match count.trim().parse::<i64>() {
                 Ok(count) if count > 0 => Ok(Self {
-                    duration: Duration::parse(duration, false)?,
+                    duration: Duration::parse(duration, true)?,
                     period: Some(Duration::parse(period, true)?),
                     count: count.unsigned_abs(),
                 }),
@@ -104,16 +116,22 @@ impl Suffix {
         self.period.is_some()
     }
 
+    /// Whether the duration is taken off the end of a span instead of counted from its start.
+    pub(super) fn shortens(&self) -> bool {
+        self.duration.is_negative()
+    }
+
     /// The clock readings at which each repetition starts and its whole days end; `None` where
     /// one is out of range. A period moves both: a month may be longer than the one before.
     pub(super) fn readings(
         &self,
-        first: i64,
+        (first, behind): (i64, i64),
         unit: TimestampUnit,
     ) -> impl Iterator<Item = Option<Readings>> {
-        let end = self.duration.after(first, unit, is_civil);
+        let from = if self.shortens() { behind } else { first };
+        let end = self.duration.after(from, unit, is_civil);
         // The last reading is moved, not the first behind it: that may lie in another month.
-        let has_days = self.duration.has_days();
+        let has_days = self.ends_by_days();
         let last = end.map(|end| if has_days { end - 1 } else { end });
         let base = last.map(|last| (first, last));
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
@@ -133,10 +151,15 @@ impl Suffix {
         })
     }
 
+    /// Whether the end is counted from a reading of the clock that is not the start.
+    fn ends_by_days(&self) -> bool {
+        self.duration.has_days() || self.shortens()
+    }
+
     /// Where what starts at an instant ends: days end when the clock of a zone shows the same time
     /// again, hours are elapsed time.
     pub(super) fn end(&self, start: i64, days: i64, unit: TimestampUnit) -> Option<i64> {
-        let from = if self.duration.has_days() { days } else { start };
+        let from = if self.ends_by_days() { days } else { start };
         self.duration.after(from, unit, |letter| !is_civil(letter))
     }
 }

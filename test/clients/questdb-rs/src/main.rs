@@ -1,8 +1,9 @@
 //! Rows through QuestDB's Rust client: `questdb-rs-client CONF TABLE VERSION`. Over the columnar
 //! protocol (`ws::…`) they are read as well, and printed; with `arrow` for the version they are
-//! batches of Arrow.
+//! batches of Arrow. With `stops` it prints how queries end that are stopped.
 
 mod frames;
+mod stops;
 
 use std::env::args;
 use std::error::Error;
@@ -16,6 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [conf, table, version] = [1, 2, 3].map(|place| args().nth(place).unwrap_or_default());
     if version == "arrow" {
         return frames::run(&conf, &table);
+    }
+    if version == "stops" {
+        return stops::run(&conf);
     }
     let version: u8 = version.parse().unwrap_or(1);
     let is_columnar = conf.starts_with("ws");

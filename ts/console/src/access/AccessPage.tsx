@@ -62,7 +62,7 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
         <h1 id="access-title">Users and permissions</h1>
         <p class="hint">A click plans a change. Nothing happens before it is applied.</p>
       </header>
-      <div class="access">
+      <div class="access" classList={{ chosen: rights() !== undefined }}>
         <Show when={state.principals().state === 'ready'} fallback={<div />}>
           <PrincipalList
             all={all()}

@@ -1,11 +1,10 @@
 /** The rights of one: how it may connect, its groups, and a table of objects by rights. */
 import { For, Show, type JSX } from 'solid-js';
-import { quoted } from '../schema/model.js';
-import { showFailure } from '../shell/announce.js';
 import { Icon } from '../shell/icons.js';
 import { ENDPOINTS } from './catalogue.js';
 import { DatabaseRights } from './DatabaseRights.js';
 import { LoginRow } from './LoginRow.js';
+import { Memberships } from './Memberships.js';
 import { assumes, EVERYWHERE, type Principal } from './model.js';
 import { PrincipalHead } from './PrincipalHead.js';
 import { MarkLegend, RightButton } from './RightButton.js';
@@ -18,6 +17,10 @@ interface PaneProps extends MatrixProps {
 export function RightsPane(props: PaneProps): JSX.Element {
   return (
     <div class="access-main">
+      <button class="button small access-back" onClick={() => props.state.hide()}>
+        <Icon name="left" />
+        All users and groups
+      </button>
       <PrincipalHead state={props.state} principal={props.rights.principal} />
       <fieldset class="access-endpoints">
         <legend>May connect with</legend>
@@ -33,8 +36,8 @@ export function RightsPane(props: PaneProps): JSX.Element {
       <Show when={props.rights.principal.kind !== 'group'}>
         <LoginRow state={props.state} rights={props.rights} />
       </Show>
-      <Show when={props.rights.principal.kind === 'user'}>
-        <Groups {...props} />
+      <Show when={props.rights.principal.kind !== 'service account'}>
+        <Memberships {...props} />
       </Show>
       <Accounts {...props} />
       <DatabaseRights state={props.state} rights={props.rights} />
@@ -64,51 +67,5 @@ function Accounts(props: PaneProps): JSX.Element {
         </For>
       </fieldset>
     </Show>
-  );
-}
-
-function Groups(props: PaneProps): JSX.Element {
-  const others = (): readonly string[] =>
-    props.all
-      .filter(({ kind, name }) => kind === 'group' && !props.rights.groups.includes(name))
-      .map(({ name }) => name);
-  const change = async (statement: string): Promise<void> => {
-    try {
-      await props.state.run(statement, props.rights.principal);
-    } catch (cause) {
-      showFailure(cause);
-    }
-  };
-  const user = (): string => quoted(props.rights.principal.name);
-  return (
-    <div class="access-groups">
-      <span class="hint">Groups</span>
-      <For each={props.rights.groups}>
-        {(group) => (
-          <button
-            class="chip"
-            title={`Take out of ${group}`}
-            onClick={() => void change(`REMOVE USER ${user()} FROM ${quoted(group)}`)}
-          >
-            <bdi>{group}</bdi>
-            <Icon name="close" />
-          </button>
-        )}
-      </For>
-      <Show when={others().length > 0} fallback={<span class="hint">no other groups</span>}>
-        <select
-          class="select"
-          aria-label="Put into a group"
-          onChange={(event) =>
-            void change(`ADD USER ${user()} TO ${quoted(event.currentTarget.value)}`)
-          }
-        >
-          <option value="" selected disabled>
-            put into…
-          </option>
-          <For each={others()}>{(group) => <option value={group}>{group}</option>}</For>
-        </select>
-      </Show>
-    </div>
   );
 }

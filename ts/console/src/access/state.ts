@@ -23,6 +23,8 @@ export interface Rights {
   readonly grants: readonly Grant[];
   /** The groups of a user. */
   readonly groups: readonly string[];
+  /** The users of a group. */
+  readonly members: readonly string[];
   /** With what a user or a service account can log in at present. */
   readonly logins: readonly string[];
   /** Every right that the server knows. */
@@ -82,12 +84,22 @@ export class AccessState {
 
   /** Shows another one; what is planned for the one before waits until that is shown again. */
   async show(principal: Principal): Promise<void> {
-    this.#plans.set(this.#shown, this.changes());
-    this.#shown = `${principal.kind} ${principal.name}`;
-    this.#setFailure('');
-    this.#setChanges(this.#plans.get(this.#shown) ?? []);
+    this.#select(`${principal.kind} ${principal.name}`);
     this.#setRights({ state: 'loading' });
-    this.#setRights(await settle(() => rightsOf(principal)));
+    this.#setRights(await settle(() => this.#rightsOf(principal)));
+  }
+
+  /** Closes the rights; the plan waits as it does when another one is shown. */
+  hide(): void {
+    this.#select('');
+    this.#setRights(undefined);
+  }
+
+  #select(shown: string): void {
+    this.#plans.set(this.#shown, this.changes());
+    this.#shown = shown;
+    this.#setFailure('');
+    this.#setChanges(this.#plans.get(shown) ?? []);
   }
 
   plan(permission: string, place: Place, mark: Mark): void {
@@ -130,7 +142,16 @@ export class AccessState {
 
   /** Reads the rights of the shown one anew; what is shown stays until they are there. */
   async refresh(principal: Principal): Promise<void> {
-    this.#setRights(await settle(() => rightsOf(principal)));
+    this.#setRights(await settle(() => this.#rightsOf(principal)));
+  }
+
+  async #rightsOf(principal: Principal): Promise<Rights> {
+    const all = this.principals();
+    const users = all.state === 'ready' ? all.value.filter(({ kind }) => kind === 'user') : [];
+    return await rightsOf(
+      principal,
+      users.map(({ name }) => name),
+    );
   }
 
   /** Runs one statement about people and looks anew; rejects with the server's words. */
@@ -145,16 +166,37 @@ export class AccessState {
   }
 }
 
-async function rightsOf(principal: Principal): Promise<Rights> {
+async function rightsOf(principal: Principal, users: readonly string[]): Promise<Rights> {
   const name = quoted(principal.name);
   const grants = grantsOf(await query(`SHOW PERMISSIONS ${name}`));
-  const groups =
-    principal.kind === 'user'
-      ? (await query(`SHOW GROUPS ${name}`)).rows.map((row) => String(row[0]))
-      : [];
+  const groups = principal.kind === 'user' ? await groupsOfUser(principal.name) : [];
+  const members = principal.kind === 'group' ? await membersOf(principal.name, users) : [];
   const logins = principal.kind === 'group' ? [] : await loginsOf(principal);
   const catalogue = catalogueOf(await query('SELECT permission, levels FROM all_permissions()'));
-  return { principal, grants, groups, logins, catalogue };
+  return { principal, grants, groups, members, logins, catalogue };
+}
+
+async function groupsOfUser(name: string): Promise<readonly string[]> {
+  return (await query(`SHOW GROUPS ${quoted(name)}`)).rows.map((row) => String(row[0]));
+}
+
+/** The server lists the groups of a user only, so that members take a question for each user. */
+export const MAX_MEMBER_QUESTIONS = 500;
+const QUESTIONS_AT_ONCE = 5;
+
+async function membersOf(group: string, users: readonly string[]): Promise<readonly string[]> {
+  const asked = users.slice(0, MAX_MEMBER_QUESTIONS);
+  const isMember = new Set<string>();
+  const left = asked.values();
+  const ask = async (): Promise<void> => {
+    for (const user of left) {
+      if ((await groupsOfUser(user)).includes(group)) {
+        isMember.add(user);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, ask));
+  return asked.filter((user) => isMember.has(user));
 }
 
 async function loginsOf({ kind, name }: Principal): Promise<readonly string[]> {

@@ -127,7 +127,7 @@ export async function validate(
   statement: string,
   signal?: AbortSignal,
 ): Promise<{ readonly columns: readonly Column[] }> {
-  const response = await request('api/v1/sql/validate', signal, statement);
+  const response = await request('api/v1/sql/validate?inlineErrors=true', signal, statement);
   const body = (await response.json()) as AnswerTail & { readonly columns?: readonly Column[] };
   if (body.error !== undefined) {
     throw refusal(body, response.status);

@@ -2,12 +2,24 @@
 import { SqlError, Unreachable } from './client.js';
 import { credentialHeaders, loginRefused } from './credentials.js';
 
+/** What the import reads of the first rows, in one form. */
+export interface Trial {
+  readonly read: number;
+  readonly of: number;
+}
+
 export interface ProposedColumn {
   readonly name: string;
   /** What the file has instead of the name. */
   readonly header?: string;
   readonly type: string;
   readonly pattern?: string;
+  /** Whether the request sets the type, because the import would not detect it. */
+  readonly isSet?: boolean;
+  /** How many of the values the import reads as proposed. */
+  readonly trial?: Trial;
+  /** Times as which the import reads values. */
+  readonly forms?: readonly (Trial & { readonly type: string; readonly pattern?: string })[];
   readonly couldBeTimestamp: boolean;
   /** What was guessed, and could be otherwise. */
   readonly notes?: readonly string[];
@@ -15,6 +27,8 @@ export interface ProposedColumn {
   readonly near?: {
     readonly type: string;
     readonly pattern?: string;
+    /** Texts that would be null. */
+    readonly nullTexts?: readonly string[];
     readonly misfits: number;
     readonly first: string;
     readonly row: number;
@@ -48,10 +62,18 @@ export interface ImportReport {
   readonly badLines?: readonly string[];
 }
 
+/** A column's type, as the `schema` part of an import has it. */
+export interface SchemaEntry {
+  readonly name: string;
+  readonly type: string;
+  readonly pattern?: string;
+  readonly nullTexts?: readonly string[];
+}
+
 interface Upload {
   /** Parameters of `/imp`. */
   readonly parameters: Readonly<Record<string, string>>;
-  readonly schema: readonly Readonly<Record<string, string>>[];
+  readonly schema: readonly SchemaEntry[];
   readonly data: Blob;
   readonly signal: AbortSignal;
   readonly onProgress: (sentBytes: number, allBytes: number) => void;
@@ -59,11 +81,26 @@ interface Upload {
 
 const SILENT = 'The server does not answer.';
 
+/** Asks how many values of a column the import reads in a form. */
+export async function tryColumn(
+  sample: Blob,
+  parameters: Readonly<Record<string, string>>,
+  index: number,
+  entry: SchemaEntry,
+): Promise<Trial & { readonly problem?: string }> {
+  const trial = { trial: JSON.stringify(entry), index: String(index) };
+  return (await look(sample, { ...parameters, ...trial })) as Trial & { problem?: string };
+}
+
 /** Asks what `/imp` would make of the beginning of a file. */
 export async function preview(
   sample: Blob,
   parameters: Readonly<Record<string, string>>,
 ): Promise<Proposal> {
+  return (await look(sample, parameters)) as Proposal;
+}
+
+async function look(sample: Blob, parameters: Readonly<Record<string, string>>): Promise<unknown> {
   let response: Response;
   try {
     response = await fetch(`api/v1/import/preview?${new URLSearchParams(parameters)}`, {
@@ -74,7 +111,7 @@ export async function preview(
   } catch (cause) {
     throw new Unreachable(SILENT, { cause });
   }
-  const body = bodyOf(await response.text(), response.status) as Proposal & { error?: string };
+  const body = bodyOf(await response.text(), response.status) as { error?: string };
   if (body.error !== undefined) {
     throw new SqlError(body.error, undefined, response.status);
   }
@@ -92,7 +129,7 @@ export async function upload(task: Upload): Promise<ImportReport> {
     form.append('schema', JSON.stringify(task.schema));
   }
   form.append('data', task.data, 'data.csv');
-  const parameters = { ...task.parameters, fmt: 'json', badLines: 'true' };
+  const parameters = { ...task.parameters, fmt: 'json', badLines: 'true', requireRows: 'true' };
   const address = `imp?${new URLSearchParams(parameters)}`;
   const { text, status } = await send(address, form, task);
   return reportOf(text, status);

@@ -11,7 +11,7 @@ import { drawPlot, type Plot } from './plot/plot.js';
 import { placeText } from './Readout.js';
 import type { Zoom } from './zoom.js';
 
-interface CanvasProps {
+export interface CanvasProps {
   readonly kind: ChartKind;
   /** What is read off it. */
   readonly data: ChartData;
@@ -24,6 +24,8 @@ interface CanvasProps {
   readonly second: readonly boolean[];
   readonly zone: Zone;
   readonly zoom: Zoom;
+  /** Plots of one key show the crosshair at the same time. */
+  readonly syncKey?: string;
   readonly onPicture: (picture: Picture) => void;
   readonly onCursor: (index: number | undefined) => void;
   readonly onWidth: (pixels: number) => void;
@@ -39,7 +41,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     createEffect(() => {
       void theme();
       const { kind, drawn: data, axis, shown, second, zone, zoom, onCursor } = props;
-      const { look, annotations } = props;
+      const { look, annotations, syncKey } = props;
       const all = data.series.map((_series, index) => index);
       const isAll = kind === 'candles' ? all.map(() => true) : shown;
       plot?.destroy();
@@ -54,6 +56,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
         look,
         annotations,
         range: zoom.range(),
+        syncKey,
         onCursor,
         onZoom: (range) => zoom.to(range),
         onPan: (share) => zoom.pan(share),

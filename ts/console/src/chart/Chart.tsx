@@ -12,13 +12,14 @@ import {
   untrack,
   type JSX,
 } from 'solid-js';
+import { Dynamic } from 'solid-js/web';
 import { grouped, type Zone } from '../model/format.js';
 import { asOf, isPart, type Result } from '../model/result.js';
 import { showFailure } from '../shell/announce.js';
 import { annotate, followAnnotations, type Annotate } from './annotations.js';
 import { axisNumber } from './plot/axes.js';
 import { Canvas } from './Canvas.js';
-import { CANDLE_ROOM, mergedCandles } from './candles.js';
+import { CHOSEN_CANDLE_PX, mergedCandles, MIN_CANDLE_PX } from './candles.js';
 import { ChartBar } from './ChartBar.js';
 import { CandleKeys, HeatKeys, PlainNote, SeriesKeys } from './ChartKeys.js';
 import { ChartTable } from './ChartTable.js';
@@ -30,6 +31,7 @@ import {
   colourPlace,
   isFigure,
   KIND_NAMES,
+  mayBeMultiples,
   mayHaveSecondAxis,
   type ChartKind,
 } from './kinds.js';
@@ -37,6 +39,7 @@ import { chooseChart, rowNear, type ChartData, type ChartPlan } from './model.js
 import { lookOf, valueText, type ChartOptions, type Look } from './options.js';
 import { Readout } from './Readout.js';
 import type { Wanted } from './sampled.js';
+import { SmallMultiples } from './SmallMultiples.js';
 import { ChartSelection, type ChosenSeries } from './selection.js';
 import { aboveZero, heatCells, stacked } from './shapes.js';
 import { Zoom } from './zoom.js';
@@ -45,6 +48,8 @@ interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
+  /** Of what it is, where a page has several. */
+  readonly name?: string;
   /** Whether rows still come: the picture is drawn once, when the last one is there. */
   readonly isGrowing?: boolean;
   /** Shows a row of the result in the grid. */
@@ -73,7 +78,11 @@ export default function Chart(props: ChartProps): JSX.Element {
     return chooseChart(columns, timestamp, rows);
   });
   return (
-    <section class="chart" aria-label="Chart" data-region="chart">
+    <section
+      class="chart"
+      aria-label={props.name === undefined ? 'Chart' : `Chart of ${props.name}`}
+      data-region="chart"
+    >
       <Show
         when={!props.isGrowing && choice().plan}
         fallback={
@@ -96,13 +105,16 @@ export default function Chart(props: ChartProps): JSX.Element {
 
 type DrawnProps = ChartProps & { plan: ChartPlan };
 
+/** Kinds that are drawn of all points. */
+const WHOLE: ReadonlySet<string> = new Set(['heatmap', 'histogram', 'depth', 'gauge', 'number']);
+
 /** What is drawn of a result, by what its user has chosen. */
 function pictureOf(props: DrawnProps) {
   const [width, setWidth] = createSignal(USUAL_WIDTH);
   const axis = (): ReturnType<typeof axisOf> => axisOf(selection.kind(), props.plan);
   const zoom: Zoom = new Zoom({
     get room() {
-      return isCandles() ? width() / CANDLE_ROOM : width();
+      return isCandles() ? width() / CHOSEN_CANDLE_PX : width();
     },
     get wanted() {
       return wanted();
@@ -145,13 +157,11 @@ function pictureOf(props: DrawnProps) {
   );
   const merged = createMemo(() =>
     isCandles()
-      ? mergedCandles(selection.data(), (width() - CANDLE_AXIS) / CANDLE_ROOM)
+      ? mergedCandles(selection.data(), (width() - CANDLE_AXIS) / MIN_CANDLE_PX, zoom.range())
       : { data: selection.data(), span: 1 },
   );
-  const isWhole = (): boolean =>
-    ['heatmap', 'histogram', 'depth', 'gauge', 'number'].includes(kind());
   const absolute = createMemo(() =>
-    isWhole() ? merged().data : decimated(merged().data, zoom.range()),
+    WHOLE.has(kind()) ? merged().data : decimated(merged().data, zoom.range()),
   );
   const mayChange = (): boolean => mayHaveSecondAxis(kind()) && axis() === 'time';
   const data = createMemo(() => (inPercent() && mayChange() ? asChange(absolute()) : absolute()));
@@ -160,9 +170,23 @@ function pictureOf(props: DrawnProps) {
   );
   const isSpread = createMemo(() => mayChange() && isFlat(absolute(), selection.shown(), []));
   const second = createMemo(() => (twoAxes() ? apart() : []));
+  const split = splitOf(
+    selection,
+    mayChange,
+    () => !inPercent() && isFlat(absolute(), selection.shown(), apart()),
+  );
   const percent = { inPercent, setInPercent, isSpread };
   const axes = { apart, second, twoAxes, setTwoAxes };
-  return { zoom, selection, setWidth, width, axis, merged, data, ...percent, ...axes };
+  return { zoom, selection, setWidth, width, axis, merged, data, ...percent, ...axes, ...split };
+}
+
+/** Whether each series has a plot: where lines are flat even on two axes, unless users choose. */
+function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo: () => boolean) {
+  const [chosen, setSplit] = createSignal<boolean>();
+  const maySplit = (): boolean =>
+    mayBeMultiples(selection.kind()) && isByTime() && selection.shown().filter(Boolean).length > 1;
+  const isSplit = createMemo(() => maySplit() && (chosen() ?? isFlatOnTwo()));
+  return { maySplit, isSplit, setSplit };
 }
 
 type PictureOf = ReturnType<typeof pictureOf>;
@@ -227,7 +251,9 @@ function Drawn(props: DrawnProps): JSX.Element {
         axis={axis()}
         asTable={asTable()}
         setAsTable={setAsTable}
-        twoAxes={apart().includes(true) ? twoAxes() : undefined}
+        isSplit={picture.maySplit() ? picture.isSplit() : undefined}
+        setSplit={picture.setSplit}
+        twoAxes={apart().includes(true) && !picture.isSplit() ? twoAxes() : undefined}
         setTwoAxes={picture.setTwoAxes}
         inPercent={picture.isSpread() || inPercent() ? inPercent() : undefined}
         setInPercent={picture.setInPercent}
@@ -286,7 +312,7 @@ interface PlottedProps extends DrawnProps {
 
 /** What has axes, with the values at the crosshair above it. */
 function Plotted(props: PlottedProps): JSX.Element {
-  const { selection, axis, data, zoom, second, setWidth } = props.picture;
+  const { selection, axis, data, zoom, second, setWidth, isSplit } = props.picture;
   const { look, drawn, annotations } = props.shown;
   const [cursor, setCursor] = createSignal<number>();
   const kind = selection.kind;
@@ -301,7 +327,8 @@ function Plotted(props: PlottedProps): JSX.Element {
         index={cursor()}
         zone={props.zone}
       />
-      <Canvas
+      <Dynamic
+        component={isSplit() ? SmallMultiples : Canvas}
         kind={kind()}
         data={data()}
         drawn={drawn()}
@@ -336,7 +363,7 @@ function legendOf(selection: ChartSelection): { label: string; colour: string }[
 }
 
 function Keys(props: { picture: PictureOf; look: Look; note: string }): JSX.Element {
-  const { selection, second, data, width } = props.picture;
+  const { selection, second, data, width, isSplit } = props.picture;
   const kind = selection.kind;
   const ends = createMemo(() => {
     const { low, high } = heatCells(data(), width());
@@ -344,7 +371,11 @@ function Keys(props: { picture: PictureOf; look: Look; note: string }): JSX.Elem
     return low <= high ? [text(low), text(high)] : ['–', '–'];
   });
   return (
-    <Switch fallback={<SeriesKeys selection={selection} second={second()} note={props.note} />}>
+    <Switch
+      fallback={
+        <SeriesKeys selection={selection} second={isSplit() ? [] : second()} note={props.note} />
+      }
+    >
       <Match when={kind() === 'candles'}>
         <CandleKeys note={props.note} />
       </Match>

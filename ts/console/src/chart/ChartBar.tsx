@@ -3,7 +3,8 @@ import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
 import { Icon } from '../shell/icons.js';
 import { openMenuBelow } from '../shell/Menu.js';
-import type { AxisKind, CandleColumns, ChartPlan } from './model.js';
+import type { CandleColumns } from './candle-columns.js';
+import type { AxisKind, ChartPlan } from './model.js';
 import { PICTURE_FORMATS, type PictureFormat } from './files.js';
 import { KIND_NAMES, kindsOf, type ChartKind } from './kinds.js';
 import { OptionsDialog } from './OptionsDialog.js';
@@ -21,6 +22,9 @@ interface BarProps {
   /** Whether series far apart have two axes; nothing when none are. */
   readonly twoAxes: boolean | undefined;
   readonly setTwoAxes: (twoAxes: boolean) => void;
+  /** Whether each series has a plot of its own; nothing when there is one. */
+  readonly isSplit: boolean | undefined;
+  readonly setSplit: (isSplit: boolean) => void;
   /** Whether changes in percent are drawn; nothing where series are alike. */
   readonly inPercent: boolean | undefined;
   readonly setInPercent: (inPercent: boolean) => void;
@@ -36,65 +40,86 @@ export function ChartBar(props: BarProps): JSX.Element {
   const { selection } = props;
   return (
     <div class="chart-bar">
-      <select
-        class="select"
-        aria-label="Kind of chart"
-        onChange={(event) => selection.setKind(event.currentTarget.value as ChartKind)}
-      >
-        <For each={kindsOf(props.plan)}>
-          {(kind) => (
-            <option value={kind} selected={kind === selection.kind()}>
-              {KIND_NAMES[kind]}
-            </option>
-          )}
-        </For>
-      </select>
-      <Show when={selection.kind() === 'candles'} fallback={<Title {...props} />}>
-        <CandleChoice {...props} />
-      </Show>
-      <span class="spring" />
-      <Show when={props.twoAxes !== undefined}>
-        <button
-          class="button small ghost"
-          aria-pressed={props.twoAxes ? 'true' : 'false'}
-          onClick={() => props.setTwoAxes(!props.twoAxes)}
+      <div class="chart-choices">
+        <select
+          class="select"
+          aria-label="Kind of chart"
+          onChange={(event) => selection.setKind(event.currentTarget.value as ChartKind)}
         >
-          Two axes
-        </button>
-      </Show>
-      <Show when={props.inPercent !== undefined}>
-        <button
-          class="button small ghost"
-          aria-pressed={props.inPercent ? 'true' : 'false'}
+          <For each={kindsOf(props.plan)}>
+            {(kind) => (
+              <option value={kind} selected={kind === selection.kind()}>
+                {KIND_NAMES[kind]}
+              </option>
+            )}
+          </For>
+        </select>
+        <Show when={selection.kind() === 'candles'} fallback={<Title {...props} />}>
+          <CandleChoice {...props} />
+        </Show>
+        <Toggle isOn={props.twoAxes} set={props.setTwoAxes} name="Two axes" />
+        <Toggle
+          isOn={props.isSplit}
+          set={props.setSplit}
+          name="Split"
+          title="Small multiples: a plot with its own axis for each series"
+        />
+        <Toggle
+          isOn={props.inPercent}
+          set={props.setInPercent}
+          name="Change in %"
           title="Each series as its change from its first value"
-          onClick={() => props.setInPercent(!props.inPercent)}
-        >
-          Change in %
-        </button>
-      </Show>
-      <Show when={props.axis === 'time'}>
-        <TimeRange {...props} />
-      </Show>
-      <Show when={props.zoom.range()}>
+        />
+        <Show when={props.zoom.range()}>
+          <button
+            class="button small"
+            title="All of it again (0 or double click)"
+            onClick={() => props.zoom.reset()}
+          >
+            Reset zoom
+          </button>
+        </Show>
+      </div>
+      <div class="chart-tools">
+        <Show when={props.axis === 'time'}>
+          <TimeRange {...props} />
+        </Show>
+        <Tools {...props} />
         <button
-          class="button small"
-          title="All of it again (0 or double click)"
-          onClick={() => props.zoom.reset()}
+          class="icon-button"
+          aria-label="Show as a table"
+          title="Show as a table"
+          aria-pressed={props.asTable ? 'true' : 'false'}
+          onClick={() => props.setAsTable(!props.asTable)}
         >
-          Reset zoom
+          <Icon name="table" />
         </button>
-      </Show>
-      <Tools {...props} />
-      <button
-        class="icon-button"
-        aria-label="Show as a table"
-        title="Show as a table"
-        aria-pressed={props.asTable ? 'true' : 'false'}
-        onClick={() => props.setAsTable(!props.asTable)}
-      >
-        <Icon name="table" />
-      </button>
+      </div>
     </div>
+  );
+}
+
+interface ToggleProps {
+  /** Undefined: there is nothing to choose. */
+  readonly isOn: boolean | undefined;
+  readonly set: (isOn: boolean) => void;
+  readonly name: string;
+  readonly title?: string;
+}
+
+/** A choice of two. */
+function Toggle(props: ToggleProps): JSX.Element {
+  return (
+    <Show when={props.isOn !== undefined}>
+      <button
+        class="button small ghost"
+        aria-pressed={props.isOn ? 'true' : 'false'}
+        title={props.title}
+        onClick={() => props.set(!props.isOn)}
+      >
+        {props.name}
+      </button>
+    </Show>
   );
 }
 

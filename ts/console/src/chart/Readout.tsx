@@ -19,7 +19,7 @@ export function Readout(props: {
     props.data.series
       .flatMap((series, index) => (props.shown[index] ? [series] : []))
       .map(({ label, points }, index) => ({
-        label: props.initials && index < 4 ? label.charAt(0).toUpperCase() : label,
+        label: (props.initials ? CANDLE_INITIALS[index] : undefined) ?? label,
         point: knownAt(points, at()),
       })),
   );
@@ -46,6 +46,9 @@ function knownAt(points: Series['points'], index: number): number | null | undef
   }
   return points[at];
 }
+
+/** Open, high, low and close, whatever their columns are called. */
+const CANDLE_INITIALS = ['O', 'H', 'L', 'C'];
 
 /** Enough to read; the grid beside it is exact. */
 const READOUT_DIGITS = 8;

@@ -1,5 +1,6 @@
 /** Candles and the last price, drawn over a plot whose first four series are open to close. */
 import { grouped } from '../model/format.js';
+import type { Range } from './decimate.js';
 import type { ChartData, Point } from './model.js';
 import { clipped, type Frame, type Role } from './plot/pen.js';
 
@@ -82,20 +83,24 @@ export function spacing(times: ArrayLike<number>): number {
   return Number.isFinite(least) ? least : 1;
 }
 
-/** The least room of a candle that can be distinguished from its neighbours, in pixels. */
-export const CANDLE_ROOM = 5;
+/** Width of a candle whose step the page chooses itself, in pixels. */
+export const CHOSEN_CANDLE_PX = 5;
+/** Width of a candle below which neighbours are merged: its body and a gap, in pixels. */
+export const MIN_CANDLE_PX = 2;
 
 /**
- * At most so many candles: neighbours become one, from the first open to the last close, over a
- * whole number of steps counted from 1970. `span` is how many steps became one.
+ * Merges neighbours into at most `most` candles in the range in view, over a whole number of steps
+ * counted from 1970. A candle keeps the first open and the last close. `span` is the number of
+ * steps in one candle.
  */
 export function mergedCandles(
   { times, series }: ChartData,
   most: number,
+  range?: Range,
 ): { readonly data: ChartData; readonly span: number } {
   const step = spacing(times);
-  const [first = 0, last = 0] = [times[0], times.at(-1)];
-  const span = Math.max(1, Math.ceil(((last - first) / step + 1) / Math.max(1, most)));
+  const { from, to } = range ?? { from: times[0] ?? 0, to: times.at(-1) ?? 0 };
+  const span = Math.max(1, Math.ceil(((to - from) / step + 1) / Math.max(1, most)));
   if (span === 1) {
     return { data: { times, series }, span };
   }

@@ -2,7 +2,7 @@
  * Fewer points for the same picture. The range in view is cut into as many parts as the eye can
  * tell apart; of each series every part keeps its first, lowest, highest and last point, and a gap.
  */
-import type { ChartData, Point } from './model.js';
+import { spoken, type ChartData, type Point } from './model.js';
 
 export interface Range {
   readonly from: number;
@@ -131,19 +131,34 @@ export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolea
   return sizes.map((size) => cut > 0 && size > 0 && size >= cut !== first >= cut);
 }
 
-/** Whether series that share an axis differ so much that small ones are flat on it. */
+/** How many times larger an axis may be than the series that moves most, before all look flat. */
+const FLAT_SPAN = 5;
+
+/**
+ * Whether lines that share an axis are flat on it: small ones beside large ones, or all of them
+ * because they are far apart and move little.
+ */
 export function isFlat(
   data: ChartData,
   shown: readonly boolean[],
   second: readonly boolean[],
 ): boolean {
   return [true, false].some((axis) => {
-    const sizes = data.series.flatMap(({ points }, index) =>
-      shown[index] && (second[index] ?? false) === axis ? [sizeOf(points)] : [],
+    const sharing = data.series.flatMap(({ points }, index) =>
+      shown[index] && (second[index] ?? false) === axis ? [points] : [],
     );
-    const known = sizes.filter((size) => size > 0);
-    return Math.max(...known) > Math.min(...known) * FAR_APART;
+    const known = sharing.map(sizeOf).filter((size) => size > 0);
+    return Math.max(...known) > Math.min(...known) * FAR_APART || areFlat(sharing);
   });
+}
+
+/** Whether each of the series moves little in the range that all of them take. */
+function areFlat(series: readonly (readonly Point[])[]): boolean {
+  const ends = series.flatMap((points) => spoken(points) ?? []);
+  const low = Math.min(...ends.map((one) => one.low));
+  const high = Math.max(...ends.map((one) => one.high));
+  const widest = Math.max(...ends.map((one) => one.high - one.low));
+  return widest > 0 && high - low > widest * FLAT_SPAN;
 }
 
 /** Each point as its difference from its series' first one, in percent. */

@@ -90,6 +90,11 @@ export function mayHaveSecondAxis(kind: ChartKind): boolean {
   return ['line', 'area', 'step', 'bars', 'scatter'].includes(kind);
 }
 
+/** Whether each series may have a plot of its own. */
+export function mayBeMultiples(kind: ChartKind): boolean {
+  return kind !== 'scatter' && mayHaveSecondAxis(kind);
+}
+
 /** Which of the eight colours a series has, counted from 1; 0 is the one of all others. */
 export function colourPlace(kind: ChartKind, series: number): number {
   if (kind === 'depth') {

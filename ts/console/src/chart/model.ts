@@ -5,6 +5,7 @@
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from '../model/format.js';
 import { familyOf, isNumeric } from '../model/types.js';
+import { candleColumns, type CandleColumns } from './candle-columns.js';
 import { depthColumns, type DepthColumns } from './depth-columns.js';
 import { numberOf } from './numbers.js';
 
@@ -15,14 +16,6 @@ const MOST_KEYS = 64;
 const MOST_NAMES = 40;
 /** Open, high, low and close. */
 const CANDLE_PARTS = 4;
-
-export interface CandleColumns {
-  readonly open: number;
-  readonly high: number;
-  readonly low: number;
-  readonly close: number;
-  readonly volume: number | undefined;
-}
 
 /** What lies along the bottom: a time, a number, names side by side, or nothing. */
 export type AxisKind = 'time' | 'number' | 'names' | 'none';
@@ -157,31 +150,6 @@ function keyColumn(
     times.add(at);
   }
   return keys.size > 1 || repeated ? key : undefined;
-}
-
-/** What people and functions call the parts of a candle. */
-const CANDLE_NAMES = {
-  open: /^(?:o|op|open|first)(?:_?(?:price|px))?$|^(?:price|px)_?open$/i,
-  high: /^(?:h|hi|high|max)(?:_?(?:price|px))?$|^(?:price|px)_?high$/i,
-  low: /^(?:l|lo|low|min)(?:_?(?:price|px))?$|^(?:price|px)_?low$/i,
-  close: /^(?:c|cl|close|last)(?:_?(?:price|px))?$|^(?:price|px)_?close$/i,
-  volume: /^(?:v|vol|volume|turnover|amount|sum)$/i,
-};
-
-function candleColumns(
-  columns: readonly Column[],
-  values: readonly number[],
-): CandleColumns | undefined {
-  const named = (name: RegExp): number | undefined =>
-    values.find((index) => name.test(columns[index]?.name ?? ''));
-  const open = named(CANDLE_NAMES.open);
-  const high = named(CANDLE_NAMES.high);
-  const low = named(CANDLE_NAMES.low);
-  const close = named(CANDLE_NAMES.close);
-  if (open === undefined || high === undefined || low === undefined || close === undefined) {
-    return undefined;
-  }
-  return { open, high, low, close, volume: named(CANDLE_NAMES.volume) };
 }
 
 /** The values of the key column in the order in which they come first. */

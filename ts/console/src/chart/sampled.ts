@@ -6,9 +6,10 @@ import type { Row, Value } from '../api/answer.js';
 import { query } from '../api/client.js';
 import { Result } from '../model/result.js';
 import { extentQuery, sampledQuery, type Sampling } from '../sql/ranges.js';
-import { CANDLE_ROOM } from './candles.js';
+import type { CandleColumns } from './candle-columns.js';
+import { CHOSEN_CANDLE_PX } from './candles.js';
 import type { Range } from './decimate.js';
-import { milliseconds, type CandleColumns, type ChartPlan } from './model.js';
+import { milliseconds, type ChartPlan } from './model.js';
 
 export interface Wanted {
   readonly plan: ChartPlan;
@@ -37,7 +38,7 @@ export async function sampled(
     return undefined;
   }
   const asked = columnsOf(wanted);
-  const steps = Math.max(LEAST_STEPS, candles ? width / CANDLE_ROOM : width / 2);
+  const steps = Math.max(LEAST_STEPS, candles ? width / CHOSEN_CANDLE_PX : width / 2);
   const sample = {
     time,
     key: plan.key === undefined ? undefined : name(plan.key),

@@ -1,12 +1,12 @@
 /** What of a result the user wants drawn: kind, column, series; and the data that follow. */
 import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import { asOf, type Result } from '../model/result.js';
+import type { CandleColumns } from './candle-columns.js';
 import {
   chartData,
   keysOf,
   rowsOfKey,
   SHOWN_SERIES,
-  type CandleColumns,
   type ChartData,
   type ChartPlan,
 } from './model.js';

@@ -85,7 +85,10 @@ async function anyName(
   }
   const { keywords, contexts } = expectedAt(before, offset);
   const { tables, functions } = source.names();
-  const options: Completion[] = keywords.map((label) => ({ label, boost: -1 }));
+  const options: Completion[] = keywords.map((word) => ({
+    label: word === 'SAMPLE' ? 'SAMPLE BY' : word,
+    boost: -1,
+  }));
   if (contexts.includes('table')) {
     options.push(...scope.commonTables.map((name) => offer(name, 'WITH', 2)));
     options.push(...tables.map(({ name, kind }) => offer(name, KIND_WORDS[kind], 1)));

@@ -1,18 +1,19 @@
 /** The columns of a file: names, types and patterns to change, first values to judge them by. */
 import { For, Index, Show, type JSX } from 'solid-js';
-import type { ProposedColumn } from '../api/upload.js';
+import type { ProposedColumn, Trial } from '../api/upload.js';
 import { Icon } from '../shell/icons.js';
 import {
   isAppended,
+  patternText,
   retyped,
   takesPattern,
   targetType,
-  timePatterns,
+  trialText,
   TYPES,
   type Choices,
   type ColumnChoice,
 } from './model.js';
-import type { ImportFile, ImportQueue } from './queue.js';
+import type { ColumnTrial, ImportFile, ImportQueue } from './queue.js';
 
 interface TableProps {
   readonly file: ImportFile;
@@ -25,6 +26,10 @@ export function ColumnTable(props: TableProps): JSX.Element {
     const before = props.choices.columns[index];
     const columns = props.choices.columns.map((one, at) => (at === index ? column : one));
     const isTime = before?.name === props.choices.timestamp;
+    const isTried = !props.file.proposal?.isTyped && column.type !== 'VARCHAR';
+    if (isTried && (before?.type !== column.type || before.pattern !== column.pattern)) {
+      props.queue.try(props.file.id, index, column);
+    }
     // The time column keeps its part under a new name.
     props.queue.decide(props.file.id, {
       columns,
@@ -49,6 +54,7 @@ export function ColumnTable(props: TableProps): JSX.Element {
               <ColumnRow
                 {...props}
                 column={column()}
+                trial={props.file.trials?.[index]}
                 proposed={props.file.proposal?.columns[index]}
                 onChange={(changed) => change(index, changed)}
               />
@@ -63,6 +69,7 @@ export function ColumnTable(props: TableProps): JSX.Element {
 interface RowProps extends TableProps {
   readonly column: ColumnChoice;
   readonly proposed: ProposedColumn | undefined;
+  readonly trial: ColumnTrial | undefined;
   readonly onChange: (column: ColumnChoice) => void;
 }
 
@@ -104,6 +111,7 @@ function ColumnRow(props: RowProps): JSX.Element {
               }
             />
           </Show>
+          <TrialNote {...props} />
         </td>
         <td class="data first-values">
           <bdi>{props.proposed?.values.join(', ')}</bdi>
@@ -116,10 +124,37 @@ function ColumnRow(props: RowProps): JSX.Element {
   );
 }
 
+/** How many of the first values the import reads in the form that is chosen. */
+function TrialNote(props: RowProps): JSX.Element {
+  const isAsProposed = (): boolean =>
+    props.column.type === props.proposed?.type &&
+    props.column.pattern === (props.proposed.pattern ?? '');
+  const found = (): ColumnTrial => (isAsProposed() ? props.proposed?.trial : props.trial) ?? {};
+  const counts = (): Trial | undefined => {
+    const { read, of } = found();
+    return read === undefined || of === undefined ? undefined : { read, of };
+  };
+  const text = (): string => {
+    const { pattern } = props.column;
+    const unit = patternText(pattern) === pattern ? '' : `${patternText(pattern)}: `;
+    const known = counts();
+    return found().problem ?? (known ? unit + trialText(known) : '');
+  };
+  const isShort = (): boolean => (counts()?.read ?? 0) < (counts()?.of ?? 0);
+  return (
+    <Show when={props.column.type !== 'VARCHAR' && text() !== ''}>
+      <span
+        class="hint trial"
+        classList={{ warn: isShort(), error: found().problem !== undefined }}
+        role="status"
+      >
+        <bdi>{text()}</bdi>
+      </span>
+    </Show>
+  );
+}
+
 function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
-  // A typed file is cast; only texts are read by a pattern.
-  const firstValue = (): string =>
-    props.file.proposal?.isTyped ? '' : (props.proposed?.values[0] ?? '');
   const types = (): readonly string[] => {
     const { type } = props.column;
     return TYPES.some((known) => known === type) ? TYPES : [type, ...TYPES];
@@ -137,7 +172,7 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
         class="select data"
         aria-label={`Type of ${props.column.source}`}
         onChange={(event) =>
-          props.onChange(retyped(props.column, event.currentTarget.value, firstValue()))
+          props.onChange(retyped(props.column, event.currentTarget.value, props.proposed))
         }
       >
         <For each={types()}>
@@ -204,10 +239,13 @@ function NearRow(props: RowProps): JSX.Element {
                   ...props.column,
                   type: found().type,
                   pattern: found().pattern ?? '',
+                  nullTexts: found().nullTexts,
                 })
               }
             >
               Read it as {found().type}
+              {found().pattern === ',' ? ' with a decimal comma' : ''}
+              {found().nullTexts ? `, ${found().nullTexts?.join(', ')} as null` : ''}
             </button>
           </td>
         </tr>
@@ -216,32 +254,37 @@ function NearRow(props: RowProps): JSX.Element {
   );
 }
 
-/** A text column that is written as times says so, and can be made one. */
+/** A column that is written as times says so, and can be made one: each form was tried. */
 function TimesRow(props: RowProps): JSX.Element {
-  const patterns = (): readonly string[] => {
-    const isText =
-      props.column.type === 'VARCHAR' &&
-      !props.proposed?.near &&
-      !props.file.proposal?.isTyped &&
+  const forms = (): NonNullable<ProposedColumn['forms']> => {
+    const isAsProposed =
+      props.column.type === props.proposed?.type &&
+      !props.proposed.type.startsWith('TIMESTAMP') &&
       !isAppended(props.choices, props.file.existing);
-    return isText ? timePatterns(props.proposed?.values ?? []) : [];
+    return isAsProposed ? (props.proposed.forms ?? []) : [];
   };
   return (
-    <Show when={patterns().length > 0}>
+    <Show when={forms().length > 0}>
       <tr class="near">
         <td colspan="5">
           <Icon name="alert" class="warn" />
           <b>
-            <bdi>{props.column.name}</bdi> has times,
+            <bdi>{props.column.name}</bdi> may be times,
           </b>{' '}
-          and is kept as text.
-          <For each={patterns()}>
-            {(pattern) => (
+          and is read as {props.column.type}.
+          <For each={forms()}>
+            {(form) => (
               <button
                 class="button small"
-                onClick={() => props.onChange({ ...props.column, type: 'TIMESTAMP', pattern })}
+                onClick={() =>
+                  props.onChange({
+                    ...props.column,
+                    type: form.type,
+                    pattern: form.pattern ?? '',
+                  })
+                }
               >
-                Read it as {pattern}
+                Read it as {patternText(form.pattern ?? form.type)}, {trialText(form)}
               </button>
             )}
           </For>

@@ -224,7 +224,7 @@ function PartitionField(props: FieldProps): JSX.Element {
 const ATOMICITY: readonly (readonly [Atomicity, string, string])[] = [
   ['widen', 'widens the type', 'In a table that is there, it becomes null'],
   ['skipCol', 'becomes null', 'The row is kept'],
-  ['skipRow', 'leaves its row out', 'The others are kept'],
+  ['skipRow', 'skips the row', 'The others are kept'],
   ['abort', 'ends the import', 'Nothing is written then'],
 ];
 
@@ -280,10 +280,10 @@ function DelimiterField(props: FormProps): JSX.Element {
     });
   return (
     <div class="stack" role="group" aria-label="Form of the file">
-      <span>Values are parted by</span>
+      <span>Delimiter</span>
       <select
         class="select"
-        aria-label="Values are parted by"
+        aria-label="Delimiter"
         onChange={(event) => look({ delimiter: event.currentTarget.value })}
       >
         <For each={DELIMITERS}>
@@ -333,7 +333,11 @@ function Foot(props: FieldProps): JSX.Element {
       <Show
         when={props.file.state === 'sending' && props.file.progress}
         fallback={
-          <p class="import-note" classList={{ error: problem() !== undefined }} role="status">
+          <p
+            class="import-note"
+            classList={{ error: problem() !== undefined || props.file.state === 'failed' }}
+            role="status"
+          >
             <bdi>{problem() ?? props.file.message ?? bytesText(props.file.size)}</bdi>
           </p>
         }
@@ -341,7 +345,7 @@ function Foot(props: FieldProps): JSX.Element {
         {(progress) => <ProgressBlock file={props.file} progress={progress()} />}
       </Show>
       <button class="button large" onClick={() => props.queue.remove(props.file.id)}>
-        {isUnderWay() ? 'Stop this file' : 'Take it off the list'}
+        {isUnderWay() ? 'Stop this file' : 'Remove from list'}
       </button>
       <Show when={!isUnderWay()}>
         <button

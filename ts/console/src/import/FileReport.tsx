@@ -77,7 +77,7 @@ export function FileReport(props: ReportProps): JSX.Element {
           Details of the table
         </button>
         <button class="button" onClick={() => props.queue.remove(props.file.id)}>
-          Take it off the list
+          Remove from list
         </button>
       </p>
     </div>

@@ -230,7 +230,7 @@ function FilePane(props: { session: Session; queue: ImportQueue; file: ImportFil
             </strong>
             <p>
               <button class="button" onClick={() => props.queue.remove(props.file.id)}>
-                Take it off the list
+                Remove from list
               </button>
             </p>
           </div>

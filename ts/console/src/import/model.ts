@@ -1,5 +1,6 @@
 /** What a person decides about a file before it is imported, and what that means for `/imp`. */
-import type { Proposal, ProposedColumn } from '../api/upload.js';
+import type { Proposal, ProposedColumn, SchemaEntry, Trial } from '../api/upload.js';
+import { grouped } from '../model/format.js';
 
 export interface ColumnChoice {
   /** As in the file, or `f0` where it has no header. */
@@ -7,6 +8,8 @@ export interface ColumnChoice {
   readonly name: string;
   readonly type: string;
   readonly pattern: string;
+  /** Texts that become null where they are no value of the type. */
+  readonly nullTexts?: readonly string[] | undefined;
 }
 
 export interface Choices {
@@ -114,64 +117,33 @@ export function timeColumns(proposal: Proposal, choices: Choices): string[] {
     .map(({ name }) => name);
 }
 
-/** A column's change of type; a time type gets the pattern that its first value has. */
-export function retyped(choice: ColumnChoice, type: string, value: string): ColumnChoice {
-  const pattern = takesPattern(type) ? choice.pattern || patternOf(value) : '';
-  return { ...choice, type, pattern };
+/** A column's change of type; a time type gets the form of which the import reads most. */
+export function retyped(
+  choice: ColumnChoice,
+  type: string,
+  proposed: ProposedColumn | undefined,
+): ColumnChoice {
+  const forms = (proposed?.forms ?? []).toSorted((one, other) => other.read - one.read);
+  const patterns = [choice.pattern, proposed?.pattern, forms[0]?.pattern];
+  const pattern = takesPattern(type) ? (patterns.find(Boolean) ?? '') : '';
+  return { ...choice, type, pattern, nullTexts: undefined };
 }
 
-const DATE_FORMS: readonly (readonly [RegExp, string])[] = [
-  [/^\d{4}-\d\d-\d\d/, 'yyyy-MM-dd'],
-  [/^\d{4}\/\d\d\/\d\d/, 'yyyy/MM/dd'],
-  [/^\d\d\/\d\d\/\d{4}/, 'dd/MM/yyyy'],
-  [/^\d\d\.\d\d\.\d{4}/, 'dd.MM.yyyy'],
-  [/^\d{8}/, 'yyyyMMdd'],
-];
-const FRACTIONS: Readonly<Record<number, string>> = { 3: 'SSS', 6: 'SSSUUU', 9: 'SSSUUUNNN' };
+const UNITS: Readonly<Record<string, string>> = {
+  epoch_s: 'seconds since 1970',
+  epoch_ms: 'milliseconds since 1970',
+  epoch_us: 'microseconds since 1970',
+  epoch_ns: 'nanoseconds since 1970',
+};
 
-/** The pattern of a written time: `2026-01-01 10:30:00.123` is `yyyy-MM-dd HH:mm:ss.SSS`. */
-export function patternOf(value: string): string {
-  const form = DATE_FORMS.find(([shape]) => shape.test(value));
-  if (!form) {
-    return '';
-  }
-  const date = form[0].exec(value)?.[0] ?? '';
-  const time = /^([T ]?)(\d\d:\d\d)?(:\d\d)?(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)?$/.exec(
-    value.slice(date.length),
-  );
-  if (!time) {
-    return form[1];
-  }
-  const [, gap = '', minutes, seconds, fraction, zone] = time;
-  const digits = Math.ceil((fraction?.length ?? 0) / 3) * 3;
-  return [
-    form[1],
-    minutes === undefined ? '' : `${gap}HH:mm`,
-    seconds === undefined ? '' : ':ss',
-    digits === 0 ? '' : `.${FRACTIONS[digits] ?? ''}`,
-    zone === undefined ? '' : 'Z',
-  ].join('');
+/** A pattern as people read it: the unit of numbers since 1970 in words. */
+export function patternText(pattern: string): string {
+  return UNITS[pattern] ?? pattern;
 }
 
-/**
- * The patterns that all of some texts have: one, two where day and month could be either, or none.
- */
-export function timePatterns(values: readonly string[]): string[] {
-  const texts = values.filter((value) => value !== '');
-  const [pattern = '', ...others] = new Set(texts.map(patternOf));
-  // Digits alone are rather numbers.
-  if (pattern === '' || others.length > 0 || texts.some((text) => /^\d+$/.test(text))) {
-    return [];
-  }
-  if (!pattern.startsWith('dd/MM/')) {
-    return [pattern];
-  }
-  const american = pattern.replace('dd/MM/', 'MM/dd/');
-  const isBelow13 = (at: number) => (text: string) => Number(text.slice(at, at + 2)) <= 12;
-  return [
-    ...(texts.every(isBelow13(3)) ? [pattern] : []),
-    ...(texts.every(isBelow13(0)) ? [american] : []),
-  ];
+/** `300 of 300 read` */
+export function trialText({ read, of }: Trial): string {
+  return `${grouped(String(read))} of ${grouped(String(of))} read`;
 }
 
 /** Whether rows are added to a table that is there, whose columns decide the types. */
@@ -252,15 +224,26 @@ export function schemaOf(
   proposal: Proposal,
   choices: Choices,
   existing: Existing | undefined,
-): { name: string; type: string; pattern?: string }[] {
+): SchemaEntry[] {
   return choices.columns.flatMap((column, index) => {
-    const { name, pattern } = column;
+    const { name, pattern, nullTexts } = column;
     const proposed = proposal.columns[index];
     const type = targetType(column, choices, existing) ?? column.type;
     const samePattern = pattern === (proposed?.pattern ?? '');
-    const isFound = type === proposed?.type || isAppended(choices, existing);
-    return isFound && samePattern ? [] : [{ name, type, ...(pattern === '' ? {} : { pattern }) }];
+    const isProposed = type === proposed?.type && proposed.isSet !== true;
+    const isFound = (isProposed || isAppended(choices, existing)) && nullTexts === undefined;
+    return isFound && samePattern ? [] : [entryOf({ ...column, name, type })];
   });
+}
+
+/** The entry of a column in the schema part. */
+export function entryOf({ name, type, pattern, nullTexts }: ColumnChoice): SchemaEntry {
+  return {
+    name,
+    type,
+    ...(pattern === '' ? {} : { pattern }),
+    ...(nullTexts === undefined ? {} : { nullTexts }),
+  };
 }
 
 /** The header line with the chosen names, in the file's own delimiter. */

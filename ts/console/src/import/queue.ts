@@ -4,22 +4,27 @@ import { aborted, query, Unreachable } from '../api/client.js';
 import {
   preview,
   removeFile,
+  tryColumn,
   upload,
   uploadFile,
   type ImportReport,
   type Proposal,
+  type Trial,
 } from '../api/upload.js';
+import { grouped } from '../model/format.js';
 import { KIND_WORDS, quoted } from '../schema/model.js';
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
 import { endingOf, isOver, stateOf, type TableState } from './ending.js';
 import { linesOf, type BadLine, type FileLine } from './lines.js';
 import {
+  entryOf,
   firstChoices,
   headerLine,
   parametersOf,
   schemaOf,
   type Choices,
+  type ColumnChoice,
   type Existing,
 } from './model.js';
 import { importParquet, proposeParquet } from './parquet.js';
@@ -34,6 +39,8 @@ export interface ImportFile {
   state: FileState;
   proposal?: Proposal;
   choices?: Choices;
+  /** What the import reads of columns in the forms that were chosen, by index. */
+  trials?: Readonly<Record<number, ColumnTrial>>;
   existing?: Existing | undefined;
   /** What has the name of the table and takes no rows: `live view`. */
   taken?: string | undefined;
@@ -44,6 +51,11 @@ export interface ImportFile {
   /** Why it was refused or failed. */
   message?: string;
 }
+
+/** What came of a form; a problem where it is none. */
+export type ColumnTrial = Partial<Trial> & { readonly problem?: string };
+
+const TRIAL_PAUSE_MS = 250;
 
 /** Read for the proposal; a thousand lines are rarely longer. */
 const SAMPLE_BYTES = 1024 * 1024;
@@ -62,6 +74,7 @@ export class ImportQueue {
   /** As it was chosen last: the same people import the next file. */
   #owner = '';
   #sending = false;
+  #trialTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(session: Session) {
     const [state, setFiles] = createStore<{ files: ImportFile[] }>({ files: [] });
@@ -121,7 +134,7 @@ export class ImportQueue {
       : await preview(sample, { name: blob.name, whole, ...form });
     const proposed = firstChoices(proposal);
     const choices = { ...proposed, table: form['name'] ?? proposed.table, owner: this.#owner };
-    this.#change(id, { state: 'ready', proposal, choices });
+    this.#change(id, { state: 'ready', proposal, choices, trials: {} });
     await this.rename(id, choices.table);
   }
 
@@ -171,6 +184,32 @@ export class ImportQueue {
     this.#owner = changes.owner ?? this.#owner;
     if (choices) {
       this.#change(id, { choices: { ...choices, ...changes } });
+    }
+  }
+
+  /** Tries a column in its form once the person pauses. */
+  try(id: number, index: number, column: ColumnChoice): void {
+    this.#change(id, { trials: { ...this.of(id)?.trials, [index]: {} } });
+    clearTimeout(this.#trialTimer);
+    this.#trialTimer = setTimeout(() => void this.#try(id, index, column), TRIAL_PAUSE_MS);
+  }
+
+  async #try(id: number, index: number, column: ColumnChoice): Promise<void> {
+    const blob = this.#blobs.get(id);
+    const proposal = this.of(id)?.proposal;
+    if (!blob || !proposal) {
+      return;
+    }
+    const { delimiter, header } = proposal;
+    const whole = String(blob.size <= SAMPLE_BYTES);
+    const form = { name: blob.name, delimiter, header: String(header), whole };
+    const sample = blob.slice(0, SAMPLE_BYTES);
+    const found = await tryColumn(sample, form, index, entryOf(column)).catch(
+      (cause: unknown): ColumnTrial => ({ problem: messageOf(cause) }),
+    );
+    const now = this.of(id)?.choices?.columns[index];
+    if (now?.type === column.type && now.pattern === column.pattern) {
+      this.#change(id, { trials: { ...this.of(id)?.trials, [index]: found } });
     }
   }
 
@@ -250,9 +289,13 @@ export class ImportQueue {
           : await importParquet(path, proposal, choices, existing, signal, () =>
               isOver(this.#session.activity, path),
             );
+      const { rowsImported, rowsRejected } = report;
+      if (rowsImported === 0 && rowsRejected > 0) {
+        throw new Error(nothingImported(rowsRejected));
+      }
       this.#discard(id);
       this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
-      announce(`${name} is loaded: ${report.rowsImported} rows.`);
+      announce(`${name} is loaded: ${rowsImported} rows.`);
     } catch (cause) {
       const message = await this.#ending(id, table, before, cause);
       this.#change(id, { state: 'failed', message });
@@ -306,6 +349,42 @@ export class ImportQueue {
   }
 }
 
+function nothingImported(rows: number): string {
+  const count = grouped(String(rows));
+  return `Nothing was imported: ${count} of ${count} rows could not be read.`;
+}
+
+/** Messages of imports, in words for people who see a file rather than a request. */
+const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => string])[] = [
+  [/^nothing was imported: (\d+) of/, ([, rows]) => nothingImported(Number(rows))],
+  [
+    /^(?:not enough lines|cannot determine text structure) \[[^\]]*\](?:: (.*))?$/s,
+    ([, why]) =>
+      why === undefined
+        ? 'The file has fewer than two lines. Add a line of column names and at least one row.'
+        : `The columns cannot be detected: ${why}.`,
+  ],
+  [
+    /^min deviation is too high \[[^\]]*\]: (.*?)(?:; correct it.*)?$/s,
+    ([, why]) => `The rows have different numbers of fields: ${why}.`,
+  ],
+  [
+    /^duplicate column name found \[no=(\d+),name=(.*)\]$/s,
+    ([, at, name]) =>
+      `Column ${Number(at) + 1} has the name ${name} of an earlier column. Rename one.`,
+  ],
+];
+
+function plainMessage(text: string): string {
+  for (const [pattern, plain] of PLAIN_MESSAGES) {
+    const parts = pattern.exec(text);
+    if (parts) {
+      return plain(parts);
+    }
+  }
+  return text;
+}
+
 /** The file, under a header line with the chosen names where it is plain text. */
 function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
   return proposal.asIs
@@ -322,5 +401,5 @@ export function importQueue(session: Session): ImportQueue {
 }
 
 function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+  return plainMessage(cause instanceof Error ? cause.message : String(cause));
 }

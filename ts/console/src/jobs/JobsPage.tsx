@@ -91,7 +91,7 @@ const FILTER_NAMES: Readonly<Record<JobFilter, string>> = {
 
 function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
   return (
-    <div class="page-table" role="region" aria-label="Background jobs" tabindex="0">
+    <div class="page-table" role="region" aria-label="Table of background jobs" tabindex="0">
       <table class="listing jobs">
         <thead>
           <tr>

@@ -116,7 +116,7 @@ function Shelf(props: ShelfProps): JSX.Element {
       <div class="page-filters">
         <SearchField placeholder="Filter by title or owner" search={setWanted} />
       </div>
-      <div class="page-table" role="region" aria-label="Notebooks" tabindex="0">
+      <div class="page-table" role="region" aria-label="Table of notebooks" tabindex="0">
         <table class="listing">
           <thead>
             <tr>

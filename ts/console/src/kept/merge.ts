@@ -169,7 +169,13 @@ function shownCell(cell: Cell): string {
     return cell.text;
   }
   const options = Object.entries(cell.options ?? {}).map(([name, value]) => `${name} ${value}`);
-  const looks = [cell.view, cell.chart, cell.folded === true ? 'folded' : undefined, ...options]
+  const looks = [
+    cell.title,
+    cell.view,
+    cell.chart,
+    cell.folded === true ? 'folded' : undefined,
+    ...options,
+  ]
     .filter((one) => one !== undefined && one !== 'grid')
     .join(', ');
   return looks === '' ? cell.text : `-- ${looks}\n${cell.text}`;

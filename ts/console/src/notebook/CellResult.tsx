@@ -90,6 +90,7 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
         result={props.result}
         revision={props.run.revision()}
         zone={props.session.zone()}
+        name={props.cell.name}
         {...(props.cell.chart === undefined ? {} : { kind: props.cell.chart })}
         onKind={(chart) =>
           props.document.change({ kind: 'change', id: props.cell.id, patch: { chart } })

@@ -6,8 +6,9 @@ import { rowsText, runTitle } from '../state/session.js';
 import { cellMenu } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
 import { CellResult } from './CellResult.js';
-import { nameTrouble, type Cell, type SqlCell } from './model.js';
-import { MarkdownBody } from './MarkdownBody.js';
+import { titleOf } from './arrangement.js';
+import { MAX_TITLE_LENGTH, nameTrouble, type Cell, type SqlCell } from './model.js';
+import { MarkdownBody } from './markdown/MarkdownBody.js';
 import type { NotebookParts } from './parts.js';
 import { Resizer } from './Resizer.js';
 import { shownSize } from './sizes.js';
@@ -86,6 +87,7 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
       <header class="cell-head">
         <DragHandle {...props} />
         <RunButton {...props} run={run()} />
+        <CellTitle {...props} run={run()} />
         <CellName {...props} />
         <Summary run={run()} text={props.cell.text} />
         <span class="spring" />
@@ -139,6 +141,30 @@ function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
     >
       <Icon name={isRunning() ? 'stop' : 'play'} />
     </button>
+  );
+}
+
+/** What the cell is called when it is presented. */
+function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
+  const change = (input: HTMLInputElement): void => {
+    const title = input.value.trim().slice(0, MAX_TITLE_LENGTH) || undefined;
+    input.value = title ?? '';
+    props.document.change({ kind: 'change', id: props.cell.id, patch: { title } });
+  };
+  const usual = (): string => {
+    const { name, text } = props.cell;
+    return titleOf({ name, text }, props.run.runner.result()?.columns);
+  };
+  return (
+    <input
+      class="cell-title"
+      aria-label="Title of the cell"
+      title="Shown when the notebook is presented"
+      maxlength={MAX_TITLE_LENGTH}
+      placeholder={usual()}
+      value={props.cell.title ?? ''}
+      onChange={(event) => change(event.currentTarget)}
+    />
   );
 }
 

@@ -7,6 +7,7 @@ import { ZoneSwitch } from '../shell/ZoneSwitch.js';
 import { exportFile } from './entrances.js';
 import { LAYOUTS, REFRESH_SECONDS, type Refresh } from './model.js';
 import type { NotebookParts } from './parts.js';
+import { present } from './presenting.js';
 import { RangeChoice } from './RangeChoice.js';
 import { openVariables } from './VariableBar.js';
 
@@ -46,23 +47,19 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
       <span class="spring" />
       <KeptTools {...props} />
       <span class="notebook-looks">
-        <span class="segmented" role="group" aria-label="Layout">
-          <For each={LAYOUTS}>
-            {(layout) => (
-              <button
-                aria-pressed={doc.notebook().layout === layout ? 'true' : 'false'}
-                title={layout === 'list' ? 'Cells below each other' : 'Side by side: a dashboard'}
-                onClick={() => doc.change({ kind: 'settings', patch: { layout } })}
-              >
-                {layout === 'list' ? 'List' : 'Grid'}
-              </button>
-            )}
-          </For>
-        </span>
+        <LayoutChoice doc={doc} />
         <span class="beyond-phone">
           <ZoneSwitch session={props.session} />
         </span>
         <FullScreen host={props.host} />
+        <button
+          class="button"
+          title="Show only the charts, as large as the screen allows (Escape leaves)"
+          onClick={() => present(true)}
+        >
+          <Icon name="chart" />
+          Present
+        </button>
         <button
           class="icon-button"
           aria-label="More of the notebook"
@@ -73,6 +70,36 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
         </button>
       </span>
     </div>
+  );
+}
+
+function LayoutChoice(props: { doc: NotebookParts['document'] }): JSX.Element {
+  return (
+    <span class="segmented" role="group" aria-label="Layout">
+      <For each={LAYOUTS}>
+        {(layout) => (
+          <button
+            aria-pressed={props.doc.notebook().layout === layout ? 'true' : 'false'}
+            title={layout === 'list' ? 'Cells below each other' : 'Side by side: a dashboard'}
+            onClick={() => chooseLayout(props.doc, layout)}
+          >
+            {layout === 'list' ? 'List' : 'Grid'}
+          </button>
+        )}
+      </For>
+    </span>
+  );
+}
+
+/** An empty first statement is no part of a dashboard. */
+function chooseLayout(doc: NotebookParts['document'], layout: (typeof LAYOUTS)[number]): void {
+  const [first] = doc.notebook().cells;
+  const isEmpty = first?.kind === 'sql' && first.view === 'grid' && first.text.trim() === '';
+  const settings = { kind: 'settings', patch: { layout } } as const;
+  doc.change(
+    isEmpty && layout === 'grid'
+      ? { kind: 'all', commands: [settings, { kind: 'remove', ids: [first.id] }] }
+      : settings,
   );
 }
 
@@ -116,7 +143,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
 }
 
 /** Whether the cells are up to date, and what happens where they are not. */
-function RefreshSays(props: NotebookParts): JSX.Element {
+export function RefreshSays(props: NotebookParts): JSX.Element {
   const state = (): ReturnType<NotebookParts['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
   const text = (): string => {

@@ -23,6 +23,8 @@ import { documentOf } from './document.js';
 import { exportFile, sentence } from './entrances.js';
 import { NotebookBar } from './NotebookBar.js';
 import { move, type NotebookParts } from './parts.js';
+import { Presentation } from './Presentation.js';
+import { present, presenting } from './presenting.js';
 import { Refresher } from './refresher.js';
 import { VariableBar } from './VariableBar.js';
 
@@ -62,10 +64,20 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
     <section
       ref={host}
       class="notebook"
-      classList={{ gridded: document_.notebook().layout === 'grid' }}
+      classList={{
+        gridded: document_.notebook().layout === 'grid',
+        presenting: presenting(),
+      }}
       aria-label={`Notebook ${tab.title}`}
     >
-      <Show when={document_.problem()} fallback={<Opened {...parts} host={() => host} />}>
+      <Show
+        when={document_.problem()}
+        fallback={
+          <Show when={presenting()} fallback={<Opened {...parts} host={() => host} />}>
+            <Presentation {...parts} />
+          </Show>
+        }
+      >
         {(problem) => <Unreadable tab={tab} message={problem().message} />}
       </Show>
     </section>
@@ -173,6 +185,9 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
   }
   if (event.altKey && event.code === 'KeyK') {
     return () => doc.stop();
+  }
+  if (event.key === 'Escape' && presenting()) {
+    return () => present(false);
   }
   if (event.key === 'Escape' && parts.maximised() !== undefined && !inText(event)) {
     return () => parts.maximise(undefined);

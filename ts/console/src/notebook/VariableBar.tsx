@@ -61,6 +61,7 @@ function Value(props: { variable: Variable; set: (value: string) => void }): JSX
       void choicesOf(text).then((found) => asked === text && setChoices(found));
     }
   };
+  const isList = (): boolean => props.variable.kind === 'list';
   const trouble = (): string =>
     valueOf(props.variable, Date.now()) === undefined ? valueTrouble(props.variable) : '';
   return (
@@ -68,13 +69,18 @@ function Value(props: { variable: Variable; set: (value: string) => void }): JSX
       <code>@{props.variable.name}</code>
       <input
         class="input data"
-        list={props.variable.kind === 'list' ? list : undefined}
+        classList={{ choices: isList() }}
+        list={isList() ? list : undefined}
+        title={isList() ? 'Choose a value of the list, or write another' : undefined}
         value={props.variable.value}
         aria-invalid={trouble() === '' ? undefined : 'true'}
-        onFocus={() => props.variable.kind === 'list' && offer(props.variable.query ?? '')}
+        onFocus={() => isList() && offer(props.variable.query ?? '')}
         onChange={(event) => props.set(event.currentTarget.value)}
       />
-      <Show when={props.variable.kind === 'list'}>
+      <Show when={isList()}>
+        <span class="choices-arrow" aria-hidden="true">
+          ▾
+        </span>
         <datalist id={list}>
           <For each={choices()?.values}>{(value) => <option value={value} />}</For>
         </datalist>

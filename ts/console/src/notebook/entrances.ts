@@ -5,10 +5,15 @@ import { openPage } from '../shell/pages.js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/workspace.js';
 import { LARGEST_FILE, NotebookError, read, write } from './file.js';
-import { EMPTY, MOST_CELLS, newId, type Cell } from './model.js';
+import { EMPTY, MOST_CELLS, newId, type Cell, type NotebookSettings } from './model.js';
 
 export function create(session: Session): void {
   add(session, [{ kind: 'sql', id: newId(), name: 'cell_1', text: '', view: 'grid' }]);
+}
+
+/** A grid without cells, refreshed when its tables change. */
+export function createDashboard(session: Session): void {
+  add(session, [], { name: 'Dashboard', layout: 'grid', refresh: 'changes' });
 }
 
 /** Each statement that ran to its end once, the oldest first. */
@@ -29,11 +34,16 @@ export function fromLog(session: Session, log = session.workspace.log()): void {
   add(session, cells);
 }
 
-function add(session: Session, cells: readonly Cell[]): void {
+function add(
+  session: Session,
+  cells: readonly Cell[],
+  { name, ...settings }: { name: string } & Partial<NotebookSettings> = { name: 'Notebook' },
+): void {
   openPage('sql');
   const numbers = session.workspace.tabs.filter(({ notebook }) => notebook).length + 1;
   const spec = { approved: true };
-  session.workspace.addNotebook(`Notebook ${numbers}`, write({ ...EMPTY, cells }), spec);
+  const text = write({ ...EMPTY, ...settings, cells });
+  session.workspace.addNotebook(`${name} ${numbers}`, text, spec);
 }
 
 /** Opens a file that the user chooses; nothing of it runs. */

@@ -24,6 +24,7 @@ import {
   isName,
   LAYOUTS,
   LONGEST_TEXT,
+  MAX_TITLE_LENGTH,
   MOST_CELLS,
   MOST_ROWS,
   MOST_VARIABLES,
@@ -93,6 +94,7 @@ function cellText(cell: Cell): string {
   const fence = '`'.repeat(longestFence(text) + 1);
   const attributes = [
     `cell=${cell.name}`,
+    ...(cell.title === undefined ? [] : [`title=${quotedWhereNeeded(cell.title)}`]),
     ...(cell.view === 'grid' ? [] : [`view=${cell.view}`]),
     ...(cell.chart === undefined ? [] : [`chart=${cell.chart}`]),
     ...OPTION_NAMES.flatMap((name) => {
@@ -296,7 +298,7 @@ function readCell(lines: readonly string[], start: number): { cell: Cell; next: 
 }
 
 function sqlCell(attributes: string, text: string, fail: Fail): Cell {
-  const known = ['cell', 'view', 'chart', ...OPTION_NAMES, 'folded', 'width', 'height'];
+  const known = ['cell', 'title', 'view', 'chart', ...OPTION_NAMES, 'folded', 'width', 'height'];
   const pairs = pairsOf(attributes, known, fail);
   const name = pairs.get('cell') ?? '';
   const view: CellView =
@@ -314,17 +316,27 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
     fail('folded is true or false');
   }
   const options = optionsOf(pairs, fail);
+  const title = titleOf(pairs, fail);
   return {
     kind: 'sql',
     id: newId(),
     name,
     text,
+    ...(title === undefined ? {} : { title }),
     view,
     ...(chart === undefined ? {} : { chart }),
     ...(options ? { options } : {}),
     ...(folded === 'true' ? { folded: true } : {}),
     ...sizeOf(pairs, fail),
   };
+}
+
+function titleOf(pairs: ReadonlyMap<string, string>, fail: Fail): string | undefined {
+  const title = pairs.get('title');
+  if (title !== undefined && (title.trim() === '' || title.length > MAX_TITLE_LENGTH)) {
+    fail(`a title has 1 to ${MAX_TITLE_LENGTH} characters`);
+  }
+  return title;
 }
 
 /** How the chart's values are shown; nothing where nothing is said of it. */

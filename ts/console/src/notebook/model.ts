@@ -11,6 +11,8 @@ export interface SqlCell {
   /** What later cells call its rows by. */
   readonly name: string;
   readonly text: string;
+  /** What people call it; without one it follows from name and result. */
+  readonly title?: string;
   readonly view: CellView;
   /** The kind of chart that was chosen; by itself it follows from the result. */
   readonly chart?: string;
@@ -39,6 +41,7 @@ export interface CellSize {
 
 export const COLUMNS = 12;
 export const MOST_ROWS = 40;
+export const MAX_TITLE_LENGTH = 80;
 export const MOST_CELLS = 200;
 export const MOST_VARIABLES = 50;
 export const LONGEST_TEXT = 256 * 1024;
@@ -90,6 +93,7 @@ export const EMPTY: Notebook = {
 /** What may be changed of a cell; an absent key leaves it, `undefined` takes it away. */
 interface CellPatch {
   readonly name?: string;
+  readonly title?: string | undefined;
   readonly text?: string;
   readonly view?: CellView;
   readonly chart?: string | undefined;

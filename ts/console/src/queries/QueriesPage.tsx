@@ -44,7 +44,7 @@ function QueryTable(props: {
   now: number;
 }): JSX.Element {
   return (
-    <div class="page-table" role="region" aria-label="Running queries" tabindex="0">
+    <div class="page-table" role="region" aria-label="Table of running queries" tabindex="0">
       <table class="listing">
         <thead>
           <tr>

@@ -40,12 +40,15 @@ const BESIDE = 'tidemark.chart-beside';
 /** From this width on, grid and chart can stand side by side. */
 const WIDE = '(min-width: 1180px)';
 
+/** Rows from which on a chart opens beside the grid. */
+const MIN_CHARTED_ROWS = 8;
+
 export function ResultPane(props: { session: Session }): JSX.Element {
   const { workspace } = props.session;
   const runner = createMemo(() => workspace.runner(workspace.active()));
   const run = createMemo(() => runner().run());
   const result = createMemo(() => runner().result());
-  const views = viewsOf(workspace, result);
+  const views = viewsOf(workspace, () => asOf(result(), runner().revision()));
   const { state, order } = arrangementOf(runner, run, result);
   // A run without rows takes their place, until the user goes back to the ones before.
   const [kept, setKept] = createSignal(false);
@@ -62,7 +65,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
         <ViewButtons views={views} onPlan={() => props.session.showPlan()} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
         <span class="spring" />
-        <Show when={isOutcome() ? undefined : result()}>
+        <Show when={isOutcome() || views.plan() || views.log() ? undefined : result()}>
           {(shown) => (
             <>
               <Show when={views.grid()}>
@@ -159,7 +162,10 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
   const view = (): ResultView => workspace.view();
   const setView = (next: ResultView): void => workspace.setView(next);
   const isAlone = (): boolean => view() === 'plan' || view() === 'log';
-  const both = (): boolean => wide() && beside() && isTimed() && !isAlone();
+  // A few rows are read in the grid; a chart of them is drawn when it is asked for.
+  const mayBeBoth = (): boolean =>
+    wide() && isTimed() && !isAlone() && (result()?.rows.length ?? 0) >= MIN_CHARTED_ROWS;
+  const both = (): boolean => beside() && mayBeBoth();
   return {
     grid: () => view() === 'grid' || both(),
     chart: () => view() === 'chart' || both(),
@@ -172,7 +178,7 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
         // Of two views, the pressed one goes.
         setBeside(false);
         setView(pressed === 'grid' ? 'chart' : 'grid');
-      } else if (wide() && isTimed() && !isAlone() && view() !== pressed) {
+      } else if (mayBeBoth() && view() !== pressed) {
         setBeside(true);
       } else {
         setView(pressed);
@@ -278,6 +284,7 @@ function Summary(props: {
   revision: number;
 }): JSX.Element {
   const rows = createMemo(() => asOf(props.result, props.revision)?.rows.length ?? 0);
+  const elapsedSeconds = useElapsedSeconds(() => props.run);
   // Rows that are read when they come into view are not missed.
   const isUnread = (): boolean =>
     props.run?.state === 'done' &&
@@ -294,6 +301,9 @@ function Summary(props: {
               {outcome(run())}
             </Show>
           </b>
+          <Show when={run().state === 'running' && elapsedSeconds() > 0}>
+            <span class="elapsed">for {elapsedSeconds()} s</span>
+          </Show>
           <Show when={run().state === 'done' && run().tail?.timings}>
             <span class="server-time" title="Time the server spent compiling and executing">
               server {duration(serverMs(run()))}
@@ -307,6 +317,23 @@ function Summary(props: {
       )}
     </Show>
   );
+}
+
+/** Whole seconds that a statement has been running; 0 when none runs. */
+function useElapsedSeconds(run: () => Run | undefined): () => number {
+  const [seconds, setSeconds] = createSignal(0);
+  createEffect(() => {
+    const now = run();
+    if (now?.state !== 'running') {
+      setSeconds(0);
+      return;
+    }
+    const count = (): number => setSeconds(Math.floor((performance.now() - now.startedAt) / 1000));
+    const timer = setInterval(count, 250);
+    count();
+    onCleanup(() => clearInterval(timer));
+  });
+  return seconds;
 }
 
 function stateText(run: Run, rows: number): string {

@@ -3,6 +3,7 @@ import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { Account } from '../signin/Account.js';
 import type { Job } from '../state/jobs.js';
+import { RETRY_MS } from '../state/live.js';
 import type { Session } from '../state/session.js';
 import type { Vital } from '../state/vitals.js';
 import { bytesText } from '../tables/model.js';
@@ -32,6 +33,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
           <span class="error">
             <Icon name="alert" />
             The server does not answer. Your drafts are safe.
+            <span class="wide-only">Next try within {RETRY_MS / 1000} s.</span>
           </span>
         }
       >
@@ -44,7 +46,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
       <Show when={props.session.isReadOnly}>
         <span title="The server refuses everything that writes">Read-only</span>
       </Show>
-      <Show when={running() > 0}>
+      <Show when={running() > 0 && props.session.connection() !== 'lost'}>
         <a href={addressOf('queries')} title="Running queries">
           <Icon name="queries" />
           {running()} running

@@ -15,6 +15,7 @@ import { load, save } from '../state/store.js';
 import type { Problem, Session } from '../state/session.js';
 import { editorEvents } from '../state/editor-events.js';
 import { Icon } from './icons.js';
+import { presenting } from '../notebook/presenting.js';
 import { ParameterBar } from './ParameterBar.js';
 import { ResultPane } from './ResultPane.js';
 import { takeShared } from './share.js';
@@ -34,6 +35,10 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
   const [height, setHeight] = createSignal(Math.round(innerHeight * EDITOR_SHARE));
 
   onMount(() => {
+    const first = workspace.tabs.find(({ notebook }) => notebook);
+    if (presenting() && first && !tab()?.notebook) {
+      workspace.select(first.id);
+    }
     void load<number>('editor-height').then((saved) => setHeight(saved ?? height()));
   });
 

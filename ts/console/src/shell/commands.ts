@@ -68,6 +68,9 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('close', 'Close the tab', 'Alt+W', () => session.closeTab(workspace.active())),
     command('refresh', 'Reopen the last closed tab', 'Alt+Shift+T', () => session.reopenTab()),
     command('notebook', 'New notebook', '', () => withNotebooks((all) => all.create(session))),
+    command('notebook', 'New dashboard', '', () =>
+      withNotebooks((all) => all.createDashboard(session)),
+    ),
     command('notebook', 'Open a notebook file', '', () =>
       withNotebooks((all) => all.open(session)),
     ),

@@ -14,6 +14,7 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
     { label: 'Rename this tab', keys: 'F2', run: rename },
     { label: 'Close this tab', keys: 'Alt+W', run: () => session.closeTab(workspace.active()) },
     { label: 'New notebook', apart: true, run: () => withNotebooks((all) => all.create(session)) },
+    { label: 'New dashboard', run: () => withNotebooks((all) => all.createDashboard(session)) },
     { label: 'Open a notebook file', run: () => withNotebooks((all) => all.open(session)) },
     {
       label: 'Notebook of the query log',

@@ -10,7 +10,7 @@ export function Account(props: { session: Session }): JSX.Element {
   };
   const leave = async (): Promise<void> => {
     const { signOut } = await import('./sign-out.js');
-    await signOut(props.session.settings()?.config ?? {});
+    await signOut(props.session, user());
   };
   return (
     <Show when={user() !== ''}>

@@ -1,71 +1,165 @@
-/** Covers the page while the server requires a login; the page behind it stays. */
-import { createEffect, createMemo, lazy, on, Show, Suspense, untrack, type JSX } from 'solid-js';
-import type { Session } from '../state/session.js';
-import { query } from '../api/client.js';
-import { lastUser } from './memory.js';
+/**
+ * Who may see the page: where a login is required there is nothing but the sign-in page until a
+ * user has signed in, and the document is replaced when the user leaves.
+ */
+import { createEffect, createSignal, lazy, on, onMount, Show, Suspense, type JSX } from 'solid-js';
+import { query, settings, Unreachable, type Settings } from '../api/client.js';
+import { awaitsLogin } from '../api/credentials.js';
+import { App } from '../shell/App.js';
+import { Session } from '../state/session.js';
+import { useUserRecords } from '../state/store.js';
+import { Workspace } from '../state/workspace.js';
+import { endPage, forgetBrowser } from './end.js';
+import { endSession } from './login.js';
+import {
+  hasLeft,
+  lastUser,
+  onUserChanged,
+  signedInUser,
+  takeNotice,
+  whySignedOut,
+} from './memory.js';
 import { hasProvider } from './provider.js';
-import { signedIn, signIn } from './state.js';
+import { signedIn, signedOut, signIn } from './state.js';
 
 const SignInPage = lazy(() => import('./SignInPage.jsx'));
 
-export function SignInGate(props: { session: Session; children: JSX.Element }): JSX.Element {
-  const asks = (): boolean => signIn().state === 'out';
+const RETRY_MS = 1000;
+
+export function SignInGate(): JSX.Element {
+  const [known, setKnown] = createSignal<Settings>();
+  const [session, setSession] = createSignal<Session>();
+  const [isSilent, setSilent] = createSignal(false);
+
+  const arrive = async (): Promise<void> => {
+    const found = await answered(settings, setSilent);
+    if (found.config['acl.enabled'] === true) {
+      await admit(found, setSilent);
+      setKnown(found);
+    } else {
+      setSession(await begun(''));
+    }
+  };
+  onMount(() => void arrive());
   createEffect(
-    on(asks, (now, before) => {
-      if (before === true && !now) {
-        void props.session.schema.refresh();
+    on([signIn, known], ([now, isKnown]) => {
+      if (isKnown && now.state === 'in' && !session()) {
+        beginFor(now.user, setSilent).then(setSession, (cause: unknown) =>
+          signedOut(cause instanceof Error ? cause.message : 'The sign-in failed.'),
+        );
       }
     }),
   );
-  // Results are kept for the user who saw them.
-  const reader = createMemo((): string | undefined => {
-    const now = signIn();
-    if (now.state === 'in') {
-      return now.user;
-    }
-    const isOpen = props.session.settings() !== undefined && !props.session.hasUsers;
-    return now.state === 'unasked' && isOpen ? '' : undefined;
-  });
-  createEffect(() => {
-    const user = reader();
-    if (user === undefined) {
-      props.session.keepNoResults();
-    } else {
-      void props.session.restoreResults(user);
-    }
-  });
-  // After a reload the cookie still counts: who is it?
-  createEffect(() => {
-    const asksForLogin = props.session.hasUsers;
-    if (asksForLogin && untrack(signIn).state === 'unasked') {
-      void query('select current_user()', { maxRows: 1 }).then(
-        ({ rows }) => {
-          const user = String(rows[0]?.[0] ?? '');
-          // No user of the database has the name of a person of the provider.
-          signedIn(
-            user,
-            hasProvider(props.session.settings()?.config ?? {}) && user === lastUser(),
-          );
-        },
-        () => undefined,
-      );
-    }
-  });
-  return (
-    <>
-      <div class="gate" inert={asks()}>
-        {props.children}
-      </div>
-      <Show when={asks() && props.session.settings()}>
-        {(settings) => (
-          <Suspense>
-            <SignInPage
-              settings={settings()}
-              beforeLeaving={() => props.session.workspace.saveNow()}
-            />
-          </Suspense>
-        )}
-      </Show>
-    </>
+  createEffect(
+    on(signIn, (now, before) => {
+      const shown = session();
+      if (now.state === 'out' && shown) {
+        const user = before?.state === 'in' ? before.user : '';
+        void endPage({ workspace: shown.workspace, user, notice: now.notice });
+      }
+    }),
   );
+  return (
+    <Show
+      when={session()}
+      fallback={
+        <>
+          <Show when={isSilent()}>
+            <p class="signin" role="status">
+              The server does not answer. The console tries again every second.
+            </p>
+          </Show>
+          <Show when={signIn().state === 'out' && known()}>
+            {(shown) => (
+              <Suspense>
+                <SignInPage settings={shown()} />
+              </Suspense>
+            )}
+          </Show>
+        </>
+      }
+    >
+      {(shown) => (
+        <div class="gate">
+          <App session={shown()} />
+        </div>
+      )}
+    </Show>
+  );
+}
+
+/** Ends knowing whether the cookie of an earlier page still represents a user. */
+async function admit(found: Settings, setSilent: (isSilent: boolean) => void): Promise<void> {
+  const notice = takeNotice();
+  if (signIn().state === 'unasked' && hasLeft()) {
+    // The server may not have been there when the user signed out.
+    await endSession({});
+    signedOut(notice);
+  } else if (signIn().state === 'unasked') {
+    const user = await answered(whoIsIt, setSilent);
+    if (user !== undefined) {
+      // No user of the database has the name of a person of the provider.
+      signedIn(user, hasProvider(found.config) && user === lastUser());
+    } else {
+      signedOut(notice);
+    }
+  }
+  if (signIn().state === 'out') {
+    await forgetBrowser();
+  }
+}
+
+async function whoIsIt(): Promise<string | undefined> {
+  try {
+    const { rows } = await query('select current_user()', { maxRows: 1 });
+    const name = rows[0]?.[0];
+    // A proxy may refuse with a body that is an answer without rows.
+    return awaitsLogin() || typeof name !== 'string' ? undefined : name;
+  } catch (cause) {
+    if (cause instanceof Unreachable) {
+      throw cause;
+    }
+    return undefined;
+  }
+}
+
+async function beginFor(user: string, setSilent: (isSilent: boolean) => void): Promise<Session> {
+  const { UserStore } = await import('../state/user-store.js');
+  useUserRecords(await answered(() => UserStore.open(), setSilent));
+  const session = await begun(user);
+  onUserChanged(() => {
+    if (signedInUser() !== user && signIn().state === 'in') {
+      signedOut(signedInUser() === undefined ? whySignedOut() : undefined);
+    }
+  });
+  // What the browser stores of the page to come back to it is shown to the next user as well.
+  addEventListener('pagehide', ({ persisted }) => persisted && document.body.replaceChildren());
+  addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
+  return session;
+}
+
+async function begun(user: string): Promise<Session> {
+  const session = new Session(await Workspace.open());
+  void session.restoreResults(user);
+  return session;
+}
+
+/** What `ask` finds, however long the server does not answer. */
+async function answered<T>(
+  ask: () => Promise<T>,
+  setSilent: (isSilent: boolean) => void,
+): Promise<T> {
+  for (;;) {
+    try {
+      const found = await ask();
+      setSilent(false);
+      return found;
+    } catch (cause) {
+      if (!(cause instanceof Unreachable)) {
+        throw cause;
+      }
+      setSilent(true);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
 }

@@ -9,12 +9,11 @@ import { hasLeft, lastUser, mayTryAgain } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
 import { signedIn, signIn } from './state.js';
 
-export default function SignInPage(props: {
-  settings: Settings;
-  beforeLeaving: () => Promise<void>;
-}): JSX.Element {
+export default function SignInPage(props: { settings: Settings }): JSX.Element {
   const [problem, setProblem] = createSignal(noticeOf());
   const [busy, setBusy] = createSignal(false);
+  /** Why the user is asked again, which is no error. */
+  const isNotice = (): boolean => problem() !== '' && problem() === noticeOf();
   const byProvider = (): boolean => hasProvider(props.settings.config);
 
   const attempt = async (work: () => Promise<void>): Promise<void> => {
@@ -29,10 +28,7 @@ export default function SignInPage(props: {
     }
   };
   const leave = (prompt?: Prompt): Promise<void> =>
-    attempt(async () => {
-      await props.beforeLeaving();
-      await askProvider(readProvider(props.settings.config), prompt);
-    });
+    attempt(() => askProvider(readProvider(props.settings.config), prompt));
 
   onMount(() => {
     const expected = signIn();
@@ -60,6 +56,7 @@ export default function SignInPage(props: {
         </Show>
         <PasswordForm
           busy={busy()}
+          isPrimary={!byProvider()}
           submit={(user, password) =>
             void attempt(async () => {
               const authorization = basic(user, password);
@@ -72,14 +69,22 @@ export default function SignInPage(props: {
             })
           }
         />
-        <p class="signin-problem" role="alert">
-          <Show when={problem()}>
-            <Icon name="alert" />
-            {problem()}
-          </Show>
-        </p>
+        <Problem text={problem()} isNotice={isNotice()} />
       </div>
     </div>
+  );
+}
+
+function Problem(props: { text: string; isNotice: boolean }): JSX.Element {
+  return (
+    <p class="signin-problem" classList={{ notice: props.isNotice }} role="alert">
+      <Show when={props.text}>
+        <Show when={!props.isNotice}>
+          <Icon name="alert" />
+        </Show>
+        {props.text}
+      </Show>
+    </p>
   );
 }
 
@@ -111,6 +116,8 @@ function ProviderChoice(props: { busy: boolean; leave: (prompt?: Prompt) => void
 
 function PasswordForm(props: {
   busy: boolean;
+  /** One way to sign in is the first choice: that of the provider where there is one. */
+  isPrimary: boolean;
   submit: (user: string, password: string) => void;
 }): JSX.Element {
   let user!: HTMLInputElement;
@@ -138,7 +145,12 @@ function PasswordForm(props: {
           required
         />
       </div>
-      <button class="button primary" type="submit" disabled={props.busy}>
+      <button
+        class="button"
+        classList={{ primary: props.isPrimary }}
+        type="submit"
+        disabled={props.busy}
+      >
         Sign in
       </button>
     </form>

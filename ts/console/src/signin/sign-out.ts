@@ -1,27 +1,36 @@
-/** The way out: of this server, of this page, and of the provider where it says how. */
+/** The way out by the button: of this server, of this page, and of the provider if it says how. */
 import { credentialHeaders } from '../api/credentials.js';
-import { forgetResults } from '../state/kept-results.js';
+import type { Session } from '../state/session.js';
+import { endPage, saveInTime } from './end.js';
 import { endSession } from './login.js';
-import { left } from './memory.js';
+import { left, whySignedOut } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
-import { signedOut } from './state.js';
 import { forgetTokens } from './tokens.js';
 
-export async function signOut(config: Readonly<Record<string, unknown>>): Promise<void> {
+export async function signOut({ workspace, settings }: Session, user: string): Promise<void> {
   left();
-  await forgetResults();
+  await saveInTime(workspace);
   await endSession(await credentialHeaders());
-  const hint = forgetTokens();
-  signedOut('You are signed out.');
+  const address = providersWay(settings()?.config ?? {}, forgetTokens());
+  const ending = { workspace, user, notice: whySignedOut() };
+  await endPage(address ? { ...ending, address } : ending);
+}
+
+/** Where the provider ends its own session and sends the browser back. */
+function providersWay(
+  config: Readonly<Record<string, unknown>>,
+  hint: string | undefined,
+): URL | undefined {
   if (hint === undefined || !hasProvider(config)) {
-    return;
+    return undefined;
   }
   const { endSessionEndpoint, clientId, redirectUri } = readProvider(config);
-  if (endSessionEndpoint !== undefined) {
-    const address = new URL(endSessionEndpoint);
-    address.searchParams.set('id_token_hint', hint);
-    address.searchParams.set('client_id', clientId);
-    address.searchParams.set('post_logout_redirect_uri', redirectUri);
-    location.assign(address);
+  if (endSessionEndpoint === undefined) {
+    return undefined;
   }
+  const address = new URL(endSessionEndpoint);
+  address.searchParams.set('id_token_hint', hint);
+  address.searchParams.set('client_id', clientId);
+  address.searchParams.set('post_logout_redirect_uri', redirectUri);
+  return address;
 }

@@ -1,6 +1,7 @@
 /** Whether a user is signed in on this page, as far as it knows. */
 import { createSignal, type Accessor } from 'solid-js';
 import { loginTaken, onLoginRefused, useTokens } from '../api/credentials.js';
+import { entered, whySignedOut } from './memory.js';
 
 export type SignIn =
   /** The user was not asked to sign in so far. */
@@ -16,6 +17,7 @@ export const signIn: Accessor<SignIn> = current;
 /** `byProvider`: the identity provider knows this name, the database does not. */
 export function signedIn(user: string, byProvider = false): void {
   loginTaken();
+  entered(user);
   setCurrent({ state: 'in', user, byProvider });
 }
 
@@ -27,6 +29,6 @@ export function signedOut(notice?: string): void {
 onLoginRefused(() => {
   const before = current();
   if (before.state !== 'out') {
-    signedOut(before.state === 'in' ? 'Your session has ended. Sign in again.' : undefined);
+    signedOut(before.state === 'in' ? whySignedOut() : undefined);
   }
 });

@@ -64,7 +64,7 @@ async function refusalOf(text: string, signal: AbortSignal): Promise<Refusal | u
     await validate(text, signal);
     return undefined;
   } catch (cause) {
-    if (aborted(cause) || !(cause instanceof SqlError) || cause.status !== 400) {
+    if (aborted(cause) || !(cause instanceof SqlError) || ![200, 400].includes(cause.status)) {
       return undefined;
     }
     const { message, position = 0 } = cause;

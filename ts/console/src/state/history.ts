@@ -32,7 +32,8 @@ export async function keptLog(): Promise<readonly LogEntry[]> {
   void remove(found.slice(LOG_ENTRIES).map(([key]) => key));
   return found.slice(0, LOG_ENTRIES).map(([, { run, at, tab, plan }]) => ({
     run,
-    at,
+    // The server has it as text.
+    at: new Date(at),
     tab,
     ...(plan ? { plan } : {}),
   }));

@@ -73,8 +73,3 @@ export async function keptResults(user: string): Promise<ReadonlyMap<string, Ear
 export async function forgetResult(tab: string): Promise<void> {
   await remove([PREFIX + tab]);
 }
-
-/** Forgets what was shown: the user has signed out. */
-export async function forgetResults(): Promise<void> {
-  await remove([...(await loadAll<Kept>(PREFIX)).keys()]);
-}

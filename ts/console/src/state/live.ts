@@ -22,8 +22,10 @@ export type LiveName = (typeof QUERIES)[number]['name'];
 
 /** The server says that it is there every 5 s. */
 const SILENT_MS = 12_000;
-/** How often it is asked where it says nothing by itself, and looked for where it is gone. */
+/** How often a server without a stream is asked. */
 const ASK_MS = 5000;
+/** The longest wait before the next try to reach a lost server. */
+export const RETRY_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 
 interface Follower {
@@ -54,7 +56,7 @@ async function follow(follower: Follower, over: AbortSignal): Promise<void> {
     if (outcome === 'hidden') {
       continue;
     }
-    waitMs = outcome === 'ended' ? FIRST_RETRY_MS : Math.min(ASK_MS, waitMs * 2);
+    waitMs = outcome === 'ended' ? FIRST_RETRY_MS : Math.min(RETRY_MS, waitMs * 2);
     await pause(outcome === 'refused' ? ASK_MS : waitMs, over);
   }
 }

@@ -121,11 +121,6 @@ export class Session {
     }
   }
 
-  /** Keeps no results any more: the user is not known. */
-  keepNoResults(): void {
-    this.#keptFor = undefined;
-  }
-
   async #keepResult(tab: string, { hasRows }: Run): Promise<void> {
     const result = this.workspace.runner(tab).result();
     const user = this.#keptFor;

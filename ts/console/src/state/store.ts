@@ -1,5 +1,6 @@
 /**
- * Drafts, history and layout, kept in the browser's own database. Never credentials.
+ * Drafts, history and layout: in the browser's own database where no login is required, otherwise
+ * in the user's workspace on the server (`user-store.ts`). Never credentials.
  *
  * Records of one kind share the beginning of their keys, `tab/…`. What several windows write says
  * when it changed: of two values the later one stays, whichever is written last.
@@ -9,6 +10,38 @@ const DATABASE = 'tidemark';
 const STORE = 'workspace';
 /** Begins the names of what `saveAtOnce` keeps. */
 const LAST = 'tidemark.last.';
+
+/** Begins the names of what a session left unsaved when it ended, encrypted for its user. */
+export const UNSAVED = 'tidemark.unsaved.';
+
+/** Where the records of a user who logs in are. */
+export interface UserRecords {
+  /** Distinguishes the workspaces of one browser. */
+  readonly id: string;
+  loadAll(prefix: string): Promise<Map<string, Dated>>;
+  saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean>;
+  saveAtOnce(values: ReadonlyMap<string, Dated>): void;
+  /** Leaves what could not be saved in the browser, encrypted, for the next sign-in. */
+  sealUnsaved(): Promise<void>;
+  remove(keys: readonly string[]): Promise<void>;
+}
+
+let ofUser: UserRecords | undefined;
+
+/** From now on tabs, log and results are those of the user who has signed in. */
+export function useUserRecords(records: UserRecords): void {
+  ofUser = records;
+}
+
+/** Leaves what could not be saved, for the user's next sign-in. */
+export async function sealUnsaved(): Promise<void> {
+  await ofUser?.sealUnsaved().catch(() => undefined);
+}
+
+/** Distinguishes what windows of different users write. */
+export function workspaceId(): string {
+  return ofUser?.id ?? '';
+}
 
 let opened: Promise<IDBDatabase> | undefined;
 
@@ -40,14 +73,20 @@ export async function load<T>(key: string): Promise<T | undefined> {
 }
 
 /**
- * Keeps a value of a page that is about to go, for which the database would be too slow. It counts
+ * Keeps values of a page that is about to go, for which the database would be too slow. Each counts
  * until the next save under its name. Where it is too large the value saved before stays.
  */
-export function saveAtOnce(key: string, value: unknown): void {
-  try {
-    localStorage.setItem(LAST + key, JSON.stringify(value));
-  } catch {
-    // Full, or switched off.
+export function saveAtOnce(values: ReadonlyMap<string, Dated>): void {
+  if (ofUser) {
+    ofUser.saveAtOnce(values);
+    return;
+  }
+  for (const [key, value] of values) {
+    try {
+      localStorage.setItem(LAST + key, JSON.stringify(value));
+    } catch {
+      // Full, or switched off.
+    }
   }
 }
 
@@ -69,6 +108,33 @@ export interface Dated {
 
 /** All values whose keys begin with `prefix`, by key, those of pages that went at once included. */
 export async function loadAll<T extends Dated>(prefix: string): Promise<Map<string, T>> {
+  const found = ofUser ? await ofUser.loadAll(prefix) : await browserRecords.loadAll(prefix);
+  return found as Map<string, T>;
+}
+
+/** Writes each value unless the one that is there has changed later. Whether all are safe now. */
+export async function saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean> {
+  return await (ofUser ?? browserRecords).saveDated(values);
+}
+
+export async function remove(keys: readonly string[]): Promise<void> {
+  await (ofUser ?? browserRecords).remove(keys);
+}
+
+/** The browser's own records, with and without a login. */
+export const browserRecords = { loadAll: loadFrom, saveDated: saveTo, remove: removeFrom };
+
+/** Removes from the browser's database every record that `retained` does not want. */
+export async function clearRecords(retained: (key: string) => boolean): Promise<void> {
+  try {
+    const keys = await settled((await storeFor('readonly')).getAllKeys());
+    await removeFrom(keys.map(String).filter((key) => !retained(key)));
+  } catch {
+    // The browser keeps nothing.
+  }
+}
+
+async function loadFrom<T extends Dated>(prefix: string): Promise<Map<string, T>> {
   const found = new Map<string, T>();
   try {
     const store = await storeFor('readonly');
@@ -94,8 +160,7 @@ export async function loadAll<T extends Dated>(prefix: string): Promise<Map<stri
   return found;
 }
 
-/** Writes each value unless the one that is there has changed later. Whether all are safe now. */
-export async function saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean> {
+async function saveTo(values: ReadonlyMap<string, Dated>): Promise<boolean> {
   try {
     const store = await storeFor('readwrite');
     const written = [...values].map(async ([key, value]) => {
@@ -112,7 +177,7 @@ export async function saveDated(values: ReadonlyMap<string, Dated>): Promise<boo
   }
 }
 
-export async function remove(keys: readonly string[]): Promise<void> {
+async function removeFrom(keys: readonly string[]): Promise<void> {
   try {
     const store = await storeFor('readwrite');
     await Promise.all(keys.map((key) => settled(store.delete(key))));

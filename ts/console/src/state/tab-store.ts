@@ -3,7 +3,7 @@
  * the other windows of the console. Of two changes to one tab the later one counts; no window
  * writes what another one has.
  */
-import { load, loadAll, remove, saveAtOnce, saveDated, type Dated } from './store.js';
+import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId, type Dated } from './store.js';
 import type { Tab } from './workspace.js';
 
 export interface TabRecord extends Dated {
@@ -38,23 +38,24 @@ export class TabStore {
   /** Called with what another window has changed. */
   onChange: ((record: TabRecord) => void) | undefined;
   readonly #saved: (at: Date) => void;
-  readonly #channel = new BroadcastChannel(CHANNEL);
+  readonly #channel = new BroadcastChannel(CHANNEL + workspaceId());
   /** When each tab changed last, here or elsewhere. */
   readonly #changed = new Map<string, number>();
   readonly #places = new Map<string, number>();
   /** What is not safe yet. */
-  #waiting = new Map<string, TabRecord>();
+  readonly #waiting = new Map<string, TabRecord>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(saved: (at: Date) => void) {
     this.#saved = saved;
     this.#channel.onmessage = ({ data }: MessageEvent<TabRecord>) => this.#take(data);
     addEventListener('pagehide', () => this.#keepLast());
+    document.addEventListener('visibilitychange', () => document.hidden && void this.flush());
   }
 
   async open(): Promise<Kept> {
     const found = await loadAll<TabRecord>(PREFIX);
-    const together = await load<Together>(TOGETHER);
+    const together = workspaceId() === '' ? await load<Together>(TOGETHER) : undefined;
     if (together) {
       for (const record of apart(together)) {
         found.set(PREFIX + record.tab.id, found.get(PREFIX + record.tab.id) ?? record);
@@ -113,15 +114,19 @@ export class TabStore {
   /** Saves what was to be saved in a moment. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
-    const waiting = this.#waiting;
-    this.#waiting = new Map();
-    const records = [...waiting.values()];
+    const records = [...this.#waiting.values()];
+    if (records.length === 0) {
+      return;
+    }
     records.forEach((record) => this.#channel.postMessage(record));
-    if (await saveDated(new Map(records.map((record) => [PREFIX + record.tab.id, record])))) {
+    if (await saveDated(named(records))) {
+      // Only now: a page that goes during the save saves them at once.
+      for (const record of records) {
+        if (this.#waiting.get(record.tab.id) === record) {
+          this.#waiting.delete(record.tab.id);
+        }
+      }
       this.#saved(new Date());
-    } else {
-      // The next save tries again, with what has changed since.
-      this.#waiting = new Map([...waiting, ...this.#waiting]);
     }
   }
 
@@ -137,11 +142,14 @@ export class TabStore {
   }
 
   #keepLast(): void {
-    for (const record of this.#waiting.values()) {
-      saveAtOnce(PREFIX + record.tab.id, record);
-      this.#channel.postMessage(record);
-    }
+    const records = [...this.#waiting.values()];
+    records.forEach((record) => this.#channel.postMessage(record));
+    saveAtOnce(named(records));
   }
+}
+
+function named(records: readonly TabRecord[]): Map<string, TabRecord> {
+  return new Map(records.map((record) => [PREFIX + record.tab.id, record]));
 }
 
 /** The last closed first. */

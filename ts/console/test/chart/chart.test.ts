@@ -10,7 +10,7 @@ import {
   spoken,
   type Series,
 } from '../../src/chart/model.js';
-import { mergedCandles } from '../../src/chart/candles.js';
+import { mergedCandles, MIN_CANDLE_PX } from '../../src/chart/candles.js';
 import { extentQuery, sampledQuery } from '../../src/sql/ranges.js';
 
 const at = (second: number): string =>
@@ -219,6 +219,55 @@ test('candles are found beside a key, and by what people and functions call them
   t.is(rowsOfKey(rows, 1, 'a').length, 2);
 });
 
+test('candles are found by the functions of one subject, in any order of the columns', (t) => {
+  const candlesOf = (names: readonly string[]): unknown => {
+    const cols = columns(
+      ['ts', 'TIMESTAMP'],
+      ...names.map((name): [string, string] => [name, 'DOUBLE']),
+    );
+    return chooseChart(cols, 0, [[at(0), ...names.map(() => 1)]]).plan?.candles;
+  };
+  const whole = { open: 1, high: 2, low: 3, close: 4, volume: undefined };
+  const suffixes = ['price', 'bid', 't.price', 'midPrice', 'cast(price as double)'];
+  const forms = suffixes.flatMap((subject) => [
+    ['first', 'max', 'min', 'last'].map((part) => `${part}(${subject})`),
+    ['first', 'max', 'min', 'last'].map((part) => `${part.toUpperCase()}( ${subject} )`),
+    ['first_not_null', 'max', 'min', 'last_not_null'].map((part) => `${part}(${subject})`),
+  ]);
+  for (const names of [
+    ...forms,
+    ['bid_open', 'bid_high', 'bid_low', 'bid_close'],
+    ['first_bid', 'max_bid', 'min_bid', 'last_bid'],
+    ['openPrice', 'highPrice', 'lowPrice', 'closePrice'],
+    ['first(open)', 'max(high)', 'min(low)', 'last(close)'],
+    ['open', 'max(price)', 'min(price)', 'close'],
+  ]) {
+    t.deepEqual(candlesOf(names), whole, names.join());
+    const turned = { open: 4, high: 3, low: 2, close: 1, volume: undefined };
+    t.deepEqual(candlesOf(names.toReversed()), turned, names.join());
+    t.like(candlesOf([...names, 'sum(amount)']), { ...whole, volume: 5 }, names.join());
+  }
+  const mixed = ['max(ask)', 'first(bid)', 'max(bid)', 'min(bid)', 'min(ask)', 'last(bid)'];
+  t.deepEqual(candlesOf(mixed), { open: 2, high: 3, low: 4, close: 6, volume: undefined });
+  t.is(candlesOf(['first(bid)', 'max(ask)', 'min(bid)', 'last(ask)']), undefined);
+  t.is(candlesOf(['first(price)', 'max(price)', 'min(price)', 'avg(price)']), undefined);
+});
+
+test('candles of the step that the query asks for are kept while they can be told apart', (t) => {
+  const quarter = 15 * 60_000;
+  const most = (432 - 90) / MIN_CANDLE_PX;
+  for (const count of [2, 24, 96, 97, 150]) {
+    const times = Array.from({ length: count }, (_, place) => place * quarter);
+    const series = [{ label: 'open', points: times.map(() => 1) }];
+    t.is(mergedCandles({ times, series }, most).span, 1, `${count} candles`);
+  }
+  const times = Array.from({ length: 1000 }, (_, place) => place * quarter);
+  const data = { times, series: [{ label: 'open', points: times.map(() => 1) }] };
+  t.is(mergedCandles(data, most).span, 6);
+  const day = { from: 0, to: 95 * quarter };
+  t.is(mergedCandles(data, most, day).span, 1, 'only the range in view counts');
+});
+
 test('four numbers of any name may be candles if someone says so', (t) => {
   const of = (...names: string[]): boolean | undefined => {
     const cols = columns(
@@ -267,6 +316,51 @@ test('the second axis takes what differs most, and what is flat on both is said'
   t.deepEqual(onSecondAxis(of(1, 2_000, 1_000), all), [false, true, true]);
   t.true(isFlat(of(64_000, 3_100, 150), all, [false, false, true]));
   t.false(isFlat(of(1, 2_000, 1_000), all, [false, true, true]));
+});
+
+test('prices that are flat on one axis are found, whatever their sizes', (t) => {
+  const of = (...prices: [number, number][]): { times: number[]; series: Series[] } => ({
+    times: [0, 1, 2],
+    series: prices.map(([price, by], place) => ({
+      label: String(place),
+      points: [price - by, undefined, price + by],
+    })),
+  });
+  const flat: readonly [number, number][][] = [
+    [
+      [64_000, 90],
+      [150, 1],
+    ],
+    [
+      [100, 1],
+      [250, 2],
+    ],
+    [
+      [0.45, 0.001],
+      [0.52, 0.001],
+    ],
+    [
+      [64_000, 900],
+      [3100, 20],
+      [150, 3],
+    ],
+  ];
+  for (const prices of flat) {
+    const all = prices.map(() => true);
+    t.true(isFlat(of(...prices), all, []), prices.join());
+    t.false(
+      isFlat(
+        of(...prices),
+        all.map((_one, at) => at === 0),
+        [],
+      ),
+      'one alone',
+    );
+  }
+  t.false(isFlat(of([100, 10], [102, 12]), [true, true], []));
+  t.false(isFlat(of([64_000, 90], [150, 1]), [true, true], [true, false]), 'an axis each');
+  t.true(isFlat(of([64_000, 90], [150, 1], [100, 1]), [true, true, true], [true, false, false]));
+  t.false(isFlat(of([5, 0], [9, 0]), [true, true], []), 'constants have nothing to show');
 });
 
 test('changes in percent count from the first value of each series', (t) => {

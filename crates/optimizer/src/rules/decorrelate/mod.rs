@@ -81,7 +81,8 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
                 | LogicalNode::LatestOn(_)
                 | LogicalNode::Windows(_)
                 | LogicalNode::Unnest(_)
-                | LogicalNode::OrderedJoin(_),
+                | LogicalNode::OrderedJoin(_)
+                | LogicalNode::SharedRows(_),
             )
             | None => None,
         };
@@ -189,7 +190,8 @@ impl Joins {
 
     /// A sub-query that reads nothing of the rows around it, as a value.
     fn settle(&mut self, mut subquery: Subquery) -> Result<Expr> {
-        let plan = Arc::new(self.plan(Arc::unwrap_or_clone(subquery.subquery))?);
+        let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
+        let plan = Arc::new(single_row::or_null(plan)?);
         self.settled.insert(Arc::as_ptr(&plan), Arc::clone(&plan));
         self.made += 1;
         subquery.subquery = plan;

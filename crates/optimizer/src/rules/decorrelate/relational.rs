@@ -179,7 +179,8 @@ impl Domain {
                 | LogicalNode::LastRows(_)
                 | LogicalNode::Splice(_)
                 | LogicalNode::WindowJoin(_)
-                | LogicalNode::Horizon(_),
+                | LogicalNode::Horizon(_)
+                | LogicalNode::SharedRows(_),
             )
             | None => not_supported("this clause in a sub-query that reads the rows around it"),
         }

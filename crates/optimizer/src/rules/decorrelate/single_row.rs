@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, BooleanArray};
-use arrow_schema::DataType;
-use datafusion::common::{DataFusionError, Result};
+use arrow_schema::{DataType, FieldRef};
+use datafusion::common::{Column, DataFusionError, Result, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Filter, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, Filter, LogicalPlan, Projection, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use tidemark_types::{EngineError, ErrorCode};
 
@@ -35,12 +35,63 @@ pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
     }
 }
 
+/// The value of a plan that has one row at most, null where it has none: also of a column that is
+/// never null.
+pub(super) fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let (qualifier, field) = plan.schema().qualified_field(0);
+    if field.is_nullable() {
+        return Ok(plan);
+    }
+    let name = field.name().clone();
+    let column = Expr::Column(Column::new(qualifier.cloned(), &name));
+    let value = ScalarUDF::from(MaybeNull::default()).call(vec![column]).alias(name);
+    Projection::try_new(vec![value], Arc::new(plan)).map(LogicalPlan::Projection)
+}
+
 /// The plan, failing when it yields a second row.
 pub(super) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     let (numbered, row) = numbered(plan, Vec::new(), Vec::new())?;
     let test = ScalarUDF::from(SingleRow::default()).call(vec![row]);
     narrowed(LogicalPlan::Filter(Filter::try_new(test, Arc::new(numbered))?), columns)
+}
+
+/// Its argument, of which the planner does not know that it is never null. Volatile, because it is
+/// computed before it runs otherwise, and then the planner knows again.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MaybeNull {
+    signature: Signature,
+}
+
+impl Default for MaybeNull {
+    fn default() -> Self {
+        Self { signature: Signature::any(1, Volatility::Volatile) }
+    }
+}
+
+impl ScalarUDFImpl for MaybeNull {
+    fn name(&self) -> &'static str {
+        "maybe_null"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let [only] = types else { return internal_err!("one value may be null") };
+        Ok(only.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let [only] = args.arg_fields else { return internal_err!("one value may be null") };
+        Ok(Arc::new(only.as_ref().clone().with_nullable(true)))
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(value) = args.args.pop() else { return internal_err!("one value may be null") };
+        Ok(value)
+    }
 }
 
 /// True for row 1, an error for any other.

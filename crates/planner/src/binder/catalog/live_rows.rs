@@ -91,7 +91,7 @@ impl Binder<'_> {
             let progress = progress.unwrap_or_default();
             let failure = external.as_ref().and_then(|external| external.refresh_failure(id));
             let last = self.snapshot.touched(view.base).map_or(0, |touched| touched.last);
-            let state = MaterializedState::of(self.snapshot, id);
+            let state = MaterializedState::shown(self.snapshot, id);
             Some(Known { table, view, live, state, progress, failure, last })
         };
         self.listed_tables().into_iter().filter_map(known).collect()

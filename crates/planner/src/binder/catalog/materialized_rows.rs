@@ -58,7 +58,7 @@ impl Binder<'_> {
                 return None;
             }
             let view = MaterializedView::of(self.snapshot, id)?;
-            let state = MaterializedState::of(self.snapshot, id);
+            let state = MaterializedState::shown(self.snapshot, id);
             let failure = external.as_ref().and_then(|external| external.refresh_failure(id));
             Some(Known { table, view, state, failure })
         };

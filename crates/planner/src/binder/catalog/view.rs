@@ -8,9 +8,11 @@ use hashbrown::HashMap;
 use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_catalog::View;
 use tidemark_optimizer::fenced;
+use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 
 use crate::Access;
+use crate::binder::state::binder::VariableValue;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::state::views::{BoundView, ViewPlace};
 use crate::binder::{Binder, error};
@@ -124,22 +126,21 @@ impl Binder<'_> {
     }
 
     /// Puts what the reader declares in the place of what the view declares as OVERRIDABLE.
-    fn override_variables(&self, tree: &mut Tree, name: &Name) -> EngineResult<()> {
+    fn override_variables(&mut self, tree: &mut Tree, name: &Name) -> EngineResult<()> {
         if self.variables.is_empty() {
             return Ok(());
         }
-        let root = tree.root as usize;
-        let Some(Node::Query { declarations, .. }) = tree.nodes.get(root) else { return Ok(()) };
+        let Some(Node::Query { declarations, .. }) = tree.get(tree.root) else { return Ok(()) };
         let mut replaced: HashMap<usize, NodeId> = HashMap::new();
         for (index, declaration) in declarations.clone().iter().enumerate() {
-            let Some(value) = self.variable_node(&declaration.name)? else { continue };
+            let Some(value) = self.variable_value(&declaration.name) else { continue };
             if !declaration.overridable {
                 let message = format!("variable is not overridable: @{}", declaration.name.text);
                 return Err(error::at(ErrorCode::InvalidValue, message, name.span));
             }
             replaced.insert(index, self.graft(tree, value)?);
         }
-        if let Some(Node::Query { declarations, .. }) = tree.nodes.get_mut(root) {
+        if let Some(Node::Query { declarations, .. }) = tree.get_mut(tree.root) {
             for (index, value) in replaced {
                 declarations[index].value = value;
             }
@@ -148,7 +149,14 @@ impl Binder<'_> {
     }
 
     /// Copies a value out of the statement's tree to the end of another tree.
-    fn graft(&self, tree: &mut Tree, id: NodeId) -> EngineResult<NodeId> {
+    fn graft(&mut self, tree: &mut Tree, value: VariableValue) -> EngineResult<NodeId> {
+        self.count_step(value.node)?;
+        grown(|| self.graft_at(tree, value))
+    }
+
+    fn graft_at(&mut self, tree: &mut Tree, value: VariableValue) -> EngineResult<NodeId> {
+        let VariableValue { node: id, scopes } = value;
+        let part = |id: NodeId| VariableValue { node: id, scopes };
         let mut copy = self.node(id)?.clone();
         match &mut copy {
             Node::Null
@@ -163,20 +171,20 @@ impl Binder<'_> {
             | Node::TypedString { .. }
             | Node::Parameter { .. } => {}
             Node::Variable { name } => {
-                let value = self.variable_node(name)?;
+                let value = self.variable_value_in(name, scopes);
                 let value = value.ok_or_else(|| error::invalid_column(&name.text, name.span))?;
                 return self.graft(tree, value);
             }
             Node::Unary { operand, .. } | Node::Cast { operand, .. } => {
-                *operand = self.graft(tree, *operand)?;
+                *operand = self.graft(tree, part(*operand))?;
             }
             Node::Binary { left, right, .. } => {
-                *left = self.graft(tree, *left)?;
-                *right = self.graft(tree, *right)?;
+                *left = self.graft(tree, part(*left))?;
+                *right = self.graft(tree, part(*right))?;
             }
             Node::Call(call) if call.over.is_none() => {
                 for argument in &mut call.arguments {
-                    *argument = self.graft(tree, *argument)?;
+                    *argument = self.graft(tree, part(*argument))?;
                 }
             }
             _ => {
@@ -184,9 +192,7 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::NotSupported, message, self.tree.span(id)));
             }
         }
-        tree.nodes.push(copy);
-        tree.spans.push(self.tree.span(id));
-        Ok((tree.nodes.len() - 1) as NodeId)
+        Ok(tree.push(copy, self.tree.span(id)))
     }
 
     /// All views the user sees, by name.

@@ -18,6 +18,7 @@ use crate::binder::clauses::stage::Item;
 use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
 use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
@@ -66,6 +67,7 @@ impl Binder<'_> {
             replaced,
             timestamp: None,
             order: TimeOrder::Unknown,
+            rows: ListRows::default(),
         })
     }
 

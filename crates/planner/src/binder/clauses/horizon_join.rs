@@ -12,7 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 use crate::binder::clauses::stage::{Item, aliases_of};
 use crate::binder::clauses::window_join::refused;
 use crate::binder::expressions::expression::has_aggregate;
-use crate::binder::sources::join::{Condition, combined, filled_in};
+use crate::binder::sources::join::{Condition, combined, filled_in, refuse_tolerance};
 use crate::binder::sources::time_join::{Terms, in_time_order, only, unsupported_condition};
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::scope::{Relation, ScopeColumn};
@@ -68,10 +68,11 @@ impl<'a> Binder<'a> {
             left,
             right,
             on,
+            tolerance,
             keyword_span,
-            ..
         } = self.node(at)?
         {
+            refuse_tolerance(join, tolerance.as_ref())?;
             let carries = matches!(join, JoinKind::Horizon { alias: Some(_), .. });
             if last.is_some() && carries {
                 let message = "only the last HORIZON JOIN has RANGE or LIST";
@@ -175,7 +176,7 @@ impl<'a> Binder<'a> {
 
     /// The offsets in the unit of the left timestamp.
     fn offsets(&mut self, join: &JoinKind, unit: SqlType) -> EngineResult<Vec<i64>> {
-        let JoinKind::Horizon { from, to, step, list, .. } = join else { return Ok(vec![0]) };
+        let JoinKind::Horizon { from, to, step, list, alias: _ } = join else { return Ok(vec![0]) };
         if let (Some(from), Some(to), Some(step)) = (from, to, step) {
             let (low, high) = (self.horizon_offset(*from, unit)?, self.horizon_offset(*to, unit)?);
             let distance = self.horizon_offset(*step, unit)?;
@@ -209,8 +210,8 @@ impl<'a> Binder<'a> {
         let at = self.tree.span(id);
         let text = match self.node(id)? {
             Node::Duration { text } | Node::Integer { text } => text,
-            Node::Variable { name } => match self.variable_node(name)? {
-                Some(value) => return self.horizon_offset(value, unit),
+            Node::Variable { name } => match self.variable_value(name) {
+                Some(value) => return self.horizon_offset(value.node, unit),
                 None => return Err(invalid("expected interval qualifier", at)),
             },
             _ => return Err(invalid("expected interval qualifier", at)),

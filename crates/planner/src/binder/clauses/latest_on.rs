@@ -19,7 +19,8 @@ impl Binder<'_> {
         mut source: Relation,
         latest_on: &LatestOn,
     ) -> EngineResult<Relation> {
-        let timestamp = match latest_on.timestamp {
+        let LatestOn { timestamp, keys: latest_keys, span } = latest_on;
+        let timestamp = match *timestamp {
             Some(id) => {
                 let Node::Column { path } = self.node(id)? else {
                     return Err(error::at(
@@ -42,14 +43,14 @@ impl Binder<'_> {
                 error::at(
                     ErrorCode::NotSupported,
                     "latest by query does not provide dedicated TIMESTAMP column",
-                    latest_on.span,
+                    *span,
                 )
             })?,
         };
-        check_latest_keys(latest_on.keys.len())?;
+        check_latest_keys(latest_keys.len())?;
         let scope = Scope::rows(&source);
-        let mut keys = Vec::with_capacity(latest_on.keys.len());
-        for key in &latest_on.keys {
+        let mut keys = Vec::with_capacity(latest_keys.len());
+        for key in latest_keys {
             let typed = self.expression(*key, &scope)?;
             if typed.sql_type == SqlType::Binary {
                 return Err(error::at(

@@ -1,65 +1,123 @@
-//! LIMIT: the first rows, the last rows, ranges counted from either end.
+//! LIMIT: the first rows, the last rows, ranges counted from either end. Where a sub-query or the
+//! rows around decide how many, rows are numbered and tested.
 
 use std::sync::Arc;
 
-use datafusion::common::ScalarValue;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array};
+use arrow_schema::DataType;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    EmptyRelation, Expr, Extension, Limit as LimitPlan, LogicalPlan, SortExpr, Window, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, ident, lit,
+    ColumnarValue, EmptyRelation, Expr, Extension, Limit as LimitPlan, LogicalPlan,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SortExpr, Volatility, Window,
+    WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, cast, ident, lit,
 };
 use tidemark_ast::{Limit, NodeId};
 use tidemark_functions::CastMode;
-use tidemark_operators::{LastRows, LastRowsNode};
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_operators::{LastRows, LastRowsNode, WindowNode};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, error};
 
-/// A row's place, as an offset from the first row or from the end.
+/// An offset among rows, from the first one or from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     FromStart(i64),
     FromEnd(i64),
 }
 
+/// One number of LIMIT or OFFSET.
+#[derive(Debug, Clone)]
+enum Number {
+    /// Not written, or null: it limits nothing.
+    Absent,
+    Known(i64),
+    /// The value of a sub-query, or of a column of the rows around.
+    Computed(Expr),
+}
+
+/// The numbers of LIMIT and OFFSET.
+#[derive(Debug, Clone)]
+struct Bounds<T> {
+    first: T,
+    second: T,
+    offset: T,
+}
+
+impl Bounds<Number> {
+    /// The numbers; `None` where the rows of a sub-query decide one of them.
+    fn known(&self) -> Option<Bounds<Option<i64>>> {
+        let number = |number: &Number| match number {
+            Number::Absent => Some(None),
+            Number::Known(number) => Some(Some(*number)),
+            Number::Computed(_) => None,
+        };
+        let Self { first, second, offset } = self;
+        Some(Bounds { first: number(first)?, second: number(second)?, offset: number(offset)? })
+    }
+
+    fn exprs(self) -> [Expr; 3] {
+        [self.first, self.second, self.offset].map(|number| match number {
+            Number::Absent => lit(ScalarValue::Int64(None)),
+            Number::Known(number) => lit(number),
+            Number::Computed(expr) => cast(expr, DataType::Int64),
+        })
+    }
+}
+
+impl Bounds<Option<i64>> {
+    /// The rows from one place to another; `None` for all rows.
+    fn places(&self) -> EngineResult<Option<(Place, Place)>> {
+        let start = Place::FromStart;
+        let end = |back: i64| Place::FromEnd(back.saturating_neg());
+        if let Some(offset) = self.offset {
+            let skip = offset.max(0);
+            let to = self.first.map_or(i64::MAX, |count| skip.saturating_add(count.max(0)));
+            return Ok(Some((start(skip), start(to))));
+        }
+        Ok(Some(match (self.first, self.second) {
+            (None, None) => return Ok(None),
+            (Some(count), None) | (None, Some(count)) if count >= 0 => (start(0), start(count)),
+            (Some(count), None) | (None, Some(count)) => (end(count), end(0)),
+            (Some(a), Some(b)) if a >= 0 && b >= 0 => (start(a.min(b)), start(a.max(b))),
+            (Some(a), Some(0)) => (end(a), end(0)),
+            (Some(a), Some(b)) if a < 0 && b < 0 => (end(a.min(b)), end(a.max(b))),
+            (Some(a), Some(b)) if a >= 0 => (start(a), end(b)),
+            (Some(_), Some(_)) => {
+                let message = "LIMIT <negative>, <positive> is not allowed";
+                return Err(EngineError::new(ErrorCode::InvalidValue, message));
+            }
+        }))
+    }
+}
+
 impl Binder<'_> {
     /// The rows that LIMIT leaves.
     pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
-        let source = self.in_own_order(source.restored()?)?;
-        let first = self.limit_number(limit.first)?;
-        let second = self.limit_number(limit.second)?;
-        if let Some(offset) = self.limit_number(limit.offset)? {
-            let skip = offset.max(0);
-            let end = first.map_or(i64::MAX, |count| skip.saturating_add(count.max(0)));
-            return range(source, skip, end);
+        let Limit { first, second, offset, span } = limit;
+        if let (Some(_), Some(offset)) = (second, offset) {
+            let message = "LIMIT of two numbers is a range of rows and takes no OFFSET";
+            return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(*offset)));
         }
-        match (first, second) {
-            (None, None) => Ok(source),
-            (Some(count), None) | (None, Some(count)) if count >= 0 => range(source, 0, count),
-            (Some(count), None) | (None, Some(count)) => {
-                self.rows_between(source, Place::FromEnd(count.saturating_neg()), Place::FromEnd(0))
-            }
-            (Some(a), Some(b)) if a >= 0 && b >= 0 => range(source, a.min(b), a.max(b)),
-            (Some(a), Some(0)) => {
-                self.rows_between(source, Place::FromEnd(a.saturating_neg()), Place::FromEnd(0))
-            }
-            (Some(a), Some(b)) if a < 0 && b < 0 => {
-                let (a, b) = (a.saturating_neg(), b.saturating_neg());
-                self.rows_between(source, Place::FromEnd(a.max(b)), Place::FromEnd(a.min(b)))
-            }
-            (Some(a), Some(b)) if a >= 0 => {
-                self.rows_between(source, Place::FromStart(a), Place::FromEnd(b.saturating_neg()))
-            }
-            (Some(_), Some(_)) => Err(error::at(
-                ErrorCode::InvalidValue,
-                "LIMIT <negative>, <positive> is not allowed",
-                limit.first.map_or(limit.span, |id| self.tree.span(id)),
-            )),
+        let source = self.in_own_order(source.restored()?)?;
+        let at = first.map_or(*span, |id| self.tree.span(id));
+        let [first, second, offset] = [*first, *second, *offset].map(|id| self.limit_number(id));
+        let bounds = Bounds { first: first?, second: second?, offset: offset? };
+        let Some(known) = bounds.known() else {
+            return numbered(source, |row, rows| within_limit(row, rows, bounds));
+        };
+        let located = |failure: EngineError| failure.at(error::span(at));
+        let Some((from, to)) = known.places().map_err(located)? else { return Ok(source) };
+        match (from, to) {
+            (Place::FromStart(from), Place::FromStart(to)) => range(source, from, to),
+            _ => self.rows_between(source, from, to),
         }
     }
 
@@ -79,7 +137,14 @@ impl Binder<'_> {
     fn rows_between(&self, source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
         // Those of a sub-query are counted for each row around it.
         if !self.outer.is_empty() {
-            return numbered(source, from, to);
+            return numbered(source, |row, rows| {
+                let place = |place: Place| match place {
+                    Place::FromStart(offset) => lit(offset),
+                    Place::FromEnd(offset) => rows.clone() - lit(offset),
+                };
+                // Row numbers count from 1.
+                row.clone().gt(place(from)).and(row.lt_eq(place(to)))
+            });
         }
         let number = |count: i64| usize::try_from(count).unwrap_or(usize::MAX);
         let (Place::FromStart(cut) | Place::FromEnd(cut)) = to;
@@ -93,11 +158,10 @@ impl Binder<'_> {
         Ok(source.with_plan(LogicalPlan::Extension(Extension { node })))
     }
 
-    fn limit_number(&mut self, id: Option<NodeId>) -> EngineResult<Option<i64>> {
-        let Some(id) = id else { return Ok(None) };
+    fn limit_number(&mut self, id: Option<NodeId>) -> EngineResult<Number> {
+        let Some(id) = id else { return Ok(Number::Absent) };
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
-        let open = value.parameter.is_some();
         let value = self.settled(value, SqlType::Long)?;
         // Clients that put values into the text quote numbers as well.
         let is_number = match &value.constant {
@@ -114,19 +178,77 @@ impl Binder<'_> {
         } else {
             value
         };
-        let found = value.constant.as_ref().and_then(constant::as_i64);
-        match value.sql_type {
-            SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Long => match found {
-                Some(number) => Ok(Some(number)),
-                // A parameter without a value yet: the statement is only described.
-                None if open || value.constant.is_none() => Ok(None),
-                None => Ok(None),
-            },
-            other => {
-                let name = if other == SqlType::Null { "NULL".into() } else { other.name() };
-                Err(error::at(ErrorCode::TypeMismatch, format!("invalid type: {name}"), position))
-            }
+        if !value.sql_type.is_integer() {
+            let name = match value.sql_type {
+                SqlType::Null => "NULL".into(),
+                other => other.name(),
+            };
+            let message = format!("invalid type: {name}");
+            return Err(error::at(ErrorCode::TypeMismatch, message, position));
         }
+        if value.expr.is_volatile() {
+            let what = "a LIMIT that is another number for each row is";
+            return Err(error::not_supported(what, position));
+        }
+        Ok(match &value.constant {
+            Some(known) => constant::as_i64(known).map_or(Number::Absent, Number::Known),
+            // A parameter without a value yet: the statement is only described.
+            None if has_placeholder(&value.expr) => Number::Absent,
+            None => Number::Computed(value.expr),
+        })
+    }
+}
+
+fn has_placeholder(expr: &Expr) -> bool {
+    expr.exists(|node| Ok(matches!(node, Expr::Placeholder(_)))).unwrap_or(false)
+}
+
+/// Whether a row is within LIMIT, by its number from 1 and the number of all rows.
+fn within_limit(row: Expr, rows: Expr, bounds: Bounds<Number>) -> Expr {
+    let signature = Signature::exact(vec![DataType::Int64; 5], Volatility::Immutable);
+    let [first, second, offset] = bounds.exprs();
+    ScalarUDF::from(WithinLimit { signature }).call(vec![row, rows, first, second, offset])
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct WithinLimit {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for WithinLimit {
+    fn name(&self) -> &'static str {
+        "within_limit"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let count = arguments.number_rows;
+        let columns = arguments.args.iter().map(|argument| argument.to_array(count));
+        let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+        let columns: Vec<&Int64Array> = columns.iter().map(AsArray::as_primitive).collect();
+        let number = |column: usize, row: usize| {
+            columns[column].is_valid(row).then(|| columns[column].value(row))
+        };
+        let is_within = |at: usize| -> Result<bool> {
+            let (first, second, offset) = (number(2, at), number(3, at), number(4, at));
+            let failed = |failure: EngineError| DataFusionError::External(Box::new(failure));
+            let places = Bounds { first, second, offset }.places().map_err(failed)?;
+            let (Some(row), Some(rows)) = (number(0, at), number(1, at)) else { return Ok(false) };
+            let offset = |place: Place| match place {
+                Place::FromStart(offset) => offset,
+                Place::FromEnd(back) => rows.saturating_sub(back),
+            };
+            Ok(places.is_none_or(|(from, to)| row > offset(from) && row <= offset(to)))
+        };
+        let within = (0..count).map(is_within).collect::<Result<Vec<bool>>>()?;
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(within))))
     }
 }
 
@@ -169,9 +291,9 @@ fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> 
     }
 }
 
-/// Rows between two places: every row gets its number, in the order that the rows are sorted by,
-/// and the number of all rows.
-fn numbered(source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
+/// The rows that pass a test of their number from 1 and of the number of all rows, in the order
+/// that the rows are sorted by.
+fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineResult<Relation> {
     let row = relation::fresh("limit row", &source.plan);
     let rows = relation::fresh("limit rows", &source.plan);
     let (plan, order) = with_order(&source.plan)?;
@@ -205,15 +327,16 @@ fn numbered(source: Relation, from: Place, to: Place) -> EngineResult<Relation> 
         WindowFrameBound::Following(endless()),
     );
     let exprs = vec![number.alias(&row), total.alias(&rows)];
-    let numbered = Window::try_new(exprs, Arc::new(plan)).map_err(error::plan)?;
-    let row = datafusion::logical_expr::cast(ident(row), arrow_schema::DataType::Int64);
-    let place = |place: Place| match place {
-        Place::FromStart(offset) => lit(offset),
-        Place::FromEnd(offset) => ident(&rows) - lit(offset),
+    let plan = if order.is_empty() {
+        // In the order in which the rows come.
+        let node = Arc::new(WindowNode::try_new(plan, None, exprs).map_err(error::plan)?);
+        LogicalPlan::Extension(Extension { node })
+    } else {
+        LogicalPlan::Window(Window::try_new(exprs, Arc::new(plan)).map_err(error::plan)?)
     };
-    // Row numbers count from 1.
-    let test = row.clone().gt(place(from)).and(row.lt_eq(place(to)));
-    let plan = relation::filter(LogicalPlan::Window(numbered), test)?;
+    let row = cast(ident(row), DataType::Int64);
+    let plan = relation::filter(plan, test(row.clone(), ident(rows)))?;
+    let plan = relation::sort(plan, std::iter::once(SortExpr::new(row, true, true)))?;
     let exprs = source.columns.iter().map(ScopeColumn::expr).chain(source.unselected()).collect();
     let plan = relation::project(plan, exprs)?;
     Ok(source.with_plan(plan))

@@ -41,13 +41,14 @@ impl Binder<'_> {
         source: Relation,
         pivot: &PivotNode,
     ) -> EngineResult<Relation> {
-        let mut aggregates = Vec::with_capacity(pivot.aggregates.len());
-        for item in &pivot.aggregates {
+        let PivotNode { aggregates: written, axes, group_by } = pivot;
+        let mut aggregates = Vec::with_capacity(written.len());
+        for item in written {
             aggregates.push((self.pivot_aggregate(item, &source)?, item));
         }
         let mut cells = vec![Cell { name: String::new(), test: None }];
-        let mut kept = Vec::with_capacity(pivot.axes.len());
-        for (axis, values) in &pivot.axes {
+        let mut kept = Vec::with_capacity(axes.len());
+        for (axis, values) in axes {
             let tests = self.axis_tests(*axis, values, &source)?;
             let any = any_of(tests.iter().map(|(_, test)| test.clone()));
             kept.extend(any.map(|test| Typed::computed(test, SqlType::Boolean)));
@@ -57,13 +58,13 @@ impl Binder<'_> {
             }
             cells = cells.iter().flat_map(|cell| crossed(cell, &tests)).collect();
         }
-        let mut keys = Vec::with_capacity(pivot.group_by.len());
-        for id in &pivot.group_by {
+        let mut keys = Vec::with_capacity(group_by.len());
+        for id in group_by {
             let key = self.expression(*id, &Scope::rows(&source))?;
             keys.push((names::generated(self.tree, *id), key));
         }
         let mut outputs = Vec::with_capacity(cells.len() * aggregates.len());
-        let plain = aggregates.len() == 1 && pivot.aggregates[0].alias.is_none();
+        let plain = aggregates.len() == 1 && written[0].alias.is_none();
         for cell in &cells {
             for (value, item) in &aggregates {
                 let name = match &item.alias {

@@ -13,6 +13,7 @@ use crate::binder::clauses::order;
 use crate::binder::clauses::stage::{Item, Replaced, Stage, is_column};
 use crate::binder::expressions::expression::{has_aggregate, has_window};
 use crate::binder::expressions::sort_key::SortKey;
+use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Alias, Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
@@ -29,6 +30,7 @@ impl Binder<'_> {
             source,
             items,
             replaced: Replaced::default(),
+            rows: ListRows::default(),
         }
     }
 
@@ -39,7 +41,8 @@ impl Binder<'_> {
             expr.exists(|node| {
                 let inside = captured(node).into_iter().flatten();
                 let mut inside = inside.flat_map(Expr::column_refs);
-                let own = matches!(node, Expr::Column(column) if !schema.has_column(column));
+                let own = matches!(node, Expr::Column(column) if !schema.has_column(column))
+                    && !stage.rows.are_read(node);
                 Ok(own || inside.any(|column| !schema.has_column(column)))
             })
         };
@@ -141,6 +144,11 @@ impl Binder<'_> {
             });
         }
         let sorts = self.sort_keys(&stage, aliases, order_by)?;
+        let mut read = partition.iter().chain(sorts.iter().map(|key| &key.expr));
+        // Without an order the first row is any.
+        if sorts.is_empty() || read.any(|expr| stage.rows.are_read(expr)) {
+            stage.take_apart()?;
+        }
         let mut order: Vec<SortExpr> = sorts.iter().map(|key| key.sort(key.expr.clone())).collect();
         if let (true, Some(time)) = (order.is_empty(), stage.ascending_time()) {
             order.push(SortExpr::new(time.clone(), true, true));

@@ -1,7 +1,12 @@
 //! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
 
-use hashbrown::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
+use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{Declaration, Limit, Name, Node, NodeId, OrderItem};
+use tidemark_operators::SharedRowsNode;
 use tidemark_types::bounded::grown;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
@@ -34,25 +39,21 @@ impl Binder<'_> {
         if !declarations.is_empty() {
             self.check_declarations(declarations)?;
             let mut frame = HashMap::with_capacity(declarations.len());
-            for declaration in declarations {
-                frame.insert(identifier::fold(&declaration.name.text), declaration.value);
+            // OVERRIDABLE tells the statements that read a view.
+            for Declaration { name, value, overridable: _ } in declarations {
+                frame.insert(identifier::fold(&name.text), *value);
             }
             self.variables.push(frame);
         }
-        for (index, table) in with.iter().enumerate() {
-            if with[..index].iter().any(|one| identifier::same(&one.name.text, &table.name.text)) {
+        let mut names = HashSet::with_capacity(with.len());
+        for table in with {
+            if !names.insert(identifier::fold(&table.name.text)) {
                 self.common_tables.truncate(tables_before);
                 self.variables.truncate(frames_before);
                 let message = format!("WITH names '{}' twice", table.name.text);
                 return Err(error::at(ErrorCode::InvalidName, message, table.name.span));
             }
-            self.common_tables.push(CommonTable {
-                name: table.name.text.clone(),
-                columns: table.columns.clone(),
-                query: table.query,
-                recursive: table.recursive,
-                last_rows: None,
-            });
+            self.common_tables.push(CommonTable::of(table, self.variables.len()));
         }
         let bound = self.limited_body(*body, order_by, limit.as_ref());
         self.common_tables.truncate(tables_before);
@@ -80,6 +81,13 @@ impl Binder<'_> {
     /// A variable's value reads those declared before it: one that reads itself has none.
     fn check_declarations(&mut self, declarations: &[Declaration]) -> EngineResult<()> {
         let tree = self.tree;
+        let mut last = HashMap::with_capacity(declarations.len());
+        let mut values = Vec::with_capacity(declarations.len());
+        for (index, declaration) in declarations.iter().enumerate() {
+            last.insert(identifier::fold(&declaration.name.text), index);
+            values.push((tree.span(declaration.value), index));
+        }
+        values.sort_unstable_by_key(|(span, _)| span.start);
         for (node, at) in tree.nodes.iter().zip(&tree.spans) {
             let read = match node {
                 // One of a variable that nothing reads is sent as well.
@@ -92,13 +100,10 @@ impl Binder<'_> {
                 _ => None,
             };
             let Some(read) = read else { continue };
-            let within = declarations.iter().position(|declaration| {
-                let value = tree.span(declaration.value);
-                value.start <= at.start && at.end <= value.end
-            });
-            let Some(within) = within else { continue };
-            let same = |later: &Declaration| identifier::same(&later.name.text, read);
-            if declarations.iter().skip(within).any(same) {
+            let before = values.partition_point(|(span, _)| span.start <= at.start);
+            let within = values[..before].last().filter(|(span, _)| at.end <= span.end);
+            let Some((_, within)) = within else { continue };
+            if last.get(&identifier::fold(read)).is_some_and(|last| last >= within) {
                 let message = format!("tried to use undeclared variable `@{read}`");
                 return Err(error::at(ErrorCode::ColumnNotFound, message, *at));
             }
@@ -135,15 +140,68 @@ impl Binder<'_> {
             return Some(Ok(rows));
         }
         let table = self.common_tables[position].clone();
-        // Its body sees the ones before it, and itself only where it is recursive.
+        if let Some(shared) = table.shared {
+            return Some(Ok(shared));
+        }
+        // Its body sees the ones before it, and itself only where it is recursive; and of the
+        // variables those around it.
         let hidden = self.common_tables.split_off(position);
+        let inner = self.variables.split_off(table.scopes.min(self.variables.len()));
+        let captured: Vec<Vec<Expr>> =
+            self.outer.iter_mut().map(|outer| std::mem::take(&mut outer.captured)).collect();
         let bound = if table.recursive {
             self.recursive_table(&table)
         } else {
             self.source_query(table.query)
         };
+        let reads_outer = self.outer.iter().any(|outer| !outer.captured.is_empty());
+        for (outer, captured) in self.outer.iter_mut().zip(captured) {
+            outer.capture_first(captured);
+        }
         let bound = bound.and_then(|relation| relation.renamed(&table.columns));
         self.common_tables.extend(hidden);
-        Some(bound)
+        self.variables.extend(inner);
+        Some(bound.and_then(|relation| self.made_once(relation, position, reads_outer, name)))
     }
+
+    /// The rows of a table of WITH: those that would be others each time are made once, where the
+    /// statement names the table more than once.
+    fn made_once(
+        &mut self,
+        relation: Relation,
+        position: usize,
+        reads_outer: bool,
+        name: &Name,
+    ) -> EngineResult<Relation> {
+        let is_named = |node: &&Node| match node {
+            Node::Table { name: other, .. } => identifier::same(&other.text, &name.text),
+            _ => false,
+        };
+        if !is_volatile(&relation.plan) || self.tree.nodes.iter().filter(is_named).count() < 2 {
+            return Ok(relation);
+        }
+        if reads_outer {
+            let what = format!(
+                "'{}' of WITH, which is random, reads the rows around and is named twice, is",
+                name.text
+            );
+            return Err(error::not_supported(&what, name.span));
+        }
+        let node = Arc::new(SharedRowsNode::new(relation.plan.clone()));
+        let order = relation.order.shuffled();
+        let plan = LogicalPlan::Extension(Extension { node });
+        let shared = Relation { order, ..relation.with_plan(plan) };
+        self.common_tables[position].shared = Some(shared.clone());
+        Ok(shared)
+    }
+}
+
+/// Whether a plan makes other rows each time.
+fn is_volatile(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        found = node.expressions().iter().any(Expr::is_volatile);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found
 }

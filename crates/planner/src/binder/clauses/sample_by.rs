@@ -21,6 +21,7 @@ use crate::binder::clauses::stage::{Item, is_column};
 use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error};
@@ -80,6 +81,7 @@ impl Binder<'_> {
             replaced,
             timestamp: Some(timestamp.expr()),
             order: TimeOrder::Ascending,
+            rows: ListRows::default(),
         })
     }
 
@@ -122,7 +124,8 @@ impl Binder<'_> {
         }
         let timestamp = Some(bucket);
         let order = TimeOrder::Ascending;
-        Ok(Stage { source, plan, items: rewritten, replaced, timestamp, order })
+        let rows = ListRows::default();
+        Ok(Stage { source, plan, items: rewritten, replaced, timestamp, order, rows })
     }
 
     fn refuse_star(&self, items: &[Item]) -> EngineResult<()> {
@@ -147,8 +150,9 @@ impl Binder<'_> {
         sample_by: &SampleBy,
         timestamp: &ScopeColumn,
     ) -> EngineResult<BucketSpec> {
-        let (count, unit) = self.step(sample_by.interval)?;
-        let alignment = match &sample_by.align {
+        let SampleBy { interval, from: first, to: last, fill: _, align, span } = sample_by;
+        let (count, unit) = self.step(*interval)?;
+        let alignment = match align {
             Some(SampleAlign::FirstObservation) => Alignment::FirstObservation,
             Some(SampleAlign::Calendar { time_zone, offset }) => Alignment::Calendar {
                 zone: time_zone.map(|id| self.zone(id)).transpose()?,
@@ -163,14 +167,14 @@ impl Binder<'_> {
             Alignment::Calendar { zone, .. } => zone,
             Alignment::FirstObservation => None,
         };
-        let from = self.bound(sample_by.from, timestamp.sql_type, zone)?;
-        let to = self.bound(sample_by.to, timestamp.sql_type, zone)?;
+        let from = self.bound(*first, timestamp.sql_type, zone)?;
+        let to = self.bound(*last, timestamp.sql_type, zone)?;
         if (from.is_some() || to.is_some()) && alignment == Alignment::FirstObservation {
-            let at = sample_by.from.or(sample_by.to).map(|id| self.tree.span(id));
+            let at = first.or(*last).map(|id| self.tree.span(id));
             return Err(error::at(
                 ErrorCode::NotSupported,
                 "FROM-TO intervals are not supported for FIRST OBSERVATION",
-                at.unwrap_or(sample_by.span),
+                at.unwrap_or(*span),
             ));
         }
         let nanoseconds = timestamp.sql_type == SqlType::TimestampNs;
@@ -185,7 +189,11 @@ impl Binder<'_> {
         zone: Option<Zone>,
     ) -> EngineResult<Option<i64>> {
         let Some(id) = id else { return Ok(None) };
-        self.demanded(id, SqlType::Varchar, ScalarValue::Utf8View(None))?;
+        let value = self.demanded(id, SqlType::Varchar, ScalarValue::Utf8View(None))?;
+        if value.constant.is_none() {
+            let at = self.tree.span(id);
+            return Err(error::at(ErrorCode::InvalidValue, "constant expected", at));
+        }
         let Some(at) = self.instant(id, unit, "Invalid date")? else { return Ok(None) };
         let Some(zone) = zone else { return Ok(Some(at)) };
         let value = self.expression(id, &Scope::empty())?;

@@ -2,7 +2,9 @@
 //! the list, window functions, ORDER BY, DISTINCT.
 
 use datafusion::logical_expr::Expr;
-use tidemark_ast::{JoinKind, LogicalOperator, Node, NodeId, OrderItem, SelectItem, SelectNode};
+use tidemark_ast::{
+    JoinKind, LogicalOperator, Node, NodeId, OrderItem, PivotNode, SelectItem, SelectNode,
+};
 use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -26,14 +28,13 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        let windows = self.named_windows.len();
-        self.named_windows.extend(select.windows.iter().cloned());
+        let entered = self.named_windows.enter(&select.windows);
         let of_output = std::mem::take(&mut self.time_is_read);
         let of_sources = of_output || self.goes_by_time(select);
         let around = std::mem::replace(&mut self.block_time, BlockTime { of_sources, of_output });
-        let output = self.select_block(select, order_by);
+        let output = entered.and_then(|()| self.select_block(select, order_by));
         self.block_time = around;
-        self.named_windows.truncate(windows);
+        self.named_windows.leave();
         output
     }
 
@@ -55,8 +56,27 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        let from = select.from.map(|from| self.node(from)).transpose()?;
-        match (select.from, from) {
+        // Each clause is bound here or by what is named: a new one does not compile.
+        let SelectNode {
+            distinct: _,
+            distinct_on: _,
+            items,
+            from,
+            filter,
+            latest_on,
+            sample_by,
+            group_by,
+            group_by_all,
+            having,
+            // `select` puts them in scope.
+            windows: _,
+            qualify: _,
+            pivot,
+            // A comment to the planner of another database.
+            hint: _,
+        } = select;
+        let source_node = from.map(|from| self.node(from)).transpose()?;
+        match (*from, source_node) {
             (Some(id), Some(Node::Join { join: JoinKind::Window { .. }, .. })) => {
                 return self.window_select(id, select, order_by);
             }
@@ -65,51 +85,60 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        let source = match select.from {
-            Some(from) => self.source(from)?,
+        let source = match from {
+            Some(from) => self.source(*from)?,
             None => relation::one_row(),
         };
-        let (source, items, rows) = if let Some(pivot) = &select.pivot {
-            self.report_deferred()?;
-            let source = self.filtered_if(source, select.filter)?;
-            let source = self.pivoted(source, pivot)?;
-            let items = self.items(&select.items, &source)?;
-            (source, items, ListRows::default())
-        } else {
-            // The list is bound first: of two unknown names the list's is reported.
-            let around = self.list_rows.replace(ListRows::default());
-            let items = self.items(&select.items, &source)?;
-            let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
-            self.report_deferred()?;
-            (self.filtered_if(source, select.filter)?, items, rows)
-        };
-        let source = match &select.latest_on {
+        let (source, items, rows) = self.listed(source, (items, *filter, pivot.as_deref()))?;
+        let source = match latest_on {
             Some(latest_on) => self.latest_on(source, latest_on)?,
             None => source,
         };
-        let source = rows.over(source)?;
-        let grouped = select.sample_by.is_some()
-            || !select.group_by.is_empty()
-            || select.group_by_all
+        let grouped = sample_by.is_some()
+            || !group_by.is_empty()
+            || *group_by_all
+            || having.is_some()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
         let aliases = aliases_of(&items);
+        // Groups are of the rows that the list makes.
+        let (source, rows) =
+            if grouped { (rows.over(source)?, ListRows::default()) } else { (source, rows) };
         let extras =
             if grouped { self.extras(&source, &aliases, select, order_by)? } else { Vec::new() };
-        let stage = match &select.sample_by {
-            Some(_) if !select.group_by.iter().all(|id| self.is_grouping_clause(*id)) => {
+        let stage = match sample_by {
+            None if grouped => self.aggregate(source, items, group_by, &extras)?,
+            None => Stage { rows, ..Self::ungrouped(source, items) },
+            Some(_) if !group_by.iter().all(|id| self.is_grouping_clause(*id)) => {
                 return Err(error::at(
                     ErrorCode::NotSupported,
                     "SELECT query must not contain both GROUP BY and SAMPLE BY",
-                    self.tree.span(select.group_by[0]),
+                    self.tree.span(group_by[0]),
                 ));
             }
-            Some(sample_by) => {
-                self.sample_by(source, items, sample_by, &select.group_by, &extras)?
-            }
-            None if grouped => self.aggregate(source, items, &select.group_by, &extras)?,
-            None => Self::ungrouped(source, items),
+            Some(sample_by) => self.sample_by(source, items, sample_by, group_by, &extras)?,
         };
         self.finished(stage, &aliases, select, order_by)
+    }
+
+    /// The list over the rows for which WHERE holds, and what it takes apart into rows.
+    fn listed(
+        &mut self,
+        source: Relation,
+        (items, filter, pivot): (&[SelectItem], Option<NodeId>, Option<&PivotNode>),
+    ) -> EngineResult<(Relation, Vec<Item>, ListRows)> {
+        if let Some(pivot) = pivot {
+            self.report_deferred()?;
+            let source = self.filtered_if(source, filter)?;
+            let source = self.pivoted(source, pivot)?;
+            let items = self.items(items, &source)?;
+            return Ok((source, items, ListRows::default()));
+        }
+        // The list is bound first: of two unknown names the list's is reported.
+        let around = self.list_rows.replace(ListRows::default());
+        let items = self.items(items, &source)?;
+        let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
+        self.report_deferred()?;
+        Ok((self.filtered_if(source, filter)?, items, rows))
     }
 
     /// What comes after grouping: HAVING, windows, sub-queries of the list, ORDER BY, DISTINCT.
@@ -120,7 +149,8 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        let mut stage = match select.having {
+        let SelectNode { distinct, distinct_on, having, qualify, .. } = select;
+        let mut stage = match *having {
             Some(having) => self.having(stage, aliases, having)?,
             None => stage,
         };
@@ -130,22 +160,29 @@ impl Binder<'_> {
             }
         }
         let mut windows = self.windows_of_order(&stage, aliases, order_by)?;
-        let qualify = match select.qualify {
+        let qualify = match *qualify {
             Some(qualify) => Some(self.qualify(&stage, aliases, qualify)?),
             None => None,
         };
         windows.extend(qualify.clone());
+        // Windows are over the rows before the list takes values apart, unless they read elements.
+        if stage.window_reads_elements(&windows) {
+            stage.take_apart()?;
+        }
         stage.plan_windows(&windows)?;
+        if distinct_on.is_empty() || qualify.is_some() {
+            stage.take_apart()?;
+        }
         if let Some(test) = qualify {
             let test = stage.replaced.apply(test)?;
             stage.plan = relation::filter(stage.plan, test)?;
         }
         stage.plan_subqueries(!order_by.is_empty())?;
-        if !select.distinct_on.is_empty() {
-            stage = self.first_of_each(stage, aliases, &select.distinct_on, order_by)?;
+        if !distinct_on.is_empty() {
+            stage = self.first_of_each(stage, aliases, distinct_on, order_by)?;
+            stage.take_apart()?;
         }
-        let distinct = select.distinct && select.distinct_on.is_empty();
-        self.projected(stage, aliases, order_by, distinct)
+        self.projected(stage, aliases, order_by, *distinct && distinct_on.is_empty())
     }
 
     /// Expressions of HAVING, QUALIFY and ORDER BY, bound for the aggregates in them.
@@ -290,9 +327,13 @@ impl Binder<'_> {
         let mut bound: Vec<Item> = Vec::with_capacity(items.len());
         let mut names = NameSet::default();
         let mut aliases: Vec<Alias> = Vec::new();
-        for item in items {
-            if let Node::Star { .. } = self.node(item.expression)? {
-                self.star(item.expression, source, &mut names, &mut bound)?;
+        for SelectItem { expression, alias } in items {
+            if let Node::Star { .. } = self.node(*expression)? {
+                self.star(*expression, source, &mut names, &mut bound)?;
+                if let Some(alias) = alias {
+                    let message = "'*' has no alias: name its columns";
+                    return Err(error::at(ErrorCode::Syntax, message, alias.span));
+                }
                 continue;
             }
             let scope = Scope {
@@ -302,9 +343,9 @@ impl Binder<'_> {
                 aggregates: true,
                 windows: true,
             };
-            let value = self.expression(item.expression, &scope)?;
+            let value = self.expression(*expression, &scope)?;
             let value = self.settled(value, SqlType::Varchar)?;
-            let name = match &item.alias {
+            let name = match alias {
                 Some(alias) => {
                     if !names.take(&alias.text) {
                         return Err(error::at(
@@ -316,9 +357,9 @@ impl Binder<'_> {
                     aliases.push(Alias { name: alias.text.clone(), value: value.clone() });
                     alias.text.clone()
                 }
-                None => names.number(&names::generated(self.tree, item.expression)),
+                None => names.number(&names::generated(self.tree, *expression)),
             };
-            bound.push(Item { name, value, node: Some(item.expression) });
+            bound.push(Item { name, value, node: Some(*expression) });
         }
         Ok(bound)
     }

@@ -11,6 +11,7 @@ use tidemark_operators::WindowNode;
 use tidemark_optimizer::{captured, captured_mut, check_time_windows, check_windows, has_subquery};
 use tidemark_types::EngineResult;
 
+use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Alias, Relation, TimeOrder};
 use crate::binder::{Typed, error};
@@ -38,6 +39,8 @@ pub(crate) struct Stage {
     pub(crate) timestamp: Option<Expr>,
     /// How rows lie in its time.
     pub(crate) order: TimeOrder,
+    /// What the list takes apart into rows, as long as it has not been.
+    pub(crate) rows: ListRows,
 }
 
 /// Expressions computed below, and the columns that hold them.
@@ -79,10 +82,31 @@ impl Replaced {
 }
 
 impl Stage {
+    /// Makes the rows that the list takes apart.
+    pub(crate) fn take_apart(&mut self) -> EngineResult<()> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.arguments().is_empty() {
+            return Ok(());
+        }
+        let rows = rows.mapped(|array| self.replaced.apply(array))?;
+        self.plan = rows.over_plan(self.plan.clone())?;
+        self.order = self.order.shuffled();
+        Ok(())
+    }
+
+    /// Whether a window function of the list or of these reads what the list takes apart.
+    pub(crate) fn window_reads_elements(&self, ordering: &[Expr]) -> bool {
+        let reads =
+            |node: &Expr| Ok(matches!(node, Expr::WindowFunction(_)) && self.rows.are_read(node));
+        let mut values = self.items.iter().map(|item| &item.value.expr).chain(ordering);
+        values.any(|expr| expr.exists(reads).unwrap_or(false))
+    }
+
     /// Computes window functions below the list, those of ORDER BY as well.
     pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
         let mut windows = Exprs::default();
-        for expr in self.items.iter().map(|item| &item.value.expr).chain(ordering) {
+        let values = self.items.iter().map(|item| &item.value.expr).chain(ordering);
+        for expr in values.chain(self.rows.arguments()) {
             let _ = expr.apply(|node| {
                 if let Expr::WindowFunction(_) = node {
                     windows.push(node);

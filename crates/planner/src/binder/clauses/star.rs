@@ -6,7 +6,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::clauses::stage::Item;
 use crate::binder::names::NameSet;
-use crate::binder::state::scope::{GoneColumn, Relation, Scope, has_qualifier};
+use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn, has_qualifier};
 use crate::binder::{Binder, Typed, error};
 
 /// What `*` does with a column other than to show it.
@@ -77,13 +77,19 @@ impl Binder<'_> {
             return Err(gone.error(position));
         }
         let changes = self.changes(exclude, replace, source)?;
+        let of_source = |column: &&ScopeColumn| {
+            qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text))
+        };
+        let listed = source.listed.as_deref().filter(|_| qualifier.is_none());
         let columns = || {
-            source.columns.iter().filter(|column| {
-                qualifier.is_none_or(|qualifier| has_qualifier(column, &qualifier.text))
-            })
+            let all = 0..listed.map_or(source.columns.len(), <[usize]>::len);
+            let at = move |place: usize| listed.map_or(place, |listed| listed[place]);
+            all.map(move |place| &source.columns[at(place)]).filter(of_source)
         };
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();
+        // A few characters stand for a whole table: its columns count like expressions.
+        self.work.count_columns(columns().count(), position)?;
         for column in columns() {
             // Also of a column that is left out: naming it tells that it is there.
             column.origin.note();

@@ -19,8 +19,9 @@ use crate::binder::clauses::stage::{Item, aliases_of};
 use crate::binder::clauses::stage::{Replaced, Stage};
 use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::{constant, predicate};
-use crate::binder::sources::join::{Condition, combined};
+use crate::binder::sources::join::{Condition, combined, refuse_tolerance};
 use crate::binder::sources::time_join::{Terms, finer, in_time_order, only};
+use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
@@ -51,11 +52,9 @@ impl<'a> Binder<'a> {
         let items = self.items(&select.items, &source)?;
         self.report_deferred()?;
         self.refuse_beside(select, "WINDOW JOIN")?;
-        if let Some(first) = select.group_by.first() {
-            return Err(refused(
-                "GROUP BY cannot be used with WINDOW JOIN",
-                self.tree.span(*first),
-            ));
+        let grouped = select.group_by.first().copied().or(select.group_by_all.then_some(from));
+        if let Some(at) = grouped {
+            return Err(refused("GROUP BY cannot be used with WINDOW JOIN", self.tree.span(at)));
         }
         self.check_items(&items, &left, &source)?;
         let aliases = aliases_of(&items);
@@ -90,6 +89,7 @@ impl<'a> Binder<'a> {
             replaced,
             timestamp: Some(time.expr()),
             order: TimeOrder::Ascending,
+            rows: ListRows::default(),
         };
         self.finished(stage, &aliases, select, order_by)
     }
@@ -101,7 +101,11 @@ impl<'a> Binder<'a> {
         while let Node::Join { join: JoinKind::Window { low, high, include_prevailing }, .. } =
             self.node(at)?
         {
-            let Node::Join { left, right, on, keyword_span, .. } = self.node(at)? else { break };
+            let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(at)?
+            else {
+                break;
+            };
+            refuse_tolerance(join, tolerance.as_ref())?;
             nodes.push((low, high, *include_prevailing, *right, on.as_ref(), *keyword_span));
             at = *left;
         }
@@ -117,14 +121,15 @@ impl<'a> Binder<'a> {
 
     /// Clauses that would group rows, which stay as they are here or are grouped already.
     pub(crate) fn refuse_beside(&self, select: &SelectNode, join: &str) -> EngineResult<()> {
-        if let Some(sample_by) = &select.sample_by {
+        let SelectNode { sample_by, latest_on, pivot, .. } = select;
+        if let Some(sample_by) = sample_by {
             let at = self.tree.span(sample_by.interval);
             return Err(refused(&format!("SAMPLE BY cannot be used with {join}"), at));
         }
-        if let Some(latest_on) = &select.latest_on {
+        if let Some(latest_on) = latest_on {
             return Err(refused(&format!("LATEST ON cannot be used with {join}"), latest_on.span));
         }
-        if let Some((axis, _)) = select.pivot.as_ref().and_then(|pivot| pivot.axes.first()) {
+        if let Some((axis, _)) = pivot.as_ref().and_then(|pivot| pivot.axes.first()) {
             let at = self.tree.span(*axis);
             return Err(refused(&format!("PIVOT cannot be used with {join}"), at));
         }

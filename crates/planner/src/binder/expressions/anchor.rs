@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SortExpr,
     Volatility, WindowFunctionDefinition,
 };
-use tidemark_ast::{Anchor, AnchorPeriod, Name, Span, WindowSpec};
+use tidemark_ast::{Anchor, AnchorPeriod, Name, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::PERIOD_NUMBER;
 use tidemark_types::zone::{ClockDays, Zone};
@@ -23,6 +23,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partitions};
 use crate::binder::expressions::window_frame::{OverRows, default_frame};
+use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -107,10 +108,11 @@ impl Binder<'_> {
     pub(crate) fn anchored(
         &mut self,
         anchor: &Anchor,
-        over: &WindowSpec,
+        over: &Window,
         (partition_by, order_by): (&[Typed], &[SortExpr]),
         scope: &Scope<'_>,
     ) -> EngineResult<Expr> {
+        let Anchor { period, span } = anchor;
         let refuse = |message: &str, at: Span| {
             Err(error::at(ErrorCode::NotSupported, message.to_owned(), at))
         };
@@ -130,9 +132,9 @@ impl Binder<'_> {
         let Some(designated) = designated else {
             let message = "a window with an ANCHOR is ordered by the designated timestamp, \
                            ascending";
-            return refuse(message, anchor.span);
+            return refuse(message, *span);
         };
-        let period = match &anchor.period {
+        let period = match period {
             AnchorPeriod::Daily { time, zone } => {
                 let day = DayBegin {
                     days: clock_days(time, zone.as_ref())?,

@@ -5,26 +5,27 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, SortExpr, lit};
-use tidemark_ast::{BinaryOperator, CallNode, Node, NodeId, Span};
+use tidemark_ast::{BinaryOperator, CallNode, Node, NodeId, OrderItem, Span};
 use tidemark_functions::{
     Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_of_parts,
     period_order, period_parts, reads_time, resolve_aggregate, resolve_json, without_schema,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
-use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog;
 use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
-use crate::binder::expressions::literal;
 use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
+use crate::binder::expressions::{literal, predicate};
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
@@ -37,23 +38,21 @@ impl Binder<'_> {
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
         let name = call.name.text.to_ascii_lowercase();
+        let is_aggregate = is_aggregate_call(&name, call.arguments.len());
         if let Some(item) = call.order_by.first()
-            && (call.over.is_some() || !is_aggregate_call(&name, call.arguments.len()))
+            && (call.over.is_some() || !is_aggregate)
         {
-            return Err(error::at(
-                ErrorCode::NotSupported,
-                "ORDER BY inside a function is of aggregates",
-                self.tree.span(item.expression),
-            ));
+            return Err(self.refused_order(item));
         }
         if let Some(over) = &call.over {
             return self.window_call(call, over, position, scope);
         }
+        if is_aggregate && name != "grouping" {
+            return self.aggregate_call(call, without_schema(&name), position, scope);
+        }
+        self.plain_arguments(call)?;
         if name == "grouping" {
             return self.grouping_call(call, scope);
-        }
-        if is_aggregate_call(&name, call.arguments.len()) {
-            return self.aggregate_call(call, without_schema(&name), position, scope);
         }
         if let [only] = call.arguments.as_slice()
             && let Node::Star { .. } = self.node(*only)?
@@ -73,10 +72,14 @@ impl Binder<'_> {
         if let Some(found) = self.catalog_call(&name, call, scope)? {
             return Ok(found);
         }
-        if let ("touch", [only]) = (name.as_str(), call.arguments.as_slice())
+        if let ("touch" | "array", [only]) = (name.as_str(), call.arguments.as_slice())
             && let Some(query) = self.query_of(*only)?
         {
-            return self.touch(query, scope);
+            return if name == "array" {
+                self.array_of_query(query, scope)
+            } else {
+                self.touch(query, scope)
+            };
         }
         if let Some(pairs) = self.row_arguments(call, scope)? {
             let object = if name == "to_jsonb" { "jsonb_build_object" } else { "row_to_json" };
@@ -96,6 +99,29 @@ impl Binder<'_> {
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
     }
 
+    /// The arguments of a call with nothing else: what belongs to aggregates and to window
+    /// functions is refused.
+    pub(crate) fn plain_arguments<'c>(&self, call: &'c CallNode) -> EngineResult<&'c [NodeId]> {
+        let CallNode { name, arguments, distinct, order_by, filter, ignore_nulls, over } = call;
+        if let Some(item) = order_by.first() {
+            return Err(self.refused_order(item));
+        }
+        let (word, at) = match (distinct, filter, ignore_nulls, over) {
+            (true, ..) => ("DISTINCT", name.span),
+            (_, Some(filter), ..) => ("FILTER", self.tree.span(*filter)),
+            (_, _, true, _) => ("IGNORE NULLS", name.span),
+            (.., Some(_)) => ("OVER", name.span),
+            (false, None, false, None) => return Ok(arguments),
+        };
+        let message = format!("{word} is not allowed with {}, which is no aggregate", name.text);
+        Err(error::at(ErrorCode::NotSupported, message, at))
+    }
+
+    fn refused_order(&self, item: &OrderItem) -> EngineError {
+        let message = "ORDER BY inside a function is of aggregates";
+        error::at(ErrorCode::NotSupported, message, self.tree.span(item.expression))
+    }
+
     /// The query that an argument is.
     fn query_of(&self, argument: NodeId) -> EngineResult<Option<NodeId>> {
         Ok(match self.node(argument)? {
@@ -112,7 +138,7 @@ impl Binder<'_> {
         to: SqlType,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
-        let mut arguments = self.expressions(&call.arguments, scope)?;
+        let mut arguments = self.expressions(self.plain_arguments(call)?, scope)?;
         self.settle_constants(&mut arguments, |described| {
             resolve_json(described, to).map(|resolved| resolved.argument_types)
         })?;
@@ -194,15 +220,10 @@ impl Binder<'_> {
                 call.name.span,
             ));
         }
-        let inner = Scope { windows: false, ..*scope };
-        let filter = match call.filter {
-            Some(filter) => {
-                let rows = Scope { aggregates: false, windows: false, ..*scope };
-                Some(Box::new(self.predicate(filter, &rows, false)?.expr))
-            }
-            None => None,
-        };
+        // An aggregate is over the rows, whose columns a name of the list does not hide.
+        let inner = Scope { windows: false, aliases_first: false, ..*scope };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
+        let filter = self.aggregate_filter(call, &arguments, &inner)?;
         let mut arguments = Self::with_time(name, arguments, &inner);
         let is_json = matches!(name, "json_agg" | "jsonb_agg");
         let name = if is_json { "string_agg" } else { of_lengths(name, &mut arguments) };
@@ -214,6 +235,7 @@ impl Binder<'_> {
             arguments = self.catalog_items(arguments, position)?;
         }
         self.refuse_nested(call, &arguments, position)?;
+        refuse_outer(call, arguments.iter().map(|one| &one.expr).chain(filter.as_deref()))?;
         if let ("sum" | "avg", [length]) = (name, arguments.as_slice())
             && length.sql_type == SqlType::Period
         {
@@ -248,6 +270,29 @@ impl Binder<'_> {
             return self.scalar_call("json_list", vec![found], call.name.span, &[]);
         }
         Ok(found)
+    }
+
+    /// The rows that an aggregate reads: those for which FILTER holds, and with IGNORE NULLS those
+    /// that have a value.
+    fn aggregate_filter(
+        &mut self,
+        call: &CallNode,
+        arguments: &[Typed],
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<Box<Expr>>> {
+        let rows = Scope { aggregates: false, ..*scope };
+        let mut tests = Vec::new();
+        if let Some(filter) = call.filter {
+            tests.push(self.predicate(filter, &rows, false)?);
+        }
+        if call.ignore_nulls {
+            let Some(value) = arguments.first() else {
+                let what = format!("IGNORE NULLS of {} without a value is", call.name.text);
+                return Err(error::not_supported(&what, call.name.span));
+            };
+            tests.push(predicate::is_null(value.clone(), true));
+        }
+        Ok((!tests.is_empty()).then(|| Box::new(predicate::all(tests).expr)))
     }
 
     /// What `string_agg` puts together for `json_agg`.
@@ -314,6 +359,13 @@ impl Binder<'_> {
         call: &CallNode,
         scope: &Scope<'_>,
     ) -> EngineResult<Vec<SortExpr>> {
+        let rows = Scope { aggregates: false, windows: false, ..*scope };
+        let mut keys = Vec::with_capacity(call.order_by.len());
+        for item in &call.order_by {
+            let value = self.expression(item.expression, &rows)?;
+            let key = SortKey::new(item, value.expr.clone(), value.sql_type, None);
+            keys.push(key.sort(value.expr));
+        }
         if !resolved.order_sensitive {
             return Ok(Vec::new());
         }
@@ -325,13 +377,6 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
-        let rows = Scope { aggregates: false, windows: false, ..*scope };
-        let mut keys = Vec::with_capacity(call.order_by.len());
-        for item in &call.order_by {
-            let value = self.expression(item.expression, &rows)?;
-            let key = SortKey::new(item, value.expr.clone(), value.sql_type, None);
-            keys.push(key.sort(value.expr));
-        }
         Ok(keys)
     }
 
@@ -457,6 +502,25 @@ fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     };
     arguments.push(Typed::computed(period_order(length.expr.clone()), SqlType::Long));
     by
+}
+
+/// In standard SQL an aggregate whose columns are all of the query around is one of that query.
+fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> EngineResult<()> {
+    let (mut reads_outer, mut reads_own) = (false, false);
+    for expr in read {
+        let _ = expr.apply(|node| {
+            reads_outer |= matches!(node, Expr::OuterReferenceColumn(..));
+            reads_own |= matches!(node, Expr::Column(_));
+            Ok(TreeNodeRecursion::Continue)
+        });
+    }
+    if !reads_outer || reads_own {
+        return Ok(());
+    }
+    let name = &call.name.text;
+    let message = format!("{name} reads columns of the query around alone");
+    let hint = "compute the aggregate in the query around, or name a column of this one";
+    Err(error::at(ErrorCode::NotSupported, message, call.name.span).with_hint(hint))
 }
 
 /// The aggregate and its arguments. Where the type of its result stays, arithmetic of INTs does not

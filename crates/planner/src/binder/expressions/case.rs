@@ -21,18 +21,18 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let mut conditions = Vec::with_capacity(branches.len());
         let mut results = Vec::with_capacity(branches.len() + 1);
-        for branch in branches {
+        for CaseBranch { when, then } in branches {
             let condition = match operand {
                 Some(operand) => {
                     let left = self.expression(operand, scope)?;
-                    let right = self.expression(branch.when, scope)?;
-                    let position = self.tree.span(branch.when);
+                    let right = self.expression(*when, scope)?;
+                    let position = self.tree.span(*when);
                     self.operator(BinaryOperator::Equal, left, right, position)?
                 }
-                None => self.predicate(branch.when, scope, false)?,
+                None => self.predicate(*when, scope, false)?,
             };
             conditions.push(condition);
-            results.push((self.expression(branch.then, scope)?, branch.then));
+            results.push((self.expression(*then, scope)?, *then));
         }
         if let Some(otherwise) = otherwise {
             results.push((self.expression(otherwise, scope)?, otherwise));

@@ -19,8 +19,8 @@ impl Binder<'_> {
                 format!("Invalid unit: '{value}'"),
                 position,
             )),
-            Node::Variable { name } => match self.variable_node(name)? {
-                Some(value) => self.duration(value),
+            Node::Variable { name } => match self.variable_value(name) {
+                Some(value) => self.duration(value.node),
                 None => Err(error::at(
                     ErrorCode::ColumnNotFound,
                     format!("tried to use undeclared variable `@{}`", name.text),

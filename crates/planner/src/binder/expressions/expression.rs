@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
-use tidemark_functions::{CastMode, UnaryOp, rounded_time};
+use tidemark_functions::{CastMode, UnaryOp, array_text, rounded_time};
 use tidemark_types::bounded::grown;
 use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -51,8 +51,12 @@ impl Binder<'_> {
             }
             Node::Concat { operands, operator_span } => {
                 let operands = operands.iter().map(|id| self.as_named(*id, scope));
-                let operands = operands.collect::<EngineResult<_>>()?;
-                self.scalar_call("concat", operands, *operator_span, &[])
+                let operands = operands.collect::<EngineResult<Vec<_>>>()?;
+                let is_joined = tidemark_functions::joins_arrays(
+                    operands.iter().map(|operand| operand.sql_type),
+                );
+                let function = if is_joined { "array_cat" } else { "concat" };
+                self.scalar_call(function, operands, *operator_span, &[])
             }
             Node::Cast { operand, type_name, double_colon } => {
                 self.explicit_cast(*operand, type_name, *double_colon, position, scope)
@@ -112,6 +116,9 @@ impl Binder<'_> {
             if operand.parameter.is_some() || operand.sql_type.is_text() {
                 return self.settled_array(operand, array);
             }
+            if let SqlType::DoubleArray(dimensions) = operand.sql_type {
+                return array_as_text(operand, dimensions, array, position);
+            }
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
         }
         let to = Self::cast_type(type_name, double_colon);
@@ -133,6 +140,10 @@ impl Binder<'_> {
                 literal::text(name.split('(').next().unwrap_or(name))
             }
             _ => operand,
+        };
+        let operand = match &to {
+            Ok(to) => self.sent_integer(operand, *to),
+            Err(_) => operand,
         };
         let mode = match operand.constant {
             Some(_) => CastMode::Constant,
@@ -206,8 +217,10 @@ impl Binder<'_> {
     }
 
     fn variable(&mut self, name: &Name, scope: &Scope<'_>) -> EngineResult<Typed> {
-        match self.variable_node(name)? {
-            Some(value) => self.expression(value, scope),
+        match self.variable_value(name) {
+            Some(value) => {
+                self.within_declaration(value, |binder, node| binder.expression(node, scope))
+            }
             None if self.variables.is_empty() => {
                 Err(error::invalid_column(&format!("@{}", name.text), name.span))
             }
@@ -329,6 +342,29 @@ fn is_function_type(type_name: &TypeName) -> bool {
     let name = type_name.name.to_ascii_lowercase();
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(&name);
     matches!(plain, "regproc" | "regprocedure" | "regoper" | "regoperator")
+}
+
+/// An array of DOUBLE as one of `PostgreSQL`'s arrays.
+fn array_as_text(
+    operand: Typed,
+    dimensions: u8,
+    array: &'static str,
+    position: Span,
+) -> EngineResult<Typed> {
+    let bounds = match array {
+        "SHORT[]" => Some((i16::MIN.into(), i16::MAX.into())),
+        "INT[]" => Some((i32::MIN.into(), i32::MAX.into())),
+        "LONG[]" => Some((i64::MIN, i64::MAX)),
+        "OID[]" => Some((0, u32::MAX.into())),
+        "TEXT[]" | "VARCHAR[]" | "NAME[]" => None,
+        other => {
+            let message = format!("{} cannot be cast to {other}", operand.sql_type.name());
+            return Err(error::at(ErrorCode::TypeMismatch, message, position));
+        }
+    };
+    let is_constant = operand.constant.is_some();
+    let text = Typed::computed(array_text(operand.expr, dimensions, bounds), SqlType::String);
+    Ok(if is_constant { text.folded() } else { text })
 }
 
 /// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.

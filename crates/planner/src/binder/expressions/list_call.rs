@@ -2,16 +2,16 @@
 //! `generate_series(1, n)`. Each row
 //! of the sources comes once for each element; several functions go side by side.
 
-use datafusion::common::Column;
+use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, lit};
-use tidemark_ast::{CallNode, Span};
+use tidemark_ast::{CallNode, NodeId, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem};
 use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::pg_catalog;
 use crate::binder::expressions::array::catalog_type;
-use crate::binder::expressions::literal;
+use crate::binder::expressions::{constant, literal};
 use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
@@ -34,8 +34,18 @@ impl Binder<'_> {
             "generate_series" => return self.list_series(call, scope).map(Some),
             _ => return Ok(None),
         }
-        let [array, ..] = call.arguments.as_slice() else { return Ok(None) };
         let at = call.name.span;
+        let array = match (plain, self.plain_arguments(call)?) {
+            ("generate_subscripts", [array, dimension]) => {
+                self.must_be_first(*dimension)?;
+                array
+            }
+            ("unnest" | "_pg_expandarray", [array]) => array,
+            _ => {
+                let message = format!("{plain}: wrong number of arguments");
+                return Err(error::at(ErrorCode::InvalidValue, message, at));
+            }
+        };
         let array = self.expression(*array, scope)?;
         // Arrays of numbers in the catalog are arrays of integers.
         let whole = array.sql_type == SqlType::DoubleArray(1)
@@ -60,6 +70,17 @@ impl Binder<'_> {
                 self.scalar_call("concat", vec![open, element, comma, number, close], at, &[])?
             }
         }))
+    }
+
+    /// Refuses every dimension of `generate_subscripts` but the first one.
+    pub(crate) fn must_be_first(&mut self, dimension: NodeId) -> EngineResult<()> {
+        let one = ScalarValue::Int64(Some(1));
+        let found = self.demanded(dimension, SqlType::Long, one)?.constant;
+        if found.as_ref().and_then(constant::as_i64) == Some(1) {
+            return Ok(());
+        }
+        let what = "generate_subscripts of another dimension than 1 is";
+        Err(error::not_supported(what, self.tree.span(dimension)))
     }
 
     /// Notes an array, and returns its elements.

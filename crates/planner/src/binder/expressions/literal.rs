@@ -1,5 +1,6 @@
 //! Literals to typed values.
 
+use arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
 use tidemark_ast::{Node, Span};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -68,6 +69,9 @@ fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, message, position)
 }
 
+/// Digits of a DECIMAL.
+const MAX_DECIMAL_DIGITS: usize = 76;
+
 /// `1.50m`: the precision and scale are those of the digits written.
 pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
@@ -75,11 +79,18 @@ pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let unscaled = format!("{whole}{fraction}");
     let significant = whole.trim_start_matches('0').len().max(1) + fraction.len();
     let (precision, scale) = (significant as u8, fraction.len() as u8);
+    if significant > MAX_DECIMAL_DIGITS {
+        let message =
+            format!("decimal '{text}' exceeds maximum allowed precision of {MAX_DECIMAL_DIGITS}");
+        return Err(error::at(ErrorCode::InvalidValue, message, position));
+    }
+    let scale_signed = scale as i8;
     if significant > 38 {
-        return Err(invalid(text, position));
+        let value = i256::from_string(&unscaled).ok_or_else(|| invalid(text, position))?;
+        let scalar = ScalarValue::Decimal256(Some(value), precision, scale_signed);
+        return Ok(Typed::literal(scalar, SqlType::Decimal(precision, scale)));
     }
     let value: i128 = unscaled.parse().map_err(|_| invalid(text, position))?;
-    let scale_signed = scale as i8;
     let scalar = match precision {
         0..=9 => ScalarValue::Decimal32(Some(value as i32), precision, scale_signed),
         10..=18 => ScalarValue::Decimal64(Some(value as i64), precision, scale_signed),
@@ -97,6 +108,11 @@ pub(crate) fn string(value: &str) -> Typed {
         }
         _ => text(value),
     }
+}
+
+/// A LONG.
+pub(crate) fn long(value: i64) -> Typed {
+    Typed::literal(ScalarValue::Int64(Some(value)), SqlType::Long)
 }
 
 /// Text as STRING, whatever its length.

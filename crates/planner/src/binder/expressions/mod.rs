@@ -15,6 +15,7 @@ pub(crate) mod list_call;
 pub(crate) mod literal;
 pub(crate) mod membership;
 pub(crate) mod moving_average;
+pub(crate) mod neighbour;
 pub(crate) mod parameter;
 pub(crate) mod partition_function;
 pub(crate) mod partition_kernel;

@@ -9,12 +9,13 @@ use arrow_array::{Array, ArrayRef, Float64Array};
 use arrow_schema::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::WindowUDF;
-use tidemark_ast::{CallNode, Span, WindowSpec};
+use tidemark_ast::{CallNode, Span};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
 use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partitions};
+use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -80,7 +81,7 @@ impl Binder<'_> {
     pub(crate) fn moving_average(
         &mut self,
         call: &CallNode,
-        over: &WindowSpec,
+        over: &Window,
         scope: &Scope<'_>,
     ) -> EngineResult<(Arc<WindowUDF>, Vec<Typed>)> {
         let at = call.name.span;

@@ -51,6 +51,33 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOp::Minus, operand, Span::default())
     }
 
+    /// An open parameter of a cast to an integer, as the value that was sent: the cast cuts what an
+    /// INSERT refuses. Before there are values it has the type of the cast.
+    pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
+        let Some(index) = typed.parameter.filter(|_| to.is_integer()) else { return typed };
+        let is_plain = matches!(typed.expr, Expr::Placeholder(_));
+        let place = (index as usize).saturating_sub(1);
+        let values = self.context.parameter_values.as_ref();
+        let Some(value) = values.and_then(|values| values.get(place)).filter(|_| is_plain) else {
+            return typed;
+        };
+        let (scalar, sql_type) = match value {
+            // A text that is no integer is refused as the value of an integer.
+            ParameterValue::Text(text) => match text.parse() {
+                Ok(number) => (ScalarValue::Int64(Some(number)), SqlType::Long),
+                Err(_) => return typed,
+            },
+            ParameterValue::Short(_) | ParameterValue::Int(_) | ParameterValue::Long(_) => {
+                (scalar_of(value), value.sql_type())
+            }
+            _ => return typed,
+        };
+        if self.parameters.settle(index, to) != to {
+            return typed;
+        }
+        Typed { expr: lit(scalar.clone()), sql_type, constant: Some(scalar), parameter: None }
+    }
+
     /// Whether a parameter is null, or has no value yet.
     pub(crate) fn is_absent(&self, index: u32) -> bool {
         let place = (index as usize).saturating_sub(1);
@@ -61,7 +88,7 @@ impl Binder<'_> {
     /// The parameter that a node is, or that is the value of its variable.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {
-            Node::Variable { name } => self.variable_node(name)?.unwrap_or(id),
+            Node::Variable { name } => self.variable_value(name).map_or(id, |value| value.node),
             _ => id,
         };
         match self.node(id)? {

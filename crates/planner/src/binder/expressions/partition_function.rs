@@ -10,12 +10,13 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array};
 use arrow_schema::DataType;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::WindowUDF;
-use tidemark_ast::{CallNode, WindowSpec};
+use tidemark_ast::CallNode;
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType, account};
 
 use crate::binder::expressions::constant;
 use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partitions};
+use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -164,13 +165,13 @@ impl Binder<'_> {
     pub(crate) fn partition_function(
         &mut self,
         call: &CallNode,
-        over: &WindowSpec,
+        over: &Window,
         scope: &Scope<'_>,
     ) -> EngineResult<(Arc<WindowUDF>, Vec<Typed>, SqlType)> {
         let at = call.name.span;
         let refused = |message: String| Err(error::at(ErrorCode::InvalidValue, message, at));
         let name = call.name.text.to_ascii_lowercase();
-        let [time] = over.order_by.as_slice() else {
+        let [time] = &*over.order_by else {
             return refused(format!("{name} requires ORDER BY the time, and nothing else"));
         };
         let arguments = self.expressions(&call.arguments, scope)?;

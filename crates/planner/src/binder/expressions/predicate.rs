@@ -66,7 +66,7 @@ impl Binder<'_> {
                 let between = self.between(*operand, *low, *high, *operator_span, scope)?;
                 Ok(if *is_not == negated { between } else { not(between) })
             }
-            Node::InList { operand, items, negated: is_not, operator_span, .. } => {
+            Node::InList { operand, items, bare: _, negated: is_not, operator_span } => {
                 let within = self.in_list(*operand, items, *operator_span, scope)?;
                 Ok(if *is_not == negated { within } else { not(within) })
             }
@@ -74,7 +74,7 @@ impl Binder<'_> {
                 let within = self.in_query(*operand, *query, *operator_span, scope)?;
                 Ok(if *is_not == negated { within } else { not(within) })
             }
-            Node::Within { operand, items, .. } => {
+            Node::Within { operand, items, operator_span: _ } => {
                 let mut arguments = vec![self.expression(*operand, scope)?];
                 arguments.extend(self.expressions(items, scope)?);
                 let within = self.scalar_call("within", arguments, position, &[])?;

@@ -6,12 +6,11 @@ use datafusion::logical_expr::{Expr, case, lit};
 use tidemark_ast::{CallNode, NodeId, Span, TypeName};
 use tidemark_functions::{CastMode, SETTINGS};
 use tidemark_types::text_array::text_array;
-use tidemark_types::{CatalogType, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::pg_catalog::Object;
 use crate::binder::catalog::pg_catalog::keys::{Key, keys};
 use crate::binder::catalog::pg_catalog::layout::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::catalog::pg_catalog::numbers::{
     INFORMATION_SCHEMA_OID, OBJECTS_OID, OWNER, OWNER_OID, SCHEMAS, table_oid, view_oid,
 };
@@ -173,7 +172,6 @@ impl Binder<'_> {
                 serial_sequences(&self.objects()?, &column)
             }
             "pg_get_constraintdef" => definitions(&self.objects()?),
-            "pg_text_array" => return self.list_of_query(*first, scope).map(Some),
             "pg_get_indexdef" | "pg_index_has_property" | "pg_index_column_has_property" => {
                 return self.index_call(plain, call, scope).map(Some);
             }
@@ -278,15 +276,6 @@ impl Binder<'_> {
         let none = lit(ScalarValue::Utf8View(None));
         let found = cases_of(asked, cases.into_iter(), none)?;
         Ok(Some(Typed::computed(found, SqlType::String)))
-    }
-
-    /// What `ARRAY(SELECT …)` is read as: the text of an array.
-    fn list_of_query(&mut self, list: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
-        let at = self.tree.span(list);
-        let list = self.expression(list, scope)?;
-        let list = self.cast(list, SqlType::String, CastMode::Explicit, at)?;
-        let list = marked(list.expr, Some(CatalogType::TextArray));
-        Ok(Typed::computed(list, SqlType::String))
     }
 
     /// `pg_get_indexdef(oid)`, and with the number of a column that column's name.

@@ -4,19 +4,21 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
+use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, PrimitiveArray};
 use arrow_schema::DataType;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
+    lit,
 };
-use tidemark_ast::{CallNode, NodeId};
+use tidemark_ast::{CallNode, NodeId, Span};
 use tidemark_functions::CastMode;
 use tidemark_operators::UnnestItem;
-use tidemark_types::calendar::{MICROS_PER_DAY, add_months};
+use tidemark_types::calendar::{MICROS_PER_DAY, step_months};
+use tidemark_types::duration::{fixed_nanos, unit_months};
 use tidemark_types::period::Period;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, TimestampUnit};
 
 use crate::binder::expressions::constant;
 use crate::binder::state::scope::Scope;
@@ -29,16 +31,35 @@ impl Binder<'_> {
         call: &CallNode,
         scope: &Scope<'_>,
     ) -> EngineResult<Typed> {
-        let at = call.name.span;
-        let (low, high, step) = match call.arguments.as_slice() {
-            [low, high] => (*low, *high, None),
-            [low, high, step] => (*low, *high, Some(*step)),
+        let (low, high, step) = self.series_arguments(call)?;
+        let bounds = [self.expression(low, scope)?, self.expression(high, scope)?];
+        self.series_between(bounds, step, scope, call.name.span)
+    }
+
+    /// The start, the end and the step of a series.
+    pub(crate) fn series_arguments(
+        &self,
+        call: &CallNode,
+    ) -> EngineResult<(NodeId, NodeId, Option<NodeId>)> {
+        match self.plain_arguments(call)? {
+            [low, high] => Ok((*low, *high, None)),
+            [low, high, step] => Ok((*low, *high, Some(*step))),
             _ => {
                 let message = "generate_series needs a start, an end and a step";
-                return Err(error::at(ErrorCode::InvalidValue, message, at));
+                Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
             }
-        };
-        let bounds = [self.expression(low, scope)?, self.expression(high, scope)?];
+        }
+    }
+
+    /// The values from one bound to another, each a row of the list.
+    pub(crate) fn series_between(
+        &mut self,
+        bounds: [Typed; 2],
+        step: Option<NodeId>,
+        scope: &Scope<'_>,
+        at: Span,
+    ) -> EngineResult<Typed> {
+        let has_step = step.is_some();
         let types = bounds.each_ref().map(|bound| bound.sql_type);
         let timed = types.iter().any(|of| of.is_timestamp());
         let by = step.filter(|_| !timed).map(|step| self.expression(step, scope)).transpose()?;
@@ -50,27 +71,69 @@ impl Binder<'_> {
                 None => Step::Ticks(1),
             };
             (unit, Values::Times { step, is_nanos })
-        } else if types.iter().any(|of| of.is_floating())
-            || by.as_ref().is_some_and(|by| by.sql_type.is_floating())
-        {
-            (SqlType::Double, Values::Doubles)
         } else {
-            (SqlType::Long, Values::Longs)
+            let all = [Some(types[0]), Some(types[1]), by.as_ref().map(|by| by.sql_type)];
+            Values::of_numbers(all.into_iter().flatten())
         };
-        let mut arguments = Vec::with_capacity(3);
-        for bound in bounds {
-            let bound = self.cast(bound, sql_type, CastMode::Explicit, at)?.expr;
-            arguments.push(if timed { cast(bound, DataType::Int64) } else { bound });
+        let by = by.map(|by| self.cast(by, sql_type, CastMode::Explicit, at)).transpose()?;
+        let [low, high] = bounds.map(|bound| self.cast(bound, sql_type, CastMode::Explicit, at));
+        let (mut low, mut high) = (low?, high?);
+        let is_descending = match (&values, &by) {
+            (Values::Times { step, .. }, _) => has_step.then(|| step.is_negative()),
+            (_, None) => None,
+            (_, Some(by)) => by.constant.as_ref().map(is_negative),
+        };
+        if let (Some(low_value), Some(high_value)) = (&low.constant, &high.constant)
+            && is_descending.is_some_and(|falls| is_other_way(low_value, high_value, falls))
+        {
+            std::mem::swap(&mut low, &mut high);
         }
-        if let Some(by) = by {
-            arguments.push(self.cast(by, sql_type, CastMode::Explicit, at)?.expr);
-        }
+        let bounds = [low.expr, high.expr].into_iter();
+        let bounds = bounds.map(|bound| if timed { cast(bound, DataType::Int64) } else { bound });
+        let mut arguments: Vec<Expr> = bounds.collect();
+        arguments.extend(by.map(|by| by.expr));
         let length = Series::function(Part::Length, values).call(arguments.clone());
         let number = self.list_element(length, UnnestItem::Count, at)?;
         arguments.push(number);
         let value = Series::function(Part::Value, values).call(arguments);
         let value = if timed { cast(value, sql_type.arrow_type()) } else { value };
         Ok(Typed::computed(value, sql_type))
+    }
+
+    /// A series of decimals between constants.
+    pub(crate) fn decimal_series(
+        &mut self,
+        bounds: [Typed; 2],
+        step: Option<Typed>,
+        at: Span,
+    ) -> EngineResult<DecimalSeries> {
+        let types = bounds.iter().chain(&step).map(|typed| typed.sql_type).collect::<Vec<_>>();
+        let (sql_type, values) = Values::of_numbers(types.into_iter());
+        let mut constant = |typed: Typed| {
+            let cast = self.cast(typed, sql_type, CastMode::Explicit, at)?;
+            match cast.constant {
+                Some(ScalarValue::Decimal128(Some(value), ..)) => Ok(value),
+                _ => Err(error::at(ErrorCode::InvalidValue, "constant bounds expected", at)),
+            }
+        };
+        let [low, high] = bounds.map(&mut constant);
+        let (mut low, mut high) = (low?, high?);
+        let SqlType::Decimal(digits, scale) = sql_type else {
+            return Err(error::at(ErrorCode::Internal, "a series of decimals of no scale", at));
+        };
+        let step = step.map(constant).transpose()?;
+        if step.is_some_and(|step| (low > high) != (step < 0)) {
+            std::mem::swap(&mut low, &mut high);
+        }
+        let step = step.unwrap_or(10_i128.pow(scale.into()));
+        let length = decimal_steps(low, high, step).map_err(|failure| match failure {
+            DataFusionError::External(source) => {
+                error::at(ErrorCode::InvalidValue, source.to_string(), at)
+            }
+            other => error::at(ErrorCode::Internal, other.to_string(), at),
+        })?;
+        let literal = |value| lit(ScalarValue::Decimal128(Some(value), digits, scale as i8));
+        Ok(DecimalSeries { length, sql_type, values, bounds: [low, high, step].map(literal) })
     }
 
     /// The step of a series of timestamps: a number of their units, or a period.
@@ -88,7 +151,7 @@ impl Binder<'_> {
             value => constant::as_text(&value).unwrap_or_default().to_owned(),
         };
         match Step::parse(&text, unit).or_else(|| Step::of_length(&text, unit)) {
-            Some(Step::Ticks(0)) => {
+            Some(Step::Ticks(0) | Step::Months(0)) => {
                 Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", position))
             }
             Some(period) => Ok(period),
@@ -100,12 +163,45 @@ impl Binder<'_> {
     }
 }
 
+/// A series of decimals in FROM.
+pub(crate) struct DecimalSeries {
+    pub(crate) length: i64,
+    pub(crate) sql_type: SqlType,
+    values: Values,
+    /// Start, end, step.
+    bounds: [Expr; 3],
+}
+
+impl DecimalSeries {
+    /// The value with a number, counted from 0.
+    pub(crate) fn value(&self, number: Expr) -> Expr {
+        let arguments = self.bounds.iter().cloned().chain([number]).collect();
+        Series::function(Part::Value, self.values).call(arguments)
+    }
+}
+
+/// Whether a constant step leads down.
+pub(crate) fn is_negative(step: &ScalarValue) -> bool {
+    ScalarValue::new_zero(&step.data_type()).is_ok_and(|zero| *step < zero)
+}
+
+/// Whether the bounds of a series are given in the order against its step. Constant ones may be;
+/// of bounds that rows decide such a series is empty, as in `PostgreSQL`.
+pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending: bool) -> bool {
+    if is_descending { low < high } else { low > high }
+}
+
 /// What the values of a series are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Values {
     Longs,
     Doubles,
-    Times { step: Step, is_nanos: bool },
+    /// With so many digits behind the point.
+    Decimals(u8),
+    Times {
+        step: Step,
+        is_nanos: bool,
+    },
 }
 
 /// What is asked of a series.
@@ -146,6 +242,7 @@ impl ScalarUDFImpl for Series {
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match (self.part, self.values) {
             (Part::Value, Values::Doubles) => DataType::Float64,
+            (Part::Value, Values::Decimals(scale)) => decimal(scale).arrow_type(),
             _ => DataType::Int64,
         })
     }
@@ -176,6 +273,26 @@ impl ScalarUDFImpl for Series {
                     Arc::new(lengths.collect::<Result<Int64Array>>()?)
                 }
             }
+            (Values::Decimals(scale), part) => {
+                let bounds = Bounds::<Decimal128Type>::new(&bounds);
+                let unit = 10_i128.pow(scale.into());
+                if part == Part::Value {
+                    let value = |row| {
+                        let step = bounds.step(row, unit).checked_mul(number(row).into());
+                        step.and_then(|step| bounds.low(row).checked_add(step))
+                            .ok_or_else(|| failed("decimal overflow in generate_series"))
+                    };
+                    let values = each.map(|row| row.map(value).transpose());
+                    let values = values.collect::<Result<PrimitiveArray<Decimal128Type>>>()?;
+                    Arc::new(values.with_precision_and_scale(DECIMAL_DIGITS, scale as i8)?)
+                } else {
+                    let length = |row| {
+                        decimal_steps(bounds.low(row), bounds.high(row), bounds.step(row, unit))
+                    };
+                    let lengths = each.map(|row| row.map(length).transpose());
+                    Arc::new(lengths.collect::<Result<Int64Array>>()?)
+                }
+            }
             (values, part) => {
                 let bounds = Bounds::<Int64Type>::new(&bounds);
                 let cell = |row| {
@@ -200,7 +317,24 @@ impl Values {
         match self {
             Self::Times { step, is_nanos: true } => (step, SqlType::TimestampNs),
             Self::Times { step, is_nanos: false } => (step, SqlType::Timestamp),
-            Self::Longs | Self::Doubles => (Step::Ticks(number), SqlType::Timestamp),
+            Self::Longs | Self::Doubles | Self::Decimals(_) => {
+                (Step::Ticks(number), SqlType::Timestamp)
+            }
+        }
+    }
+
+    /// The type of a series of numbers, and what its values are.
+    fn of_numbers(types: impl Iterator<Item = SqlType> + Clone) -> (SqlType, Self) {
+        let scale = |of| match of {
+            SqlType::Decimal(_, scale) => Some(scale),
+            _ => None,
+        };
+        if types.clone().any(SqlType::is_floating) {
+            return (SqlType::Double, Self::Doubles);
+        }
+        match types.filter_map(scale).max() {
+            Some(scale) => (decimal(scale), Self::Decimals(scale)),
+            None => (SqlType::Long, Self::Longs),
         }
     }
 }
@@ -233,6 +367,24 @@ impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
 
 /// Steps of a series of doubles, less than which each number differs from the next.
 pub(crate) const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
+
+/// Digits of a series of decimals.
+const DECIMAL_DIGITS: u8 = 38;
+
+fn decimal(scale: u8) -> SqlType {
+    SqlType::Decimal(DECIMAL_DIGITS, scale)
+}
+
+/// How many decimals there are from `low` to `high`.
+fn decimal_steps(low: i128, high: i128, step: i128) -> Result<i64> {
+    if step == 0 {
+        return Err(failed("step cannot be zero"));
+    }
+    let distance = high.checked_sub(low).and_then(|distance| distance.checked_div(step));
+    let distance = distance.ok_or_else(|| failed("decimal overflow in generate_series"))?;
+    let is_empty = if step > 0 { low > high } else { low < high };
+    Ok(if is_empty { 0 } else { i64::try_from(distance).unwrap_or(i64::MAX).saturating_add(1) })
+}
 
 /// How many doubles there are from `low` to `high`.
 fn double_steps(low: f64, high: f64, step: f64) -> Result<i64> {
@@ -267,19 +419,10 @@ impl Step {
             "-" => -1,
             digits => digits.parse().ok()?,
         };
-        let nanos: i64 = match unit {
-            'n' => 1,
-            'U' | 'u' => 1_000,
-            'T' => 1_000_000,
-            's' => 1_000_000_000,
-            'm' => 60_000_000_000,
-            'h' => 3_600_000_000_000,
-            'd' => 86_400_000_000_000,
-            'w' => 604_800_000_000_000,
-            'M' => return Some(Self::Months(count)).filter(|_| count != 0),
-            'y' => return count.checked_mul(12).filter(|_| count != 0).map(Self::Months),
-            _ => return None,
-        };
+        if let Some(months) = unit_months(unit) {
+            return count.checked_mul(months).map(Self::Months);
+        }
+        let nanos = fixed_nanos(unit)?;
         let per_tick = if of == SqlType::TimestampNs { 1 } else { 1_000 };
         let ticks = i128::from(count) * i128::from(nanos) / per_tick;
         i64::try_from(ticks).ok().map(Self::Ticks)
@@ -332,10 +475,9 @@ impl Step {
         match self {
             Self::Ticks(ticks) => from.checked_add(ticks.checked_mul(number)?),
             Self::Months(months) => {
-                let per_micro = if of == SqlType::TimestampNs { 1_000 } else { 1 };
-                let (micros, rest) = (from.div_euclid(per_micro), from.rem_euclid(per_micro));
-                let moved = add_months(micros, months.checked_mul(number)?);
-                moved.checked_mul(per_micro)?.checked_add(rest)
+                let is_nanos = of == SqlType::TimestampNs;
+                let unit = if is_nanos { TimestampUnit::Nanos } else { TimestampUnit::Micros };
+                step_months(from, months, number, unit.per_day())
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use datafusion::logical_expr::{Expr, SortExpr};
 use tidemark_ast::{NullsOrder, OrderItem};
-use tidemark_functions::period_order;
+use tidemark_functions::{array_order, period_order};
 use tidemark_types::SqlType;
 
 use crate::binder::state::scope::TimeOrder;
@@ -17,7 +17,7 @@ pub(crate) struct SortKey {
     pub(crate) output: Option<usize>,
     pub(crate) descending: bool,
     nulls_first: bool,
-    is_period: bool,
+    sql_type: SqlType,
 }
 
 impl SortKey {
@@ -32,17 +32,21 @@ impl SortKey {
         sql_type: SqlType,
         output: Option<usize>,
     ) -> Self {
-        let nulls_first = match item.nulls {
-            Some(nulls) => nulls == NullsOrder::First,
-            None => sql_type.is_floating() == item.descending,
+        let OrderItem { expression: _, descending, nulls } = item;
+        let nulls_first = match nulls {
+            Some(nulls) => *nulls == NullsOrder::First,
+            None => sql_type.is_floating() == *descending,
         };
-        let is_period = sql_type == SqlType::Period;
-        Self { expr, output, descending: item.descending, nulls_first, is_period }
+        Self { expr, output, descending: *descending, nulls_first, sql_type }
     }
 
     /// The key over another expression of the same value.
     pub(crate) fn sort(&self, expr: Expr) -> SortExpr {
-        let expr = if self.is_period { period_order(expr) } else { expr };
+        let expr = match self.sql_type {
+            SqlType::Period => period_order(expr),
+            SqlType::DoubleArray(dimensions) => array_order(expr, dimensions),
+            _ => expr,
+        };
         SortExpr::new(expr, !self.descending, self.nulls_first)
     }
 }

@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use datafusion::common::Spans;
 use datafusion::functions_aggregate::expr_fn::sum;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Subquery, ident};
+use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
+use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, Subquery, ident};
 use tidemark_ast::{BinaryOperator, Name, Node, NodeId, Span};
-use tidemark_functions::CastMode;
+use tidemark_functions::{Argument, CastMode, is_wide, resolve_aggregate, wide_time};
+use tidemark_operators::SampleByNode;
 use tidemark_optimizer::uncorrelated_clause;
 use tidemark_types::text_array::text_array;
-use tidemark_types::{EngineResult, ErrorCode, SqlType};
+use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
+use crate::binder::catalog::pg_catalog::marked::marked;
+use crate::binder::expressions::registered::Registered;
+use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::state::outer_rows::{OuterRows, outer_reference};
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn, is_unknown};
@@ -65,6 +69,66 @@ impl Binder<'_> {
         Ok(Typed::computed(value, SqlType::String))
     }
 
+    /// `ARRAY(SELECT …)`: the values of one column, in the order of the query's rows, as
+    /// `PostgreSQL` writes an array.
+    pub(crate) fn array_of_query(
+        &mut self,
+        query: NodeId,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Typed> {
+        let at = self.tree.span(query);
+        let rows = scope.relation.cloned().unwrap_or_else(relation::one_row);
+        let (list, captured) = self.beside_rows(rows, |binder| {
+            let rows = binder.query(query)?;
+            binder.gathered(rows, query)
+        })?;
+        check_correlation(&list, &captured, at)?;
+        let list = Expr::ScalarSubquery(subquery(list.plan, captured));
+        let list = Typed::computed(list, SqlType::String);
+        let mut list = self.scalar_call("coalesce", vec![list, literal::text("{}")], at, &[])?;
+        list.expr = marked(list.expr, Some(CatalogType::TextArray));
+        Ok(list)
+    }
+
+    /// One row: the values of the only column of these rows, as text.
+    fn gathered(&mut self, rows: Relation, query: NodeId) -> EngineResult<Relation> {
+        let at = self.tree.span(query);
+        let rows = rows.restored()?;
+        let [column] = rows.columns.as_slice() else { return Err(not_one_column(at)) };
+        let value = Typed::computed(column.expr(), column.sql_type);
+        let value = match self.registered_item(query) {
+            Some(kind) => self.registered_name(value, kind, at)?,
+            None => self.cast(value, SqlType::String, CastMode::Explicit, at)?,
+        };
+        let resolved = resolve_aggregate("array_agg", false, &[Argument::column(SqlType::String)]);
+        let resolved = resolved.map_err(|failure| located_call(failure, at, &[]))?;
+        let list =
+            AggregateFunction::new_udf(resolved.udaf, vec![value.expr], false, None, vec![], None);
+        let list = Expr::AggregateFunction(list).alias("array");
+        // The join with the rows around keeps no order that is not said.
+        let input = match rows.ascending_time() {
+            Some(time) => relation::sort_by_time(rows.plan.clone(), time.expr())?,
+            None => rows.plan,
+        };
+        let node = SampleByNode::try_new(input, None, Vec::new(), vec![list]);
+        let node = Arc::new(node.map_err(error::plan)?.in_any_order(false));
+        let plan = LogicalPlan::Extension(Extension { node });
+        Ok(Relation::of(plan, vec![relation::output_column("array", SqlType::String)]))
+    }
+
+    /// The kind of object whose number the only item of a query's list is.
+    fn registered_item(&self, query: NodeId) -> Option<Registered> {
+        let mut at = query;
+        while let Some(Node::Query { body, .. }) = self.tree.get(at) {
+            at = *body;
+        }
+        let Some(Node::Select(select)) = self.tree.get(at) else { return None };
+        match self.tree.get(select.items.first()?.expression) {
+            Some(Node::Cast { type_name, .. }) => Registered::of(type_name),
+            _ => None,
+        }
+    }
+
     /// A sub-query of one column.
     fn one_column(
         &mut self,
@@ -75,8 +139,7 @@ impl Binder<'_> {
         if relation.columns.len() == 1 {
             return Ok((relation, captured));
         }
-        let at = self.tree.span(query);
-        Err(error::at(ErrorCode::TypeMismatch, "query must return one column", at))
+        Err(not_one_column(self.tree.span(query)))
     }
 
     /// The column of the rows around that a path names, innermost rows first.
@@ -156,12 +219,18 @@ impl Binder<'_> {
                 position,
             ));
         };
-        let item = Typed::computed(column.expr(), column.sql_type);
-        let item = self.cast(item, common, CastMode::Implicit, position)?;
-        let plan = relation::project(relation.plan.clone(), vec![item.expr.alias("in")])?;
-        let operand = self.cast(operand, common, CastMode::Implicit, position)?;
+        let is_wide = is_wide(operand.sql_type, column.sql_type);
+        let mut key = |of: Typed| {
+            if is_wide {
+                return Ok(wide_time(of.expr, of.sql_type));
+            }
+            self.cast(of, common, CastMode::Implicit, position).map(|cast| cast.expr)
+        };
+        let item = key(Typed::computed(column.expr(), column.sql_type))?;
+        let operand = key(operand)?;
+        let plan = relation::project(relation.plan.clone(), vec![item.alias("in")])?;
         let subquery = subquery(plan, captured);
-        let expr = Expr::InSubquery(InSubquery::new(Box::new(operand.expr), subquery, false));
+        let expr = Expr::InSubquery(InSubquery::new(Box::new(operand), subquery, false));
         Ok(Typed::computed(expr, SqlType::Boolean))
     }
 
@@ -192,7 +261,11 @@ impl Binder<'_> {
             "all" => Quantifier::All,
             _ => return Ok(None),
         };
-        let [argument] = call.arguments.as_slice() else { return Ok(None) };
+        let [argument] = self.plain_arguments(call)? else { return Ok(None) };
+        if !gives_truth(operator) {
+            let message = format!("{} needs an operator that compares", call.name.text);
+            return Err(error::at(ErrorCode::TypeMismatch, message, position));
+        }
         let tested = match self.node(*argument)? {
             Node::Subquery { query } | Node::Exists { query } => {
                 self.quantified_query(quantifier, operator, left, *query, position, scope)?
@@ -368,6 +441,25 @@ impl Binder<'_> {
         let plan = relation::filter(relation.plan.clone(), test.expr)?;
         Ok(existing(plan, captured, all))
     }
+}
+
+/// Whether an operator compares its operands.
+fn gives_truth(operator: BinaryOperator) -> bool {
+    use BinaryOperator::{
+        Add, BitAnd, BitOr, BitXor, ContainedBy, ContainedByOrEqual, Contains, ContainsOrEqual,
+        Divide, Equal, Greater, GreaterOrEqual, ILike, Less, LessOrEqual, Like, Matches, Modulo,
+        Multiply, NotEqual, NotILike, NotLike, NotMatches, Subtract,
+    };
+    match operator {
+        Add | Subtract | Multiply | Divide | Modulo | BitAnd | BitOr | BitXor => false,
+        Equal | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual | Matches | NotMatches
+        | Like | NotLike | ILike | NotILike | ContainedBy | ContainedByOrEqual | Contains
+        | ContainsOrEqual => true,
+    }
+}
+
+fn not_one_column(at: Span) -> EngineError {
+    error::at(ErrorCode::TypeMismatch, "query must return one column", at)
 }
 
 /// The array of `PostgreSQL` whose items are of this type.

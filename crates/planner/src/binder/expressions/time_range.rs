@@ -3,6 +3,7 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::lit;
+use hashbrown::HashSet;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, Span, UnaryOperator};
 use tidemark_functions::CastMode;
 use tidemark_storage::TimeRange;
@@ -69,6 +70,20 @@ pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
         Some(so_far) => TimeRange::intersection(&so_far, &found),
         None => found,
     }
+}
+
+fn unit_of(sql_type: SqlType) -> TimestampUnit {
+    match sql_type {
+        SqlType::Date => TimestampUnit::Millis,
+        SqlType::TimestampNs => TimestampUnit::Nanos,
+        _ => TimestampUnit::Micros,
+    }
+}
+
+/// An instant in another unit; what that does not hold lies before or behind all that it does.
+fn at_or_beyond(at: i64, from: SqlType, to: SqlType) -> i64 {
+    let beyond = if at < 0 { i64::MIN } else { i64::MAX };
+    unit_of(from).convert(at, unit_of(to)).unwrap_or(beyond)
 }
 
 fn complement(ranges: &[TimeRange]) -> Ranges {
@@ -217,16 +232,20 @@ impl Binder<'_> {
                 if value.is_null_constant() {
                     return Ok(None);
                 }
-                let cast = self.cast(value, unit, CastMode::Explicit, position);
-                let instant = cast.ok().and_then(|cast| cast.constant);
-                match instant.as_ref().and_then(constant::as_i64) {
+                let mut instant = |of: SqlType| {
+                    let cast = self.cast(value.clone(), of, CastMode::Explicit, position);
+                    let cast = cast.ok().and_then(|cast| cast.constant);
+                    cast.as_ref().and_then(constant::as_i64).map(|at| at_or_beyond(at, of, unit))
+                };
+                // Nanoseconds do not reach as far as microseconds.
+                match instant(unit).or_else(|| instant(SqlType::Timestamp)) {
                     Some(instant) => Ok(Some(instant)),
                     None => Err(error::at(ErrorCode::InvalidValue, message, position)),
                 }
             }
             SqlType::Date | SqlType::Timestamp => {
-                let cast = self.cast(value, unit, CastMode::Explicit, position)?;
-                Ok(cast.constant.as_ref().and_then(constant::as_i64))
+                let at = value.constant.as_ref().and_then(constant::as_i64);
+                Ok(at.map(|at| at_or_beyond(at, value.sql_type, unit)))
             }
             SqlType::TimestampNs => {
                 let Some(nanos) = value.constant.as_ref().and_then(constant::as_i64) else {
@@ -244,31 +263,47 @@ impl Binder<'_> {
 
     /// Whether no row decides the node's value.
     pub(crate) fn is_constant(&self, id: NodeId) -> bool {
-        match self.tree.get(id) {
-            Some(
-                Node::Null
-                | Node::Boolean { .. }
-                | Node::Integer { .. }
-                | Node::Float { .. }
-                | Node::String { .. }
-                | Node::TypedString { .. },
-            ) => true,
-            Some(Node::Parameter { .. }) => self.context.parameter_values.is_some(),
-            Some(Node::Variable { name }) => match self.variable_node(name) {
-                Ok(Some(value)) => self.is_constant(value),
+        // Variables that read each other twice stand for very many nodes: each is seen once.
+        let mut seen = HashSet::new();
+        let mut pending = vec![(id, self.variables.len())];
+        while let Some((id, scopes)) = pending.pop() {
+            if !seen.insert((id, scopes)) {
+                continue;
+            }
+            let is_constant = match self.tree.get(id) {
+                Some(
+                    Node::Null
+                    | Node::Boolean { .. }
+                    | Node::Integer { .. }
+                    | Node::Float { .. }
+                    | Node::String { .. }
+                    | Node::TypedString { .. },
+                ) => true,
+                Some(Node::Parameter { .. }) => self.context.parameter_values.is_some(),
+                Some(Node::Variable { name }) => {
+                    let value = self.variable_value_in(name, scopes);
+                    pending.extend(value.map(|value| (value.node, value.scopes)));
+                    value.is_some()
+                }
+                Some(Node::Unary { operand, .. } | Node::Cast { operand, .. }) => {
+                    pending.push((*operand, scopes));
+                    true
+                }
+                Some(Node::Binary { left, right, .. }) => {
+                    pending.extend([(*left, scopes), (*right, scopes)]);
+                    true
+                }
+                Some(Node::Call(call)) => {
+                    pending.extend(call.arguments.iter().map(|argument| (*argument, scopes)));
+                    call.over.is_none()
+                }
                 _ => false,
-            },
-            Some(Node::Unary { operand, .. } | Node::Cast { operand, .. }) => {
-                self.is_constant(*operand)
+            };
+            if !is_constant {
+                return false;
             }
-            Some(Node::Binary { left, right, .. }) => {
-                self.is_constant(*left) && self.is_constant(*right)
-            }
-            Some(Node::Call(call)) => {
-                call.over.is_none() && call.arguments.iter().all(|id| self.is_constant(*id))
-            }
-            _ => false,
         }
+        true
     }
 
     /// The ranges of an interval text: `2024-01`, `2024-01-01;1h`, `$today`, ….
@@ -278,13 +313,9 @@ impl Binder<'_> {
         unit: SqlType,
         position: Span,
     ) -> EngineResult<Ranges> {
-        let of = match unit {
-            SqlType::TimestampNs => TimestampUnit::Nanos,
-            _ => TimestampUnit::Micros,
-        };
         // Only date variables ask for the clock.
         let now = if text.contains('$') { self.context.now() } else { 0 };
-        let ranges = tidemark_types::interval::parse_interval(text, of, now)
+        let ranges = tidemark_types::interval::parse_interval(text, unit_of(unit), now)
             .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;
         Ok(ranges.into_iter().map(|(lo, hi)| TimeRange { lo, hi }).collect())
     }

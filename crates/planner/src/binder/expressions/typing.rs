@@ -2,7 +2,8 @@
 //! they ask for, and folds what is constant.
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr, ScalarUDF, Volatility};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{Case, Expr, ScalarUDF, Volatility};
 use tidemark_ast::{BinaryOperator, Span};
 use tidemark_functions::{
     Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast_value, failing_cast,
@@ -211,7 +212,12 @@ impl Binder<'_> {
         if matches!(operator, UnaryOp::Minus) && operand.parameter.is_some() && !is_period {
             return Ok(Typed { expr: Expr::Negative(Box::new(operand.expr)), ..operand });
         }
-        let operand = self.settled(operand, SqlType::Double)?;
+        let open = match operator {
+            UnaryOp::BitNot => SqlType::Long,
+            UnaryOp::Not => SqlType::Boolean,
+            UnaryOp::Minus | UnaryOp::Plus => SqlType::Double,
+        };
+        let operand = self.settled(operand, open)?;
         let (build, wanted, returns) = resolve_unary(operator, &operand.argument())
             .map_err(|error| located(error, position))?;
         let operand = self.cast(operand, wanted, CastMode::Implicit, position)?;
@@ -304,6 +310,9 @@ impl Binder<'_> {
             exprs.push(argument.expr);
         }
         let foldable = constant && is_immutable(&resolved.udf);
+        if let Some(expr) = first_not_null(&resolved, &exprs).filter(|_| !foldable) {
+            return Ok(Typed::computed(expr, resolved.return_type));
+        }
         let expr = Expr::ScalarFunction(datafusion::logical_expr::expr::ScalarFunction {
             func: resolved.udf,
             args: exprs,
@@ -354,6 +363,11 @@ impl Binder<'_> {
             if let Some(value) = known.map_err(|error| located(error, position))? {
                 return Ok(Typed::literal(value, to));
             }
+            // EXPLAIN reports at once what every run would report.
+            if let (true, CastMode::Implicit, Some(value)) = (self.explaining, mode, shown(value)) {
+                let from = typed.sql_type;
+                return Err(located(ResolveError::InconvertibleValue { value, from, to }, own));
+            }
             let types = (typed.sql_type, to);
             let failing = failing_cast(typed.expr, types, mode, error::span(own));
             return Ok(Typed::computed(failing, to));
@@ -372,6 +386,14 @@ impl Binder<'_> {
             SqlType::Null => self.cast(typed, SqlType::Boolean, CastMode::Implicit, position),
             _ => Err(error::at(ErrorCode::TypeMismatch, "boolean expression expected", position)),
         }
+    }
+}
+
+/// A constant that is a text or a character, as errors quote it.
+fn shown(value: &ScalarValue) -> Option<String> {
+    match value {
+        ScalarValue::UInt16(Some(unit)) => char::from_u32(u32::from(*unit)).map(String::from),
+        text => constant::as_text(text).map(str::to_owned),
     }
 }
 
@@ -463,4 +485,26 @@ fn binary_op(operator: BinaryOperator) -> BinaryOp {
         BinaryOperator::Contains => BinaryOp::Contains,
         BinaryOperator::ContainsOrEqual => BinaryOp::ContainsOrEqual,
     }
+}
+
+/// `coalesce` of DECIMALs as a CASE: a value behind the first one that is not null is not computed,
+/// so that what does not convert or divides by zero there is no error.
+fn first_not_null(resolved: &ResolvedScalar, exprs: &[Expr]) -> Option<Expr> {
+    let (last, others) = exprs.split_last()?;
+    let is_of_decimals = matches!(resolved.return_type, SqlType::Decimal(..));
+    if resolved.udf.name() != "coalesce" || !is_of_decimals || others.is_empty() {
+        return None;
+    }
+    let is_case = |expr: &Expr| expr.exists(|node| Ok(matches!(node, Expr::Case(_))));
+    // Each value is written twice: of one in another they would be very many.
+    let is_nested = exprs.iter().any(|expr| is_case(expr).unwrap_or(true));
+    if is_nested {
+        return None;
+    }
+    let pair = |expr: &Expr| {
+        let test = Expr::IsNotNull(Box::new(expr.clone()));
+        (Box::new(test), Box::new(expr.clone()))
+    };
+    let pairs = others.iter().map(pair).collect();
+    Some(Expr::Case(Case::new(None, pairs, Some(Box::new(last.clone())))))
 }

@@ -4,20 +4,24 @@ use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
 use datafusion::functions_window as windows;
+use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, SortExpr, WindowFunctionDefinition, cast};
-use tidemark_ast::{CallNode, Node, Span, WindowSpec};
+use tidemark_ast::{CallNode, Frame, Node, OrderItem, Span, WindowSpec};
 use tidemark_functions::{Argument, CastMode, resolve_aggregate};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::expressions::constant;
 use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::frame_aggregate::over_frames;
+use crate::binder::expressions::neighbour::not_null_neighbour;
 use crate::binder::expressions::partition_function::is_partition_function;
 use crate::binder::expressions::sort_key::SortKey;
 use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
+use crate::binder::expressions::unify;
 use crate::binder::expressions::window_frame::OverRows;
 use crate::binder::expressions::window_frame::{Frames, around, default_frame, is_never_filled};
+use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
@@ -43,26 +47,15 @@ impl Binder<'_> {
         if !scope.windows {
             return Err(refused(call.name.span));
         }
-        let over = &self.window_spec(over, false)?;
+        let over = &self.named_windows.over(over)?;
+        let Window { partition_by, order_by: keys, frame, anchor } = over;
         let inner = Scope { windows: false, ..*scope };
         let resolved = self.window_resolved(call, over, position, &inner)?;
-        let partition_by = self.expressions(&over.partition_by, &inner)?;
-        let mut order_by: Vec<SortExpr> = Vec::with_capacity(over.order_by.len());
-        for item in &over.order_by {
-            let key = self.expression(item.expression, &inner)?;
-            let expr = key.expr.clone();
-            order_by.push(SortKey::new(item, key.expr, key.sql_type, None).sort(expr));
-        }
-        let at = over.frame.as_ref().map_or(call.name.span, |frame| frame.span);
-        let frames = match &over.frame {
-            Some(frame) => self.frames(frame, &order_by, scope, call.name.span)?,
-            None => Frames::One(default_frame(!order_by.is_empty())),
-        };
-        let frames = if ignores_frames(resolved.function.name()) {
-            Frames::One(default_frame(!order_by.is_empty()))
-        } else {
-            frames
-        };
+        let resolved = self.only_filtered(resolved, call, &inner)?;
+        let partition_by = self.expressions(partition_by, &inner)?;
+        let mut order_by = self.window_order(keys, &inner)?;
+        let at = frame.as_ref().map_or(call.name.span, |frame| frame.span);
+        let frames = self.frames_of(call, frame.as_ref(), (&resolved, &order_by), scope)?;
         if let Frames::One(frame) = &frames
             && is_never_filled(frame)
         {
@@ -75,7 +68,8 @@ impl Binder<'_> {
             // Rows of a partition do not differ by its keys, and DataFusion stumbles over these.
             order_by.retain(|key| !partition_by.iter().any(|one| one.expr == key.expr));
         }
-        let period = match &over.anchor {
+        refuse_decimals_around(&resolved, &frames, at)?;
+        let period = match anchor {
             None => None,
             Some(anchor) => {
                 Some(self.anchored(anchor, over, (&partition_by, &order_by), &inner)?)
@@ -85,6 +79,10 @@ impl Binder<'_> {
         if parts.chain(order_by.iter().map(|key| &key.expr)).any(has_window) {
             return Err(refused(call.name.span));
         }
+        let ignore_nulls = Self::ignores_nulls(call, resolved.function.name())?;
+        if resolved.by_rows && order_by.is_empty() && frames.by_rows() {
+            order_by.extend(by_time(scope));
+        }
         let unsigned =
             matches!(resolved.function.name(), "row_number" | "rank" | "dense_rank" | "ntile");
         let window = OverRows {
@@ -92,7 +90,7 @@ impl Binder<'_> {
             arguments: resolved.arguments.into_iter().map(|argument| argument.expr).collect(),
             partition_by: partition_by.into_iter().map(|key| key.expr).chain(period).collect(),
             order_by,
-            ignore_nulls: call.ignore_nulls || call.name.text.eq_ignore_ascii_case("locf"),
+            ignore_nulls,
             distinct: resolved.distinct,
         };
         let expr = match &frames {
@@ -101,14 +99,50 @@ impl Binder<'_> {
         };
         // DataFusion counts in unsigned numbers.
         let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
-        Ok(Typed::computed(expr, resolved.return_type))
+        let value = Typed::computed(expr, resolved.return_type);
+        // Of no row that passes FILTER the aggregates give null.
+        Ok(if call.filter.is_some() { value.never_null() } else { value })
+    }
+
+    /// The frames of a call; those that are written are checked also where the function has no use
+    /// for them.
+    fn frames_of(
+        &mut self,
+        call: &CallNode,
+        written: Option<&Frame>,
+        (resolved, order_by): (&Resolved, &[SortExpr]),
+        scope: &Scope<'_>,
+    ) -> EngineResult<Frames> {
+        let frames = match written {
+            Some(frame) => self.frames(frame, order_by, scope, call.name.span)?,
+            None => Frames::One(default_frame(!order_by.is_empty())),
+        };
+        if ignores_frames(resolved.function.name()) {
+            return Ok(Frames::One(default_frame(!order_by.is_empty())));
+        }
+        Ok(frames)
+    }
+
+    /// ORDER BY of a window.
+    fn window_order(
+        &mut self,
+        keys: &[OrderItem],
+        scope: &Scope<'_>,
+    ) -> EngineResult<Vec<SortExpr>> {
+        let mut order_by = Vec::with_capacity(keys.len());
+        for item in keys {
+            let key = self.expression(item.expression, scope)?;
+            let expr = key.expr.clone();
+            order_by.push(SortKey::new(item, key.expr, key.sql_type, None).sort(expr));
+        }
+        Ok(order_by)
     }
 
     /// The function with its arguments.
     fn window_resolved(
         &mut self,
         call: &CallNode,
-        over: &WindowSpec,
+        over: &Window,
         position: Span,
         scope: &Scope<'_>,
     ) -> EngineResult<Resolved> {
@@ -116,9 +150,14 @@ impl Binder<'_> {
             [only] if matches!(self.node(*only)?, Node::Star { .. }) => Vec::new(),
             ids => self.expressions(ids, scope)?,
         };
+        let is_average = call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1;
+        if call.distinct && (is_average || is_partition_function(&call.name.text)) {
+            let what = format!("DISTINCT of {} over a window is", call.name.text);
+            return Err(error::not_supported(&what, call.name.span));
+        }
         let (function, arguments, return_type) = if is_partition_function(&call.name.text) {
             self.partition_function(call, over, scope)?
-        } else if call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1 {
+        } else if is_average {
             let (function, arguments) = self.moving_average(call, over, scope)?;
             (function, arguments, SqlType::Double)
         } else {
@@ -129,43 +168,48 @@ impl Binder<'_> {
         Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
     }
 
+    /// IGNORE NULLS, of the functions that have a value of another row, and of the aggregates,
+    /// which skip nulls as they are.
+    fn ignores_nulls(call: &CallNode, function: &str) -> EngineResult<bool> {
+        let ranks = matches!(
+            function,
+            "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" | "ntile"
+        );
+        let own = is_partition_function(&call.name.text) || function == "moving_average";
+        if call.ignore_nulls && (ranks || own || call.arguments.is_empty()) {
+            let what = format!("IGNORE NULLS of {} is", call.name.text);
+            return Err(error::not_supported(&what, call.name.span));
+        }
+        Ok(call.ignore_nulls || call.name.text.eq_ignore_ascii_case("locf"))
+    }
+
+    /// FILTER: the rows that fail it have a null argument, which every aggregate skips. So the
+    /// frame, the operator and what a live view reads of the function stay as they are.
+    fn only_filtered(
+        &mut self,
+        mut resolved: Resolved,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Resolved> {
+        let Some(filter) = call.filter else { return Ok(resolved) };
+        let is_aggregate = matches!(resolved.function, WindowFunctionDefinition::AggregateUDF(_));
+        let Some(value) = resolved.arguments.first_mut().filter(|_| is_aggregate) else {
+            let what = format!("FILTER of the window function {} is", call.name.text);
+            return Err(error::not_supported(&what, self.tree.span(filter)));
+        };
+        let test = self.predicate(filter, scope, false)?;
+        let is_met = (Box::new(test.expr), Box::new(value.expr.clone()));
+        value.expr = Expr::Case(Case::new(None, vec![is_met], None));
+        value.constant = None;
+        Ok(resolved)
+    }
+
     /// What a function gives over a frame without rows.
     fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
         if name == "count" {
             return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
         }
         self.cast(Typed::null(), return_type, CastMode::Explicit, Span::default())
-    }
-
-    /// What OVER says, with what the window it names says.
-    fn window_spec(&self, over: &WindowSpec, is_named: bool) -> EngineResult<WindowSpec> {
-        if let Some(anchor) = over.anchor.as_ref().filter(|_| !is_named) {
-            let message = "ANCHOR is allowed in a named WINDOW only";
-            return Err(error::at(ErrorCode::NotSupported, message, anchor.span));
-        }
-        let Some(name) = &over.name else { return Ok(over.clone()) };
-        let named = self
-            .named_windows
-            .iter()
-            .rev()
-            .find(|named| identifier::same(&named.name.text, &name.text))
-            .ok_or_else(|| {
-                error::at(
-                    ErrorCode::InvalidName,
-                    format!("window '{}' is not defined", name.text),
-                    name.span,
-                )
-            })?;
-        let mut spec = self.window_spec(&named.spec, true)?;
-        if !over.partition_by.is_empty() {
-            spec.partition_by.clone_from(&over.partition_by);
-        }
-        if !over.order_by.is_empty() {
-            spec.order_by.clone_from(&over.order_by);
-        }
-        spec.frame = over.frame.clone().or(spec.frame);
-        spec.anchor = over.anchor.clone().or(spec.anchor);
-        Ok(spec)
     }
 
     fn window_function(
@@ -182,7 +226,7 @@ impl Binder<'_> {
             return self.window_aggregate(call, &name, arguments);
         }
         Self::check_arity(&name, call, &arguments)?;
-        let first_type = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
+        let first_type = value_type(&name, &arguments);
         if first_type == SqlType::Period && matches!(name.as_str(), "min" | "max") {
             // DataFusion's would compare months first.
             let what = format!("{name} of PERIOD over a window is");
@@ -197,6 +241,10 @@ impl Binder<'_> {
             "percent_rank" => plain(WindowUDF(windows::rank::percent_rank_udwf()), SqlType::Double),
             "cume_dist" => plain(WindowUDF(windows::cume_dist::cume_dist_udwf()), SqlType::Double),
             "ntile" => plain(WindowUDF(windows::ntile::ntile_udwf()), SqlType::Long),
+            "lag" | "lead" if call.ignore_nulls => {
+                let of = whole(first_type);
+                plain(WindowUDF(not_null_neighbour(name == "lead", of.arrow_type())), of)
+            }
             "lag" => plain(WindowUDF(windows::lead_lag::lag_udwf()), whole(first_type)),
             "lead" => plain(WindowUDF(windows::lead_lag::lead_udwf()), whole(first_type)),
             "first_value" | "first_not_null_value" => {
@@ -209,6 +257,9 @@ impl Binder<'_> {
                 plain(WindowUDF(windows::nth_value::nth_value_udwf()), whole(first_type))
             }
             "count" => plain(over_frames(aggregates::count::count_udaf()), SqlType::Long),
+            "sum" | "avg" if is_decimal(first_type) => {
+                return self.window_aggregate(call, &name, arguments);
+            }
             "sum" | "ksum" => plain(over_frames(aggregates::sum::sum_udaf()), SqlType::Double),
             "avg" if arguments.len() == 1 => {
                 plain(over_frames(aggregates::average::avg_udaf()), SqlType::Double)
@@ -217,7 +268,16 @@ impl Binder<'_> {
             "max" => plain(over_frames(aggregates::min_max::max_udaf()), whole(first_type)),
             _ => return self.window_aggregate(call, &name, arguments),
         };
-        let arguments = self.window_arguments(&name, arguments, return_type, position)?;
+        let mut arguments = self.window_arguments(&name, arguments, return_type, position)?;
+        if call.ignore_nulls && matches!(name.as_str(), "lag" | "lead") {
+            if arguments.len() < 2 {
+                arguments.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::Long));
+            }
+            if arguments.len() < 3 {
+                let null = self.cast(Typed::null(), return_type, CastMode::Explicit, position)?;
+                arguments.push(null);
+            }
+        }
         Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
     }
 
@@ -256,7 +316,9 @@ impl Binder<'_> {
             let what = format!("DISTINCT of {name} over a window is");
             return Err(error::not_supported(&what, at));
         }
-        if !call.distinct && !is_foldable(name) {
+        let is_exact = matches!(name, "sum" | "avg")
+            && arguments.first().is_some_and(|first| is_decimal(first.sql_type));
+        if !call.distinct && !is_foldable(name) && !is_exact {
             let message = format!("unknown window function: {name}");
             return Err(error::at(ErrorCode::FunctionNotFound, message, at));
         }
@@ -336,6 +398,18 @@ impl Binder<'_> {
     }
 }
 
+/// The type of what a window function is about. `lag` and `lead` have one that holds their default
+/// as well, which is text that becomes any type, or a value that would be cut.
+fn value_type(name: &str, arguments: &[Typed]) -> SqlType {
+    let first = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
+    match (name, arguments.get(2)) {
+        ("lag" | "lead", Some(default)) if !first.is_text() => {
+            unify::branches(first, default.sql_type).unwrap_or(first)
+        }
+        _ => first,
+    }
+}
+
 /// `row_number()` over a window.
 pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Expr {
     let window = OverRows {
@@ -349,6 +423,14 @@ pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Ex
     window.over(&default_frame(true))
 }
 
+/// The order of rows in a window without ORDER BY. `DataFusion` reads the parts of a scan in any
+/// order, and aggregates such as `delta` and frames of so many rows depend on it.
+fn by_time(scope: &Scope<'_>) -> Option<SortExpr> {
+    let column = scope.relation?.timestamp_column()?;
+    column.origin.note();
+    Some(SortExpr::new(column.expr(), true, true))
+}
+
 /// The error for a window function where there is no list of rows to look at.
 pub(crate) fn refused(at: Span) -> EngineError {
     let message = "window functions are not allowed here";
@@ -358,6 +440,21 @@ pub(crate) fn refused(at: Span) -> EngineError {
 fn refused_range(name: &str, at: Span) -> EngineError {
     let what = format!("a RANGE up to the current row of {name} is");
     error::not_supported(&what, at).with_hint("end it before the row, or count ROWS")
+}
+
+/// Refuses exact sums of the rows before and behind the current one: they are no sum of two.
+fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> EngineResult<()> {
+    let name = resolved.function.name();
+    let is_exact = is_decimal(resolved.return_type) && matches!(name, "sum" | "avg");
+    if !is_exact || !matches!(frames, Frames::Around(..)) {
+        return Ok(());
+    }
+    let what = format!("EXCLUDE CURRENT ROW of {name} of DECIMAL over rows behind the row is");
+    Err(error::not_supported(&what, at))
+}
+
+fn is_decimal(of: SqlType) -> bool {
+    matches!(of, SqlType::Decimal(..))
 }
 
 /// Functions to which the order of the partition's rows is all.

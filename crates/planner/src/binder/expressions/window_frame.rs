@@ -86,7 +86,8 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         position: Span,
     ) -> EngineResult<Frames> {
-        let units = match frame.mode {
+        let Frame { mode, start, end, exclude_current_row, span } = frame;
+        let units = match mode {
             FrameMode::Rows | FrameMode::Cumulative => WindowFrameUnits::Rows,
             FrameMode::Range => WindowFrameUnits::Range,
             FrameMode::Groups => {
@@ -101,20 +102,37 @@ impl Binder<'_> {
                     error::at(
                         ErrorCode::NotSupported,
                         "RANGE is supported only for queries ordered by designated timestamp",
-                        frame.span,
+                        *span,
                     )
                 })?)
             }
             _ => None,
         };
-        let start = self.frame_bound(&frame.start, unit)?;
-        let end = match &frame.end {
+        let start = self.frame_bound(start, unit)?;
+        let end = match end {
             Some(end) => self.frame_bound(end, unit)?,
             None => WindowFrameBound::CurrentRow,
         };
-        let whole = WindowFrame::new_bounds(units, start, end);
-        if frame.exclude_current_row {
-            return without_current_row(whole, frame.span, unit);
+        if units == WindowFrameUnits::Range && unit.is_none() {
+            let is_near = |bound: &FrameBound| {
+                matches!(bound, FrameBound::Preceding { .. } | FrameBound::Following { .. })
+            };
+            if is_near(&frame.start) || frame.end.as_ref().is_some_and(is_near) {
+                let message = "RANGE with a distance needs ORDER BY the designated timestamp alone";
+                return Err(error::at(ErrorCode::NotSupported, message, *span));
+            }
+        }
+        let mut whole = WindowFrame::new_bounds(units, start, end);
+        let begins = whole.start_bound.is_unbounded();
+        if units == WindowFrameUnits::Range
+            && order_by.is_empty()
+            && !(begins && whole.end_bound == WindowFrameBound::CurrentRow)
+        {
+            // Without an order the rows of a partition are all alike.
+            whole = default_frame(false);
+        }
+        if *exclude_current_row {
+            return without_current_row(whole, *span, unit);
         }
         // Rows of the current instant that come later are not seen yet.
         if whole.start_bound.is_unbounded() && whole.end_bound == WindowFrameBound::CurrentRow {

@@ -54,7 +54,7 @@ impl Binder<'_> {
         let own_name = &table.schema().name;
         let is_own =
             |node: &Node| matches!(node, Node::Table { name, .. } if name.text == *own_name);
-        let own = (0_u32..).zip(&tree.nodes).filter(|(_, node)| is_own(node));
+        let own = tree.numbered().filter(|(_, node)| is_own(node));
         let sources: BTreeMap<u32, _> =
             own.map(|(place, _)| (place, table_source(table))).collect();
         // What the policy reads of the view is not what its reader reads.

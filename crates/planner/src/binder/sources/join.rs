@@ -1,13 +1,16 @@
 //! Joins and their conditions. Relational ones run in `DataFusion`; `time_join` has the others.
 //! Null keys match null keys.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, JoinConstraint, JoinType, NullEquality};
-use datafusion::logical_expr::{Expr, Join, LogicalPlan};
-use tidemark_ast::{BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span};
-use tidemark_functions::CastMode;
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, when};
+use tidemark_ast::{
+    AsofTolerance, BinaryOperator, JoinKind, JoinOn, LogicalOperator, Name, Node, NodeId, Span,
+};
+use tidemark_functions::{CastMode, wide_time};
 use tidemark_operators::{AsofKind, OrderedJoinNode};
 use tidemark_optimizer::has_subquery;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
@@ -15,6 +18,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 use crate::binder::catalog::pg_catalog::function_number;
 use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::expressions::{predicate, unify};
+use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
@@ -31,6 +35,16 @@ pub(crate) struct Condition {
     pub(crate) rest: Vec<Typed>,
     /// Where keys are integers of different widths, of which joins by time want one.
     widened: Option<Span>,
+    /// The columns of USING and NATURAL.
+    using: Vec<Using>,
+}
+
+/// A column that USING makes one of both sides.
+struct Using {
+    name: String,
+    /// The values of either side, in one type.
+    sides: (Expr, Expr),
+    sql_type: SqlType,
 }
 
 impl Condition {
@@ -57,30 +71,60 @@ pub(crate) enum Side {
 impl Binder<'_> {
     /// Binds a join and its sources.
     pub(crate) fn join(&mut self, id: NodeId) -> EngineResult<Relation> {
-        let Node::Join { join, left, right, on, keyword_span, .. } = self.node(id)? else {
+        let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(id)? else {
             return Err(EngineError::internal("a join without its node"));
         };
         if self.joined_tables(id) > MAX_JOINED_TABLES {
             let message = format!("too many joined tables [limit={MAX_JOINED_TABLES}]");
             return Err(error::at(ErrorCode::StatementTooComplex, message, *keyword_span));
         }
+        refuse_tolerance(join, tolerance.as_ref())?;
         let left = self.source(*left)?;
-        if let Node::Derived { query, alias, lateral: true, .. } = self.node(*right)? {
-            let sides = (left, *query, alias.as_ref());
-            return self.lateral_join(join, sides, on.as_ref(), *keyword_span);
-        }
-        if self.unnest_of(*right).is_some() {
-            return self.unnest_join(join, &left, *right, *keyword_span);
-        }
         let right_id = *right;
-        let right = self.source(right_id)?;
+        if self.is_joined_whole(join, on.as_ref(), right_id)? {
+            return self.unnested(&left, right_id, matches!(join, JoinKind::Left));
+        }
+        let is_lateral = matches!(self.node(right_id)?, Node::Derived { lateral: true, .. });
+        let (right, captured) = match self.node(right_id)? {
+            // A function may read the columns of the sources on its left.
+            Node::TableFunction { .. } | Node::Derived { lateral: true, .. } => {
+                self.beside_rows(left.clone(), |binder| binder.source(right_id))?
+            }
+            _ => (self.source(right_id)?, Vec::new()),
+        };
+        let is_lateral = is_lateral || !captured.is_empty() || self.unnest_of(right_id).is_some();
         let merged = merged_by(on.as_ref(), join, &left, &right);
-        let joined = self.sides_joined(id, left, right, right_id)?;
-        Ok(Relation { merged: merged.unwrap_or(joined.merged), ..joined })
+        let joined = if is_lateral {
+            self.lateral_join(id, left, (right, captured))?
+        } else {
+            self.sides_joined(id, left, right, right_id)?
+        };
+        let Some(Merged { merged, listed }) = merged else { return Ok(joined) };
+        Ok(Relation { merged, listed, ..joined })
+    }
+
+    /// Whether the right side is UNNEST and the join asks nothing of its elements: they need no
+    /// join with the row that they are of.
+    fn is_joined_whole(
+        &self,
+        join: &JoinKind,
+        on: Option<&JoinOn>,
+        right: NodeId,
+    ) -> EngineResult<bool> {
+        let asks_nothing = match on {
+            None => true,
+            Some(JoinOn::Columns { .. } | JoinOn::Using { .. }) => false,
+            Some(JoinOn::Expression { condition }) => {
+                matches!(self.node(*condition)?, Node::Boolean { value: true })
+            }
+        };
+        let keeps_left =
+            matches!(join, JoinKind::Inner | JoinKind::Left | JoinKind::Cross | JoinKind::Comma);
+        Ok(asks_nothing && keeps_left && self.unnest_of(right).is_some())
     }
 
     /// A join of two sources by its kind.
-    fn sides_joined(
+    pub(crate) fn sides_joined(
         &mut self,
         id: NodeId,
         left: Relation,
@@ -165,13 +209,16 @@ impl Binder<'_> {
     ) -> EngineResult<Condition> {
         let mut condition = Condition::default();
         match on {
-            // NATURAL JOIN: every name that both sides have.
-            JoinOn::Columns { columns } if columns.is_empty() => {
-                if let Some(gone) = gone_in_common(left, right) {
+            JoinOn::Using { columns } => {
+                let is_natural = columns.is_empty();
+                if is_natural && let Some(gone) = gone_in_common(left, right) {
                     return Err(gone.error(Span::default()));
                 }
-                for name in common_names(left, right) {
-                    self.common_column(&name, left, right, &mut condition)?;
+                for name in using_names(columns, left, right).iter() {
+                    // Of several, joins with USING before have made one.
+                    left.resolve(std::slice::from_ref(name))?;
+                    let (left, right) = self.common_column(name, left, right, &mut condition)?;
+                    condition.using.push(self.using(name, left, right)?);
                 }
             }
             JoinOn::Columns { columns } => {
@@ -193,12 +240,24 @@ impl Binder<'_> {
         left: &Relation,
         right: &Relation,
         into: &mut Condition,
-    ) -> EngineResult<()> {
+    ) -> EngineResult<(Typed, Typed)> {
         let path = std::slice::from_ref(name);
         let left = &left.columns[first_named(left, path)?];
         let right = &right.columns[right.resolve(path)?];
         let typed = |column: &ScopeColumn| Typed::computed(column.expr(), column.sql_type);
-        self.key_pair(typed(left), typed(right), name.span, into)
+        let (left, right) = (typed(left), typed(right));
+        self.key_pair(left.clone(), right.clone(), name.span, into)?;
+        Ok((left, right))
+    }
+
+    /// The column that USING makes of both sides.
+    fn using(&mut self, name: &Name, left: Typed, right: Typed) -> EngineResult<Using> {
+        let at = name.span;
+        let sql_type =
+            unify::branches(left.sql_type, right.sql_type).ok_or_else(|| mismatch(at))?;
+        let left = self.cast(left, sql_type, CastMode::Explicit, at)?;
+        let right = self.cast(right, sql_type, CastMode::Explicit, at)?;
+        Ok(Using { name: name.text.clone(), sides: (left.expr, right.expr), sql_type })
     }
 
     fn condition_term(
@@ -262,7 +321,11 @@ impl Binder<'_> {
             (one, other) if one == other => one,
             (one, other) if texty(one) && texty(other) => SqlType::Varchar,
             (SqlType::Timestamp, SqlType::TimestampNs)
-            | (SqlType::TimestampNs, SqlType::Timestamp) => SqlType::TimestampNs,
+            | (SqlType::TimestampNs, SqlType::Timestamp) => {
+                let wide = |key: Typed| wide_time(key.expr, key.sql_type);
+                into.keys.push((wide(left), wide(right)));
+                return Ok(());
+            }
             (one, other) if one.is_integer() && other.is_integer() => {
                 into.widened = Some(at);
                 unify::branches(one, other).ok_or_else(|| mismatch(at))?
@@ -280,6 +343,22 @@ impl Binder<'_> {
         let right = self.cast(right, common, CastMode::Implicit, at)?;
         into.keys.push((left.expr, right.expr));
         Ok(())
+    }
+}
+
+/// Refuses TOLERANCE of a join that is not by time.
+pub(crate) fn refuse_tolerance(
+    join: &JoinKind,
+    tolerance: Option<&AsofTolerance>,
+) -> EngineResult<()> {
+    match tolerance {
+        Some(AsofTolerance { interval: _, span })
+            if !matches!(join, JoinKind::Asof | JoinKind::Lt) =>
+        {
+            let message = "TOLERANCE is supported with ASOF and LT joins only";
+            Err(error::at(ErrorCode::NotSupported, message, *span))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -318,35 +397,66 @@ fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r Gon
     of_left.or_else(|| right.gone.iter().find(|gone| had(left, &gone.name)))
 }
 
-/// The columns that USING, NATURAL and `ON (a, b)` make one of, of both sides. Those of a row are
-/// equal, or one side has none; of FULL JOIN either side may have none. Joins by time make none of
+/// Columns of a join, as [`Relation`] has them.
+struct Merged {
+    merged: Vec<Vec<usize>>,
+    listed: Option<Vec<usize>>,
+}
+
+/// The columns that USING, NATURAL and `ON (a, b)` make one of, of both sides, and those that `*`
+/// means then. Those of a row are equal, or one side has none; of FULL JOIN either side may have
+/// none, and a column behind all others has the one that is there. Joins by time make none of
 /// theirs one, as the peer has it. `None`: nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,
     join: &JoinKind,
     left: &Relation,
     right: &Relation,
-) -> Option<Vec<Vec<usize>>> {
-    let JoinOn::Columns { columns } = on? else { return None };
-    if join.is_by_time() {
+) -> Option<Merged> {
+    let (names, is_using) = match on? {
+        JoinOn::Using { columns } => (using_names(columns, left, right), true),
+        JoinOn::Columns { columns } => (Cow::Borrowed(columns.as_slice()), false),
+        JoinOn::Expression { condition: _ } => return None,
+    };
+    // Of FULL JOIN … ON (a) neither column has the values of both.
+    if join.is_by_time() || (!is_using && matches!(join, JoinKind::Full)) {
         return None;
     }
-    let names = if columns.is_empty() { common_names(left, right) } else { columns.clone() };
-    let mut merged = combined(left, right).merged;
-    for name in names {
-        let path = std::slice::from_ref(&name);
-        let (Ok(first), Ok(second)) = (left.resolve(path), right.resolve(path)) else { continue };
+    let Relation { mut merged, listed, .. } = combined(left, right);
+    let width = left.columns.len() + right.columns.len();
+    let mut first_listed = Vec::new();
+    let mut hidden = Vec::new();
+    for (number, name) in names.iter().enumerate() {
+        let path = std::slice::from_ref(name);
+        let (Ok(first), Ok(second)) = (first_named(left, path), right.resolve(path)) else {
+            continue;
+        };
         let second = second + left.columns.len();
-        let known = merged.iter_mut().find(|group| group.contains(&first));
-        match (join, known) {
-            (JoinKind::Full, _) => {}
-            (JoinKind::Right, Some(group)) => group.insert(0, second),
-            (JoinKind::Right, None) => merged.push(vec![second, first]),
-            (_, Some(group)) => group.push(second),
-            (_, None) => merged.push(vec![first, second]),
+        let position = merged.iter().position(|group| group.contains(&first));
+        let mut group = position.map_or_else(|| vec![first], |known| merged.swap_remove(known));
+        match join {
+            JoinKind::Full => {
+                group.insert(0, width + number);
+                group.push(second);
+            }
+            JoinKind::Right => group.insert(0, second),
+            _ => group.push(second),
         }
+        first_listed.push(group[0]);
+        hidden.extend(group.iter().copied());
+        merged.push(group);
     }
-    Some(merged)
+    if !is_using {
+        return Some(Merged { merged, listed });
+    }
+    let others = listed.unwrap_or_else(|| (0..width).collect());
+    first_listed.extend(others.into_iter().filter(|index| !hidden.contains(index)));
+    Some(Merged { merged, listed: Some(first_listed) })
+}
+
+/// The names of USING; of NATURAL JOIN, whose list is empty, every name that both sides have.
+fn using_names<'n>(columns: &'n [Name], left: &Relation, right: &Relation) -> Cow<'n, [Name]> {
+    if columns.is_empty() { Cow::Owned(common_names(left, right)) } else { Cow::Borrowed(columns) }
 }
 
 /// Names that both sides have, in the left side's order.
@@ -368,7 +478,16 @@ pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let width = left.columns.len();
     let moved = |group: &Vec<usize>| group.iter().map(|index| index + width).collect();
     merged.extend(right.merged.iter().map(moved));
-    Relation { merged, gone, ..Relation::of(left.plan.clone(), columns) }
+    let all = width + right.columns.len();
+    let listed = (left.listed.is_some() || right.listed.is_some()).then(|| {
+        let mut listed = left.listed.clone().unwrap_or_else(|| (0..width).collect());
+        match &right.listed {
+            Some(right) => listed.extend(right.iter().map(|index| index + width)),
+            None => listed.extend(width..all),
+        }
+        listed
+    });
+    Relation { merged, listed, gone, ..Relation::of(left.plan.clone(), columns) }
 }
 
 pub(crate) fn relational(
@@ -415,6 +534,9 @@ pub(crate) fn relational(
     if is_turned {
         plan = OrderedJoinNode::plan(plan).map_err(error::plan)?;
     }
+    if kind == JoinType::Full {
+        plan = with_either_side(plan, &mut joined, condition.using)?;
+    }
     joined.plan = match kind {
         JoinType::Left => filled_in(plan, &joined, |index| index >= width)?,
         JoinType::Right => filled_in(plan, &joined, |index| index < width)?,
@@ -424,6 +546,33 @@ pub(crate) fn relational(
         _ => plan,
     };
     Ok(joined)
+}
+
+/// The columns that USING makes of both sides, where either may have no row, behind the others.
+fn with_either_side(
+    plan: LogicalPlan,
+    joined: &mut Relation,
+    using: Vec<Using>,
+) -> EngineResult<LogicalPlan> {
+    if using.is_empty() {
+        return Ok(plan);
+    }
+    let mut exprs: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    for Using { name, sides: (left, right), sql_type } in using {
+        let own = relation::fresh(&name, &plan);
+        let either =
+            when(left.clone().is_not_null(), left).otherwise(right).map_err(error::plan)?;
+        exprs.push(either.alias(&own));
+        let column = Column::new_unqualified(own);
+        joined.columns.push(ScopeColumn {
+            qualifier: None,
+            name,
+            sql_type,
+            column,
+            origin: Origin::NONE,
+        });
+    }
+    relation::project(plan, exprs)
 }
 
 /// The column of this name; of several that joins before made equal, the first.

@@ -11,10 +11,10 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, Extension, FetchType, LogicalPlan, Operator, SkipType,
 };
-use tidemark_ast::{JoinKind, JoinOn, Name, NodeId, Span};
+use tidemark_ast::{JoinKind, Node, NodeId};
 use tidemark_operators::{AsofJoinNode, AsofKind};
 use tidemark_optimizer::all_of;
-use tidemark_types::{EngineResult, ErrorCode};
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::binder::expressions::subquery::{check_correlation, subquery};
 use crate::binder::sources::join::{Condition, combined, filled_in, relational};
@@ -24,32 +24,42 @@ use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// A join with a query that reads the columns of the sources on its left.
+    /// A join with a query, or with a function, that may read the columns of the sources on its
+    /// left.
     pub(crate) fn lateral_join(
         &mut self,
-        join: &JoinKind,
-        (left, query, alias): (Relation, NodeId, Option<&Name>),
-        on: Option<&JoinOn>,
-        keyword: Span,
+        id: NodeId,
+        left: Relation,
+        (mut right, captured): (Relation, Vec<Expr>),
     ) -> EngineResult<Relation> {
+        let Node::Join { join, left: _, right: right_id, on, tolerance: _, keyword_span: keyword } =
+            self.node(id)?
+        else {
+            return Err(EngineError::internal("a join without its node"));
+        };
+        let (on, right_id, keyword) = (on.as_ref(), *right_id, *keyword);
         let kind = match join {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => JoinType::Inner,
             JoinKind::Left => JoinType::Left,
+            _ if captured.is_empty() => return self.sides_joined(id, left, right, right_id),
             _ => {
+                let what = if self.unnest_of(right_id).is_some() { "UNNEST" } else { "LATERAL" };
                 return Err(error::at(
                     ErrorCode::NotSupported,
-                    "LATERAL is only supported with INNER, LEFT, or CROSS joins",
+                    format!("{what} is only supported with INNER, LEFT, or CROSS joins"),
                     keyword,
                 ));
             }
         };
-        let (mut right, captured) =
-            self.beside_rows(left.clone(), |binder| binder.derived(query, alias))?;
         let condition = match on {
             Some(on) => self.condition(on, &left, &right)?,
             None => Condition::default(),
         };
-        check_correlation(&right, &captured, self.tree.span(query))?;
+        let at = match self.node(right_id)? {
+            Node::Derived { query, .. } => self.tree.span(*query),
+            _ => self.tree.span(right_id),
+        };
+        check_correlation(&right, &captured, at)?;
         if let (true, Some(time)) = (holds_always(&condition), left.timestamp_column())
             && let Some(last) = LastBefore::of(&right.plan, &captured, &time.expr())
             && last.fits(kind)
@@ -255,8 +265,8 @@ impl Terms<'_> {
     }
 }
 
-fn no_time() -> tidemark_types::EngineError {
-    tidemark_types::EngineError::internal("rows without the time that they had")
+fn no_time() -> EngineError {
+    EngineError::internal("rows without the time that they had")
 }
 
 fn reads_outer(expr: &Expr) -> bool {

@@ -87,6 +87,7 @@ fn as_recorded(
         }
     }
     rows.merged.clear();
+    rows.listed = None;
     let timestamp = rows.timestamp;
     rows.timestamp = kept.iter().position(|(index, _)| Some(*index) == timestamp);
     if rows.timestamp.is_none() {

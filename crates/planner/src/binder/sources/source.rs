@@ -1,13 +1,19 @@
 //! Sources in FROM: tables, common table expressions, sub-queries.
 
+use std::sync::Arc;
+
+use datafusion::logical_expr::{Expr, Extension, LogicalPlan, cast, ident};
 use tidemark_ast::{Name, Node, NodeId};
 use tidemark_border::Permission;
+use tidemark_operators::WindowNode;
 use tidemark_types::bounded::grown;
-use tidemark_types::{EngineResult, ErrorCode, identifier};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
+use crate::binder::expressions::window::row_number;
 use crate::binder::sources::recorded::unbound;
+use crate::binder::state::binder::VariableValue;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, TimeOrder};
+use crate::binder::state::scope::{Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -26,15 +32,16 @@ impl Binder<'_> {
                 redesignated(relation, timestamp.as_ref())
             }
             // LATERAL with nothing on its left is a plain sub-query.
-            Node::Derived { query, alias, timestamp, .. } => {
+            Node::Derived { query, alias, timestamp, lateral: _ } => {
                 let relation = self.derived(*query, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
             }
             Node::TableFunction { .. } if self.unnest_of(id).is_some() => {
                 self.unnested(&relation::one_row(), id, false)
             }
-            Node::TableFunction { call, alias, columns, timestamp, .. } => {
+            Node::TableFunction { call, alias, columns, timestamp, ordinality } => {
                 let relation = self.table_function(*call, alias.as_ref())?;
+                let relation = if *ordinality { with_ordinality(relation)? } else { relation };
                 let relation = if columns.is_empty() {
                     relation
                 } else {
@@ -45,7 +52,7 @@ impl Binder<'_> {
                 redesignated(relation, timestamp.as_ref())
             }
             Node::Join { .. } => self.join(id),
-            Node::Variable { name } => match self.variable_node(name)? {
+            Node::Variable { name } => match self.variable_value(name) {
                 Some(query) => self.declared(query, name, name),
                 None => Err(error::no_table(name)),
             },
@@ -72,24 +79,41 @@ impl Binder<'_> {
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
     }
 
-    /// What DECLARE gave a name, as a source.
-    fn declared(&mut self, id: NodeId, name: &Name, alias: &Name) -> EngineResult<Relation> {
-        let is_query = matches!(
-            self.node(id)?,
+    /// What DECLARE gave a name, as a source: a query, or the name of a table, a view or a function
+    /// of rows.
+    fn declared(
+        &mut self,
+        value: VariableValue,
+        name: &Name,
+        alias: &Name,
+    ) -> EngineResult<Relation> {
+        self.within_declaration(value, |binder, id| match binder.node(id)? {
             Node::Query { .. }
-                | Node::Select(_)
-                | Node::SetOperation { .. }
-                | Node::Values { .. }
-                | Node::Show { .. }
-                | Node::Table { .. }
-                | Node::TableFunction { .. }
-                | Node::Derived { .. }
-        );
-        if !is_query {
-            let message = format!("'@{}' is a value, and a query is expected here", name.text);
-            return Err(error::at(ErrorCode::TypeMismatch, message, name.span));
-        }
-        self.derived(id, Some(alias))
+            | Node::Select(_)
+            | Node::SetOperation { .. }
+            | Node::Values { .. }
+            | Node::Show { .. }
+            | Node::Table { .. }
+            | Node::TableFunction { .. }
+            | Node::Derived { .. } => binder.derived(id, Some(alias)),
+            Node::Column { path } => {
+                let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+                let text = words.join(".");
+                let Some(first) = path.first() else {
+                    return Err(EngineError::internal("a column without a name"));
+                };
+                binder.named_source(id, &Name { text, ..first.clone() }, Some(alias))
+            }
+            Node::String { value } => {
+                let table = Name { text: value.clone(), quoted: true, span: binder.tree.span(id) };
+                binder.named_source(id, &table, Some(alias))
+            }
+            Node::Call(_) => binder.table_function(id, Some(alias)),
+            _ => {
+                let message = format!("'@{}' is a value, and a query is expected here", name.text);
+                Err(error::at(ErrorCode::TypeMismatch, message, name.span))
+            }
+        })
     }
 
     fn named_source(
@@ -101,7 +125,7 @@ impl Binder<'_> {
         let qualifier = alias.unwrap_or(name).text.as_str();
         if let Some(variable) = name.text.strip_prefix('@') {
             let bare = Name { text: variable.to_owned(), ..name.clone() };
-            if let Some(query) = self.variable_node(&bare)? {
+            if let Some(query) = self.variable_value(&bare) {
                 return self.declared(query, &bare, alias.unwrap_or(&bare));
             }
         }
@@ -143,6 +167,24 @@ impl Binder<'_> {
             None => Err(sees.err().unwrap_or_else(|| error::no_table(name))),
         }
     }
+}
+
+/// WITH ORDINALITY: the number of each row, from 1.
+fn with_ordinality(mut relation: Relation) -> EngineResult<Relation> {
+    let name = relation::fresh("row", &relation.plan);
+    let number = row_number(Vec::new(), Vec::new()).alias(&name);
+    let node = WindowNode::try_new(relation.plan.clone(), None, vec![number]);
+    let node = Arc::new(node.map_err(error::plan)?);
+    let mut exprs: Vec<Expr> = relation.columns.iter().map(ScopeColumn::expr).collect();
+    exprs.extend(relation.unselected());
+    exprs.push(cast(ident(name), SqlType::Long.arrow_type()).alias("ordinality"));
+    relation.plan = relation::project(LogicalPlan::Extension(Extension { node }), exprs)?;
+    relation.columns.push(ScopeColumn {
+        qualifier: relation.columns.first().and_then(|column| column.qualifier.clone()),
+        ..relation::output_column("ordinality", SqlType::Long)
+    });
+    relation.base = None;
+    Ok(relation)
 }
 
 /// `source TIMESTAMP(column)`: the column is trusted to ascend.

@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, TimestampMicrosecondArray, TimestampNanosecondArray};
 use arrow_schema::{DataType, Field, Schema};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::functions_table::generate_series::{GenSeriesArgs, GenerateSeriesTable};
 use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, lit};
-use tidemark_ast::{CallNode, Name, Node, NodeId};
+use tidemark_ast::{CallNode, Name, Node, NodeId, Span};
 use tidemark_border::TextFormat;
 use tidemark_functions::CastMode;
 use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::catalog::catalog_rows::texts;
 use crate::binder::catalog::pg_catalog::marked::marked;
-use crate::binder::expressions::constant;
 use crate::binder::expressions::series::{MOST_STEPS, Step};
+use crate::binder::expressions::{constant, literal};
 use crate::binder::state::accesses::Origin;
+use crate::binder::state::list_rows::ListRows;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
@@ -34,7 +36,7 @@ impl Binder<'_> {
         let Node::Call(call) = self.node(id)? else {
             return Err(error::at(ErrorCode::Syntax, "function expected", self.tree.span(id)));
         };
-        let name = call.name.text.to_ascii_lowercase();
+        let name = self.checked_name(call)?;
         let rows = match name.as_str() {
             "long_sequence" => self.long_sequence(call)?,
             "generate_series" | "pg_catalog.generate_series" => self.generate_series(call)?,
@@ -97,6 +99,19 @@ impl Binder<'_> {
         rows.aliased(Some(qualifier), &reference)
     }
 
+    /// The name in lower case of a call that has nothing which the function would not read.
+    fn checked_name(&self, call: &CallNode) -> EngineResult<String> {
+        let arguments = self.plain_arguments(call)?;
+        let name = call.name.text.to_ascii_lowercase();
+        match most_arguments(&name).and_then(|most| arguments.get(most)) {
+            Some(extra) => {
+                let message = format!("{name}: too many arguments");
+                Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(*extra)))
+            }
+            None => Ok(name),
+        }
+    }
+
     fn no_options(&mut self) -> EngineResult<Relation> {
         let none = || texts(Vec::<Option<&str>>::new());
         let names = ["option_name", "option_value"];
@@ -137,6 +152,9 @@ impl Binder<'_> {
     fn integer_argument(&mut self, id: NodeId) -> EngineResult<Option<i64>> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
+        if is_computed(&value) {
+            return Err(error::at(ErrorCode::InvalidValue, "constant expected", position));
+        }
         // A text that is no number is a mistake, not an absent number.
         let is_text = value.sql_type.is_text() || value.sql_type == SqlType::Char;
         let mode = if is_text { CastMode::Implicit } else { CastMode::Explicit };
@@ -153,13 +171,25 @@ impl Binder<'_> {
     }
 
     fn long_sequence(&mut self, call: &CallNode) -> EngineResult<Relation> {
-        let count = match call.arguments.first() {
-            Some(id) => self.integer_argument(*id)?.unwrap_or(0),
-            None => {
+        let count = match call.arguments.as_slice() {
+            [id] if self.is_computed(*id)? => {
+                let at = self.tree.span(*id);
+                let count = self.expression(*id, &Scope::empty())?;
+                let count = self.cast(count, SqlType::Long, CastMode::Explicit, at)?;
+                let bounds = [literal::long(1), count];
+                let scope = Scope::empty();
+                return self
+                    .series_of(|binder| binder.series_between(bounds, None, &scope, at), "x");
+            }
+            [id] | [id, _, _] => self.integer_argument(*id)?.unwrap_or(0),
+            [] | [_, _, ..] => {
                 return Err(error::at(
                     ErrorCode::InvalidValue,
-                    "wrong number of arguments for function `long_sequence`; expected: 1, \
-                     provided: 0",
+                    format!(
+                        "wrong number of arguments for function `long_sequence`; expected: 1, \
+                         provided: {}",
+                        call.arguments.len()
+                    ),
                     call.name.span,
                 ));
             }
@@ -196,17 +226,12 @@ impl Binder<'_> {
     }
 
     fn generate_series(&mut self, call: &CallNode) -> EngineResult<Relation> {
-        let (low, high, step) = match call.arguments.as_slice() {
-            [low, high] => (*low, *high, None),
-            [low, high, step] => (*low, *high, Some(*step)),
-            _ => {
-                return Err(error::at(
-                    ErrorCode::InvalidValue,
-                    "generate_series needs a start, an end and a step",
-                    call.name.span,
-                ));
+        let (low, high, step) = self.series_arguments(call)?;
+        for bound in [Some(low), Some(high), step].into_iter().flatten() {
+            if self.is_computed(bound)? {
+                return self.series_of(|binder| binder.list_series(call, &Scope::empty()), SERIES);
             }
-        };
+        }
         let first = self.expression(low, &Scope::empty())?;
         let last = self.expression(high, &Scope::empty())?;
         let times = [first.sql_type, last.sql_type].iter().any(|of| of.is_timestamp());
@@ -214,43 +239,87 @@ impl Binder<'_> {
             Some(step) => Some(self.expression(step, &Scope::empty())?),
             None => None,
         };
-        let zero = |value: &ScalarValue| match value {
-            ScalarValue::Float64(number) => *number == Some(0.0),
-            other => constant::as_i64(other) == Some(0),
-        };
-        if let (Some(step), Some(id)) = (&step_value, step)
-            && step.constant.as_ref().is_some_and(zero)
-        {
-            return Err(error::at(
-                ErrorCode::InvalidValue,
-                "step cannot be zero",
-                self.tree.span(id),
-            ));
+        if let (Some(value), Some(id)) = (&step_value, step) {
+            refuse_zero(value, self.tree.span(id))?;
         }
         let is_text = |bound: &Typed| bound.sql_type.is_text() || bound.parameter.is_some();
         let texts = is_text(&first) && is_text(&last);
         let period = step_value
             .as_ref()
             .is_some_and(|step| step.sql_type.is_text() || step.sql_type == SqlType::Period);
+        let given = [Some(&first), Some(&last), step_value.as_ref()].into_iter().flatten();
+        // No value is between a bound and nothing.
+        let is_null = |typed: &Typed| typed.parameter.is_none() && typed.is_null_constant();
+        let has_null = given.clone().any(is_null);
         if times || (texts && period) {
             let nanoseconds = [first.sql_type, last.sql_type].contains(&SqlType::TimestampNs);
             let unit = if nanoseconds { SqlType::TimestampNs } else { SqlType::Timestamp };
+            if has_null {
+                let mut none = self.empty_series(unit)?;
+                none.timestamp = Some(0);
+                return Ok(none);
+            }
             return self.time_series((low, high), step, unit);
         }
-        let floating = [Some(&first), Some(&last), step_value.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|typed| typed.sql_type.is_floating());
-        if floating {
+        if given.clone().any(|typed| typed.sql_type.is_floating()) {
+            if has_null {
+                return self.empty_series(SqlType::Double);
+            }
             return self.floating_series(low, high, step);
         }
-        let low = self.integer_argument(low)?.unwrap_or(0);
-        let high = self.integer_argument(high)?.unwrap_or(0);
-        let step = match step {
-            Some(step) => self.integer_argument(step)?.unwrap_or(1),
-            None => 1,
+        let is_decimal = |of: &SqlType| matches!(of, SqlType::Decimal(..));
+        let decimal = given.map(|typed| typed.sql_type).find(is_decimal);
+        if let Some(sql_type) = decimal {
+            if has_null {
+                return self.empty_series(sql_type);
+            }
+            let series = self.decimal_series([first, last], step_value, call.name.span)?;
+            let numbers = self.series("number", 0, series.length - 1, 1)?;
+            let value = series.value(numbers.columns[0].expr());
+            return mapped(numbers, value, series.sql_type);
+        }
+        let (low, high) = (self.integer_argument(low)?, self.integer_argument(high)?);
+        let by = match step {
+            Some(step) => self.integer_argument(step)?,
+            None => Some(1),
         };
-        self.series(SERIES, low, high, step)
+        let (low, high, by) = match (low, high, by) {
+            (Some(low), Some(high), Some(by)) if step.is_some() => {
+                let (low, high) = in_direction(low, high, by < 0);
+                (low, high, by)
+            }
+            (Some(low), Some(high), Some(by)) => (low, high, by),
+            _ => (1, 0, 1),
+        };
+        self.series(SERIES, low, high, by)
+    }
+
+    /// A series without values.
+    fn empty_series(&mut self, sql_type: SqlType) -> EngineResult<Relation> {
+        let numbers = self.series("number", 1, 0, 1)?;
+        let value =
+            datafusion::logical_expr::cast(numbers.columns[0].expr(), sql_type.arrow_type());
+        mapped(numbers, value, sql_type)
+    }
+
+    /// Whether an argument is neither a constant nor a parameter: a sub-query, or a column of the
+    /// sources on the left.
+    fn is_computed(&mut self, id: NodeId) -> EngineResult<bool> {
+        self.expression(id, &Scope::empty()).map(|value| is_computed(&value))
+    }
+
+    /// A series as a source, whose bounds are known when it runs.
+    fn series_of(
+        &mut self,
+        bind: impl FnOnce(&mut Self) -> EngineResult<Typed>,
+        name: &str,
+    ) -> EngineResult<Relation> {
+        let around = self.list_rows.replace(ListRows::default());
+        let value = bind(self);
+        let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
+        let (value, rows) = (value?, rows.over(relation::one_row())?);
+        let plan = relation::project(rows.plan, vec![value.expr.alias(name)])?;
+        Ok(Relation::of(plan, vec![relation::output_column(name, value.sql_type)]))
     }
 
     fn double_argument(&mut self, id: NodeId) -> EngineResult<f64> {
@@ -271,9 +340,12 @@ impl Binder<'_> {
     ) -> EngineResult<Relation> {
         let at = self.tree.span(high);
         let (low, high) = (self.double_argument(low)?, self.double_argument(high)?);
-        let step = match step {
-            Some(step) => self.double_argument(step)?,
-            None => 1.0,
+        let ((low, high), step) = match step {
+            Some(step) => {
+                let step = self.double_argument(step)?;
+                (in_direction(low, high, step < 0.0), step)
+            }
+            None => ((low, high), 1.0),
         };
         let steps = ((high - low) / step + 1e-9).floor();
         // Beyond that the next number is the same as the one before.
@@ -292,11 +364,19 @@ impl Binder<'_> {
         step: Option<NodeId>,
         unit: SqlType,
     ) -> EngineResult<Relation> {
-        let first = self.instant(low, unit, "Invalid date")?.unwrap_or(0);
-        let last = self.instant(high, unit, "Invalid date")?.unwrap_or(0);
+        let first = self.instant(low, unit, "Invalid date")?;
+        let last = self.instant(high, unit, "Invalid date")?;
         let period = match step {
             Some(step) => self.series_step(step, unit)?,
             None => Step::Ticks(1),
+        };
+        let (first, last, period) = match (first, last) {
+            (Some(first), Some(last)) if step.is_some() => {
+                let (first, last) = in_direction(first, last, period.is_negative());
+                (first, last, period)
+            }
+            (Some(first), Some(last)) => (first, last, period),
+            _ => (1, 0, Step::Ticks(1)),
         };
         let mut rows = match period {
             // The calendar has less than 10 million months.
@@ -348,7 +428,43 @@ impl Binder<'_> {
     }
 }
 
-fn endless(at: tidemark_ast::Span) -> EngineError {
+/// Constant bounds in the order in which a series with a step goes from one to the other.
+fn in_direction<T: PartialOrd>(low: T, high: T, is_descending: bool) -> (T, T) {
+    if (low > high) == is_descending { (low, high) } else { (high, low) }
+}
+
+fn refuse_zero(step: &Typed, at: Span) -> EngineResult<()> {
+    let zero = |value: &ScalarValue| match value {
+        ScalarValue::Float64(number) => *number == Some(0.0),
+        other => constant::as_i64(other) == Some(0),
+    };
+    if step.constant.as_ref().is_some_and(zero) {
+        return Err(error::at(ErrorCode::InvalidValue, "step cannot be zero", at));
+    }
+    Ok(())
+}
+
+/// Whether a value is known only when the statement runs.
+fn is_computed(value: &Typed) -> bool {
+    let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
+    value.constant.is_none()
+        && value.parameter.is_none()
+        && !value.expr.exists(is_open).unwrap_or(false)
+}
+
+/// How many arguments a function of rows takes at most, where it does not count them itself.
+fn most_arguments(name: &str) -> Option<usize> {
+    Some(match name {
+        "tables" | "all_tables" | "wal_tables" | "table_storage" | "reader_pool" | "snapshots"
+        | "views" | "materialized_views" | "live_views" | "functions" | "keywords"
+        | "all_permissions" => 0,
+        "table_columns" | "table_partitions" | "wal_transactions" | "table_segments" => 1,
+        "long_sequence" => 3,
+        _ => return None,
+    })
+}
+
+fn endless(at: Span) -> EngineError {
     let message = format!("generate_series has no end: it takes at most {MOST_STEPS} steps");
     error::at(ErrorCode::InvalidValue, message, at)
 }
@@ -362,7 +478,10 @@ fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Rel
 
 /// A series under the name its function gives it.
 fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
-    let exprs = vec![rows.columns[0].expr().alias(name)];
-    let plan = relation::project(rows.plan, exprs)?;
-    Ok(Relation::of(plan, vec![relation::output_column(name, SqlType::Long)]))
+    let [only] = rows.columns.as_slice() else {
+        return Err(EngineError::internal("a series has one column"));
+    };
+    let (expr, sql_type) = (only.expr().alias(name), only.sql_type);
+    let plan = relation::project(rows.plan, vec![expr])?;
+    Ok(Relation::of(plan, vec![relation::output_column(name, sql_type)]))
 }

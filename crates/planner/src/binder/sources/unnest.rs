@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, lit};
-use tidemark_ast::{CallNode, JoinKind, Name, Node, NodeId, Span};
+use tidemark_ast::{CallNode, Name, Node, NodeId};
 use tidemark_functions::CastMode;
 use tidemark_operators::{JsonField, JsonKind, UnnestItem, UnnestNode, UnnestValues};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterItems, SqlType, identifier};
@@ -26,7 +26,15 @@ struct Element {
     raw: SqlType,
 }
 
-impl Binder<'_> {
+/// UNNEST as it is written.
+struct Unnested<'t> {
+    call: &'t CallNode,
+    alias: Option<&'t Name>,
+    columns: &'t [Name],
+    ordinality: bool,
+}
+
+impl<'a> Binder<'a> {
     /// The call, when this source is `UNNEST(…)` or `generate_subscripts(…)`.
     pub(crate) fn unnest_of(&self, id: NodeId) -> Option<&CallNode> {
         let Some(Node::TableFunction { call, .. }) = self.tree.get(id) else { return None };
@@ -39,25 +47,19 @@ impl Binder<'_> {
         }
     }
 
-    /// `left JOIN UNNEST(…)`.
-    pub(crate) fn unnest_join(
-        &mut self,
-        join: &JoinKind,
-        left: &Relation,
-        right: NodeId,
-        keyword: Span,
-    ) -> EngineResult<Relation> {
-        match join {
-            JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => {
-                self.unnested(left, right, false)
-            }
-            JoinKind::Left => self.unnested(left, right, true),
-            _ => Err(error::at(
-                ErrorCode::NotSupported,
-                "UNNEST is only supported with INNER, LEFT, or CROSS joins",
-                keyword,
-            )),
+    fn unnested_call(&self, id: NodeId) -> EngineResult<Unnested<'a>> {
+        let Node::TableFunction { call, alias, columns, timestamp, ordinality } = self.node(id)?
+        else {
+            return Err(EngineError::internal("UNNEST without its node"));
+        };
+        let Node::Call(call) = self.node(*call)? else {
+            return Err(EngineError::internal("UNNEST without its call"));
+        };
+        if let Some(timestamp) = timestamp {
+            return Err(error::not_supported("TIMESTAMP of UNNEST is", timestamp.span));
         }
+        self.plain_arguments(call)?;
+        Ok(Unnested { call, alias: alias.as_ref(), columns, ordinality: *ordinality })
     }
 
     /// The rows of `left`, each beside its elements; with `keeps_empty` also those without.
@@ -67,17 +69,13 @@ impl Binder<'_> {
         id: NodeId,
         keeps_empty: bool,
     ) -> EngineResult<Relation> {
-        let Node::TableFunction { call, alias, columns, ordinality, .. } = self.node(id)? else {
-            return Err(EngineError::internal("UNNEST without its node"));
-        };
-        let Node::Call(call) = self.node(*call)? else {
-            return Err(EngineError::internal("UNNEST without its call"));
-        };
+        let Unnested { call, alias, columns, ordinality } = self.unnested_call(id)?;
         let (arguments, items, mut elements) = match call.arguments.as_slice() {
             [document, fields] if self.json_fields(*fields).is_some() => {
                 self.json_elements(left, *document, *fields)?
             }
-            [array, _dimension] if asks_for_places(call) => {
+            [array, dimension] if asks_for_places(call) => {
+                self.must_be_first(*dimension)?;
                 self.array_elements(left, std::slice::from_ref(array), call)?
             }
             arrays => self.array_elements(left, arrays, call)?,
@@ -93,10 +91,10 @@ impl Binder<'_> {
         let mut first = 0;
         if asks_for_places(call) {
             // A function of one column names it as it is named itself.
-            let name = alias.as_ref().unwrap_or(&call.name);
+            let name = alias.unwrap_or(&call.name);
             elements = vec![place(&name.text)];
             first = number;
-        } else if *ordinality {
+        } else if ordinality {
             elements.push(place("ordinality"));
         }
         renamed(&mut elements, columns)?;
@@ -104,7 +102,7 @@ impl Binder<'_> {
             UnnestNode::try_new(left.plan.clone(), arguments, items, prefix.clone(), keeps_empty)
                 .map_err(error::plan)?;
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
-        let qualifier = alias.as_ref().map_or("unnest", |alias| alias.text.as_str());
+        let qualifier = alias.map_or("unnest", |alias| alias.text.as_str());
         let at = call.name.span;
         let mut joined = Relation { order: left.order.shuffled(), base: None, ..left.clone() };
         let mut exprs: Vec<Expr> = left.columns.iter().map(ScopeColumn::expr).collect();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use tidemark_ast::{Name, NamedWindow, Node, NodeId, Tree};
+use tidemark_ast::{Name, Node, NodeId, Tree};
 use tidemark_border::Permission;
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, identifier};
@@ -15,6 +15,7 @@ use crate::binder::state::accesses::Accesses;
 use crate::binder::state::common_table::CommonTable;
 use crate::binder::state::conditions::ParameterUses;
 use crate::binder::state::list_rows::ListRows;
+use crate::binder::state::named_windows::NamedWindows;
 use crate::binder::state::outer_rows::OuterRows;
 use crate::binder::state::parameters::Parameters;
 use crate::binder::state::scope::Relation;
@@ -46,6 +47,14 @@ pub(crate) struct BlockTime {
     pub(crate) of_output: bool,
 }
 
+/// The expression a variable is replaced by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VariableValue {
+    pub(crate) node: NodeId,
+    /// How many of the scopes of DECLARE its own variables are looked up in.
+    pub(crate) scopes: usize,
+}
+
 /// One statement's binding in progress.
 pub(crate) struct Binder<'a> {
     pub(crate) tree: &'a Tree,
@@ -57,10 +66,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) accesses: Accesses,
     /// Common table expressions in scope, innermost last.
     pub(crate) common_tables: Vec<CommonTable>,
-    /// Values of `@name`, innermost last.
+    /// Values of `@name` in the scopes of DECLARE, innermost last.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
-    /// Windows that SELECT blocks name, innermost last.
-    pub(crate) named_windows: Vec<NamedWindow>,
+    /// Windows that SELECT blocks name.
+    pub(crate) named_windows: NamedWindows,
     /// Rows around the sub-query that is being bound, innermost last.
     pub(crate) outer: Vec<OuterRows>,
     /// Names of the aggregates met whose result depends on the order of rows.
@@ -89,6 +98,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) time_is_read: bool,
     /// What the select list that is being bound takes apart.
     pub(crate) list_rows: Option<ListRows>,
+    /// Where the tree goes on after the last DEFAULT that was kept.
+    pub(crate) after_default: NodeId,
     /// Relations named so far; plans refer to each by a name of its own.
     relations: usize,
     /// Sources bound so far, without those of views.
@@ -117,7 +128,7 @@ impl<'a> Binder<'a> {
             accesses: Accesses::default(),
             common_tables: Vec::new(),
             variables: Vec::new(),
-            named_windows: Vec::new(),
+            named_windows: NamedWindows::default(),
             outer: Vec::new(),
             ordered_aggregates: HashSet::new(),
             seed: None,
@@ -132,6 +143,7 @@ impl<'a> Binder<'a> {
             block_time: BlockTime::default(),
             time_is_read: false,
             list_rows: None,
+            after_default: 0,
             relations: 0,
             sources: 0,
             work: Work::default(),
@@ -198,19 +210,57 @@ impl<'a> Binder<'a> {
 
     /// The tree of one node.
     pub(crate) fn part(&self, root: NodeId) -> Tree {
+        self.part_from(self.tree.first, root)
+    }
+
+    /// The same, without the nodes before `first`, none of which it has.
+    pub(crate) fn part_from(&self, first: NodeId, root: NodeId) -> Tree {
         // Children come before their parents.
-        let count = root as usize + 1;
+        let skipped = first.saturating_sub(self.tree.first) as usize;
+        let count = root.saturating_sub(first) as usize + 1;
         Tree {
-            nodes: self.tree.nodes.iter().take(count).cloned().collect(),
-            spans: self.tree.spans.iter().take(count).copied().collect(),
+            nodes: self.tree.nodes.iter().skip(skipped).take(count).cloned().collect(),
+            spans: self.tree.spans.iter().skip(skipped).take(count).copied().collect(),
             root,
+            first,
         }
     }
 
-    /// The node a variable was declared as; nothing when it was not.
-    pub(crate) fn variable_node(&self, name: &Name) -> EngineResult<Option<NodeId>> {
-        let key = identifier::fold(&name.text);
-        Ok(self.variables.iter().rev().find_map(|frame| frame.get(&key).copied()))
+    /// The value of a variable; nothing when it was not declared. A value that is nothing
+    /// but another variable is that one's.
+    pub(crate) fn variable_value(&self, name: &Name) -> Option<VariableValue> {
+        self.variable_value_in(name, self.variables.len())
+    }
+
+    /// The same among the outermost `scopes` scopes of DECLARE.
+    pub(crate) fn variable_value_in(&self, name: &Name, scopes: usize) -> Option<VariableValue> {
+        let (mut name, mut scopes) = (name, scopes);
+        let mut pending = self.variables.iter().take(scopes).map(HashMap::len).sum::<usize>();
+        loop {
+            let key = identifier::fold(&name.text);
+            let mut declared = self.variables.iter().take(scopes).enumerate().rev();
+            let (at, node) = declared.find_map(|(at, scope)| Some((at, *scope.get(&key)?)))?;
+            scopes = at + 1;
+            match self.tree.get(node) {
+                // A scope reads what is declared before it: there is no cycle.
+                Some(Node::Variable { name: next }) if pending > 0 => name = next,
+                _ => return Some(VariableValue { node, scopes }),
+            }
+            pending -= 1;
+        }
+    }
+
+    /// Binds the value of a variable among the scopes of its declaration: what is declared further
+    /// in has another meaning there, and must not become its own value.
+    pub(crate) fn within_declaration<T>(
+        &mut self,
+        value: VariableValue,
+        bind: impl FnOnce(&mut Self, NodeId) -> EngineResult<T>,
+    ) -> EngineResult<T> {
+        let inner = self.variables.split_off(value.scopes);
+        let bound = bind(self, value.node);
+        self.variables.extend(inner);
+        bound
     }
 
     /// Fails if a source had an error.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::common::Column;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan};
 use tidemark_operators::{UnnestItem, UnnestNode};
 use tidemark_types::EngineResult;
 
 use crate::binder::error;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{Relation, ScopeColumn};
+use crate::binder::state::scope::Relation;
 
 /// What the list of one SELECT block takes apart.
 #[derive(Debug, Default)]
@@ -44,27 +45,54 @@ impl ListRows {
         format!("{}n", self.prefix)
     }
 
+    /// Whether an expression reads an element, or its number.
+    pub(crate) fn are_read(&self, expr: &Expr) -> bool {
+        let is_element = |node: &Expr| {
+            let Expr::Column(Column { relation: None, name, .. }) = node else { return Ok(false) };
+            Ok(name.strip_prefix(&self.prefix).is_some_and(|place| {
+                place == "n" || place.parse().is_ok_and(|index: usize| index < self.items.len())
+            }))
+        };
+        self.is_named() && expr.exists(is_element).unwrap_or(false)
+    }
+
+    /// The arrays that are taken apart.
+    pub(crate) fn arguments(&self) -> &[Expr] {
+        &self.arguments
+    }
+
+    /// The same with each array changed.
+    pub(crate) fn mapped(
+        mut self,
+        change: impl FnMut(Expr) -> EngineResult<Expr>,
+    ) -> EngineResult<Self> {
+        self.arguments = self.arguments.into_iter().map(change).collect::<EngineResult<_>>()?;
+        Ok(self)
+    }
+
     /// The rows of `source`, each as often as its longest array has elements.
     pub(crate) fn over(self, source: Relation) -> EngineResult<Relation> {
         if self.arguments.is_empty() {
             return Ok(source);
         }
+        let plan = self.over_plan(source.plan.clone())?;
+        Ok(Relation { order: source.order.shuffled(), ..source.with_plan(plan) })
+    }
+
+    /// The rows of a plan, each as often as its longest array has elements.
+    pub(crate) fn over_plan(self, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
+        if self.arguments.is_empty() {
+            return Ok(plan);
+        }
         let number = self.number();
         let count = self.arguments.len();
-        let element = |index: usize| format!("{}{index}", self.prefix);
-        let mut exprs: Vec<Expr> = source.columns.iter().map(ScopeColumn::expr).collect();
-        exprs.extend((0..count).map(|index| Expr::Column(Column::new_unqualified(element(index)))));
-        exprs.push(Expr::Column(Column::new_unqualified(element(count))).alias(number));
-        exprs.extend(source.unselected());
-        let node = UnnestNode::try_new(
-            source.plan.clone(),
-            self.arguments,
-            self.items,
-            self.prefix,
-            false,
-        );
+        let element =
+            |index| Expr::Column(Column::new_unqualified(format!("{}{index}", self.prefix)));
+        let mut exprs: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+        exprs.extend((0..count).map(element));
+        exprs.push(element(count).alias(number));
+        let node = UnnestNode::try_new(plan, self.arguments, self.items, self.prefix, false);
         let node = Extension { node: Arc::new(node.map_err(error::plan)?) };
-        let plan = relation::project(LogicalPlan::Extension(node), exprs)?;
-        Ok(Relation { order: source.order.shuffled(), ..source.with_plan(plan) })
+        relation::project(LogicalPlan::Extension(node), exprs)
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod binder;
 pub(crate) mod common_table;
 pub(crate) mod conditions;
 pub(crate) mod list_rows;
+pub(crate) mod named_windows;
 pub(crate) mod outer_rows;
 pub(crate) mod parameters;
 pub(crate) mod relation;

@@ -32,6 +32,17 @@ impl OuterRows {
         }
     }
 
+    /// Puts what was read before in front of what was read since.
+    pub(crate) fn capture_first(&mut self, mut before: Vec<Expr>) {
+        let since = std::mem::take(&mut self.captured);
+        before.extend(since);
+        for expr in before {
+            if !self.captured.contains(&expr) {
+                self.captured.push(expr);
+            }
+        }
+    }
+
     /// An expression over these rows, as a sub-query beside them sees it.
     pub(crate) fn seen_from_inside(&mut self, typed: Typed) -> EngineResult<Typed> {
         let columns = self.rows.columns.clone();

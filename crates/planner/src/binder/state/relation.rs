@@ -152,6 +152,7 @@ impl Relation {
             unselected_time: None,
             order: TimeOrder::Unknown,
             merged: Vec::new(),
+            listed: None,
             base: None,
             gone: Vec::new(),
         }

@@ -89,6 +89,8 @@ pub(crate) struct Relation {
     pub(crate) order: TimeOrder,
     /// Columns that USING made one of: their name alone means the first of each list.
     pub(crate) merged: Vec<Vec<usize>>,
+    /// The columns that `*` means, where they are not all in their order.
+    pub(crate) listed: Option<Vec<usize>>,
     pub(crate) base: Option<BaseScan>,
     /// Columns that a view found here when it was made and that are gone: their names must not
     /// come to mean anything else.

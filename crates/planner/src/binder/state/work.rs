@@ -57,6 +57,16 @@ impl Work {
         Ok(())
     }
 
+    /// Counts columns that a select list takes over; `at` is where that is written.
+    pub(crate) fn count_columns(&mut self, more: usize, at: Span) -> EngineResult<()> {
+        check_stop()?;
+        self.nodes += more;
+        if self.nodes > MOST_PLAN_NODES {
+            return Err(too_many_nodes().at_if_missing(error::span(at)));
+        }
+        Ok(())
+    }
+
     /// An expression is being bound, with others around it or in it.
     pub(crate) fn begin_expression(&mut self) {
         self.nesting += 1;

@@ -10,6 +10,7 @@ use datafusion::common::JoinType;
 use datafusion::logical_expr::{Case, Expr, LogicalPlan};
 use tidemark_ast::{Conflict, Name, Node};
 use tidemark_storage::{TableSchema, TableSnapshot};
+use tidemark_types::key::key_values;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
 use crate::InsertSource;
@@ -30,6 +31,12 @@ impl Binder<'_> {
         conflict: &Conflict,
     ) -> EngineResult<InsertSource> {
         let schema = Arc::clone(table.0.schema());
+        // Its parts are read below, in turn.
+        let Conflict { keys: _, assignments, filter, span: _ } = conflict;
+        if let (true, Some(filter)) = (assignments.is_empty(), filter) {
+            let what = "WHERE of DO NOTHING is";
+            return Err(error::not_supported(what, self.tree.span(*filter)));
+        }
         let Some(keys) = conflict_keys(&schema, conflict)? else { return Ok(source) };
         // It reads the rows that are there: those of its block too.
         self.note_read(&schema.name, Vec::new());
@@ -177,7 +184,7 @@ fn once(batch: &RecordBatch, keys: &[usize], conflict: &Conflict) -> EngineResul
     let internal = |failure: arrow_schema::ArrowError| EngineError::internal(failure.to_string());
     let fields = keys.iter().map(|&key| SortField::new(batch.column(key).data_type().clone()));
     let converter = RowConverter::new(fields.collect()).map_err(internal)?;
-    let cells: Vec<_> = keys.iter().map(|&key| Arc::clone(batch.column(key))).collect();
+    let cells: Vec<_> = keys.iter().map(|&key| key_values(batch.column(key))).collect();
     let rows = converter.convert_columns(&cells).map_err(internal)?;
     let mut seen = HashSet::with_capacity(batch.num_rows());
     let first: BooleanArray = rows.iter().map(|row| Some(seen.insert(row.owned()))).collect();

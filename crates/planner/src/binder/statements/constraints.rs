@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tidemark_ast::{ConstraintKind as Written, ConstraintNode, Name, ReferenceAction};
+use tidemark_ast::{
+    ConstraintKind as Written, ConstraintNode, Name, ReferenceAction, ReferenceNode,
+};
 use tidemark_border::Permission;
 use tidemark_storage::{Constraint, ConstraintKind, Reference, TableSchema, TableSnapshot};
 use tidemark_types::bounded::check_stop;
@@ -84,26 +86,38 @@ impl Binder<'_> {
         schema: &mut TableSchema,
         written: &ConstraintNode,
     ) -> EngineResult<()> {
-        let kind = kind_of(written.constraint);
-        if written.columns.len() > MAX_KEY_COLUMNS || schema.constraints.len() >= MAX_CONSTRAINTS {
+        let ConstraintNode {
+            name: _,
+            constraint,
+            columns: keys,
+            references: _,
+            if_not_exists,
+            span,
+        } = written;
+        let kind = kind_of(*constraint);
+        if *if_not_exists && written.name.is_none() {
+            let message = "IF NOT EXISTS needs the name of the index";
+            return Err(error::at(ErrorCode::Syntax, message, *span));
+        }
+        if keys.len() > MAX_KEY_COLUMNS || schema.constraints.len() >= MAX_CONSTRAINTS {
             let message = format!(
                 "a table has at most {MAX_CONSTRAINTS} keys and indexes, of at most \
                  {MAX_KEY_COLUMNS} columns each"
             );
-            return Err(error::at(ErrorCode::ResourceLimit, message, written.span));
+            return Err(error::at(ErrorCode::ResourceLimit, message, *span));
         }
         let is_second = |one: &Constraint| one.kind == ConstraintKind::PrimaryKey;
         if kind == ConstraintKind::PrimaryKey && schema.constraints.iter().any(is_second) {
             let message =
                 format!("multiple primary keys for table '{}' are not allowed", schema.name);
-            return Err(error::at(ErrorCode::InvalidValue, message, written.span));
+            return Err(error::at(ErrorCode::InvalidValue, message, *span));
         }
         let column = |name: &Name| {
             let index = schema.column_index(&name.text);
             let found = index.map(|index| schema.columns[index].name.clone());
             found.ok_or_else(|| error::invalid_column(&name.text, name.span))
         };
-        let columns = written.columns.iter().map(column).collect::<EngineResult<Vec<_>>>()?;
+        let columns = keys.iter().map(column).collect::<EngineResult<Vec<_>>>()?;
         let references = self.reference(schema, written)?;
         if let Some(name) = self.constraint_name(schema, written, kind, &columns)? {
             schema.constraints.push(Constraint { name, kind, columns, references });
@@ -118,18 +132,18 @@ impl Binder<'_> {
         written: &ConstraintNode,
     ) -> EngineResult<Option<Reference>> {
         let Some(references) = &written.references else { return Ok(None) };
-        let is_own = identifier::same(&references.table.text, &schema.name);
+        let ReferenceNode { table, columns: keys, on_update, on_delete } = references;
+        let is_own = identifier::same(&table.text, &schema.name);
         // What the user may not see is not there.
-        let named = |table: &Arc<TableSnapshot>| {
-            identifier::same(&table.schema().name, &references.table.text)
-        };
+        let named =
+            |known: &Arc<TableSnapshot>| identifier::same(&known.schema().name, &table.text);
         let other = match self.sorted_tables().into_iter().find(named) {
             _ if is_own => schema.clone(),
             Some(table) => self.seen_part(table.schema()).into_owned(),
             None => return Ok(None),
         };
         let key = || other.constraints.iter().find(|one| one.kind == ConstraintKind::PrimaryKey);
-        let columns = if references.columns.is_empty() {
+        let columns = if keys.is_empty() {
             key().map(|key| key.columns.clone()).unwrap_or_default()
         } else {
             let column = |name: &Name| {
@@ -137,13 +151,13 @@ impl Binder<'_> {
                 let found = index.map(|index| other.columns[index].name.clone());
                 found.ok_or_else(|| error::invalid_column(&name.text, name.span))
             };
-            references.columns.iter().map(column).collect::<EngineResult<_>>()?
+            keys.iter().map(column).collect::<EngineResult<_>>()?
         };
         if columns.len() != written.columns.len() {
             let message = "number of referencing and referenced columns for foreign key disagree";
             return Err(error::at(ErrorCode::InvalidValue, message, written.span));
         }
-        let actions = (letter(references.on_update), letter(references.on_delete));
+        let actions = (letter(*on_update), letter(*on_delete));
         let table = if is_own { 0 } else { other.identity() };
         Ok(Some(Reference { table, columns, actions }))
     }

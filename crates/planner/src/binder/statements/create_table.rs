@@ -37,6 +37,7 @@ impl Binder<'_> {
             }
             return Err(error::at(ErrorCode::TableExists, "table already exists", node.name.span));
         }
+        refuse_beside_like(node)?;
         if let Some(like) = &node.like {
             let other = self.readable_table(like)?;
             self.note_whole(&other.schema().name);
@@ -134,20 +135,31 @@ impl Binder<'_> {
         &mut self,
         definition: &ColumnDefinition,
     ) -> EngineResult<ColumnSchema> {
-        check_column_name(&definition.name)?;
-        let sql_type = column_type(&definition.type_name)?;
-        let mut column = ColumnSchema::new(definition.name.text.clone(), sql_type);
-        narrow(&mut column, &definition.type_name);
-        column.indexed = definition.indexed;
-        if definition.indexed {
-            check_indexed(&column, definition.name.span)?;
+        let ColumnDefinition {
+            name,
+            type_name,
+            symbol_capacity: capacity,
+            symbol_cache,
+            indexed,
+            // `apply_rules` reads them.
+            not_null: _,
+            default: _,
+            options,
+        } = definition;
+        check_column_name(name)?;
+        let sql_type = column_type(type_name)?;
+        let mut column = ColumnSchema::new(name.text.clone(), sql_type);
+        narrow(&mut column, type_name);
+        column.indexed = *indexed;
+        if *indexed {
+            check_indexed(&column, name.span)?;
         }
-        for option in &definition.options {
-            let number = option.value.as_ref().map_or("", |value| value.text.as_str());
-            index_capacity(&mut column, [option.name.text.as_str(), number].into_iter());
+        for OptionValue { name, value } in options {
+            let number = value.as_ref().map_or("", |value| value.text.as_str());
+            index_capacity(&mut column, [name.text.as_str(), number].into_iter());
         }
-        column.symbol_cache = definition.symbol_cache.unwrap_or(true);
-        if let Some(capacity) = &definition.symbol_capacity {
+        column.symbol_cache = symbol_cache.unwrap_or(true);
+        if let Some(capacity) = capacity {
             column.symbol_capacity = symbol_capacity(capacity)?;
         }
         self.apply_rules(&mut column, definition)?;
@@ -271,6 +283,42 @@ pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
         _ => format!("unsupported column type: {}", type_name.name),
     };
     Err(error::at(ErrorCode::TypeMismatch, message, type_name.span))
+}
+
+/// A table LIKE another has its columns and its layout: what else is written is refused.
+fn refuse_beside_like(node: &CreateTableNode) -> EngineResult<()> {
+    let CreateTableNode {
+        name: _,
+        if_not_exists: _,
+        columns,
+        like,
+        query,
+        casts,
+        timestamp,
+        partition_by,
+        wal,
+        dedup_keys,
+        constraints,
+        ttl,
+        policy,
+        options: _,
+    } = node;
+    let Some(like) = like else { return Ok(()) };
+    let is_alone = columns.is_empty()
+        && query.is_none()
+        && casts.is_empty()
+        && timestamp.is_none()
+        && partition_by.is_none()
+        && wal.is_none()
+        && dedup_keys.is_empty()
+        && constraints.is_empty()
+        && ttl.is_none()
+        && policy.is_none();
+    if is_alone {
+        return Ok(());
+    }
+    let message = "a table LIKE another takes its columns and its layout, and nothing beside them";
+    Err(error::at(ErrorCode::NotSupported, message, like.span))
 }
 
 fn query_columns(rows: &Relation, node: &CreateTableNode) -> EngineResult<Vec<ColumnSchema>> {

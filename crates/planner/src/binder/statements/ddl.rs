@@ -73,7 +73,8 @@ impl Binder<'_> {
                 }
             }
             // Dictionaries outlive every row, so KEEP SYMBOL MAPS is how it always is.
-            Node::Truncate { tables, if_exists, restart_identity, cascade, .. } => {
+            // Symbols keep their numbers in any case.
+            Node::Truncate { tables, if_exists, keep_symbols: _, restart_identity, cascade } => {
                 change.command = "TRUNCATE TABLE";
                 change.restart_identity = *restart_identity;
                 change.truncate = self.truncated(tables, *if_exists, *cascade)?;

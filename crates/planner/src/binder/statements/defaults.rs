@@ -6,6 +6,7 @@ use datafusion::logical_expr::Expr;
 use tidemark_ast::{ColumnDefinition, NodeId, Span, Tree};
 use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnDefault, ColumnSchema, TableSchema};
+use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::binder::catalog::pg_catalog::object::Numbering;
@@ -72,8 +73,7 @@ impl Binder<'_> {
                 let message = format!("the default of column '{}' cannot be read", column.name);
                 EngineError::new(ErrorCode::NotSupported, message)
             })?;
-            let expr = self.within(&tree, |inner| inner.default_expr(tree.root, column))?;
-            columns.push((index, expr));
+            columns.push((index, self.default_expr(&tree, column)?));
         }
         Ok(Defaults { columns })
     }
@@ -98,12 +98,15 @@ impl Binder<'_> {
         id: NodeId,
         text: Option<String>,
     ) -> EngineResult<()> {
+        check_stop()?;
+        // Defaults follow each other in the text: its nodes come after those of the one before.
+        let first = std::mem::replace(&mut self.after_default, id + 1);
+        let part = self.part_from(if first > id { self.tree.first } else { first }, id);
         // Numbers are counted from the rows of the table, once there is one.
         let is_numbered = text.as_deref().is_some_and(|text| Numbering::of_default(text).is_some());
         if !is_numbered || !column.sql_type.is_integer() {
-            self.check_default(column, id)?;
+            self.check_default(column, &part)?;
         }
-        let part = self.part(id);
         let tree = serde_json::to_string(&part)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
         let text = text.unwrap_or_else(|| names::canonical(self.tree, id));
@@ -112,27 +115,30 @@ impl Binder<'_> {
     }
 
     /// Refuses what cannot be computed now, not at the first row.
-    fn check_default(&mut self, column: &ColumnSchema, id: NodeId) -> EngineResult<()> {
-        let expr = self.default_expr(id, column)?;
+    fn check_default(&mut self, column: &ColumnSchema, tree: &Tree) -> EngineResult<()> {
+        let expr = self.default_expr(tree, column)?;
+        let at = tree.span(tree.root);
         let value = constant::evaluate_rows(&expr, 1).map_err(|failure| {
             let failure = runtime_value(failure);
-            failure.at(error::span(self.tree.span(id)))
+            failure.at(error::span(at))
         })?;
         if column.not_null && value.logical_null_count() > 0 {
             let message = format!("column '{}' is NOT NULL and its default is null", column.name);
-            return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(id)));
+            return Err(error::at(ErrorCode::InvalidValue, message, at));
         }
         Ok(())
     }
 
-    fn default_expr(&mut self, id: NodeId, column: &ColumnSchema) -> EngineResult<Expr> {
-        let span = self.tree.span(id);
-        let value = self.expression(id, &Scope::empty())?;
-        let value = self.settled(value, column.sql_type)?;
-        let shown = names::canonical(self.tree, id);
-        refuse_conversion(value.sql_type, column.sql_type, &shown, &column.name)
-            .map_err(|failure| failure.at(error::span(span)))?;
-        Ok(self.cast(value, column.sql_type, CastMode::Insert, span)?.expr)
+    fn default_expr(&mut self, tree: &Tree, column: &ColumnSchema) -> EngineResult<Expr> {
+        self.within(tree, |inner| {
+            let span = tree.span(tree.root);
+            let value = inner.expression(tree.root, &Scope::empty())?;
+            let value = inner.settled(value, column.sql_type)?;
+            let shown = names::canonical(tree, tree.root);
+            refuse_conversion(value.sql_type, column.sql_type, &shown, &column.name)
+                .map_err(|failure| failure.at(error::span(span)))?;
+            Ok(inner.cast(value, column.sql_type, CastMode::Insert, span)?.expr)
+        })
     }
 }
 

@@ -47,10 +47,12 @@ impl Binder<'_> {
         schema: &TableSchema,
         (rows, first): (Node, NodeId),
     ) -> EngineResult<ExpirePolicy> {
-        let at = expire.span;
-        self.refuse_other_types(&expire.rule, schema)?;
-        let cleanup = expire.cleanup.as_ref().map(interval_of).transpose()?;
-        let own_nodes = self.tree.nodes.iter().skip(first as usize);
+        let ExpireRows { rule, text, cleanup, span } = expire;
+        let at = *span;
+        self.refuse_other_types(rule, schema)?;
+        let cleanup = cleanup.as_ref().map(interval_of).transpose()?;
+        let own_nodes =
+            self.tree.numbered().filter(move |(id, _)| *id >= first).map(|(_, node)| node);
         if own_nodes.clone().any(is_query) {
             let message = "EXPIRE ROWS looks at the view's own rows alone";
             return Err(error::at(ErrorCode::NotSupported, message, at));
@@ -59,7 +61,7 @@ impl Binder<'_> {
             own_nodes.clone().any(|node| matches!(node, Node::Call(call) if call.over.is_some()));
         let compares = if has_window {
             Compares::Rows
-        } else if self.is_of_time(&expire.rule, schema, own_nodes.clone())? {
+        } else if self.is_of_time(rule, schema, own_nodes.clone())? {
             Compares::Time
         } else {
             Compares::Cells
@@ -75,7 +77,7 @@ impl Binder<'_> {
         let own = Node::Table { name, alias: None, timestamp: None };
         let tree = serde_json::to_string(&self.shown_rows(expire, own, compares));
         Ok(ExpirePolicy {
-            text: expire.text.clone(),
+            text: text.clone(),
             tree: tree.map_err(|failure| EngineError::internal(failure.to_string()))?,
             cleanup: cleanup.unwrap_or(USUAL_CLEANUP),
         })
@@ -221,7 +223,7 @@ pub(crate) fn shown_since(
     let days = (1..=4).map(|days| midnight.saturating_add(days * MICROS_PER_DAY));
     for now_micros in std::iter::once(now).chain(days) {
         let context = BindContext { now_micros, ..context.clone() };
-        let none = Tree { nodes: Vec::new(), spans: Vec::new(), root: 0 };
+        let none = Tree::default();
         let mut binder = Binder::new(&none, snapshot, &context, &Clauses);
         let shown = binder.unexpired(&table, view.table, policy)?;
         let Some(first) = first_of(&shown.plan) else { return Ok(None) };
@@ -264,9 +266,7 @@ struct Query {
 
 impl Query {
     fn add(&mut self, node: Node) -> NodeId {
-        self.tree.nodes.push(node);
-        self.tree.spans.push(self.at);
-        self.tree.nodes.len() as NodeId - 1
+        self.tree.push(node, self.at)
     }
 
     fn call(&mut self, name: &str, arguments: Vec<NodeId>, over: Option<WindowSpec>) -> NodeId {

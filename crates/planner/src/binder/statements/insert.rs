@@ -24,6 +24,20 @@ use crate::{BoundInsert, BoundStatement, InsertSource, Returning};
 impl Binder<'_> {
     /// Binds INSERT.
     pub(crate) fn insert(mut self, node: &InsertNode) -> EngineResult<BoundStatement> {
+        let InsertNode {
+            table: _,
+            alias: _,
+            columns: _,
+            plain: _,
+            values: _,
+            query: _,
+            // Every INSERT is one commit, whatever its rows are and however late they come.
+            atomic: _,
+            batch: _,
+            o3_max_lag: _,
+            returning: _,
+            conflict: _,
+        } = node;
         let table = self.writable_table(&node.table, Permission::Insert)?;
         let schema = Arc::clone(table.schema());
         let targets = insert_columns(&schema, &node.columns)?;

@@ -205,16 +205,18 @@ impl Binder<'_> {
                 error::at(ErrorCode::InvalidValue, message, name.span)
             })
         };
-        let flush_every = read(&clauses.flush_every)?;
+        let LiveClauses { flush_every: flush, in_memory, partition_by: _, start: _, owner: _ } =
+            clauses;
+        let flush_every = read(flush)?;
         if flush_every.micros() < LEAST_FLUSH_MICROS {
             let message = "live view FLUSH EVERY must be at least 100ms";
-            return invalid(message.to_owned(), &clauses.flush_every);
+            return invalid(message.to_owned(), flush);
         }
         if flush_every.micros() > most {
             let message = format!("live view FLUSH EVERY must be at most {}", shown_micros(most));
-            return invalid(message, &clauses.flush_every);
+            return invalid(message, flush);
         }
-        let Some(written) = &clauses.in_memory else { return Ok((flush_every, flush_every)) };
+        let Some(written) = in_memory else { return Ok((flush_every, flush_every)) };
         let in_memory = read(written)?;
         if in_memory.micros() < flush_every.micros() {
             let message =
@@ -357,7 +359,10 @@ impl Binder<'_> {
     pub(crate) fn alter_live(mut self, name: &Name, suspend: bool) -> EngineResult<BoundStatement> {
         let found = self.live_view(name, Permission::ResumeWal);
         self.note_change(&name.text, Permission::ResumeWal);
-        let (table, ..) = found?;
+        let (table, view, _) = found?;
+        if !suspend {
+            self.note_refresh(&view, name);
+        }
         let id = table.schema().id;
         let state = MaterializedState::of(self.snapshot, id);
         let expected = MaterializedState::expect(self.snapshot, id);

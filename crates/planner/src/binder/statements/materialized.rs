@@ -1,7 +1,7 @@
 //! CREATE, ALTER, REFRESH and DROP MATERIALIZED VIEW. A refresh itself is the engine's: it asks for
 //! the rows with [`rows`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -69,6 +69,7 @@ pub(crate) fn rows(
     let mut binder = Binder::new(&tree, snapshot, context, &Clauses);
     binder.beneath_view = true;
     let sources = if by_names { binder.sources_of(&tree) } else { view.sources.clone() };
+    refuse_cycle(view, &sources, snapshot)?;
     binder.view_sources = Some(Arc::new(sources.clone()));
     let found = binder.query(tree.root)?;
     let base =
@@ -85,6 +86,38 @@ pub(crate) fn rows(
     let plan = binder.conformed_source(found, table.schema())?;
     let Shape { buckets, is_whole, .. } = shape;
     Ok(MaterializedRows { plan, buckets, is_whole, base, sources })
+}
+
+/// Refuses a query that reads the view's own rows, through other materialized views: each refresh
+/// would cause the next one, for ever.
+fn refuse_cycle(
+    view: &MaterializedView,
+    sources: &BTreeMap<u32, ViewSource>,
+    snapshot: &Snapshot,
+) -> EngineResult<()> {
+    let tables = |sources: &BTreeMap<u32, ViewSource>| -> Vec<TableId> {
+        let id = |source: &ViewSource| match source {
+            ViewSource::Table { id, .. } => Some(*id),
+            ViewSource::View { .. } => None,
+        };
+        sources.values().filter_map(id).collect()
+    };
+    let mut waiting = tables(sources);
+    let mut seen = BTreeSet::new();
+    while let Some(table) = waiting.pop() {
+        if table == view.table {
+            let name = snapshot.table_by_id(table).map(|table| table.schema().name.clone());
+            let name = name.unwrap_or_default();
+            let message = format!("circular dependency detected [view={name}]");
+            return Err(EngineError::new(ErrorCode::NotSupported, message));
+        }
+        if seen.insert(table)
+            && let Some(next) = MaterializedView::of(snapshot, table)
+        {
+            waiting.extend(tables(&next.sources));
+        }
+    }
+    Ok(())
 }
 
 impl Binder<'_> {
@@ -143,7 +176,18 @@ impl Binder<'_> {
         sources: BTreeMap<u32, ViewSource>,
         base: &TableSnapshot,
     ) -> EngineResult<MaterializedView> {
-        let owner = given.clauses.owner.as_ref().map_or(&self.context.user, |owner| &owner.text);
+        let MaterialClauses {
+            base: _,
+            refresh,
+            // Those of its table: see `table_of`, and `create_materialized`.
+            timestamp: _,
+            partition_by: _,
+            ttl: _,
+            expire: _,
+            volume: _,
+            owner,
+        } = given.clauses;
+        let owner = owner.as_ref().map_or(&self.context.user, |owner| &owner.text);
         let owner = self.context.owner.clone().unwrap_or(Owner { name: owner.clone(), id: None });
         let tree = serde_json::to_string(part)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
@@ -165,7 +209,7 @@ impl Binder<'_> {
             limit_hours_or_months: 0,
             expire: None,
         };
-        if let Some(policy) = &given.clauses.refresh {
+        if let Some(policy) = refresh {
             apply_policy(&mut view, policy, self.context.now_micros)?;
         }
         Ok(view)
@@ -343,7 +387,8 @@ impl Binder<'_> {
         let changes = match action {
             ViewAction::SetRefresh { refresh } => {
                 apply_policy(&mut view, refresh, self.context.now_micros)?;
-                vec![view.put()?]
+                let action = MaterializedAction::Redefine(Box::new(view));
+                return Ok(self.materialized(action, ALTER));
             }
             ViewAction::SetRefreshLimit { limit } => {
                 view.limit_hours_or_months =
@@ -383,7 +428,7 @@ impl Binder<'_> {
                 schema.columns[index].indexed = false;
                 vec![Change::ReplaceSchema(schema)]
             }
-            ViewAction::ResumeWal { .. } => {
+            ViewAction::ResumeWal { from: _ } => {
                 let message = format!("view is not suspended [view={}]", name.text);
                 return Err(error::at(ErrorCode::InvalidValue, message, name.span));
             }
@@ -398,7 +443,7 @@ impl Binder<'_> {
                 vec![view.put()?]
             }
         };
-        Ok(self.materialized(MaterializedAction::Change(changes), "ALTER MATERIALIZED VIEW"))
+        Ok(self.materialized(MaterializedAction::Change(changes), ALTER))
     }
 
     /// The position of a symbol column.
@@ -422,10 +467,11 @@ impl Binder<'_> {
         mode: &RefreshMode,
     ) -> EngineResult<BoundStatement> {
         let (table, view) = self.known_view(name, Permission::RefreshMaterializedView)?;
+        self.note_refresh(&view, name);
         let id = table.schema().id;
         let state = MaterializedState::of(self.snapshot, id);
         let request = match mode {
-            RefreshMode::Full => self.full_request(&view)?,
+            RefreshMode::Full => self.full_request(&view, name)?,
             RefreshMode::Default | RefreshMode::Incremental => {
                 if let Some(reason) = &state.invalid {
                     let message = format!("materialized view is invalid: {reason}");
@@ -460,17 +506,46 @@ impl Binder<'_> {
         Ok(self.materialized(MaterializedAction::Change(changes), "REFRESH MATERIALIZED VIEW"))
     }
 
+    /// Notes what a refresh of a materialized or live view reads, by the rights of its owner. A
+    /// query that cannot be bound notes nothing: the refresh itself reports why.
+    pub(crate) fn note_refresh(&mut self, view: &MaterializedView, name: &Name) {
+        let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { return };
+        let outer = std::mem::take(&mut self.accesses);
+        let bound = self.within(&tree, |inner| {
+            inner.beneath_view = true;
+            inner.view_sources = Some(Arc::new(view.sources.clone()));
+            inner.query(tree.root)
+        });
+        let reads = std::mem::replace(&mut self.accesses, outer).list();
+        for access in reads.into_iter().filter(|_| bound.is_ok()) {
+            self.accesses.note(access.through(&name.text, &view.owner));
+        }
+    }
+
     /// How a view is computed as a whole. Where what its query named is gone it is bound to what
-    /// has the names now: who asks for that must have the right to read it.
-    fn full_request(&mut self, view: &MaterializedView) -> EngineResult<RefreshRequest> {
+    /// has the names now: the user and the owner must have the right to read it.
+    fn full_request(
+        &mut self,
+        view: &MaterializedView,
+        name: &Name,
+    ) -> EngineResult<RefreshRequest> {
         if rows(view, self.snapshot, self.context, false).is_ok() {
             return Ok(RefreshRequest::Full);
         }
         let tree: Tree = serde_json::from_str(&view.tree).map_err(|_| {
             EngineError::new(ErrorCode::NotSupported, "the view was made by another version")
         })?;
-        self.within(&tree, |inner| inner.query(tree.root).map(|_| ()))
-            .map_err(|failure| failure.at(error::span(Span::default())))?;
+        let outer = std::mem::take(&mut self.accesses);
+        let bound = self.within(&tree, |inner| inner.query(tree.root).map(|_| ()));
+        let reads = std::mem::replace(&mut self.accesses, outer).list();
+        for access in reads {
+            self.accesses.note(access.clone());
+            self.accesses.note(access.through(&name.text, &view.owner));
+        }
+        bound.map_err(|failure| failure.at(error::span(Span::default())))?;
+        let sources = self.sources_of(&tree);
+        refuse_cycle(view, &sources, self.snapshot)
+            .map_err(|failure| failure.at(error::span(name.span)))?;
         Ok(RefreshRequest::Rebuild)
     }
 
@@ -511,3 +586,4 @@ impl Binder<'_> {
 }
 
 const CREATE: &str = "CREATE MATERIALIZED VIEW";
+const ALTER: &str = "ALTER MATERIALIZED VIEW";

@@ -51,7 +51,8 @@ pub(crate) fn apply_policy(
 ) -> EngineResult<()> {
     use tidemark_ast::RefreshPeriod as WrittenPeriod;
     use tidemark_ast::RefreshTrigger as WrittenTrigger;
-    view.trigger = match &policy.trigger {
+    let RefreshPolicy { trigger, deferred, start, time_zone, period, span: _ } = policy;
+    view.trigger = match trigger {
         None | Some(WrittenTrigger::Immediate) => RefreshTrigger::Immediate,
         Some(WrittenTrigger::Manual) => RefreshTrigger::Manual,
         Some(WrittenTrigger::Every { interval }) => {
@@ -63,10 +64,10 @@ pub(crate) fn apply_policy(
             RefreshTrigger::Every(every)
         }
     };
-    view.deferred = policy.deferred;
-    view.time_zone = policy.time_zone.as_ref().map(zone_of).transpose()?;
-    view.has_start = policy.start.is_some();
-    view.start_micros = match &policy.start {
+    view.deferred = *deferred;
+    view.time_zone = time_zone.as_ref().map(zone_of).transpose()?;
+    view.has_start = start.is_some();
+    view.start_micros = match start {
         Some(start) => parse_fields(&start.text)
             .and_then(|parsed| parsed.start(TimestampUnit::Micros))
             .ok_or_else(|| {
@@ -75,7 +76,7 @@ pub(crate) fn apply_policy(
             })?,
         None => now_micros,
     };
-    view.period = match &policy.period {
+    view.period = match period {
         None => None,
         Some(WrittenPeriod::SampleByInterval) => Some(RefreshPeriod::SampleByInterval),
         Some(WrittenPeriod::Length { length, time_zone, delay }) => Some(RefreshPeriod::Length {

@@ -16,6 +16,7 @@ pub(crate) fn policy_of(
     schema: &TableSchema,
     now_micros: i64,
 ) -> EngineResult<StoragePolicy> {
+    let PolicyStages { to_parquet, to_remote, drop_local } = stages;
     let age = |stage: &Option<Name>, words: &str| {
         let Some(age) = stage else { return Ok(0) };
         let refuse = |code, message: String| Err(error::at(code, message, age.span));
@@ -29,16 +30,14 @@ pub(crate) fn policy_of(
         }
     };
     let policy = StoragePolicy {
-        to_parquet: age(&stages.to_parquet, "TO PARQUET")?,
-        to_remote: age(&stages.to_remote, "TO REMOTE")?,
-        drop_local: age(&stages.drop_local, "DROP LOCAL")?,
+        to_parquet: age(to_parquet, "TO PARQUET")?,
+        to_remote: age(to_remote, "TO REMOTE")?,
+        drop_local: age(drop_local, "DROP LOCAL")?,
         is_disabled: false,
         changed_micros: now_micros,
     };
-    let written = [
-        ("TO PARQUET", &stages.to_parquet, policy.to_parquet),
-        ("TO REMOTE", &stages.to_remote, policy.to_remote),
-    ];
+    let written =
+        [("TO PARQUET", to_parquet, policy.to_parquet), ("TO REMOTE", to_remote, policy.to_remote)];
     for (words, stage, age) in written {
         if let Some(stage) = stage
             && policy.drop_local != 0

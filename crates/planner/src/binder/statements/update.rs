@@ -25,31 +25,32 @@ use crate::{Access, BoundDelete, BoundStatement, BoundUpdate};
 impl Binder<'_> {
     /// Binds UPDATE.
     pub(crate) fn update(mut self, node: &UpdateNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table, Permission::Update);
+        let UpdateNode { table: target, alias, assignments, from, filter, with, returning } = node;
+        let table = self.writable_table(target, Permission::Update);
         let table = table.map_err(|failure| failure.at(tidemark_types::Span::new(0, 0)))?;
-        self.add_common_tables(&node.with);
+        self.add_common_tables(with);
         let schema = Arc::clone(table.schema());
-        let columns = updated_columns(&schema, &node.assignments)?;
+        let columns = updated_columns(&schema, assignments)?;
         let names = columns.iter().map(|&index| schema.columns[index].name.clone());
         self.accesses.note(Access {
             table: schema.name.clone(),
             columns: names.collect(),
             ..Access::new("", Permission::Update)
         });
-        if !node.returning.is_empty() {
+        if !returning.is_empty() {
             self.note_read(&schema.name, Vec::new());
         }
-        let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
+        let qualifier = alias.as_ref().unwrap_or(target).text.clone();
         let reference = self.relation_name();
         let target =
             relation::of_rows(Arc::clone(&table), &qualifier, reference.clone(), &self.accesses)?;
-        let rows = self.changed_rows(target, node.from, node.filter)?;
+        let rows = self.changed_rows(target, *from, *filter)?;
         let mut cells = Vec::with_capacity(columns.len());
-        for ((_, value), &index) in node.assignments.iter().zip(&columns) {
+        for ((_, value), &index) in assignments.iter().zip(&columns) {
             let cell = self.new_cell(*value, &rows, &schema, index)?;
             cells.push((schema.columns[index].name.as_str(), cell.expr));
         }
-        let (plan, returning) = self.changed_plan(rows, reference, cells, &node.returning)?;
+        let (plan, returning) = self.changed_plan(rows, reference, cells, returning)?;
         Ok(BoundStatement::Update(BoundUpdate {
             plan,
             table,
@@ -62,23 +63,23 @@ impl Binder<'_> {
 
     /// Binds DELETE.
     pub(crate) fn delete(mut self, node: &DeleteNode) -> EngineResult<BoundStatement> {
-        let table = self.writable_table(&node.table, Permission::Delete)?;
-        self.add_common_tables(&node.with);
+        let DeleteNode { table: target, alias, using, filter, with, returning: items } = node;
+        let table = self.writable_table(target, Permission::Delete)?;
+        self.add_common_tables(with);
         self.note_change(&table.schema().name, Permission::Delete);
-        if !node.returning.is_empty() {
+        if !items.is_empty() {
             self.note_read(&table.schema().name, Vec::new());
         }
-        let qualifier = node.alias.as_ref().unwrap_or(&node.table).text.clone();
+        let qualifier = alias.as_ref().unwrap_or(target).text.clone();
         let reference = self.relation_name();
         let target =
             relation::of_rows(Arc::clone(&table), &qualifier, reference.clone(), &self.accesses)?;
-        let is_all = node.using.is_none() && node.filter.is_none() && node.returning.is_empty();
+        let is_all = using.is_none() && filter.is_none() && items.is_empty();
         let (plan, returning) = if is_all {
             (None, Vec::new())
         } else {
-            let rows = self.changed_rows(target, node.using, node.filter)?;
-            let (plan, returning) =
-                self.changed_plan(rows, reference, Vec::new(), &node.returning)?;
+            let rows = self.changed_rows(target, *using, *filter)?;
+            let (plan, returning) = self.changed_plan(rows, reference, Vec::new(), items)?;
             (Some(plan), returning)
         };
         let (parameters, accesses) = (self.parameters.types(), self.accesses.list());
@@ -123,13 +124,8 @@ impl Binder<'_> {
     }
 
     fn add_common_tables(&mut self, with: &[Cte]) {
-        self.common_tables.extend(with.iter().map(|common| CommonTable {
-            name: common.name.text.clone(),
-            columns: common.columns.clone(),
-            query: common.query,
-            recursive: common.recursive,
-            last_rows: None,
-        }));
+        let scopes = self.variables.len();
+        self.common_tables.extend(with.iter().map(|table| CommonTable::of(table, scopes)));
     }
 
     /// The rows of the target that FROM (or USING) and WHERE choose.

@@ -50,7 +50,7 @@ impl Binder<'_> {
     /// What the names of tables and views in a tree mean now.
     pub(crate) fn sources_of(&mut self, tree: &Tree) -> BTreeMap<u32, ViewSource> {
         let mut sources = BTreeMap::new();
-        for (number, node) in (0_u32..).zip(&tree.nodes) {
+        for (number, node) in tree.numbered() {
             let Node::Table { name, .. } = node else { continue };
             if identifier::is_reserved_table_name(&name.text) {
                 continue;

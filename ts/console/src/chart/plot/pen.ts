@@ -3,6 +3,7 @@ export type Pen = Pick<
   CanvasRenderingContext2D,
   | 'save'
   | 'restore'
+  | 'translate'
   | 'beginPath'
   | 'closePath'
   | 'rect'

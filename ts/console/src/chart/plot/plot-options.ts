@@ -21,6 +21,8 @@ export interface PlotOptions {
   readonly range: Range | undefined;
   /** Whether each series goes by the second axis. */
   readonly second: readonly boolean[];
+  /** Plots of one key show the crosshair at the same time. */
+  readonly syncKey: string | undefined;
   readonly onCursor: (index: number | undefined) => void;
   readonly onZoom: (range: Range) => void;
   /** By a share of the width. */

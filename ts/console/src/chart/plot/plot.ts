@@ -59,6 +59,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
         drag: { x: true, y: false, setScale: false },
         points: { size: 7, show: options.kind !== 'heatmap' },
         focus: { prox: -1 },
+        ...(options.syncKey === undefined ? {} : { sync: syncedBy(options.syncKey) }),
         bind: {
           mousedown: (self, _target, begin) => (event) =>
             event.shiftKey ? pan(self, event, options) : (begin(event), null),
@@ -88,6 +89,12 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
     size: () => ({ width: plot.width, height: plot.height }),
     destroy: () => plot.destroy(),
   };
+}
+
+/** Only the crosshair: a drag in one plot would choose the range once in each. */
+function syncedBy(key: string): uPlot.Cursor.Sync {
+  const isMove = (type: string): boolean => type === 'mousemove' || type === 'mouseleave';
+  return { key, setSeries: false, filters: { pub: isMove, sub: isMove } };
 }
 
 function frameOf(self: uPlot, pen: Pen): Frame {

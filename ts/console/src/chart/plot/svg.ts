@@ -73,6 +73,11 @@ export class SvgPen implements Pen {
     this.#state = this.#stack.pop() ?? { ...START };
   }
 
+  translate(x: number, y: number): void {
+    this.#parts.push(`<g transform="translate(${num(x)} ${num(y)})">`);
+    this.#state.groups += 1;
+  }
+
   beginPath(): void {
     this.#path = '';
   }

@@ -1,7 +1,7 @@
 /** A cell of text: shown as Markdown, written in its own form. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
-import type { CellProps } from './CellView.js';
-import { LONGEST_TEXT, type MarkdownCell } from './model.js';
+import type { CellProps } from '../CellView.js';
+import { LONGEST_TEXT, type MarkdownCell } from '../model.js';
 
 export function MarkdownBody(
   props: CellProps<MarkdownCell> & { children: JSX.Element },
@@ -54,7 +54,7 @@ function Rendered(props: { text: string; edit: () => void }): JSX.Element {
   let host!: HTMLDivElement;
   createEffect(() => {
     const { text } = props;
-    void import('./markdown.js').then(({ render }) => {
+    void import('./render.js').then(({ render }) => {
       if (text === props.text) {
         host.replaceChildren(...render(text));
       }

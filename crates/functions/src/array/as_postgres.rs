@@ -1,0 +1,109 @@
+//! DOUBLE[] as `PostgreSQL` orders arrays, and as the text of one of its arrays.
+
+use std::sync::Arc;
+
+use arrow::array::LargeBinaryBuilder;
+use datafusion_expr::{Expr, Volatility};
+use tidemark_kernels::double_order;
+use tidemark_types::SqlType;
+use tidemark_types::account;
+use tidemark_types::double_array::{DoubleArray, PG_ARRAY};
+use tidemark_types::number_text;
+
+use crate::array::arrays::Arrays;
+use crate::column::{Call, invalid, stopped, try_build_text};
+use crate::native::{Kernel, Native, call};
+
+/// Bytes in front of an element, and behind the last one.
+const ELEMENT: u8 = 1;
+const END: u8 = 0;
+
+/// What arrays are sorted by, as BINARY: the elements, null the greatest; an array is before a
+/// longer one that it begins; and of arrays with the same elements the lengths of dimensions.
+#[must_use]
+pub fn array_order(array: Expr, dimensions: u8) -> Expr {
+    let kernel: Kernel = Arc::new(|call: &Call<'_>| {
+        let arrays = Arrays::of(call, 0)?;
+        let mut builder = LargeBinaryBuilder::new();
+        let mut key = Vec::new();
+        for row in 0..call.rows {
+            let Some(array) = arrays.get(row) else {
+                builder.append_null();
+                continue;
+            };
+            let bytes = (array.values.len() + array.shape.len()) * (size_of::<f64>() + 1);
+            account::room(bytes).map_err(stopped)?;
+            key.clear();
+            write_key(&array, &mut key);
+            builder.append_value(&key);
+        }
+        Ok(Arc::new(builder.finish()))
+    });
+    let types = (vec![SqlType::DoubleArray(dimensions)], SqlType::Binary);
+    let function = Native::udf("array_order", String::new(), types, Volatility::Immutable, kernel);
+    call(&function, vec![array])
+}
+
+fn write_key(array: &DoubleArray<'_>, key: &mut Vec<u8>) {
+    for &value in array.values {
+        key.push(ELEMENT);
+        // Both zeros are one value.
+        key.extend_from_slice(&double_order(value + 0.0).to_be_bytes());
+    }
+    key.push(END);
+    array.shape.iter().for_each(|length| key.extend_from_slice(&length.to_be_bytes()));
+}
+
+/// The text of an array of `PostgreSQL` with these elements; of whole numbers between `bounds`,
+/// where these are given, rounded as `PostgreSQL` rounds.
+#[must_use]
+pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Expr {
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
+        let arrays = Arrays::of(call, 0)?;
+        let mut text = Vec::new();
+        let mut rounded = Vec::new();
+        try_build_text(call.rows, |row, out| {
+            let Some(array) = arrays.get(row) else { return Ok(false) };
+            // Two characters an element at least.
+            if out.refuses(2 * array.values.len()) {
+                return Ok(false);
+            }
+            rounded.clear();
+            rounded.extend_from_slice(array.values);
+            if let Some((low, high)) = bounds {
+                for value in rounded.iter_mut().filter(|value| !value.is_nan()) {
+                    *value = value.round_ties_even();
+                    // 2^63 becomes the greatest LONG, which no DOUBLE is.
+                    let whole = *value as i64;
+                    if whole as f64 != *value || !(low..=high).contains(&whole) || whole == i64::MAX
+                    {
+                        let message = format!("array element {value} is not in {low} to {high}");
+                        return Err(invalid(message));
+                    }
+                }
+            }
+            text.clear();
+            DoubleArray { values: &rounded, ..array }.write_text(
+                &mut text,
+                &PG_ARRAY,
+                write_number,
+            );
+            out.push_str(&String::from_utf8_lossy(&text));
+            Ok(true)
+        })
+    });
+    let types = (vec![SqlType::DoubleArray(dimensions)], SqlType::String);
+    let kind = bounds.map_or_else(String::new, |(low, high)| format!("{low} {high}"));
+    let function = Native::udf("array_text", kind, types, Volatility::Immutable, kernel);
+    call(&function, vec![array])
+}
+
+/// A number without a point where it is whole.
+fn write_number(out: &mut Vec<u8>, value: f64) {
+    let whole = value as i64;
+    if whole as f64 == value && whole.unsigned_abs() < 1 << 53 {
+        number_text::write_i64(out, whole);
+    } else {
+        number_text::write_f64(out, value);
+    }
+}

@@ -1,0 +1,65 @@
+//! `(start, end) OVERLAPS (start, end)`, and with lengths instead of ends.
+
+use arrow::array::ArrayRef;
+use datafusion::common::Result;
+use tidemark_types::timestamp::TimestampUnit;
+
+use super::periods::periods;
+use super::times::times;
+use crate::column::{Call, build_flags};
+
+/// A time in nanoseconds.
+type Nanos = i128;
+
+/// Start and end of a row's range; null where unknown.
+type RangeOf = Box<dyn Fn(usize) -> (Option<Nanos>, Option<Nanos>)>;
+
+fn nanos(value: i64, unit: TimestampUnit) -> Nanos {
+    i128::from(value) * i128::from(unit.nanos())
+}
+
+/// Start and end by row, of which either may be null; the end is a length where `has_length`.
+fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
+    let (from, unit) = times(call, start)?;
+    if has_length {
+        let lengths = periods(call, start + 1)?;
+        return Ok(Box::new(move |row| {
+            let first = from(row);
+            let last =
+                first.zip(lengths(row)).and_then(|(first, length)| length.after(first, unit));
+            (first.map(|at| nanos(at, unit)), last.map(|at| nanos(at, unit)))
+        }));
+    }
+    let (to, end_unit) = times(call, start + 1)?;
+    Ok(Box::new(move |row| {
+        (from(row).map(|at| nanos(at, unit)), to(row).map(|at| nanos(at, end_unit)))
+    }))
+}
+
+/// The earlier bound, and the later one where it is known.
+fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Option<Nanos>)> {
+    match (start, end) {
+        (Some(start), Some(end)) => Some((start.min(end), Some(start.max(end)))),
+        (Some(known), None) | (None, Some(known)) => Some((known, None)),
+        (None, None) => None,
+    }
+}
+
+/// Whether two ranges have a time in common; their ends do not belong to them, a range without
+/// length is its start. Unknown, which is false, as in `PostgreSQL`, where a missing bound decides.
+fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bool {
+    let (first, last) = if one.0 <= other.0 { (one, other) } else { (other, one) };
+    if first.0 == last.0 {
+        return first.1.is_some() && last.1.is_some();
+    }
+    first.1.is_some_and(|end| last.0 < end)
+}
+
+/// `overlaps(start, end, start, end)`; `has_length` tells which ends are lengths.
+pub(super) fn overlaps(call: &Call<'_>, has_length: [bool; 2]) -> Result<ArrayRef> {
+    let (one, other) = (range(call, 0, has_length[0])?, range(call, 2, has_length[1])?);
+    Ok(build_flags(call.rows, |row| {
+        let ranges = in_order(one(row)).zip(in_order(other(row)));
+        ranges.is_some_and(|(one, other)| have_common(one, other))
+    }))
+}

@@ -1,0 +1,82 @@
+//! Keys of plans: an expression whose values may be equal with different bits is wrapped in a
+//! function that makes them the same ([`tidemark_types::key`]).
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_schema::{DataType, FieldRef};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use tidemark_types::key::{has_equal_forms, key_values};
+
+static KEY: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(ScalarUDF::from(KeyValue::default())));
+
+/// The expression as a key; `None` where it is one.
+pub fn as_key(expr: &Expr, data_type: &DataType) -> Option<Expr> {
+    let needs_key = has_equal_forms(data_type) && !is_key(expr);
+    needs_key.then(|| KEY.call(vec![expr.clone()]))
+}
+
+fn is_key(expr: &Expr) -> bool {
+    match expr {
+        Expr::ScalarFunction(call) => call.func.inner().is::<KeyValue>(),
+        Expr::Alias(alias) => is_key(&alias.expr),
+        _ => false,
+    }
+}
+
+/// What a key is computed of; the expression itself where it is no call of the function.
+pub(crate) fn of_key(expr: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
+    let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else { return expr };
+    match call.args() {
+        [argument] if call.fun().inner().is::<KeyValue>() => argument,
+        _ => expr,
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct KeyValue {
+    signature: Signature,
+}
+
+impl Default for KeyValue {
+    fn default() -> Self {
+        Self { signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for KeyValue {
+    fn name(&self) -> &'static str {
+        "key"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let [only] = types else { return internal_err!("a key has one value") };
+        Ok(only.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let [only] = args.arg_fields else { return internal_err!("a key has one value") };
+        Ok(Arc::clone(only))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.as_slice() {
+            [ColumnarValue::Array(values)] => Ok(ColumnarValue::Array(key_values(values))),
+            [ColumnarValue::Scalar(value)] => {
+                let key = key_values(&value.to_array()?);
+                let key = ScalarValue::try_from_array(&key, 0)?;
+                Ok(ColumnarValue::Scalar(key))
+            }
+            _ => internal_err!("a key has one value"),
+        }
+    }
+}

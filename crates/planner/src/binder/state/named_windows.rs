@@ -1,0 +1,110 @@
+//! Named windows in scope. A window takes its clauses from windows declared before it, so that
+//! references form no cycle. Each is resolved once, where it is declared: a chain of references
+//! costs neither stack nor time where the last of them is used.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use tidemark_ast::{Anchor, Frame, Name, NamedWindow, NodeId, OrderItem, WindowSpec};
+use tidemark_types::{EngineResult, ErrorCode, identifier};
+
+use crate::binder::error;
+
+/// A window without a reference. Windows that refer to each other have their lists in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    pub(crate) partition_by: Arc<[NodeId]>,
+    pub(crate) order_by: Arc<[OrderItem]>,
+    pub(crate) frame: Option<Frame>,
+    pub(crate) anchor: Option<Anchor>,
+}
+
+/// The windows of the SELECT blocks around the expression that is being bound, innermost last.
+#[derive(Debug, Default)]
+pub(crate) struct NamedWindows {
+    blocks: Vec<HashMap<String, Window>>,
+}
+
+impl NamedWindows {
+    /// Enters a SELECT block; [`leave`](Self::leave) ends it, also after an error.
+    pub(crate) fn enter(&mut self, windows: &[NamedWindow]) -> EngineResult<()> {
+        self.blocks.push(HashMap::with_capacity(windows.len()));
+        for NamedWindow { name, spec } in windows {
+            let window = self.resolve(spec, Some((name, windows)))?;
+            let block = self.blocks.last_mut();
+            let known = block.and_then(|block| block.insert(identifier::fold(&name.text), window));
+            if known.is_some() {
+                let message = format!("duplicate window name: '{}'", name.text);
+                return Err(error::at(ErrorCode::InvalidName, message, name.span));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the innermost SELECT block.
+    pub(crate) fn leave(&mut self) {
+        self.blocks.pop();
+    }
+
+    /// The window of an OVER clause.
+    pub(crate) fn over(&self, spec: &WindowSpec) -> EngineResult<Window> {
+        if let Some(anchor) = &spec.anchor {
+            let message = "ANCHOR is allowed in a named WINDOW only";
+            return Err(error::at(ErrorCode::NotSupported, message, anchor.span));
+        }
+        self.resolve(spec, None)
+    }
+
+    /// A window with the clauses of the one it refers to. `declared`: its own name, with the
+    /// windows declared beside it.
+    fn resolve(
+        &self,
+        spec: &WindowSpec,
+        declared: Option<(&Name, &[NamedWindow])>,
+    ) -> EngineResult<Window> {
+        let WindowSpec { name, partition_by, order_by, frame, anchor } = spec;
+        let base = name.as_ref().map(|name| self.named(name, declared)).transpose()?;
+        let (base_keys, base_order, base_frame, base_anchor) = match base {
+            Some(Window { partition_by, order_by, frame, anchor }) => {
+                (Some(partition_by), Some(order_by), frame.as_ref(), anchor.as_ref())
+            }
+            None => (None, None, None, None),
+        };
+        Ok(Window {
+            partition_by: list(partition_by, base_keys),
+            order_by: list(order_by, base_order),
+            frame: frame.as_ref().or(base_frame).cloned(),
+            anchor: anchor.as_ref().or(base_anchor).cloned(),
+        })
+    }
+
+    fn named(
+        &self,
+        name: &Name,
+        declared: Option<(&Name, &[NamedWindow])>,
+    ) -> EngineResult<&Window> {
+        let key = identifier::fold(&name.text);
+        if let Some(window) = self.blocks.iter().rev().find_map(|block| block.get(&key)) {
+            return Ok(window);
+        }
+        let later = declared.filter(|(_, all)| {
+            all.iter().any(|window| identifier::same(&window.name.text, &name.text))
+        });
+        let message = match later {
+            Some((own, _)) if identifier::same(&own.text, &name.text) => {
+                format!("window '{}' is not defined: it refers to itself", name.text)
+            }
+            Some((own, _)) => {
+                let (base, own) = (&name.text, &own.text);
+                format!("window '{base}' is not defined before window '{own}'")
+            }
+            None => format!("window '{}' is not defined", name.text),
+        };
+        Err(error::at(ErrorCode::InvalidName, message, name.span))
+    }
+}
+
+/// The items of a clause; without the clause, those of the window referred to.
+fn list<T: Clone>(own: &[T], base: Option<&Arc<[T]>>) -> Arc<[T]> {
+    base.filter(|_| own.is_empty()).map_or_else(|| own.into(), Arc::clone)
+}

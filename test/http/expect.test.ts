@@ -1,0 +1,217 @@
+/**
+ * Clients that hold their body back until they receive `100 Continue` (`Expect: 100-continue`): it
+ * is sent when the body is read, and an answer that needs no body is the only one.
+ */
+import { once } from 'node:events';
+import { connect } from 'node:tls';
+
+import test, { type ExecutionContext } from 'ava';
+
+import { createRoutes } from '../../ts/http/routes/index.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { CertificateFolder } from '../tls/certificates.js';
+import { fakeDatabase } from './fake-database.js';
+import { fakeServices } from './harness.js';
+import { get, lend, Repeater, run } from './repeating.js';
+
+const LOGIN = 'Authorization: Basic ' + Buffer.from('ann:secret').toString('base64');
+const WRONG = 'Authorization: Basic ' + Buffer.from('ann:guess').toString('base64');
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+const LINE = 'held x=1i 1700000000000000000\n';
+/** More than any body may have. */
+const ENDLESS = 'Content-Length: 900000000000000';
+
+const ROUTES = createRoutes(fakeServices({}, fakeDatabase())).flatMap(({ path, methods, access }) =>
+  methods.filter((one) => one !== 'GET').map((method) => ({ path, method, access })),
+);
+
+const folder = new CertificateFolder();
+let server: TestServer;
+let encrypted: TestServer;
+
+test.before(async () => {
+  folder.make('server');
+  const set = ['http.user=ann', 'http.password=secret', 'metrics.enabled=true'];
+  [server, encrypted] = await Promise.all([
+    startTestServer({ set }),
+    startTestServer({ set: [...set, ...folder.settings('server')] }),
+  ]);
+});
+test.after.always(async () => {
+  await Promise.all([server, encrypted].map((one) => one.stop()));
+  folder.remove();
+});
+
+interface Request {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: readonly string[];
+}
+
+/** The head of a request with a body that is held back. */
+function head({ method = 'POST', path = '/write', headers = [] }: Request): Buffer {
+  const all = headers.some((line) => /^(?:content-length|transfer-encoding)/i.test(line))
+    ? headers
+    : [...headers, `Content-Length: ${LINE.length}`];
+  const expects = all.some((line) => /^expect/i.test(line)) ? [] : ['Expect: 100-continue'];
+  const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', ...expects, ...all, '', ''];
+  return Buffer.from(lines.join('\r\n'));
+}
+
+async function open(t: ExecutionContext, at = server): Promise<Repeater> {
+  if (at === server) {
+    const client = await Repeater.open(at);
+    t.teardown(() => {
+      client.close();
+    });
+    return client;
+  }
+  const { port } = new URL(at.url);
+  const socket = connect({ port: Number(port), host: '127.0.0.1', rejectUnauthorized: false });
+  t.teardown(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  return new Repeater(socket);
+}
+
+/** It is sent, and the answer follows; the connection goes on. */
+async function assertContinued(
+  t: ExecutionContext,
+  client: Repeater,
+  path = '/write',
+): Promise<void> {
+  t.is(await client.ask(head({ path, headers: [LOGIN] })), CONTINUE, path);
+  const answer = (await client.ask(Buffer.from(LINE))) ?? '';
+  t.regex(answer, /^HTTP\/1\.1 204 /);
+  t.regex(answer, /^Connection: keep-alive\r$/m);
+}
+
+/** The only answer, which ends the connection although no body came. */
+async function assertRefused(
+  t: ExecutionContext,
+  request: Request,
+  status: number,
+  at = server,
+): Promise<void> {
+  const client = await open(t, at);
+  const what = `${request.method ?? 'POST'} ${request.path ?? '/write'}`;
+  const answer = (await client.ask(head(request))) ?? '';
+  t.is(answer.slice(9, 12), `${status}`, what);
+  t.regex(answer, /^Connection: close\r$/m, what);
+  t.notRegex(answer, /^Keep-Alive:/im, what);
+  t.is(await client.answer(), null, `${what}: nothing follows`);
+}
+
+test('lines are asked for, and answered, again and again on a connection', async (t) => {
+  for (const at of [server, encrypted]) {
+    const client = await open(t, at);
+    for (const path of ['/write', '/api/v2/write', '/write']) {
+      await assertContinued(t, client, path);
+    }
+    t.regex((await client.ask(get('SELECT 1', { headers: [LOGIN] }))) ?? '', /^HTTP\/1\.1 200 /);
+  }
+});
+
+test('a connection that the engine answers receives it as any other', async (t) => {
+  const client = await open(t);
+  const headers = [LOGIN];
+  await lend(client, server, () => get('SELECT 1', { headers }), {
+    Authorization: LOGIN.slice(15),
+  });
+  await assertContinued(t, client);
+});
+
+test('chunks, long bodies, and bodies that do not wait', async (t) => {
+  const rows = LINE.repeat(100_000);
+  const many = Buffer.from(rows);
+  const client = await open(t);
+  const length = `Content-Length: ${many.length}`;
+  t.is(await client.ask(head({ headers: [LOGIN, length] })), CONTINUE);
+  t.regex((await client.ask(many)) ?? '', /^HTTP\/1\.1 204 /);
+  const chunked = 'Transfer-Encoding: chunked';
+  t.is(await client.ask(head({ headers: [LOGIN, chunked, 'Expect: 100-Continue'] })), CONTINUE);
+  const chunk = Buffer.from(`${LINE.length.toString(16)}\r\n${LINE}\r\n0\r\n\r\n`);
+  t.regex((await client.ask(chunk)) ?? '', /^HTTP\/1\.1 204 /);
+  client.send(head({ headers: [LOGIN, length] }), many);
+  const first = await client.answer();
+  const answer = first === CONTINUE ? await client.answer() : first;
+  t.regex(answer ?? '', /^HTTP\/1\.1 204 /);
+  const body = 'query=SELECT+1';
+  const form = [
+    'Content-Type: application/x-www-form-urlencoded',
+    `Content-Length: ${body.length}`,
+  ];
+  client.send(head({ path: '/exec', headers: [LOGIN, ...form] }), Buffer.from(body));
+  t.is(await client.answer(), CONTINUE);
+  t.regex((await client.answer()) ?? '', /^HTTP\/1\.1 200 [\s\S]*^Connection: keep-alive\r$/m);
+  client.send(head({ headers: [WRONG, length] }), many);
+  const refused = await client.answer();
+  t.regex((refused === CONTINUE ? await client.answer() : refused) ?? '', /^HTTP\/1\.1 401 /);
+});
+
+test('a refusal before the body is the only answer, on every route with a body', async (t) => {
+  t.true(ROUTES.length > 10);
+  // All at once: each connection waits for a while for the body that does not come.
+  const refusals = [
+    ...ROUTES.filter(({ access }) => access === 'data').map(({ path, method }) =>
+      assertRefused(t, { method, path }, 401),
+    ),
+    // Too many wrong logins make an address wait.
+    assertRefused(t, { headers: [WRONG] }, 401),
+    assertRefused(t, { headers: [WRONG] }, 401, encrypted),
+    assertRefused(t, { path: '/nothing', headers: [LOGIN] }, 404),
+    assertRefused(t, { method: 'PUT', headers: [LOGIN] }, 405),
+    assertRefused(t, { method: 'GET', path: '/read/v1', headers: [LOGIN] }, 426),
+    assertRefused(t, { path: '/write?precision=days', headers: [LOGIN] }, 400),
+    ...['/write', '/api/v2/write', '/exec'].map((path) =>
+      assertRefused(t, { path, headers: [LOGIN, ENDLESS] }, 413),
+    ),
+  ];
+  await Promise.all(refusals);
+});
+
+test('a route that reads its body asks for it, and any other answers at once', async (t) => {
+  for (const { path, method } of ROUTES) {
+    const client = await open(t);
+    const first = (await client.ask(head({ method, path, headers: [LOGIN] }))) ?? '';
+    if (first === CONTINUE) {
+      const answer = (await client.ask(Buffer.from(LINE))) ?? '';
+      t.regex(answer, /^HTTP\/1\.1 [24]/, `${method} ${path}`);
+    } else {
+      t.regex(first, /^HTTP\/1\.1 [24][\s\S]*^Connection: close\r$/m, `${method} ${path}`);
+    }
+  }
+});
+
+test('what else a client expects is refused', async (t) => {
+  for (const expects of ['200-ok', '100-continued', 'tea']) {
+    await assertRefused(t, { headers: [LOGIN, `Expect: ${expects}`] }, 417);
+  }
+});
+
+test('without a body there is nothing to wait for', async (t) => {
+  const client = await open(t);
+  for (let count = 0; count < 2; count += 1) {
+    const asked = await client.ask(
+      get('SELECT 1', { headers: [LOGIN, 'Expect: 100-continue', 'Content-Length: 0'] }),
+    );
+    t.is(asked, CONTINUE);
+    t.regex((await client.answer()) ?? '', /^HTTP\/1\.1 200 [\s\S]*^Connection: keep-alive\r$/m);
+  }
+  t.deepEqual(await run(server, 'SELECT 1', { Authorization: LOGIN.slice(15) }), [[1]]);
+});
+
+test('bodies of files and statements are asked for', async (t) => {
+  const form = 'Content-Type: application/x-www-form-urlencoded';
+  const client = await open(t);
+  const cases = [
+    { path: '/imp?name=held', body: 'a,b\n1,2\n3,4\n', headers: ['Content-Type: text/csv'] },
+    { path: '/exec', body: 'query=SELECT+1', headers: [form] },
+    { path: '/exp', body: 'query=SELECT+1', headers: [form] },
+    { path: '/api/v1/sql/validate', body: 'query=SELECT+1', headers: [form] },
+  ];
+  for (const { path, body, headers } of cases) {
+    const length = `Content-Length: ${body.length}`;
+    t.is(await client.ask(head({ path, headers: [LOGIN, length, ...headers] })), CONTINUE, path);
+    t.regex((await client.ask(Buffer.from(body))) ?? '', /^HTTP\/1\.1 200 /, path);
+  }
+});

@@ -1,0 +1,59 @@
+/** What a client sends in one message ends with the client's own limit of time, or is refused. */
+import test, { type ExecutionContext } from 'ava';
+import pg from 'pg';
+
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { rowsOf } from './client.js';
+
+const TIMEOUT_MS = 500;
+/** Tests share the machine; without a limit the statements below take much longer. */
+const MARGIN_MS = 5_000;
+const COLUMNS = 1_000;
+
+let server: TestServer;
+
+test.before(async () => {
+  server = await startTestServer({ set: ['shared.query.worker.count=2'] });
+  const columns = Array.from({ length: COLUMNS }, (_, at) => `c${at} int`);
+  await rowsOf(server, `create table wide (${columns.join(', ')})`);
+});
+
+test.after.always(async () => {
+  await server.stop();
+});
+
+/** The error of a statement, which comes in time. */
+async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<string> {
+  const [host, port] = server.pg.split(':');
+  const client = new pg.Client({
+    host: host ?? '',
+    port: Number(port),
+    user: 'admin',
+    password: 'quest',
+    database: 'qdb',
+    options: `-c statement_timeout=${TIMEOUT_MS}`,
+  });
+  await client.connect();
+  try {
+    const startedMs = performance.now();
+    const error = await t.throwsAsync<Error & { code?: string }>(client.query(query));
+    const tookMs = performance.now() - startedMs;
+    t.true(tookMs < TIMEOUT_MS + MARGIN_MS, `${tookMs} ms`);
+    return `${error.code ?? ''} ${error.message}`;
+  } finally {
+    await client.end();
+  }
+}
+
+test('a text of very many statements ends with the limit of its client', async (t) => {
+  const text = 'select 1;'.repeat(60_000);
+  t.regex(await failed(t, { text }), /^57014 timeout, query aborted/);
+});
+
+for (const star of ['*', 'wide.*', '* exclude (c1)']) {
+  test(`a list of 4,000 times ${star} is refused or ends in time`, async (t) => {
+    const text = `select ${Array.from({ length: 4_000 }, () => star).join(', ')} from wide`;
+    const error = await failed(t, { text, name: 'list', values: [] });
+    t.regex(error, /^57014 timeout, query aborted|too large/);
+  });
+}

@@ -1,0 +1,60 @@
+/** Statements beside themselves with one clause less. */
+import type { TestServer } from '../../golden/server.js';
+import { exec } from '../../scenario/statements.js';
+import { removals } from './removals.js';
+
+const QUERY = /^\s*(?:\(|select|with|declare|values)/i;
+
+/** What a client sees of a statement. */
+async function answer(server: TestServer, text: string): Promise<string> {
+  const { columns, dataset, error } = await exec(server, text);
+  return JSON.stringify(error ?? [columns, dataset]);
+}
+
+/** Clauses without which the answer is the same. */
+export async function unchanged(
+  server: TestServer,
+  texts: readonly string[],
+  fields = /./,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const text of texts) {
+    const whole = await exec(server, text);
+    if (whole.error !== undefined) {
+      if (!REFUSED.test(whole.error)) {
+        found.push(`${text}\n  ${whole.error}`);
+      }
+      continue;
+    }
+    const { columns, dataset } = whole;
+    for (const removal of removals(text).filter(({ field }) => fields.test(field))) {
+      if ((await answer(server, removal.text)) === JSON.stringify([columns, dataset])) {
+        found.push(`${removal.field}: ${text}\n  ${removal.text}`);
+      }
+    }
+  }
+  return found;
+}
+
+/** By name, at a place: as good as bound. */
+const REFUSED = / (?:is|are) not supported(?:$| )/;
+
+/** Clauses without which the bound plan is the same. */
+export async function unchangedPlans(
+  server: TestServer,
+  texts: readonly string[],
+): Promise<readonly string[]> {
+  const plan = async (text: string): Promise<string> =>
+    (await answer(server, `EXPLAIN (BOUND) ${text}`)).replaceAll(/\br\d+\b/g, 'r');
+  const found: string[] = [];
+  for (const text of texts.filter((one) => QUERY.test(one))) {
+    const whole = await plan(text);
+    for (const removal of removals(text)) {
+      const shown = `${removal.field}: ${text}\n  ${removal.text}`;
+      if ((await plan(removal.text)) === whole) {
+        found.push(shown);
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,21 @@
+/**
+ * The larger tier: `npm run clauses` prints every clause of the grammar table without which the
+ * bound plan is the same. Most are right (an alias that nothing reads, a condition on time, which
+ * is a range of the scan); a clause that is dropped is among them.
+ */
+import { startTestServer } from '../../golden/server.js';
+import { ITEMS } from '../grammar/index.js';
+import { setUp } from '../grammar/states.js';
+import { unchangedPlans } from './compare.js';
+
+const queries = ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasUsers !== true);
+const texts = [...new Set(queries.flatMap(({ statements }) => statements))];
+const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
+try {
+  await setUp(server.url);
+  const found = await unchangedPlans(server, texts);
+  process.stdout.write(`${found.join('\n')}\n`);
+  process.stdout.write(`${texts.length} statements, ${found.length} clauses change no plan\n`);
+} finally {
+  await server.stop();
+}

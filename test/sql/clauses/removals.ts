@@ -1,0 +1,114 @@
+/**
+ * Statements with one clause less: each optional field of the tree, each item of a list and each
+ * flag is taken out in turn. Which fields there are comes from the generated types, so that a new
+ * one is tried as soon as it exists.
+ */
+import { readFileSync } from 'node:fs';
+
+import { parse, print, type Tree } from '../../../ts/sql/index.js';
+
+interface Removal {
+  /** The field, as `SelectNode.filter`: the kind of its node, and its name. */
+  readonly field: string;
+  /** The statement without it. */
+  readonly text: string;
+}
+
+const TYPES = readFileSync(
+  new URL('../../../../ts/sql/ast.generated.ts', import.meta.url),
+  'utf8',
+).replaceAll(/\/\*[^]*?\*\//g, '');
+
+const fields = (pattern: RegExp): ReadonlySet<string> =>
+  new Set([...TYPES.matchAll(pattern)].map(([, name = '']) => name));
+
+const OPTIONAL = fields(/(\w+): [^;{}]*\| null/g);
+const LISTS = fields(/(\w+): Array</g);
+const FLAGS = fields(/(\w+): boolean/g);
+
+/** They say how something is written, not what is asked. */
+const SPELLING = new Set([
+  'quoted',
+  'double_colon',
+  'bare',
+  'hint',
+  'recursive',
+  'overridable',
+  'path',
+]);
+
+type Path = readonly (string | number)[];
+
+/** The statement without each of its clauses; without those that the text cannot leave out. */
+export function removals(text: string): readonly Removal[] {
+  const tree = parse(text);
+  const whole = print(tree);
+  const found: Removal[] = [];
+  const seen = new Set([whole]);
+  tree.nodes.forEach((node, index) => {
+    for (const { path, put } of places(node, ['nodes', index])) {
+      const changed = structuredClone(tree);
+      put(changed);
+      const shorter = printed(changed);
+      if (shorter !== null && !seen.has(shorter)) {
+        seen.add(shorter);
+        const name = path.filter((step) => typeof step === 'string').slice(1);
+        found.push({ field: [node.kind, ...name].join('.'), text: shorter });
+      }
+    }
+  });
+  return found;
+}
+
+interface Place {
+  readonly path: Path;
+  readonly put: (tree: Tree) => void;
+}
+
+function* places(value: unknown, path: Path): Generator<Place> {
+  if (typeof value !== 'object' || value === null) {
+    return;
+  }
+  for (const [name, inner] of Object.entries(value)) {
+    const here = [...path, Array.isArray(value) ? Number(name) : name];
+    if (SPELLING.has(name)) {
+      continue;
+    }
+    if (Array.isArray(inner) && LISTS.has(name) && inner.length > 0) {
+      yield place(here, []);
+      for (const [index] of inner.entries()) {
+        yield place(here, inner.toSpliced(index, 1));
+      }
+    } else if (inner === true && FLAGS.has(name)) {
+      yield place(here, false);
+    } else if (inner !== null && typeof inner !== 'boolean' && OPTIONAL.has(name)) {
+      yield place(here, null);
+    }
+    yield* places(inner, here);
+  }
+}
+
+function place(path: Path, value: unknown): Place {
+  const put = (tree: Tree): void => {
+    set(tree, path, value);
+  };
+  return { path, put };
+}
+
+function set(tree: Tree, path: Path, value: unknown): void {
+  let at = tree as unknown as Record<string | number, unknown>;
+  for (const step of path.slice(0, -1)) {
+    at = at[step] as Record<string | number, unknown>;
+  }
+  at[path.at(-1) ?? ''] = structuredClone(value);
+}
+
+/** The text of a tree; null where none has this tree. */
+function printed(tree: Tree): string | null {
+  try {
+    const text = print(tree);
+    return print(parse(text)) === text ? text : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Refreshes of materialized and live views, which read with the rights of the view's owner. The
+ * engine refreshes views on its own and knows no rights, so the views whose owner lacks one are
+ * recorded for it: it skips them until the record is removed.
+ */
+import { asDatabaseError, type Database, type Owner } from '../session/index.js';
+import { parse } from '../sql/index.js';
+import { authorise } from './authorise.js';
+import { quoted } from './dump.js';
+import { readRows } from './schema.js';
+import { EVERYTHING, type Rights } from './store.js';
+
+const RECORD_KIND = 'refresh_refusal';
+
+/** Each has a statement that starts a refresh, which reports what the query reads. */
+const KINDS = [
+  { list: 'materialized_views()', refresh: (name: string) => `REFRESH MATERIALIZED VIEW ${name}` },
+  { list: 'live_views()', refresh: (name: string) => `ALTER LIVE VIEW ${name} RESUME WAL` },
+];
+
+/** The identifier of the view's table ends the name of its directory. */
+const TABLE_ID = /~(\d+)$/;
+
+type RightsOfOwner = (owner: Owner) => Rights;
+
+/** Records the views whose owner lacks a right; `null`: access control is off, no view does. */
+export async function recordRefusals(
+  database: Database,
+  rightsOfOwner: RightsOfOwner | null,
+): Promise<void> {
+  const known = await database.loadRecords(RECORD_KIND);
+  const due =
+    rightsOfOwner === null ? new Map<string, string>() : await refusals(database, rightsOfOwner);
+  const changes = new Map<string, Buffer | null>();
+  for (const [id, reason] of due) {
+    if (known.get(id)?.toString('utf8') !== reason) {
+      changes.set(id, Buffer.from(reason));
+    }
+  }
+  for (const id of known.keys()) {
+    if (!due.has(id)) {
+      changes.set(id, null);
+    }
+  }
+  if (changes.size > 0) {
+    await database.commitRecords(RECORD_KIND, changes);
+  }
+}
+
+/** Why views may not be refreshed, by the identifiers of their tables. */
+async function refusals(
+  database: Database,
+  rightsOfOwner: RightsOfOwner,
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const { list, refresh } of KINDS) {
+    const views = await readRows(database, `SELECT view_name, view_table_dir_name FROM ${list}`);
+    for (const [name, directory] of views) {
+      const id = TABLE_ID.exec(String(directory))?.[1];
+      const reason = await refusal(database, refresh(quoted(String(name))), rightsOfOwner);
+      if (id !== undefined && reason !== null) {
+        found.set(id, reason);
+      }
+    }
+  }
+  return found;
+}
+
+/** Why the owner may not run a refresh; null also where the view cannot be refreshed at all. */
+async function refusal(
+  database: Database,
+  text: string,
+  rightsOfOwner: RightsOfOwner,
+): Promise<string | null> {
+  const tree = Buffer.from(JSON.stringify(parse(text)));
+  try {
+    const statement = await database.prepare(tree, { user: 'access', text });
+    const reads = statement.description.accesses.filter(({ view }) => view !== undefined);
+    statement.close();
+    authorise(EVERYTHING, reads, rightsOfOwner);
+    return null;
+  } catch (error) {
+    const { code, message } = asDatabaseError(error);
+    return code === 'AccessDenied' ? `${message}: grant it to the owner to resume` : null;
+  }
+}

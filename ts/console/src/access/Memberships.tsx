@@ -1,0 +1,71 @@
+/** The groups of a user, or the users of a group: each can be taken out, others put in. */
+import { For, Show, type JSX } from 'solid-js';
+import { quoted } from '../schema/model.js';
+import { showFailure } from '../shell/announce.js';
+import { Icon } from '../shell/icons.js';
+import type { Principal } from './model.js';
+import { MAX_MEMBER_QUESTIONS, type AccessState, type Rights } from './state.js';
+
+interface MembershipsProps {
+  readonly state: AccessState;
+  readonly rights: Rights;
+  readonly all: readonly Principal[];
+}
+
+export function Memberships(props: MembershipsProps): JSX.Element {
+  const isGroup = (): boolean => props.rights.principal.kind === 'group';
+  const current = (): readonly string[] => (isGroup() ? props.rights.members : props.rights.groups);
+  const others = (): readonly string[] =>
+    props.all
+      .filter(({ kind }) => kind === (isGroup() ? 'user' : 'group'))
+      .map(({ name }) => name)
+      .filter((name) => !current().includes(name));
+  const change = async (verb: 'ADD' | 'REMOVE', other: string): Promise<void> => {
+    const { principal } = props.rights;
+    const [user, group] = isGroup() ? [other, principal.name] : [principal.name, other];
+    const words = verb === 'ADD' ? 'TO' : 'FROM';
+    try {
+      await props.state.run(`${verb} USER ${quoted(user)} ${words} ${quoted(group)}`, principal);
+    } catch (cause) {
+      showFailure(cause);
+    }
+  };
+  const users = (): number => props.all.filter(({ kind }) => kind === 'user').length;
+  return (
+    <div class="access-groups" role="group" aria-label={isGroup() ? 'Members' : 'Groups'}>
+      <span class="hint">{isGroup() ? `Members: ${current().length}` : 'Groups'}</span>
+      <For each={current()}>
+        {(name) => (
+          <button
+            class="chip"
+            title={isGroup() ? `Remove ${name} from the group` : `Take out of ${name}`}
+            onClick={() => void change('REMOVE', name)}
+          >
+            <bdi>{name}</bdi>
+            <Icon name="close" />
+          </button>
+        )}
+      </For>
+      <Show
+        when={others().length > 0}
+        fallback={<span class="hint">no other {isGroup() ? 'users' : 'groups'}</span>}
+      >
+        <select
+          class="select"
+          aria-label={isGroup() ? 'Add a user' : 'Put into a group'}
+          onChange={(event) => void change('ADD', event.currentTarget.value)}
+        >
+          <option value="" selected disabled>
+            {isGroup() ? 'add…' : 'put into…'}
+          </option>
+          <For each={others()}>{(name) => <option value={name}>{name}</option>}</For>
+        </select>
+      </Show>
+      <Show when={isGroup() && users() > MAX_MEMBER_QUESTIONS}>
+        <span class="hint">
+          Only the first {MAX_MEMBER_QUESTIONS} of {users()} users were checked.
+        </span>
+      </Show>
+    </div>
+  );
+}

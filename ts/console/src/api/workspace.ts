@@ -1,0 +1,46 @@
+/** The workspace that the server stores for the user who has signed in. */
+import type { Dated } from '../state/store.js';
+import { call, SqlError } from './client.js';
+import { credentialHeaders } from './credentials.js';
+
+interface OpenedWorkspace {
+  readonly id: string;
+  /** 256 bits as base64. */
+  readonly key: string;
+  readonly entries: Readonly<Record<string, Dated>>;
+}
+
+interface Changes {
+  readonly put: Readonly<Record<string, Dated>>;
+  readonly remove: readonly string[];
+}
+
+const ADDRESS = 'api/v1/workspace';
+/** What browsers send of a page that is gone. */
+const MAX_KEEPALIVE_LENGTH = 60_000;
+
+export async function openWorkspace(): Promise<OpenedWorkspace> {
+  return (await ask('GET', ADDRESS)) as OpenedWorkspace;
+}
+
+/** `id` is that of the workspace: the server refuses a page of another user. */
+export async function saveWorkspace(id: string, changes: Changes): Promise<void> {
+  await ask('POST', `${ADDRESS}?id=${id}`, JSON.stringify(changes));
+}
+
+/** Saves from a page that is about to go; the answer is not read. */
+export async function saveFromLeavingPage(id: string, changes: Changes): Promise<void> {
+  const body = JSON.stringify(changes);
+  const keepalive = body.length < MAX_KEEPALIVE_LENGTH;
+  const headers = await credentialHeaders();
+  await fetch(`${ADDRESS}?id=${id}`, { method: 'POST', body, headers, keepalive });
+}
+
+async function ask(method: 'GET' | 'POST', address: string, body?: string): Promise<unknown> {
+  const answer = await call(address, { method, ...(body === undefined ? {} : { body }) });
+  const { error } = answer.body as { error?: string };
+  if (error !== undefined) {
+    throw new SqlError(error, undefined, answer.status);
+  }
+  return answer.body;
+}

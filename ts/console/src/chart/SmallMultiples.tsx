@@ -1,0 +1,55 @@
+/** One plot for each series, below each other: with axes of their own, and one range of time. */
+import { createMemo, createUniqueId, For, type JSX } from 'solid-js';
+import { Canvas, type CanvasProps } from './Canvas.js';
+import type { Picture } from './files.js';
+
+interface Panel {
+  readonly host: HTMLElement;
+  readonly picture: Picture;
+}
+
+export function SmallMultiples(props: Omit<CanvasProps, 'syncKey'>): JSX.Element {
+  let host!: HTMLDivElement;
+  const syncKey = createUniqueId();
+  const panels = new Map<number, Panel>();
+  const places = createMemo(() => props.shown.flatMap((isShown, place) => (isShown ? place : [])));
+  const picture: Picture = {
+    paint: (pen) => {
+      for (const place of places()) {
+        const panel = panels.get(place);
+        if (panel) {
+          const { offsetLeft, offsetTop } = panel.host;
+          pen.save();
+          pen.translate(offsetLeft * devicePixelRatio, offsetTop * devicePixelRatio);
+          panel.picture.paint(pen);
+          pen.restore();
+        }
+      }
+    },
+    size: () => ({ width: host.scrollWidth, height: host.scrollHeight }),
+  };
+  return (
+    <div class="plots" ref={host}>
+      <For each={places()}>
+        {(place) => {
+          let panel!: HTMLDivElement;
+          const only = createMemo(() => props.shown.map((_isShown, at) => at === place));
+          return (
+            <div class="plot-panel" ref={panel}>
+              <Canvas
+                {...props}
+                shown={only()}
+                second={[]}
+                syncKey={syncKey}
+                onPicture={(painted) => {
+                  panels.set(place, { host: panel, picture: painted });
+                  props.onPicture(picture);
+                }}
+              />
+            </div>
+          );
+        }}
+      </For>
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+/** Which columns of a result are open, high, low, close and volume, by their names. Pure. */
+import type { Column } from '../api/answer.js';
+
+export interface CandleColumns {
+  readonly open: number;
+  readonly high: number;
+  readonly low: number;
+  readonly close: number;
+  readonly volume: number | undefined;
+}
+
+type Price = 'open' | 'high' | 'low' | 'close';
+
+/** Names of the prices of a candle, and the aggregate functions that compute them. */
+const PRICE_WORDS: Readonly<Record<Price, readonly string[]>> = {
+  open: ['o', 'op', 'open', 'first'],
+  high: ['h', 'hi', 'high', 'max'],
+  low: ['l', 'lo', 'low', 'min'],
+  close: ['c', 'cl', 'close', 'last'],
+};
+const PRICES = Object.keys(PRICE_WORDS) as Price[];
+const VOLUME_WORDS = ['v', 'vol', 'volume', 'turnover', 'amount', 'sum'];
+
+interface NamedPrice {
+  readonly index: number;
+  readonly price: Price;
+  /** What was aggregated (`bid` of `first(bid)`); empty where the name does not say. */
+  readonly subject: string;
+}
+
+/**
+ * Four of the numeric columns `values`. All are of one subject: `first(bid)` and `last(ask)` are no
+ * candle. A name without subject (`open`) goes with any.
+ */
+export function candleColumns(
+  columns: readonly Column[],
+  values: readonly number[],
+): CandleColumns | undefined {
+  const wordsOf = (index: number): string[] => words(columns[index]?.name ?? '');
+  const named = values.flatMap((index) => namedPrice(index, wordsOf(index)));
+  for (const subject of new Set(['', ...named.map((one) => one.subject)])) {
+    const find = (price: Price): number | undefined =>
+      [subject, ''].flatMap((wanted) =>
+        named.filter((one) => one.price === price && one.subject === wanted),
+      )[0]?.index;
+    const [open, high, low, close] = [find('open'), find('high'), find('low'), find('close')];
+    if (open !== undefined && high !== undefined && low !== undefined && close !== undefined) {
+      const volume = values.find((index) => isVolume(wordsOf(index), subject));
+      return { open, high, low, close, volume };
+    }
+  }
+  return undefined;
+}
+
+/** `first_not_null(t.bidPrice)` has the words first, t, bid and price. */
+function words(name: string): string[] {
+  return name
+    .replace(/_not_null\b/i, '')
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '');
+}
+
+function namedPrice(index: number, name: readonly string[]): NamedPrice[] {
+  const at = [0, name.length - 1].find((place) => priceOf(name[place]) !== undefined);
+  const price = at === undefined ? undefined : priceOf(name[at]);
+  if (price === undefined) {
+    return [];
+  }
+  const others = name.filter((_word, place) => place !== at);
+  // `max(high)` is the high of coarser candles, `max(open)` is not.
+  const isPlain = others.length === 1 && priceOf(others[0]) === price;
+  return [{ index, price, subject: isPlain ? '' : others.join(' ') }];
+}
+
+function priceOf(word: string | undefined): Price | undefined {
+  return PRICES.find((price) => word !== undefined && PRICE_WORDS[price].includes(word));
+}
+
+/** A column that is named so, or the sum of something other than the price. */
+function isVolume([first = '', ...others]: readonly string[], subject: string): boolean {
+  const isNamed = others.length === 0 && VOLUME_WORDS.includes(first);
+  return isNamed || (first === 'sum' && others.join(' ') !== subject);
+}

@@ -1,0 +1,87 @@
+/** Which cells are presented, what they are called, and where each lies on the screen. Pure. */
+import type { Column } from '../api/answer.js';
+import { familyOf, isNumeric } from '../model/types.js';
+import type { Cell, Notebook, SqlCell } from './model.js';
+import { shownSize } from './sizes.js';
+
+/** Width to height of a chart that reads well. */
+const CHART_RATIO = 1.7;
+const MAX_PER_ROW = 6;
+/** Divided by every number of cells up to `MAX_PER_ROW`. */
+const TRACKS = 60;
+/** A cell that would be lower gets its place by the number of cells, not by its size. */
+const MIN_HEIGHT_PX = 120;
+const COLUMNS = 12;
+const MAX_NAMED_COLUMNS = 3;
+
+export interface Arrangement {
+  /** Columns of the grid; its rows are all of one height. */
+  readonly tracks: number;
+  readonly cells: readonly {
+    readonly id: string;
+    readonly width: number;
+    readonly height: number;
+  }[];
+}
+
+/** The charts, and tables that have a title; where there is none of them, all tables. */
+export function presentedCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[] {
+  const written = cells.filter(
+    (cell): cell is SqlCell => cell.kind === 'sql' && cell.text.trim() !== '',
+  );
+  const chosen = written.filter(({ view, title }) => view === 'chart' || title !== undefined);
+  return chosen.length > 0 ? chosen : written;
+}
+
+/** All cells on one screen: by their sizes if someone has set them and they fit, else evenly. */
+export function arrange(
+  cells: readonly Cell[],
+  screen: { readonly width: number; readonly height: number },
+): Arrangement {
+  const sizes = cells.map((cell) => ({ id: cell.id, ...shownSize(cell) }));
+  const rows = sizes.reduce((sum, { width, height }) => sum + width * height, 0) / COLUMNS;
+  const least = Math.min(...sizes.map(({ height }) => height));
+  const fits = (least / Math.max(rows, 1)) * screen.height >= MIN_HEIGHT_PX;
+  if (fits && cells.some(({ size }) => size !== undefined)) {
+    return { tracks: COLUMNS, cells: sizes };
+  }
+  const count = Math.max(1, cells.length);
+  const ratio = screen.width / screen.height / CHART_RATIO;
+  const perRow = Math.min(MAX_PER_ROW, Math.ceil(Math.sqrt(count * ratio) - 0.25), count);
+  const lines = Math.ceil(count / Math.max(1, perRow));
+  const placed = cells.map(({ id }, at) => {
+    // The first rows have one more where the number does not divide.
+    const [short, more] = [Math.floor(count / lines), count % lines];
+    const width = TRACKS / (at < more * (short + 1) ? short + 1 : short);
+    return { id, width, height: 1 };
+  });
+  return { tracks: TRACKS, cells: placed };
+}
+
+/** The title that was given, or what name, columns and table say. */
+export function titleOf(
+  cell: Pick<SqlCell, 'name' | 'text' | 'title'>,
+  columns: readonly Column[] = [],
+): string {
+  if (cell.title !== undefined) {
+    return cell.title;
+  }
+  if (!/^cell_\d+$/i.test(cell.name)) {
+    return asTitle(cell.name);
+  }
+  const values = columns.filter(({ type }) => isNumeric(type)).map(({ name }) => name);
+  const key = columns.find(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
+  const table = /\bFROM\s+"?([\p{L}_][\p{L}\p{N}_.]*)/iu.exec(cell.text)?.[1];
+  if (values.length === 0) {
+    return asTitle(table ?? 'Chart');
+  }
+  const isCandle = ['open', 'high', 'low', 'close'].every((name) => values.includes(name));
+  const what = isCandle ? 'prices' : values.slice(0, MAX_NAMED_COLUMNS).join(', ');
+  const by = key ? ` by ${key.name}` : '';
+  return asTitle(`${what}${by}${table === undefined ? '' : ` · ${table}`}`);
+}
+
+function asTitle(name: string): string {
+  const words = name.replaceAll('_', ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

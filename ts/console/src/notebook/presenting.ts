@@ -1,0 +1,21 @@
+/** Whether the notebook in front is presented, as the address says: a link can ask for it. */
+import { createSignal } from 'solid-js';
+
+const NAME = 'present';
+const [presenting, setPresenting] = createSignal(parameters().has(NAME));
+export { presenting };
+
+export function present(isOn: boolean): void {
+  const given = parameters();
+  given.delete(NAME);
+  if (isOn) {
+    given.set(NAME, '');
+  }
+  const text = given.toString().replace(/=(?=&|$)/g, '');
+  history.replaceState(null, '', location.pathname + (text && `?${text}`) + location.hash);
+  setPresenting(isOn);
+}
+
+function parameters(): URLSearchParams {
+  return new URLSearchParams(location.search);
+}

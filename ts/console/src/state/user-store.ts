@@ -1,0 +1,222 @@
+/**
+ * The records of a user who has signed in: tabs and log in the workspace on the server. The browser
+ * stores only what is encrypted with a key that the server hands to this user alone: the first rows
+ * of results, for a reload, and at the end of a session what could not be saved any more.
+ */
+import { SqlError } from '../api/client.js';
+import { awaitsLogin } from '../api/credentials.js';
+import { openWorkspace, saveFromLeavingPage, saveWorkspace } from '../api/workspace.js';
+import { browserRecords, clearRecords, UNSAVED, type Dated, type UserRecords } from './store.js';
+
+const RESULTS = 'result/';
+const IV_BYTES = 12;
+const RETRY_MS = 5000;
+/** Sending the same again would not help: invalid, too large, no space. */
+const REFUSALS = [400, 413, 507];
+
+interface Sealed extends Dated {
+  readonly sealed: Uint8Array<ArrayBuffer>;
+}
+
+export class UserStore implements UserRecords {
+  readonly id: string;
+  /** Absent without HTTPS, where browsers do not encrypt: then the browser stores nothing. */
+  readonly #key: CryptoKey | undefined;
+  readonly #entries: Map<string, Dated>;
+  /** What the server does not have yet; `undefined` removes the entry. */
+  readonly #unsaved = new Map<string, Dated | undefined>();
+  #last: Promise<unknown> = Promise.resolve();
+  #retry: ReturnType<typeof setTimeout> | undefined;
+
+  private constructor(id: string, key: CryptoKey | undefined, entries: Map<string, Dated>) {
+    this.id = id;
+    this.#key = key;
+    this.#entries = entries;
+  }
+
+  static async open(): Promise<UserStore> {
+    const { id, key, entries } = await openWorkspace();
+    // What an earlier console stored here may be another user's.
+    await clearRecords((name) => name.startsWith(RESULTS));
+    const subtle = (crypto as { subtle?: SubtleCrypto }).subtle;
+    const secret = await subtle?.importKey('raw', bytesOf(key), 'AES-GCM', false, [
+      'encrypt',
+      'decrypt',
+    ]);
+    const store = new UserStore(id, secret, new Map(Object.entries(entries)));
+    await store.#takeUnsaved();
+    return store;
+  }
+
+  async loadAll(prefix: string): Promise<Map<string, Dated>> {
+    if (prefix !== RESULTS) {
+      return new Map([...this.#entries].filter(([name]) => name.startsWith(prefix)));
+    }
+    const found = new Map<string, Dated>();
+    const unread: string[] = [];
+    for (const [name, value] of await browserRecords.loadAll<Sealed>(prefix)) {
+      const record = await this.#unsealed(value.sealed);
+      if (record === undefined) {
+        unread.push(name);
+      } else {
+        found.set(name, record as Dated);
+      }
+    }
+    await browserRecords.remove(unread);
+    return found;
+  }
+
+  async saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean> {
+    for (const [name, value] of values) {
+      if (name.startsWith(RESULTS)) {
+        const sealed = await this.#sealed(value);
+        const { changed } = value;
+        const record = sealed && { changed, sealed };
+        return record ? await browserRecords.saveDated(new Map([[name, record]])) : false;
+      }
+      this.#entries.set(name, value);
+      this.#unsaved.set(name, value);
+    }
+    return await this.#save();
+  }
+
+  saveAtOnce(values: ReadonlyMap<string, Dated>): void {
+    for (const [name, value] of values) {
+      this.#unsaved.set(name, value);
+    }
+    if (this.#unsaved.size > 0 && !awaitsLogin()) {
+      saveFromLeavingPage(this.id, changesOf(this.#unsaved)).catch(() => undefined);
+    }
+  }
+
+  async remove(keys: readonly string[]): Promise<void> {
+    await browserRecords.remove(keys.filter((key) => key.startsWith(RESULTS)));
+    const own = keys.filter((key) => this.#entries.delete(key));
+    own.forEach((key) => this.#unsaved.set(key, undefined));
+    await this.#save();
+  }
+
+  /** Leaves what could not be saved in the browser, encrypted, for the next sign-in. */
+  async sealUnsaved(): Promise<void> {
+    const entries = [...this.#unsaved].filter(([, value]) => value !== undefined);
+    const sealed = entries.length === 0 ? undefined : await this.#sealed(entries);
+    if (sealed) {
+      localStorage.setItem(UNSAVED + this.id, textOf(sealed));
+    }
+  }
+
+  async #takeUnsaved(): Promise<void> {
+    const text = localStorage.getItem(UNSAVED + this.id);
+    localStorage.removeItem(UNSAVED + this.id);
+    const left = text === null ? undefined : await this.#unsealed(bytesOf(text));
+    for (const [name, value] of (left as [string, Dated][] | undefined) ?? []) {
+      if (value.changed > (this.#entries.get(name)?.changed ?? -Infinity)) {
+        this.#entries.set(name, value);
+        this.#unsaved.set(name, value);
+      }
+    }
+    void this.#save();
+  }
+
+  /** Sends what the server does not have yet; whether it has all of it then. */
+  #save(): Promise<boolean> {
+    const done = this.#last.then(async () => {
+      if (this.#unsaved.size === 0) {
+        return true;
+      }
+      if (awaitsLogin()) {
+        return false;
+      }
+      const sent = new Map(this.#unsaved);
+      try {
+        return await this.#send(sent);
+      } catch {
+        clearTimeout(this.#retry);
+        this.#retry = setTimeout(() => void this.#save(), RETRY_MS);
+        return false;
+      }
+    });
+    this.#last = done;
+    return done;
+  }
+
+  async #send(sent: ReadonlyMap<string, Dated | undefined>): Promise<boolean> {
+    try {
+      await saveWorkspace(this.id, changesOf(sent));
+    } catch (cause) {
+      if (!(cause instanceof SqlError && REFUSALS.includes(cause.status))) {
+        throw cause;
+      }
+      // One entry that is too large must not hold up the others.
+      let areSaved = sent.size > 1;
+      for (const one of areSaved ? sent : []) {
+        areSaved = (await this.#send(new Map([one]))) && areSaved;
+      }
+      sent.forEach((value, name) => this.#forget(name, value));
+      return areSaved;
+    }
+    sent.forEach((value, name) => this.#forget(name, value));
+    return true;
+  }
+
+  #forget(name: string, value: Dated | undefined): void {
+    if (this.#unsaved.get(name) === value) {
+      this.#unsaved.delete(name);
+    }
+  }
+
+  async #sealed(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    if (!this.#key) {
+      return undefined;
+    }
+    const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
+    const plain = new TextEncoder().encode(JSON.stringify(value));
+    const cipher = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, this.#key, plain);
+    const sealed = new Uint8Array(IV_BYTES + cipher.byteLength);
+    sealed.set(iv);
+    sealed.set(new Uint8Array(cipher), IV_BYTES);
+    return sealed;
+  }
+
+  /** Nothing where it is not this user's, or damaged. */
+  async #unsealed(sealed: Uint8Array<ArrayBuffer> | undefined): Promise<unknown> {
+    try {
+      if (!this.#key || !sealed) {
+        return undefined;
+      }
+      const algorithm = { name: 'AES-GCM', iv: sealed.subarray(0, IV_BYTES) };
+      const plain = await crypto.subtle.decrypt(algorithm, this.#key, sealed.subarray(IV_BYTES));
+      return JSON.parse(new TextDecoder().decode(plain)) as unknown;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function changesOf(entries: ReadonlyMap<string, Dated | undefined>): {
+  put: Record<string, Dated>;
+  remove: string[];
+} {
+  const put: Record<string, Dated> = {};
+  const remove: string[] = [];
+  for (const [name, value] of entries) {
+    if (value) {
+      put[name] = value;
+    } else {
+      remove.push(name);
+    }
+  }
+  return { put, remove };
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+}
+
+function textOf(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) {
+    text += String.fromCharCode(byte);
+  }
+  return btoa(text);
+}

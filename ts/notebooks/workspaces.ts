@@ -1,0 +1,243 @@
+/**
+ * The workspace of each user who logs in: tabs, drafts and query log of the console, as entries
+ * whose content only the console understands. An entry has the time of its last change; of two
+ * changes the later one is stored, so that several windows can write. Only its user reads it.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+
+import { DatabaseError } from '../session/index.js';
+import { NotebookRefusal } from './model.js';
+import type { Records } from './store.js';
+
+const RECORD_KIND = 'workspace';
+/** The entry that holds what identifies and encrypts a workspace; a client never writes it. */
+const IDENTITY = 'identity';
+const ID_BYTES = 12;
+const KEY_BYTES = 32;
+const MAX_ENTRIES = 2000;
+const LOG = 'log/';
+const ENTRY_NAME = /^(?:tab|log)\/[\w.-]{1,80}$/;
+/** What an entry takes beside its content. */
+const ENTRY_BYTES = 128;
+
+const deflate = promisify(deflateRaw);
+const inflate = promisify(inflateRaw);
+
+interface WorkspaceLimits {
+  /** Of one user, compressed. */
+  readonly userBytes: () => number;
+  /** Of all users, compressed. */
+  readonly totalBytes: () => number;
+}
+
+/** What a client needs to write to the workspace, and to encrypt what it leaves in a browser. */
+interface Identity {
+  readonly id: string;
+  /** 256 bits as base64. */
+  readonly key: string;
+}
+
+interface OpenedWorkspace extends Identity {
+  /** Content by name, as it was written. */
+  readonly entries: Readonly<Record<string, unknown>>;
+}
+
+export interface WorkspaceChanges {
+  readonly put: ReadonlyMap<string, { readonly changed: number }>;
+  readonly remove: readonly string[];
+}
+
+interface Entry {
+  /** Milliseconds since 1970. */
+  readonly changed: number;
+  /** Compressed JSON. */
+  readonly bytes: Buffer;
+}
+
+type Entries = Map<string, Entry>;
+
+export class WorkspaceStore {
+  readonly #records: Records;
+  readonly #limits: WorkspaceLimits;
+  readonly #users = new Map<string, Entries>();
+  #totalBytes = 0;
+  #loaded: Promise<void> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(records: Records, limits: WorkspaceLimits) {
+    this.#records = records;
+    this.#limits = limits;
+  }
+
+  /** `user` is the key of an identity. */
+  async read(user: string): Promise<OpenedWorkspace> {
+    const owner = hashOf(user);
+    const identity = await this.#exclusively(() => this.#identityOf(owner));
+    const entries: Record<string, unknown> = {};
+    for (const [name, { bytes }] of this.#users.get(owner) ?? []) {
+      if (name !== IDENTITY) {
+        entries[name] = await contentOf(bytes);
+      }
+    }
+    return { ...identity, entries };
+  }
+
+  /** `id` is that of the workspace that was read: a page of another user writes nothing here. */
+  async write(user: string, id: string, { put, remove }: WorkspaceChanges): Promise<void> {
+    const invalid = [...put.keys(), ...remove].find((name) => !ENTRY_NAME.test(name));
+    if (invalid !== undefined) {
+      const shown = invalid.slice(0, 80);
+      throw new NotebookRefusal('invalid', `invalid entry: '${shown}', expected tab/… or log/…`);
+    }
+    const changes = new Map<string, Entry | null>(remove.map((name) => [name, null]));
+    for (const [name, content] of put) {
+      const bytes = await deflate(JSON.stringify(content));
+      changes.set(name, { changed: content.changed, bytes });
+    }
+    await this.#exclusively(async () => {
+      const owner = hashOf(user);
+      if ((await this.#identityOf(owner)).id !== id) {
+        throw new NotebookRefusal('denied', 'this is the workspace of another user: sign in again');
+      }
+      await this.#commit(owner, changes);
+    });
+  }
+
+  async #identityOf(owner: string): Promise<Identity> {
+    const known = this.#users.get(owner)?.get(IDENTITY);
+    if (known) {
+      return (await contentOf(known.bytes)) as Identity;
+    }
+    const identity = {
+      id: randomBytes(ID_BYTES).toString('base64url'),
+      key: randomBytes(KEY_BYTES).toString('base64'),
+    };
+    const bytes = await deflate(JSON.stringify(identity));
+    await this.#commit(owner, new Map([[IDENTITY, { changed: 0, bytes }]]));
+    return identity;
+  }
+
+  async #commit(owner: string, changes: ReadonlyMap<string, Entry | null>): Promise<void> {
+    const before = this.#users.get(owner);
+    const next = new Map(before);
+    const records = new Map<string, Buffer | null>();
+    for (const [name, entry] of changes) {
+      const known = next.get(name);
+      if (entry === null) {
+        next.delete(name);
+      } else if (!(known && known.changed > entry.changed)) {
+        next.set(name, entry);
+      }
+      if (next.get(name) !== known) {
+        records.set(`${owner}/${name}`, entry && encoded(entry));
+      }
+    }
+    if (records.size === 0) {
+      return;
+    }
+    for (const name of this.#oldLog(next)) {
+      next.delete(name);
+      records.set(`${owner}/${name}`, null);
+    }
+    const growth = sizeOf(next) - sizeOf(before);
+    this.#checkSize(next, growth);
+    await this.#records.commitRecords(RECORD_KIND, records);
+    this.#users.set(owner, next);
+    this.#totalBytes += growth;
+  }
+
+  /** The oldest entries of the log that give way, so that drafts can always be saved. */
+  #oldLog(entries: Entries): readonly string[] {
+    let bytes = sizeOf(entries) - this.#limits.userBytes();
+    let count = entries.size - MAX_ENTRIES;
+    const oldest = [...entries]
+      .filter(([name]) => name.startsWith(LOG))
+      .sort(([, left], [, right]) => left.changed - right.changed);
+    const surplus: string[] = [];
+    for (const [name, entry] of oldest) {
+      if (bytes <= 0 && count <= 0) {
+        break;
+      }
+      surplus.push(name);
+      bytes -= entry.bytes.length + ENTRY_BYTES;
+      count -= 1;
+    }
+    return surplus;
+  }
+
+  #checkSize(next: Entries, growth: number): void {
+    if (growth <= 0) {
+      return;
+    }
+    const { userBytes, totalBytes } = this.#limits;
+    const limits = [
+      ['entries of the workspace', next.size, MAX_ENTRIES],
+      ['bytes of the workspace (workspace.max.user.size)', sizeOf(next), userBytes()],
+      [
+        'bytes of all workspaces (workspace.max.total.size)',
+        this.#totalBytes + growth,
+        totalBytes(),
+      ],
+    ] as const;
+    for (const [what, wanted, most] of limits) {
+      if (wanted > most) {
+        throw new NotebookRefusal('full', `${wanted} ${what} exceed the limit, ${most}`);
+      }
+    }
+  }
+
+  /** One change after the other, on what is stored. */
+  #exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(async () => {
+      this.#loaded ??= this.#load().catch((error: unknown) => {
+        this.#loaded = undefined;
+        throw error;
+      });
+      await this.#loaded;
+      return await work();
+    });
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  async #load(): Promise<void> {
+    for (const [key, bytes] of await this.#records.loadRecords(RECORD_KIND)) {
+      const [owner = '', ...name] = key.split('/');
+      const entries: Entries = this.#users.get(owner) ?? new Map<string, Entry>();
+      entries.set(name.join('/'), decoded(key, bytes));
+      this.#users.set(owner, entries);
+    }
+    this.#totalBytes = [...this.#users.values()].reduce((sum, all) => sum + sizeOf(all), 0);
+  }
+}
+
+function hashOf(user: string): string {
+  return createHash('sha256').update(user).digest('base64url');
+}
+
+async function contentOf(bytes: Buffer): Promise<unknown> {
+  return JSON.parse((await inflate(bytes)).toString('utf8')) as unknown;
+}
+
+function sizeOf(entries: Entries | undefined): number {
+  return [...(entries?.values() ?? [])].reduce(
+    (sum, { bytes }) => sum + bytes.length + ENTRY_BYTES,
+    0,
+  );
+}
+
+/** The time of the change as digits, a line feed, the content. */
+function encoded({ changed, bytes }: Entry): Buffer {
+  return Buffer.concat([Buffer.from(`${changed}\n`), bytes]);
+}
+
+function decoded(key: string, record: Buffer): Entry {
+  const end = record.indexOf('\n');
+  const changed = Number(record.subarray(0, end).toString());
+  if (end < 1 || !Number.isSafeInteger(changed)) {
+    throw new DatabaseError({ code: 'Internal', message: `the record of workspace ${key}` });
+  }
+  return { changed, bytes: record.subarray(end + 1) };
+}
