@@ -232,6 +232,15 @@ browserTest('where the server has no room for a feed the table is asked', async 
     const held = await fetch(`${server.url}/changes?table=busy`, { signal: stop.signal });
     const shown = await ConsolePage.open(browser, server.url);
     const { page } = shown;
+    const notices: string[] = [];
+    page.on('requestfinished', (request) => {
+      if (request.url().endsWith('/live')) {
+        void page
+          .locator('.status')
+          .innerText()
+          .then((text) => notices.push(text));
+      }
+    });
     await follow(shown, 'busy');
     await state(shown, /^Asked each second, as of \d\d:\d\d:\d\d$/);
     t.is(held.status, 200);
@@ -243,6 +252,14 @@ browserTest('where the server has no room for a feed the table is asked', async 
       t.deepEqual(await seriousViolations(page), [], theme);
       await shown.screenshot(picture(`follow-polled-${theme}`));
     });
+    // The stream of the whole page is refused as well, again and again: the server is there.
+    while (notices.length < 2) {
+      await page.waitForTimeout(100);
+    }
+    t.deepEqual(
+      notices.filter((text) => !text.includes('Connected')),
+      [],
+    );
     stop.abort();
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     t.is(await why.count(), 0);

@@ -239,7 +239,14 @@ test('streams count as feeds do, and end with their client or the server', async
     Stream.open(t, server, queries),
     Stream.open(t, server, plain),
   ]);
-  t.is((await Stream.open(t, server, plain)).status, 503);
+  const refused = await fetch(`${server.url}/live`, {
+    method: 'POST',
+    body: JSON.stringify({ queries: plain }),
+  });
+  t.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+  t.deepEqual(await refused.json(), {
+    error: 'too many feeds of changes [limit=2, key=changes.max.feeds]',
+  });
   first.close();
   const isTaken = async (): Promise<boolean> =>
     (await Stream.open(t, server, plain)).status === 200;

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 
 import test from 'ava';
 
-import { type Harness, sendRaw, startHarness } from './harness.js';
+import { createRoutes } from '../../ts/http/routes/index.js';
+import { fakeDatabase } from './fake-database.js';
+import { fakeServices, type Harness, sendRaw, startHarness } from './harness.js';
 
 const LIMIT = 17 * 1024 * 1024;
 
@@ -71,6 +73,20 @@ test('a form that says that it is too large is refused before it comes', async (
   }
 });
 
+test('each route refuses a body that is too large in its own form', async (t) => {
+  const routes = createRoutes(fakeServices({}, fakeDatabase())).filter(({ body }) => body);
+  t.true(routes.length > 5);
+  for (const { path, methods, body, errors } of routes) {
+    const method = methods.find((one) => one === 'POST' || one === 'PUT');
+    const length = (body?.limitBytes ?? 0) + 1;
+    const head = `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`;
+    const answer = await sendRaw(harness.port, `${head}Content-Length: ${length}\r\n\r\n`);
+    t.regex(answer, /^HTTP\/1\.1 413 /, path);
+    const type = errors === 'json' ? 'application/json' : 'text/plain';
+    t.true(answer.includes(`\r\nContent-Type: ${type}; charset=utf-8\r\n`), `${path}: ${answer}`);
+  }
+});
+
 test('a form that does not say so is refused when it is', async (t) => {
   const piece = 'x'.repeat(1024 * 1024);
   const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
@@ -85,7 +101,7 @@ test('a form that does not say so is refused when it is', async (t) => {
     const head = `${HEAD}${type}Transfer-Encoding: chunked\r\n\r\n`;
     const answer = await sendRaw(harness.port, head + start(begin) + rest);
     t.regex(answer, /^HTTP\/1\.1 413 /, begin);
-    t.true(answer.endsWith(`request body is too large [limit=${LIMIT}]\r\n`), answer);
+    t.true(answer.endsWith(`{"error":"request body is too large [limit=${LIMIT}]"}`), answer);
   }
 });
 

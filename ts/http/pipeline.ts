@@ -10,7 +10,7 @@ import { type Config, type Endpoint, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { answerHeldBody } from './request/early-answer.js';
 import { LOOPBACK_NAMES, type OriginRules } from './request/origin-guard.js';
-import type { HttpContext, HttpServices, Route } from './route.js';
+import type { ErrorForm, HttpContext, HttpServices, Route } from './route.js';
 import { readSmallBody } from './request/small-body.js';
 import type { WebSocketConnection } from './websocket/connection.js';
 import type { WebSocketRoute } from './websocket/route.js';
@@ -65,8 +65,11 @@ export function createPipelines(
   const access = checkAccess(authenticator, rules, observer);
   const logger = services.logger.child('http');
 
-  const pipeline = (steps: readonly Step[], end: Route['handle']): Serve =>
-    serveThrough([...first, ...steps], end, logger);
+  const pipeline = (
+    steps: readonly Step[],
+    end: Route['handle'],
+    errors: ErrorForm = 'text',
+  ): Serve => serveThrough([...first, ...steps], end, { errors, logger });
   const stepsOf = (route: Needs): Step[] => stepsBefore(route, access, services);
 
   // Paths are taken as they are written, to the letter.
@@ -74,7 +77,7 @@ export function createPipelines(
   const registered = new Map<object, Route>();
   const hot = new Map<string, Map<string, Serve>>();
   for (const route of routes) {
-    const serve = pipeline(stepsOf(route), route.handle);
+    const serve = pipeline(stepsOf(route), route.handle, route.errors);
     const layer = router.register(literal(route.path), [...route.methods], (context) =>
       serve(context as unknown as HttpContext),
     );
@@ -108,7 +111,11 @@ export function createPipelines(
   };
 }
 
-function serveThrough(steps: readonly Step[], end: Route['handle'], logger: Logger): Serve {
+function serveThrough(
+  steps: readonly Step[],
+  end: Route['handle'],
+  { errors, logger }: { errors: ErrorForm; logger: Logger },
+): Serve {
   return async (context) => {
     try {
       for (const step of steps) {
@@ -120,7 +127,7 @@ function serveThrough(steps: readonly Step[], end: Route['handle'], logger: Logg
       }
       await end(context);
     } catch (error) {
-      failRequest(context, error, logger);
+      failRequest(context, error, errors, logger);
     } finally {
       answerHeldBody(context);
     }

@@ -114,6 +114,8 @@ export interface SmallBody {
   readonly limitBytes: number;
 }
 
+export type ErrorForm = 'json' | 'text';
+
 /** All that a route is: nothing about it is registered elsewhere. */
 export interface Route {
   readonly path: string;
@@ -121,6 +123,8 @@ export interface Route {
   readonly methods: readonly string[];
   /** `data`: login, and only from pages of this server. `open`: neither. */
   readonly access: 'data' | 'open';
+  /** How an error is answered: `{"error":…}`, or its message as text. Of a statement it is JSON. */
+  readonly errors: ErrorForm;
   /** What its user must have been granted; statements are judged one by one in the session. */
   readonly permission?: string;
   /** Of POST and PUT. */

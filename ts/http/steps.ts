@@ -11,17 +11,21 @@ import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { slotOf } from '../sockets/index.js';
 import { ClientGone } from './response/body-writer.js';
-import { answerBeforeBody } from './request/early-answer.js';
+import { endBeforeBody } from './request/early-answer.js';
 import { isFromOwnPage, sessionToken } from './login-cookie.js';
 import { refuseLogin, refuseTwice } from './response/login-refusal.js';
 import { countHeader, hostAllowed, type OriginRules, pageAllowed } from './request/origin-guard.js';
 import { Parameters } from './request/parameters.js';
 import { BodyError } from './request/request-body.js';
 import {
+  answer,
   answerText,
+  type ErrorForm,
   type HttpContext,
   type HttpServices,
+  JSON_TYPE,
   type Route,
+  TEXT_TYPE,
   type TransferTimeouts,
 } from './route.js';
 import { answerStatementError, principalOf } from './response/statement-answer.js';
@@ -29,18 +33,23 @@ import { answerStatementError, principalOf } from './response/statement-answer.j
 /** False when it has answered, and nothing follows. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;
 
-/** The one place where errors become answers. */
-export function failRequest(context: HttpContext, error: unknown, logger: Logger): void {
+/** The one place where errors become answers, in the form of their route. */
+export function failRequest(
+  context: HttpContext,
+  error: unknown,
+  form: ErrorForm,
+  logger: Logger,
+): void {
   if (context.res.headersSent || context.res.destroyed) {
     logger.debug('answer_broken_off', { error });
     context.respond = false;
     context.res.destroy();
     return;
   }
-  answerError(context, error, logger);
+  answerError(context, error, form, logger);
 }
 
-function answerError(context: HttpContext, error: unknown, logger: Logger): void {
+function answerError(context: HttpContext, error: unknown, form: ErrorForm, logger: Logger): void {
   context.respond = true;
   if (error instanceof ClientGone || error instanceof CallerGone) {
     context.respond = false;
@@ -50,10 +59,11 @@ function answerError(context: HttpContext, error: unknown, logger: Logger): void
     // What is left of the body must not be read as the next request.
     context.set('Connection', 'close');
     context.remove('Keep-Alive');
+    const { type, body } = errorIn(form, error.message);
     if (context.req.complete) {
-      answerText(context, error.status, error.message);
+      answer(context, error.status, type, body);
     } else {
-      answerBeforeBody(context, error.status, error.message);
+      endBeforeBody(context, error.status, type, body);
     }
     return;
   }
@@ -66,11 +76,21 @@ function answerError(context: HttpContext, error: unknown, logger: Logger): void
     ...(failure.cause === undefined ? {} : { cause: failure.cause }),
   });
   context.remove('Content-Disposition');
+  if (httpStatus === 503) {
+    context.set('Retry-After', '1');
+  }
   if (context.state.statement === null) {
-    answerText(context, httpStatus, failure.message);
+    const { type, body } = errorIn(form, failure.message);
+    answer(context, httpStatus, type, body);
   } else {
     answerStatementError(context, failure);
   }
+}
+
+function errorIn(form: ErrorForm, message: string): { type: string; body: string } {
+  return form === 'json'
+    ? { type: JSON_TYPE, body: JSON.stringify({ error: message }) }
+    : { type: TEXT_TYPE, body: `${message}\r\n` };
 }
 
 /** Of an address, which is never treated as a URL: `//exec` is a path, not a host. */

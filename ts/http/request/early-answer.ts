@@ -5,7 +5,7 @@
  */
 import { holdsBody } from './plain-request.js';
 import { watchBody } from './request-body.js';
-import { type HttpContext, TEXT_TYPE } from '../route.js';
+import type { HttpContext } from '../route.js';
 
 /** A client that sends nothing for so long has its answer, or never reads it. */
 const MOST_IDLE_MS = 2_000;
@@ -28,11 +28,6 @@ export function answerHeldBody(context: HttpContext): void {
 }
 
 /** The caller has set what says that the connection ends. */
-export function answerBeforeBody(context: HttpContext, status: number, message: string): void {
-  endBeforeBody(context, status, TEXT_TYPE, `${message}\r\n`);
-}
-
-/** The same with an answer of any type. */
 export function endBeforeBody(
   context: HttpContext,
   status: number,

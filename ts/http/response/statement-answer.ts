@@ -77,9 +77,6 @@ export function positionOf(context: HttpContext, { code, start = 0 }: DatabaseEr
 
 export function answerStatementError(context: HttpContext, error: DatabaseError): void {
   const status = httpStatusOf(error.code);
-  if (status === 503) {
-    context.set('Retry-After', '1');
-  }
   const body = errorBody(
     context.state.statement?.text ?? '',
     error.message,

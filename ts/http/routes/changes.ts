@@ -45,6 +45,7 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
     path: `${base}/changes`,
     methods: ['GET'],
     access: 'data',
+    errors: 'json',
     about: 'follows the changes of a table: server-sent events ([Changes](changes.md))',
     handle: async (context) => {
       followSession(context, services, `${base}/`);

@@ -8,6 +8,7 @@ export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.tableStatus,
     methods: ['GET'],
     access: 'data',
+    errors: 'text',
     about: 'whether a table is there',
     handle: async (context) => {
       const { parameters } = context.state;

@@ -47,6 +47,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     path: base + path,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: path === '/' ? 'the [console](console.md)' : null,
     handle: async (context) => {
       promiseKeepAlive(context, keepAlive);
@@ -68,6 +69,7 @@ function toFolder(base: string): Route {
     path: base,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: null,
     handle: (context) => {
       context.set('Location', `${base}/`);

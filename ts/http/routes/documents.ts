@@ -10,6 +10,7 @@ export function documentRoutes({ documents }: HttpServices, { base }: HttpPaths)
     path: `${base}/llms.txt`,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: 'what documents there are, for language models',
     handle: (context) => {
       answer(context, 200, TEXT_TYPE, llmsText(documents.pages));
@@ -19,6 +20,7 @@ export function documentRoutes({ documents }: HttpServices, { base }: HttpPaths)
     path: `${base}/docs/${name}`,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: null,
     handle: (context) => {
       const page = documents.page(name);

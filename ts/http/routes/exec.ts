@@ -60,6 +60,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.execute,
     methods: ['GET', 'POST'],
     access: 'data',
+    errors: 'json',
     body: STATEMENT_FORM,
     isHot: true,
     about: 'runs one statement, answers in JSON',

@@ -55,6 +55,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.export,
     methods: ['GET', 'POST'],
     access: 'data',
+    errors: 'json',
     body: STATEMENT_FORM,
     about: 'the rows of one query as a file: CSV or Parquet',
     handle: async (context) => {

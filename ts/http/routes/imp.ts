@@ -36,6 +36,7 @@ export function impRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.import,
     methods: ['POST', 'PUT'],
     access: 'data',
+    errors: 'text',
     about: 'a text file into a table',
     handle: async (context) => {
       const type = context.get('Content-Type');

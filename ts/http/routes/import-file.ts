@@ -27,6 +27,7 @@ export function importFileRoute(services: HttpServices, paths: HttpPaths): Route
     path: paths.importFile,
     methods: ['POST', 'DELETE'],
     access: 'data',
+    errors: 'json',
     permission: 'WRITE FILES',
     about: 'a Parquet file to where `read_parquet` reads it',
     handle: async (context) => {

@@ -14,6 +14,7 @@ export function importPreviewRoute(services: HttpServices, paths: HttpPaths): Ro
     path: paths.importPreview,
     methods: ['POST'],
     access: 'data',
+    errors: 'json',
     body: { kind: 'bytes', limitBytes: LARGEST_SAMPLE_BYTES },
     about: 'what `/imp` would make of a file, from its first bytes',
     handle: async (context) => {

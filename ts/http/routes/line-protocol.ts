@@ -78,6 +78,7 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
     path,
     methods: ['POST'],
     access: 'data',
+    errors: 'text',
     about: 'rows in the line protocol',
     handle: async (context) => {
       const began = performance.now();

@@ -43,6 +43,7 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
     path: `${base}/live`,
     methods: ['POST'],
     access: 'data',
+    errors: 'json',
     body: { kind: 'bytes', limitBytes: REQUEST_BYTES },
     about: 'answers of queries, and new ones whenever they differ: server-sent events',
     handle: async (context) => {

@@ -20,7 +20,12 @@ export function mcpRoutes(services: HttpServices, { agents: path, base }: HttpPa
   if (!config.get(KEYS.mcpEnabled)) {
     return [];
   }
-  const shared = { path, access: 'data', about: 'tools for agents ([agents](mcp.md))' } as const;
+  const shared = {
+    path,
+    access: 'data',
+    errors: 'text',
+    about: 'tools for agents ([agents](mcp.md))',
+  } as const;
   return [
     {
       ...shared,

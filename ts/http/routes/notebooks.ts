@@ -60,6 +60,7 @@ function routeOf(spec: Spec, services: HttpServices): Route {
     path,
     methods: [method],
     access: 'data',
+    errors: 'json',
     about: ABOUT,
     ...(limitBytes === undefined ? {} : { body: { kind: 'bytes', limitBytes } }),
     handle: (context) =>

@@ -13,6 +13,7 @@ export function warningsRoute(path: string): Route {
     path,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: 'limits of the host that are too low for a large database',
     handle: (context) => {
       answer(context, 200, 'application/json', body);
@@ -26,6 +27,7 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
     path,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: '204, for clients that look for a server',
     handle: (context) => {
       context.set('X-Influxdb-Version', version);
@@ -57,6 +59,7 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     path: `${base}/${name}`,
     methods: ['GET'],
     access: 'data',
+    errors: 'text',
     about: 'health and figures, also on port 9003',
     handle,
   }));
@@ -64,6 +67,7 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     path: `${base}/ready`,
     methods: ['GET'],
     access: 'open',
+    errors: 'text',
     about: '200 while the server takes work, 503 while it stops; also on port 9003',
     handle: (context) => {
       answer(context, 200, 'text/plain', 'Status: Ready');

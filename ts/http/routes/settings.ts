@@ -38,6 +38,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       path,
       methods: ['GET'],
       access: 'open',
+      errors: 'json',
       about: ABOUT,
       handle: async (context) => {
         const { version, preferences } = await load(database);
@@ -50,6 +51,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       path,
       methods: ['POST', 'PUT'],
       access: 'data',
+      errors: 'json',
       permission: 'SETTINGS',
       body: { kind: 'bytes', limitBytes: LARGEST_PREFERENCES_BYTES },
       about: ABOUT,

@@ -37,6 +37,7 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
     path: paths.validate,
     methods: ['GET', 'POST'],
     access: 'data',
+    errors: 'json',
     body: STATEMENT_FORM,
     about: 'what a statement would give, without running it',
     handle: async (context) => {

@@ -18,7 +18,7 @@ export function workspaceRoutes(services: HttpServices, { workspace }: HttpPaths
     userBytes: () => config.get(KEYS.workspaceUserSize),
     totalBytes: () => config.get(KEYS.workspaceTotalSize),
   });
-  const route = { path: workspace, access: 'data', about: ABOUT } as const;
+  const route = { path: workspace, access: 'data', errors: 'json', about: ABOUT } as const;
   return [
     {
       ...route,

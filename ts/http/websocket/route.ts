@@ -27,6 +27,7 @@ export function withoutUpgrade({ path, permission, about }: WebSocketRoute): Rou
     path,
     methods: ['GET'],
     access: 'data',
+    errors: 'text',
     ...(permission === undefined ? {} : { permission }),
     about,
     handle: (context) => {

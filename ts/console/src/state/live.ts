@@ -30,7 +30,7 @@ const FIRST_RETRY_MS = 1000;
 
 interface Follower {
   /** Before the first event of a stream. */
-  readonly greet: () => Promise<void>;
+  readonly greet: (signal: AbortSignal) => Promise<void>;
   readonly ask: () => Promise<void>;
   /** An answer, or that it is the one before, and the time of the server. */
   readonly take: (name: LiveName, answer: Answer | undefined, now: string) => void;
@@ -79,7 +79,7 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
   const forget = onLoginForgotten(() => login.abort());
   let silence = setTimeout(stop, SILENT_MS);
   try {
-    await follower.greet();
+    await follower.greet(end.signal);
     await readStream(follower, end.signal, () => {
       clearTimeout(silence);
       silence = setTimeout(stop, SILENT_MS);

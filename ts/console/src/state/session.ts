@@ -158,7 +158,7 @@ export class Session {
   /** Follows the server while the page is looked at. */
   watch(): () => void {
     return followServer({
-      greet: () => this.#greet(),
+      greet: (signal) => this.#greet(signal),
       ask: () => this.#ask(),
       take: (name, answer, now) => this.#take(name, answer, now),
       lost: () => this.#lose(),
@@ -167,8 +167,8 @@ export class Session {
   }
 
   /** Asks the server who it is, and once for what seldom changes. */
-  async #greet(): Promise<void> {
-    this.#setSettings(await settings());
+  async #greet(signal: AbortSignal): Promise<void> {
+    this.#setSettings(await settings(signal));
     this.#setConnection('connected');
     await this.schema.refresh();
   }
