@@ -2,7 +2,7 @@
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['build/', 'target/', 'native/', '**/dist/', '**/*.generated.ts', 'test/bench/'] },
+  { ignores: ['build/', 'target/', 'native/', '**/dist/', '**/*.generated.*', 'test/bench/'] },
   {
     files: ['**/*.ts', '**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
@@ -51,6 +51,7 @@ export default tseslint.config(
         fetch: 'readonly',
         localStorage: 'readonly',
         matchMedia: 'readonly',
+        performance: 'readonly',
         process: 'readonly',
         setTimeout: 'readonly',
         window: 'readonly',

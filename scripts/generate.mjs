@@ -5,8 +5,8 @@
  * table of routes in `docs/http.md` from `ts/http/routes`, `docs/metrics.md` from what
  * `ts/observability` registers, `docs/clients.md` from what the tests of clients expect, `llms.txt`
  * from the titles and first sentences of the documents,
- * `docs/functions.md` from the functions of the built addon, and the trees of the
- * binder's test cases, as the built parser makes them.
+ * `docs/functions.md` from the functions of the built addon, the trees of the binder's test cases,
+ * as the built parser makes them, and that parser as a script for the runner of the SQL cases.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
  * from what its source says (continuous integration runs it).
@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
+import { rolldown } from 'rolldown';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const isCheck = process.argv.includes('--check');
@@ -133,6 +134,15 @@ async function renderTrees() {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
+/** The parser as one script, which the runner of `test/sql/cases` interprets without Node.js. */
+async function renderParser() {
+  const input = path.join(root, 'build/ts/sql/index.js');
+  const bundle = await rolldown({ cwd: root, input, platform: 'neutral' });
+  const { output } = await bundle.generate({ format: 'iife', name: 'sql', minify: true });
+  await bundle.close();
+  return `${output[0].code.trim()}\n`;
+}
+
 /** Writes a file when it differs, or says so with `--check`; without a parser as it is. */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
@@ -159,6 +169,8 @@ await settle('docs/metrics.md', 'markdown', await renderMetrics(), 'ts/observabi
 await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
 await settle('llms.txt', null, await renderLlms(), 'the documents');
 await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(), CASES);
+const PARSER = 'crates/engine/tests/cases/parser.generated.js';
+await settle(PARSER, null, await renderParser(), 'ts/sql');
 // Its test checks it, with the addon that it needs.
 if (!isCheck) {
   await settle('docs/functions.md', 'markdown', await renderFunctions(), 'crates/functions');

@@ -28,26 +28,28 @@ export function childEnvironment(extra = {}) {
 
 /**
  * Runs a command, its output passed through; resolves to its exit code and, with `capture`, to
- * its output as well. `watch` is called with each piece of it as it comes.
+ * its output as well.
  */
 export function run(command, args, options = {}) {
-  const { capture = false, env = {}, cwd = root, quiet = false, watch } = options;
+  const { capture = false, env = {}, cwd = root, quiet = false } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
       env: childEnvironment(env),
-      stdio: ['ignore', capture || quiet ? 'pipe' : 'inherit', quiet ? 'pipe' : 'inherit'],
+      stdio: ['ignore', ...Array(2).fill(capture || quiet ? 'pipe' : 'inherit')],
     });
     let output = '';
     child.stdout?.on('data', (chunk) => {
       output += chunk;
-      watch?.(String(chunk));
       if (!quiet) {
         process.stdout.write(chunk);
       }
     });
     child.stderr?.on('data', (chunk) => {
       output += chunk;
+      if (!quiet) {
+        process.stderr.write(chunk);
+      }
     });
     child.on('error', reject);
     child.on('close', (code) => {

@@ -1,19 +1,27 @@
 // npm test: sets up and runs everything that CI runs.
 //   node scripts/test.mjs [suite …]     suites: rust harness lint ts
+//   node scripts/test.mjs --changed     what the changed files touch, three minutes of it at most
 // Ends with one plain line over all suites: N passed, N failed.
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { buildAll } from './build.mjs';
+import { changedTests } from './changed-tests.mjs';
 import { setupTests } from './setup-tests.mjs';
-import { root, run, step } from './steps.mjs';
+import { root, run, step, targetDirectory } from './steps.mjs';
+import { TestTimes } from './test-times.mjs';
 
-const harness = join(root, 'scripts', 'harness.mjs');
+/** Programs that run beside each other: one of them waits often enough. */
+const BESIDE = 3;
+/** Lines of one failure that are repeated at the end. */
+const REPEATED_LINES = 16;
+/** Where each worker of ava leaves how long it ran: test-clock.mjs. */
+const CLOCK = join(root, 'build', '.test-clock.jsonl');
 
 const total = { passed: 0, failed: 0, skipped: 0 };
-/** What failed, with the first lines of why: said once more at the end, which logs keep. */
+/** What failed, with the first lines of why: repeated at the end, where logs are not cut. */
 const failures = [];
-/** Lines of one failure that are said again. */
-const SAID_AGAIN = 16;
+const times = new TestTimes();
 
 function count(name, passed, failed, skipped = 0) {
   total.passed += passed;
@@ -22,39 +30,44 @@ function count(name, passed, failed, skipped = 0) {
   console.log(`   ${name}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
 }
 
-/** A check is one test: it holds or it does not. */
-async function check(name, command, args) {
-  const { code } = await run(command, args);
-  if (code !== 0) {
-    failures.push(`lint: ${name}`);
-  }
-  count(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
-}
-
 function firstLines(text) {
-  const lines = text.split('\n').slice(0, SAID_AGAIN);
+  const lines = text.split('\n').slice(0, REPEATED_LINES);
   return lines.map((line) => `   ${line}`.trimEnd()).join('\n');
 }
 
 /** Adds up every `N passed; N failed; N ignored` of cargo's test runner. */
-async function rustTests() {
-  const args = [
-    'test',
-    '--release',
+async function rustTests({ packages } = {}) {
+  const chosen = packages?.flatMap((name) => ['-p', name]) ?? [
     '--workspace',
     '--exclude',
     'tidemark-native',
-    '--no-fail-fast',
   ];
+  const args = ['test', '--release', ...chosen, '--no-fail-fast'];
   const { code, output } = await run('cargo', args, { capture: true });
   const lines = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
   const failed = sum(2);
-  for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? \.\.\. FAILED$/gm)) {
+  for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? +\.\.\. FAILED$/gm)) {
     const why = output.split(`---- ${name} stdout ----\n`)[1] ?? '';
     failures.push(`rust: ${name}\n${firstLines(why)}`);
   }
+  for (const [name, seconds] of binarySeconds(output)) {
+    times.file('rust', name, seconds);
+  }
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
+}
+
+/** Test programs with the seconds that they say they took. */
+function* binarySeconds(output) {
+  let name = '';
+  for (const line of output.split('\n')) {
+    name = line.match(/^ +Running .*\/deps\/(\S+)-\w+\)$/)?.[1] ?? name;
+    name = line.match(/^ +Doc-tests (\S+)$/)?.[1]?.concat(' examples') ?? name;
+    const seconds = line.match(/^test result: .* finished in ([\d.]+)s$/)?.[1];
+    if (seconds !== undefined) {
+      yield [name, Number(seconds)];
+    }
+  }
 }
 
 /**
@@ -85,100 +98,178 @@ const QUICK_TIERS = [
   ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
+/** Harnesses that measure times: nothing runs beside them. */
+const TIMED = ['--latency', '--within', '--jumps'];
+
+/** A program of a suite: what it is called, whether it runs alone, and how it is run. */
+function harness([name, ...args]) {
+  const isScript = name.endsWith('.js');
+  const program = isScript ? process.execPath : join(targetDirectory, 'release', name);
+  const all = [...(isScript ? [join(root, name)] : []), ...args, '--seed', '1'];
+  const isAlone = args.some((flag) => TIMED.includes(flag));
+  return { suite: 'harness', name, isAlone, work: () => judged(name, program, all) };
+}
 
 /** A harness ends with `N passed, N failed`; ending without that line is a failure. */
-async function harnesses() {
-  for (const [name, ...args] of QUICK_TIERS) {
-    const program = name.endsWith('.js') ? [join(root, name)] : [harness, name];
-    const all = [...program, ...args, '--seed', '1'];
-    const began = Date.now();
-    const { code, output } = await run(process.execPath, all, { capture: true });
-    const line = output.match(/^(\d+) passed, (\d+) failed$/m);
-    const failed = Number(line?.[2] ?? 0);
-    if (code !== 0) {
-      failures.push(`${name}: exit code ${code}\n${output.trimEnd().slice(-1500)}`);
-    }
-    count(name, Number(line?.[1] ?? 0), code !== 0 && failed === 0 ? 1 : failed);
-    console.log(`   ${name}: ${Math.round((Date.now() - began) / 1000)} s`);
-  }
-  await kernelCounts();
-}
-
-/** Instructions of the kernels against those that were counted before. */
-async function kernelCounts() {
-  const script = join(root, 'scripts', 'kernel-counts.mjs');
-  const { code, output } = await run(process.execPath, [script], { capture: true });
+async function judged(name, program, args) {
+  const { code, output } = await run(program, args, { capture: true, quiet: true });
+  console.log(output.trimEnd());
   const [, passed = 0, failed = 0, skipped = 0] =
-    output.match(/^(\d+) passed, (\d+) failed, (\d+) skipped$/m)?.map(Number) ?? [];
+    output.match(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m)?.map(Number) ?? [];
   if (code !== 0) {
-    failures.push(`kernel-counts\n${output.trimEnd().slice(-1500)}`);
+    failures.push(`${name}: exit code ${code}\n${output.trimEnd().slice(-1500)}`);
   }
-  count('kernel-counts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
+  count(name, passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 
-/** How long each file of tests takes, from when its first result comes to its last. */
-class Durations {
-  #files = new Map();
-
-  /** Takes a piece of ava's TAP output; the name of a file is all but the last part of a title. */
-  take(text) {
-    for (const [, file] of text.matchAll(/^(?:not )?ok \d+ - (.+) › [^›]*$/gm)) {
-      const now = Date.now();
-      const { began = now } = this.#files.get(file) ?? {};
-      this.#files.set(file, { began, took: now - began });
+/** A check is one test: it holds or it does not. */
+function check(name, command, args) {
+  const work = async () => {
+    const { code, output } = await run(command, args, { capture: true, quiet: true });
+    if (code !== 0) {
+      console.log(output.trimEnd());
+      failures.push(`lint: ${name}`);
     }
-  }
+    count(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
+  };
+  return { suite: 'lint', name, isAlone: false, work };
+}
 
-  longest(count) {
-    const files = [...this.#files].sort(([, one], [, other]) => other.took - one.took);
-    return files.slice(0, count).map(([file, { took }]) => `${file} ${Math.round(took / 1000)} s`);
+function script(name, ...args) {
+  return [process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
+}
+
+function harnesses() {
+  const kernels = script('kernel-counts');
+  const counted = () => judged('kernel-counts', ...kernels);
+  return [
+    { suite: 'harness', name: 'kernel-counts', isAlone: false, work: counted },
+    ...QUICK_TIERS.map(harness),
+  ];
+}
+
+const CLIPPY = ['clippy', '--release', '--workspace', '--all-targets', '--', '-D', 'warnings'];
+
+function lint() {
+  return [
+    check('clippy', 'cargo', CLIPPY),
+    check('eslint', 'npx', ['eslint', '.']),
+    check('prettier', 'npx', ['prettier', '--check', '--log-level', 'warn', '.']),
+    check('generated files', ...script('generate', '--check')),
+    ...['tidy', 'check-layers', 'check-workflows'].map((name) => check(name, ...script(name))),
+    check('rustfmt', 'cargo', ['fmt', '--check']),
+  ];
+}
+
+/** Runs programs beside each other, and then those that want to be alone. */
+async function runAll(programs) {
+  const timed = async ({ suite, name, work }) => {
+    const began = Date.now();
+    await work();
+    const seconds = (Date.now() - began) / 1000;
+    times.file(suite, name, seconds);
+    console.log(`   ${name}: ${seconds.toFixed(1)} s`);
+  };
+  const left = programs.filter(({ isAlone }) => !isAlone);
+  const worker = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      await timed(next);
+    }
+  };
+  await Promise.all(Array.from({ length: BESIDE }, worker));
+  for (const program of programs.filter(({ isAlone }) => isAlone)) {
+    await timed(program);
   }
+}
+
+/** The programs of suites that run beside each other. */
+const PROGRAMS = { harness: harnesses, lint };
+
+/** One pool for both; binaries in Rust are built before, and all of them at once. */
+async function programs(suites) {
+  if (suites.includes('harness')) {
+    await run('cargo', ['build', '--release', '--workspace', '--bins'], { quiet: true });
+  }
+  const began = Date.now();
+  await runAll(suites.flatMap((name) => PROGRAMS[name]()));
+  times.suite(suites.join(' and '), (Date.now() - began) / 1000);
 }
 
 /** ava's TAP output: one `ok` or `not ok` per test. */
-async function typescriptTests() {
-  const durations = new Durations();
-  const watch = (text) => durations.take(text);
-  const { code, output } = await run('npx', ['ava', '--tap'], { capture: true, watch });
+async function typescriptTests({ files = [] } = {}) {
+  rmSync(CLOCK, { force: true });
+  const env = { TIDEMARK_TEST_CLOCK: CLOCK };
+  const { code, output } = await run('npx', ['ava', '--tap', ...files], { capture: true, env });
   const passed = [...output.matchAll(/^ok \d+(?!.*# SKIP)/gm)].length;
   const failed = [...output.matchAll(/^not ok \d+/gm)].length;
   const skipped = [...output.matchAll(/^ok \d+.*# SKIP/gm)].length;
   for (const [, name, why] of output.matchAll(/^not ok \d+ - (.*)\n((?: {2}.*\n)*)/gm)) {
     failures.push(`ts: ${name}\n${firstLines(why)}`);
   }
-  console.log(`   longest: ${durations.longest(20).join(', ')}`);
+  for (const [file, seconds] of clocked()) {
+    times.file('ts', file, seconds);
+  }
   count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 
-async function lint() {
-  await check('rustfmt', 'cargo', ['fmt', '--check']);
-  const clippy = ['clippy', '--release', '--workspace', '--all-targets'];
-  await check('clippy', 'cargo', [...clippy, '--', '-D', 'warnings']);
-  await check('eslint', 'npx', ['eslint', '.']);
-  await check('prettier', 'npx', ['prettier', '--check', '--log-level', 'warn', '.']);
-  for (const script of ['tidy', 'check-layers', 'check-workflows']) {
-    await check(script, process.execPath, [join(root, 'scripts', `${script}.mjs`)]);
-  }
-  await check('generated files', process.execPath, [
-    join(root, 'scripts', 'generate.mjs'),
-    '--check',
-  ]);
+/** Files of tests with their seconds. */
+function clocked() {
+  const lines = existsSync(CLOCK) ? readFileSync(CLOCK, 'utf8').trim().split('\n') : [];
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
 
-const suites = { rust: rustTests, harness: harnesses, lint, ts: typescriptTests };
-const chosen = process.argv.slice(2);
-const unknown = chosen.filter((name) => !(name in suites));
+/** A suite by itself: a step that is timed. */
+async function suite(name, work) {
+  const began = Date.now();
+  await step(`tests: ${name}`, work);
+  times.suite(name, (Date.now() - began) / 1000);
+}
+
+async function everything(chosen) {
+  await step('tools for the tests', setupTests);
+  if (chosen.includes('rust')) {
+    await suite('rust', rustTests);
+  }
+  const beside = chosen.filter((name) => name in PROGRAMS);
+  if (beside.length > 0) {
+    await step(`tests: ${beside.join(' and ')}`, () => programs(beside));
+  }
+  if (chosen.includes('ts')) {
+    await suite('ts', typescriptTests);
+  }
+  times.save();
+}
+
+/** What the changed files touch. */
+async function changed() {
+  const { packages, files, lints, left } = await changedTests();
+  await step('lint', () => runAll(lints.map((args) => check(...args))));
+  if (packages.length > 0) {
+    await step(`rust: ${packages.join(', ')}`, () => rustTests({ packages }));
+  }
+  if (files.length > 0) {
+    await step(`ts: ${files.length} files`, () => typescriptTests({ files }));
+  }
+  console.log(`   not run: ${left.length === 0 ? 'nothing' : left.join(', ')}`);
+}
+
+const SUITES = ['rust', 'harness', 'lint', 'ts'];
+const words = process.argv.slice(2);
+const isChanged = words.includes('--changed');
+const chosen = words.filter((word) => word !== '--changed');
+const unknown = chosen.filter((name) => !SUITES.includes(name));
 if (unknown.length > 0) {
-  console.error(`unknown suite ${unknown.join(', ')}, expected ${Object.keys(suites).join(', ')}`);
+  console.error(`unknown suite ${unknown.join(', ')}, expected ${SUITES.join(', ')}`);
   process.exit(2);
 }
-
 await buildAll();
-await step('tools for the tests', setupTests);
-for (const [name, suite] of Object.entries(suites)) {
-  if (chosen.length === 0 || chosen.includes(name)) {
-    await step(`tests: ${name}`, suite);
-  }
+if (isChanged) {
+  await changed();
+} else {
+  await everything(chosen.length === 0 ? SUITES : chosen);
+}
+for (const line of times.growth()) {
+  console.log(`   longer than recorded: ${line}`);
 }
 if (failures.length > 0) {
   console.log(`\n== failed\n${failures.join('\n')}`);

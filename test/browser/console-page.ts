@@ -48,6 +48,15 @@ export interface PageOptions {
   readonly page?: string;
 }
 
+/** Leaves a picture for people to look at, where they asked for pictures. */
+export async function leavePicture(page: Page, path: string, fullPage = false): Promise<void> {
+  if (process.env['TIDEMARK_PICTURES'] === '1') {
+    await mkdir(dirname(path), { recursive: true });
+    // The usual hiding of the caret would be an inline style, which the policy refuses.
+    await page.screenshot({ path, caret: 'initial', fullPage });
+  }
+}
+
 /** How long something may take to appear. */
 const WAIT_MS = 60_000;
 
@@ -190,9 +199,7 @@ export class ConsolePage {
   }
 
   async screenshot(path: string): Promise<void> {
-    await mkdir(dirname(path), { recursive: true });
-    // The usual hiding of the caret would be an inline style, which the policy refuses.
-    await this.page.screenshot({ path, caret: 'initial' });
+    await leavePicture(this.page, path);
   }
 
   /** Brings another page to the front by the rail. */

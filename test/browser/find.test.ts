@@ -1,5 +1,6 @@
 /** Find and replace in the editor; lists of tables by filter and order; what is on paper. */
 import { seriousViolations } from './axe.js';
+import { leavePicture } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('finding in a browser', { args: ['--demo'] });
@@ -86,6 +87,6 @@ browserTest('on paper there are rows, and nothing that is pressed', async (t) =>
     await page.emulateMedia({ media: 'print' });
     t.is(await printed.locator('caption').innerText(), '200 rows');
     t.true(await page.locator('.chart').isVisible());
-    await page.screenshot({ path: picture('print-chart'), fullPage: true });
+    await leavePicture(page, picture('print-chart'), true);
   });
 });

@@ -2,6 +2,7 @@
 import type { Locator } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
+import { leavePicture } from './console-page.js';
 import type { ConsolePage } from './console-page.js';
 import { openBrowser, Person, serverFor } from './person.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -234,6 +235,6 @@ browserTest('what the user may not do with one is not offered, and why is said',
   t.true(await actions.getByRole('button', { name: 'Drop…' }).isEnabled());
   t.is(await page.locator('.view-facts dd').first().innerText(), 'not for you to see');
   t.deepEqual(await seriousViolations(page), []);
-  await page.screenshot({ path: picture('live-rights-light'), caret: 'initial' });
+  await leavePicture(page, picture('live-rights-light'));
   t.deepEqual(ann.complaints, []);
 });

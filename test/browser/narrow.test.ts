@@ -1,5 +1,6 @@
 /** What has little room: nothing that matters is cut, hidden or beside the window. */
 import { seriousViolations } from './axe.js';
+import { leavePicture } from './console-page.js';
 import { openBrowser, Person, serverFor } from './person.js';
 import { browserSuite, picture } from './suite.js';
 
@@ -19,7 +20,7 @@ browserTest('a lost server is reported on a phone', async (t) => {
   await status.getByText('The server does not answer. Your drafts are safe.').waitFor();
   t.true(await page.locator('.rail').isVisible());
   t.deepEqual(await seriousViolations(page), []);
-  await page.screenshot({ path: picture('lost-390-light'), caret: 'initial' });
+  await leavePicture(page, picture('lost-390-light'));
 });
 
 browserTest('who has signed in on a phone can sign out there', async (t) => {
@@ -32,7 +33,7 @@ browserTest('who has signed in on a phone can sign out there', async (t) => {
   await joe.page.getByLabel('Password').fill('s3cret');
   await joe.page.keyboard.press('Enter');
   await joe.page.locator('.status .account', { hasText: 'joe' }).waitFor();
-  await joe.page.screenshot({ path: picture('signed-in-390-light'), caret: 'initial' });
+  await leavePicture(joe.page, picture('signed-in-390-light'));
   await joe.page.getByRole('button', { name: 'Sign out' }).click();
   await joe.isOut();
   t.deepEqual(joe.complaints, []);

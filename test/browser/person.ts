@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { seriousViolations } from './axe.js';
-import { chromiumPath, launchBrowser } from './console-page.js';
+import { chromiumPath, launchBrowser, leavePicture } from './console-page.js';
 import { picture, THEMES } from './suite.js';
 
 const WAIT_MS = 60_000;
@@ -152,7 +152,7 @@ export async function inThemes(
     await page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
     t.deepEqual(await seriousViolations(page), [], `${name}, ${theme}`);
     const path = picture(`${name}-${size.width}-${theme}`);
-    await page.screenshot({ path, caret: 'initial' });
+    await leavePicture(page, path);
   }
   await page.evaluate("document.documentElement.dataset.theme = 'light'");
 }

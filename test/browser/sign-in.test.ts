@@ -3,7 +3,7 @@ import type { Request } from 'playwright-core';
 
 import { until } from '../until.js';
 import { seriousViolations } from './axe.js';
-import { statementOf } from './console-page.js';
+import { statementOf, leavePicture } from './console-page.js';
 import { browserTest, openBrowser, Person, serverFor } from './person.js';
 import { picture, THEMES } from './suite.js';
 
@@ -157,6 +157,6 @@ browserTest('the sign-in page in every theme, as axe sees it', async (t) => {
   for (const theme of THEMES) {
     await joe.page.evaluate(`document.documentElement.dataset.theme = '${theme}'`);
     t.deepEqual(await seriousViolations(joe.page), [], theme);
-    await joe.page.screenshot({ path: picture(`screen-sign-in-${theme}`), caret: 'initial' });
+    await leavePicture(joe.page, picture(`screen-sign-in-${theme}`));
   }
 });

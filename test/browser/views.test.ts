@@ -2,6 +2,7 @@
 import type { Locator } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
+import { leavePicture } from './console-page.js';
 import type { ConsolePage } from './console-page.js';
 import { openBrowser, Person, serverFor } from './person.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -363,7 +364,7 @@ browserTest('what the user may not do is not offered, and why is said', async (t
   t.false(await isOffered('Drop…'));
   t.is(await page.locator('.view-facts dd').first().innerText(), 'not for you to see');
   t.deepEqual(await seriousViolations(page), []);
-  await page.screenshot({ path: picture('view-rights-light'), caret: 'initial' });
+  await leavePicture(page, picture('view-rights-light'));
   await actions.getByRole('button', { name: 'Refresh', exact: true }).click();
   await page.locator('.toast', { hasText: 'hours is being refreshed' }).waitFor();
   t.deepEqual(ann.complaints, []);

@@ -1,8 +1,7 @@
-/** Cases of our own in the format of logic tests, and the runner's judgement of them. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+/** How the runner of public logic tests judges their records. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
@@ -13,10 +12,6 @@ import { PsqlScript } from './psql-script.js';
 import { Reader } from './records.js';
 import { type Tally } from './tally.js';
 import { FreshServer } from './wire.js';
-
-const CASES = fileURLToPath(
-  new URL('../../../../test/correctness/logic-tests/cases/', import.meta.url),
-);
 
 let server: FreshServer;
 const scratch = mkdtempSync(join(tmpdir(), 'tidemark-logic-tests-'));
@@ -32,14 +27,6 @@ async function run(name: string, text: string): Promise<Tally> {
   const file = join(scratch, name);
   writeFileSync(file, text);
   return await new FileRun(server, DIALECTS.tidemark, scratch).run(file);
-}
-
-for (const file of readdirSync(CASES)) {
-  test.serial(`${file}: every record is equal`, async (t) => {
-    const tally = await new FileRun(server, DIALECTS.tidemark, CASES).run(join(CASES, file));
-    t.deepEqual(tally.findings, []);
-    t.true(tally.counts.equal > 0);
-  });
 }
 
 test.serial('each verdict is counted', async (t) => {

@@ -1,0 +1,151 @@
+// What the files that differ from the last commit of the upstream branch touch: lints, packages in
+// Rust and files of tests. A file of tests is touched by what it imports, and by files whose path
+// has words in common with its own: the server that it starts imports everything.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+import { root } from './steps.mjs';
+import { recordedSeconds } from './test-times.mjs';
+
+/** Seconds of recorded time that the chosen files of tests may take together. */
+const BUDGET_SECONDS = 150;
+/** A file of which no time is recorded. */
+const UNKNOWN_SECONDS = 3;
+const TESTS = join(root, 'build', 'test');
+/** Words of paths that say nothing of what a file is about. */
+const PLAIN = new Set(
+  'ts test tests src crates build console index main mod lib js rs tsx'.split(' '),
+);
+const IMPORTS = /\bfrom\s+'(\.[^']+)'|\bimport\s*\(?\s*'(\.[^']+)'/g;
+
+function git(...args) {
+  return execFileSync('git', args, {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+/** The newest commit that others have; without an upstream the last one. */
+function base() {
+  try {
+    return git('merge-base', 'HEAD', '@{upstream}').trim();
+  } catch {
+    return 'HEAD';
+  }
+}
+
+function changedFiles() {
+  const lines = [git('diff', '--name-only', base()), git('ls-files', '-o', '--exclude-standard')];
+  return [
+    ...new Set(
+      lines
+        .join('')
+        .split('\n')
+        .filter((name) => name !== ''),
+    ),
+  ];
+}
+
+function testFiles() {
+  return readdirSync(TESTS, { recursive: true })
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => join(TESTS, name));
+}
+
+/** All that a compiled file imports, itself first. */
+function closure(file, known) {
+  const seen = new Set([file]);
+  for (const one of seen) {
+    if (!known.has(one)) {
+      const text = existsSync(one) ? readFileSync(one, 'utf8') : '';
+      const names = [...text.matchAll(IMPORTS)].map(([, from, lazily]) => from ?? lazily);
+      known.set(
+        one,
+        names.map((name) => join(dirname(one), name)),
+      );
+    }
+    known.get(one).forEach((next) => seen.add(next));
+  }
+  return seen;
+}
+
+function words(path) {
+  const parts = path.replace(/\.\w+$/, '').split(/[\\/._-]+|(?<=[a-z])(?=[A-Z])/);
+  return new Set(
+    parts.map((part) => part.toLowerCase().replace(/s$/, '')).filter((part) => !PLAIN.has(part)),
+  );
+}
+
+/** Where the compiled form of a source lies. */
+function compiled(path) {
+  const console = path.replace(
+    /^ts\/console\/(?:src|test)\//,
+    (start) => `test/console/${start.slice(3)}`,
+  );
+  return join(root, 'build', console.replace(/\.tsx?$/, '.js'));
+}
+
+/** Files of tests with how much they have to do with what was changed, the most first. */
+function touched(changes) {
+  const built = new Set(changes.map(compiled));
+  const topics = changes.filter((path) => /^(?:ts|test|crates|native)\//.test(path)).map(words);
+  const known = new Map();
+  const rated = testFiles().map((file) => {
+    const own = words(relative(TESTS, file));
+    const common = topics.map((topic) => [...topic].filter((word) => own.has(word)).length);
+    const imports = closure(file, known);
+    const isImported = [...built].some((one) => imports.has(one));
+    const weight = built.has(file) ? 100 : (isImported ? 10 : 0) + Math.max(0, ...common);
+    return { file: relative(TESTS, file).replace(/\.test\.js$/, ''), weight };
+  });
+  return rated.filter(({ weight }) => weight > 0).sort((one, other) => other.weight - one.weight);
+}
+
+/** Takes files of tests while their recorded seconds fit. */
+function withinBudget(rated) {
+  const recorded = recordedSeconds('ts');
+  const [taken, left] = [[], []];
+  let seconds = 0;
+  for (const { file } of rated) {
+    const own = recorded.get(file) ?? UNKNOWN_SECONDS;
+    const fits = seconds + own <= BUDGET_SECONDS;
+    seconds += fits ? own : 0;
+    (fits ? taken : left).push(file);
+  }
+  return { taken, left };
+}
+
+function lintsOf(changes) {
+  const present = changes.filter((path) => existsSync(join(root, path)));
+  const scripts = present.filter(
+    (path) => /\.(?:tsx?|m?js)$/.test(path) && !/generated/.test(path),
+  );
+  return [
+    ...(scripts.length > 0 ? [['eslint', 'npx', ['eslint', '--no-warn-ignored', ...scripts]]] : []),
+    ...(present.length > 0
+      ? [
+          [
+            'prettier',
+            'npx',
+            ['prettier', '--check', '--ignore-unknown', '--log-level', 'warn', ...present],
+          ],
+        ]
+      : []),
+    ['tidy', process.execPath, [join(root, 'scripts', 'tidy.mjs')]],
+    ['rustfmt', 'cargo', ['fmt', '--check']],
+  ];
+}
+
+export async function changedTests() {
+  const changes = changedFiles();
+  const crates = new Set(changes.flatMap((path) => path.match(/^crates\/([^/]+)\//)?.[1] ?? []));
+  const { taken, left } = withinBudget(touched(changes));
+  return {
+    packages: [...crates].map((name) => `tidemark-${name}`),
+    files: taken.map((file) => join('build', 'test', `${file}.test.js`)),
+    lints: lintsOf(changes),
+    left,
+  };
+}

@@ -1,0 +1,19 @@
+// Loaded by each worker of ava: leaves in a file of `npm test` how long its tests took, from the
+// start of the process to its end.
+import { appendFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+
+const clock = process.env.TIDEMARK_TEST_CLOCK;
+
+if (clock !== undefined) {
+  process.once('exit', () => {
+    const file = fileURLToPath(test.meta.file).replace(
+      /^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g,
+      '',
+    );
+    const seconds = Math.round(performance.now() / 100) / 10;
+    appendFileSync(clock, `${JSON.stringify([file, seconds])}\n`);
+  });
+}
