@@ -1,5 +1,5 @@
 // Files of tests begin in the order of how long they took, the longest first: none of them is left
-// alone at the end. The seconds are those of the last recorded run (scripts/test-times.mjs).
+// alone at the end. There are more of them than cores, since many wait for a time to pass. The seconds are those of the last recorded run (scripts/test-times.mjs).
 import { recordedSeconds } from './scripts/test-times.mjs';
 
 const seconds = recordedSeconds('ts');
@@ -8,7 +8,7 @@ const of = (file) => seconds.get(file.replace(/^.*[\\/]build[\\/]test[\\/]|\.tes
 export default {
   files: ['build/test/**/*.test.js'],
   timeout: '10m',
-  concurrency: 3,
+  concurrency: 4,
   workerThreads: false,
   require: ['./scripts/test-clock.mjs'],
   sortTestFiles: (one, other) => of(other) - of(one),

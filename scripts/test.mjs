@@ -9,7 +9,7 @@ import { buildAll } from './build.mjs';
 import { changedTests } from './changed-tests.mjs';
 import { setupTests } from './setup-tests.mjs';
 import { root, run, step, targetDirectory } from './steps.mjs';
-import { TestTimes } from './test-times.mjs';
+import { recordedSeconds, TestTimes } from './test-times.mjs';
 
 /** Programs that run beside each other: one of them waits often enough. */
 const BESIDE = 3;
@@ -114,8 +114,8 @@ function harness([name, ...args]) {
 async function judged(name, program, args) {
   const { code, output } = await run(program, args, { capture: true, quiet: true });
   console.log(output.trimEnd());
-  const [, passed = 0, failed = 0, skipped = 0] =
-    output.match(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m)?.map(Number) ?? [];
+  const line = output.match(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m) ?? [];
+  const [passed, failed, skipped] = [1, 2, 3].map((index) => Number(line[index] ?? 0));
   if (code !== 0) {
     failures.push(`${name}: exit code ${code}\n${output.trimEnd().slice(-1500)}`);
   }
@@ -161,6 +161,11 @@ function lint() {
   ];
 }
 
+/** Seconds that a program took when times were recorded: the longest begin first. */
+function recorded({ suite, name }) {
+  return recordedSeconds(suite).get(name) ?? 0;
+}
+
 /** Runs programs beside each other, and then those that want to be alone. */
 async function runAll(programs) {
   const timed = async ({ suite, name, work }) => {
@@ -170,7 +175,8 @@ async function runAll(programs) {
     times.file(suite, name, seconds);
     console.log(`   ${name}: ${seconds.toFixed(1)} s`);
   };
-  const left = programs.filter(({ isAlone }) => !isAlone);
+  const bySeconds = (one, other) => recorded(other) - recorded(one);
+  const left = programs.filter(({ isAlone }) => !isAlone).sort(bySeconds);
   const worker = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       await timed(next);
