@@ -114,7 +114,8 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   // The page's own questions wait: whichever is refused first asks for the sign-in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
-  await joe.page.route('**/exec?*', async (route) => {
+  const questions = /\/(?:exec\?|api\/v1\/workspace)/;
+  await joe.page.route(questions, async (route) => {
     if (statementOf(route.request()) !== 'SELECT 43 AS answer') {
       await refusal;
     }
@@ -133,7 +134,7 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   await answered;
   refused();
   await joe.isOut();
-  await joe.page.unroute('**/exec?*');
+  await joe.page.unroute(questions);
   t.regex(await joe.problem(), /session has ended/);
   t.is(await joe.page.locator('.cm-content').count(), 0);
   // The page that asks for the sign-in asks the server for nothing, and signs no user in by itself.
