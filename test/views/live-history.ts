@@ -229,7 +229,7 @@ async function end(
 }
 
 export const live: Kind<LiveHistory> = {
-  histories: 1_400,
+  histories: 600,
   steps: 6,
   begin,
   step,

@@ -185,7 +185,7 @@ async function compare(
 }
 
 export const materialized: Kind<MaterializedHistory> = {
-  histories: 3_600,
+  histories: 1_200,
   steps: 6,
   begin,
   step,
