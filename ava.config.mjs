@@ -1,5 +1,6 @@
 // Files of tests begin in the order of how long they took, the longest first: none of them is left
-// alone at the end. There are more of them than cores, since many wait for a time to pass. The seconds are those of the last recorded run (scripts/test-times.mjs).
+// alone at the end. There are more of them than cores, since many wait for a time to pass. The
+// seconds are those of the last recorded run (scripts/test-times.mjs).
 import { recordedSeconds } from './scripts/test-times.mjs';
 
 const seconds = recordedSeconds('ts');

@@ -26,12 +26,15 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-console': 'error',
+      'max-lines-per-function': ['error', { max: 70, IIFEs: true }],
       curly: ['error', 'all'],
     },
   },
   {
     files: ['test/**/*.ts', 'ts/console/test/**/*.ts'],
     rules: {
+      // A test is read from top to bottom.
+      'max-lines-per-function': ['error', { max: 120, IIFEs: true }],
       // ava's declarations are promises without an await.
       '@typescript-eslint/no-floating-promises': 'off',
       '@typescript-eslint/explicit-module-boundary-types': 'off',
@@ -39,7 +42,12 @@ export default tseslint.config(
   },
   {
     files: ['**/*.mjs', '**/*.js'],
-    rules: { 'no-undef': 'error', 'no-unused-vars': 'error', 'prefer-const': 'error' },
+    rules: {
+      'max-lines-per-function': ['error', { max: 70, IIFEs: true }],
+      'no-undef': 'error',
+      'no-unused-vars': 'error',
+      'prefer-const': 'error',
+    },
     languageOptions: {
       ecmaVersion: 2025,
       sourceType: 'module',

@@ -4,7 +4,7 @@
  * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
  * table of routes in `docs/http.md` from `ts/http/routes`, `docs/metrics.md` from what
  * `ts/observability` registers, `docs/clients.md` from what the tests of clients expect, `llms.txt`
- * from the titles and first sentences of the documents,
+ * from the titles and first sentences of the documents, the index of the decision records,
  * `docs/functions.md` from the functions of the built addon, the trees of the binder's test cases,
  * as the built parser makes them, and that parser as a script for the runner of the SQL cases.
  *
@@ -18,6 +18,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { rolldown } from 'rolldown';
+
+import { decisionsDocument } from './decisions.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const isCheck = process.argv.includes('--check');
@@ -169,6 +171,7 @@ await settle('docs/metrics.md', 'markdown', await renderMetrics(), 'ts/observabi
 await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
 await settle('llms.txt', null, await renderLlms(), 'the documents');
 await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(), CASES);
+await settle('docs/decisions/README.md', null, decisionsDocument(), 'the decision records');
 const PARSER = 'crates/engine/tests/cases/parser.generated.js';
 await settle(PARSER, null, await renderParser(), 'ts/sql');
 // Its test checks it, with the addon that it needs.

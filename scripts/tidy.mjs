@@ -4,7 +4,7 @@
 //   a folder of ts has at most 25 files of code,
 //   no export and no module of TypeScript without a user (scripts/dead-code.mjs),
 //   no file named utils, helpers, common or manager, no reminder without an issue number,
-//   no paths of one machine,
+//   no paths of one machine, no path in a document that is not there,
 //   no field of the syntax tree that the binder does not read (scripts/whole-nodes.mjs),
 //   no word of a private idiom (scripts/words.mjs),
 //   and what scripts/counts.mjs counts is not above its ceiling.
@@ -39,6 +39,8 @@ const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
 const MACHINE_PATHS = new RegExp(
   ['/wo' + 'rk/', '/ho' + 'me/\\w', '/ro' + 'ot/', 'C:\\\\Us' + 'ers'].join('|'),
 );
+/** Between backticks: a path below a folder of the project, without a pattern in it. */
+const NAMED_PATHS = /`((?:crates|ts|native|scripts|test|docs|\.ci|\.github)\/[\w./-]+)`/g;
 const REMINDER = new RegExp('\\b(TO' + 'DO|FIX' + 'ME|X' + 'XX)\\b(?!\\(#\\d+\\))');
 
 const FIRST_WORDS =
@@ -53,13 +55,6 @@ const STATEMENT_PATTERN = new RegExp(
 const READS_STATEMENTS = /^ts\/(?!sql\/|console\/test\/).*\.tsx?$/;
 
 const RUST_FUNCTION = /^(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?(?:unsafe )?fn (\w+)/;
-/** A function by its word, or a method: modifiers, a name, an opening bracket. */
-const SCRIPT_FUNCTION = new RegExp(
-  '^(\\s*)(?:export )?(?:default )?(?:(?:async )?function\\*? (\\w+)|' +
-    '(?:(?:public|private|protected|static|override|readonly|async|get|set) )*' +
-    '\\*?(#?\\w+)\\([^)]*\\)?.*\\{$)',
-);
-
 const root = join(import.meta.dirname, '..');
 const problems = [];
 const warnings = [];
@@ -155,6 +150,15 @@ function checkFolders() {
   }
 }
 
+/** What a document names of this project is there. */
+function checkPaths(place, line) {
+  for (const [, path] of line.matchAll(NAMED_PATHS)) {
+    if (!existsSync(join(root, path))) {
+      problems.push(`${place}: there is no ${path}`);
+    }
+  }
+}
+
 function checkText(file, text) {
   const isCode = CODE.has(extname(file));
   const lines = text.split('\n');
@@ -170,12 +174,17 @@ function checkText(file, text) {
       statementPatterns += 1;
       problems.push(`${place}: a pattern tells a statement's kind, ask its tree (ts/sql)`);
     }
+    if (extname(file) === '.md') {
+      checkPaths(place, line);
+    }
     if (MACHINE_PATHS.test(line)) {
       problems.push(`${place}: a path of one machine`);
     }
   });
   if (isCode) {
     checkSize(file, lines);
+  }
+  if (extname(file) === '.rs') {
     checkFunctions(file, lines);
   }
 }
@@ -192,17 +201,15 @@ function checkSize(file, lines) {
 }
 
 /**
- * Both languages are formatted, so a function begins at a line with its word and ends at the
- * first line that closes a brace at the same depth.
+ * Rust is formatted, so a function begins at a line with its word and ends at the first line that
+ * closes a brace at the same depth. ESLint counts those of TypeScript.
  */
 function checkFunctions(file, lines) {
-  const begins = extname(file) === '.rs' ? RUST_FUNCTION : SCRIPT_FUNCTION;
-  const words = /^(if|for|while|switch|catch|return|test|match|else|do|with)$/;
   lines.forEach((line, index) => {
-    const match = begins.exec(line);
-    const name = match?.[2] ?? match?.[3];
+    const match = RUST_FUNCTION.exec(line);
+    const name = match?.[2];
     // A line that ends its statement or its block holds the whole function.
-    if (name === undefined || words.test(name) || /[;}]\s*$/.test(line)) {
+    if (name === undefined || /[;}]\s*$/.test(line)) {
       return;
     }
     const close = `${match[1]}}`;

@@ -19,7 +19,6 @@ export function Figures(props: {
   let host!: HTMLDivElement;
   let canvas!: HTMLCanvasElement;
   const figures = (): ReturnType<typeof figuresOf> => figuresOf(props.data, props.shown);
-  const text = (value: number): string => valueText(value, props.look, figureText);
   const size = (): { width: number; height: number } => ({
     width: Math.max(80, host.clientWidth),
     height: Math.max(60, host.clientHeight),
@@ -38,7 +37,7 @@ export function Figures(props: {
       isGauge: props.kind === 'gauge',
       look: props.look,
       role,
-      text,
+      text: (value) => textOf(value, props.look),
     });
   };
   const draw = (): void => {
@@ -60,25 +59,31 @@ export function Figures(props: {
     onCleanup(() => observer.disconnect());
     props.onPicture({ paint, size });
   });
-  const summary = (): string =>
-    figures()
-      .map(({ label, last }) => {
-        const level = last === undefined ? undefined : levelOf(last, props.look.thresholds);
-        const value = last === undefined ? 'no value' : text(last);
-        return level === undefined ? `${label}: ${value}` : `${label}: ${value}, ${level}`;
-      })
-      .join('. ');
   return (
     <div
       ref={host}
       class="plot figures"
       role="img"
       tabindex="0"
-      aria-label={`${KIND_NAMES[props.kind]}. ${summary()}.`}
+      aria-label={`${KIND_NAMES[props.kind]}. ${summary(figures(), props.look)}.`}
     >
       <canvas ref={canvas} />
     </div>
   );
+}
+
+function textOf(value: number, look: Look): string {
+  return valueText(value, look, figureText);
+}
+
+/** What a screen reader says of them. */
+function summary(figures: ReturnType<typeof figuresOf>, look: Look): string {
+  const parts = figures.map(({ label, last }) => {
+    const level = last === undefined ? undefined : levelOf(last, look.thresholds);
+    const value = last === undefined ? 'no value' : textOf(last, look);
+    return level === undefined ? `${label}: ${value}` : `${label}: ${value}, ${level}`;
+  });
+  return parts.join('. ');
 }
 
 /** Six digits say enough from afar; the grid is exact. */

@@ -66,77 +66,110 @@ export function ShareDialog(props: {
         </p>
       </Show>
       <p>What its statements may read is decided by the rights of who runs them.</p>
-      <ul class="share-list">
-        <For each={shares()} fallback={<li class="hint">Shared with no user yet</li>}>
-          {(one) => (
-            <li>
-              <bdi>{one.name}</bdi>
-              <span class="spring" />
-              <select
-                class="select"
-                aria-label={`What ${one.name} may do`}
-                onChange={({ currentTarget: { value } }) =>
-                  setShares(
-                    shares().map((other) =>
-                      other === one
-                        ? { ...one, access: value === 'write' ? 'write' : 'read' }
-                        : other,
-                    ),
-                  )
-                }
-              >
-                <option value="read" selected={one.access === 'read'}>
-                  may read
-                </option>
-                <option value="write" selected={one.access === 'write'}>
-                  may write
-                </option>
-              </select>
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={`No longer with ${one.name}`}
-                onClick={() => setShares(shares().filter((other) => other !== one))}
-              >
-                <Icon name="close" />
-              </button>
-            </li>
-          )}
-        </For>
-      </ul>
-      <div class="share-add">
-        <label class="confirm-typed">
-          <span>User, service account or group</span>
-          <input
-            class="input"
-            value={name()}
-            onInput={(event) => setName(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter' && name().trim() !== '') {
-                event.preventDefault();
-                add();
-              }
-            }}
-          />
-        </label>
-        <button type="button" class="button" disabled={name().trim() === ''} onClick={add}>
-          Add
-        </button>
-      </div>
+      <ShareList shares={shares()} onChange={setShares} />
+      <AddShare name={name()} onInput={setName} onAdd={add} />
+      <LinkChoice isOn={hasLink()} address={link()} onChange={setLink} />
+    </FormDialog>
+  );
+}
+
+function LinkChoice(props: {
+  isOn: boolean;
+  address: string;
+  onChange: (isOn: boolean) => void;
+}): JSX.Element {
+  return (
+    <>
       <label class="merge-choice">
         <input
           type="checkbox"
-          checked={hasLink()}
-          onChange={(event) => setLink(event.currentTarget.checked)}
+          checked={props.isOn}
+          onChange={(event) => props.onChange(event.currentTarget.checked)}
         />
         Those who have the link, and may log in, may read
       </label>
-      <Show when={link() !== '' && hasLink()}>
+      <Show when={props.address !== '' && props.isOn}>
         <p class="share-link data">
-          <bdi>{link()}</bdi>
+          <bdi>{props.address}</bdi>
         </p>
       </Show>
-    </FormDialog>
+    </>
+  );
+}
+
+/** Each of them with what it may do, which can be changed. */
+function ShareList(props: {
+  shares: readonly notebooks.Sharing[];
+  onChange: (shares: readonly notebooks.Sharing[]) => void;
+}): JSX.Element {
+  const allow = (one: notebooks.Sharing, value: string): void => {
+    const access = value === 'write' ? 'write' : 'read';
+    props.onChange(props.shares.map((other) => (other === one ? { ...one, access } : other)));
+  };
+  return (
+    <ul class="share-list">
+      <For each={props.shares} fallback={<li class="hint">Shared with no user yet</li>}>
+        {(one) => (
+          <li>
+            <bdi>{one.name}</bdi>
+            <span class="spring" />
+            <select
+              class="select"
+              aria-label={`What ${one.name} may do`}
+              onChange={(event) => allow(one, event.currentTarget.value)}
+            >
+              <option value="read" selected={one.access === 'read'}>
+                may read
+              </option>
+              <option value="write" selected={one.access === 'write'}>
+                may write
+              </option>
+            </select>
+            <button
+              type="button"
+              class="icon-button"
+              aria-label={`No longer with ${one.name}`}
+              onClick={() => props.onChange(props.shares.filter((other) => other !== one))}
+            >
+              <Icon name="close" />
+            </button>
+          </li>
+        )}
+      </For>
+    </ul>
+  );
+}
+
+function AddShare(props: {
+  name: string;
+  onInput: (name: string) => void;
+  onAdd: () => void;
+}): JSX.Element {
+  return (
+    <div class="share-add">
+      <label class="confirm-typed">
+        <span>User, service account or group</span>
+        <input
+          class="input"
+          value={props.name}
+          onInput={(event) => props.onInput(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && props.name.trim() !== '') {
+              event.preventDefault();
+              props.onAdd();
+            }
+          }}
+        />
+      </label>
+      <button
+        type="button"
+        class="button"
+        disabled={props.name.trim() === ''}
+        onClick={() => props.onAdd()}
+      >
+        Add
+      </button>
+    </div>
   );
 }
 

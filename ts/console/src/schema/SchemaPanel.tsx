@@ -161,12 +161,44 @@ function rowId(id: string): string {
   return `tree-${encodeURIComponent(id)}`;
 }
 
-function RowContent(props: {
-  row: TreeRow;
-  selected: boolean;
-  onPreview: (table: TableEntry) => void;
-  onMenu: (table: TableEntry, x: number, y: number) => void;
-}): JSX.Element {
+interface TableActions {
+  readonly onPreview: (table: TableEntry) => void;
+  readonly onMenu: (table: TableEntry, x: number, y: number) => void;
+}
+
+function TableButtons(props: TableActions & { table: TableEntry }): JSX.Element {
+  return (
+    <>
+      <button
+        class="icon-button tight"
+        tabindex="-1"
+        aria-label={`Preview ${props.table.name}`}
+        title="Preview rows (Shift+Enter)"
+        onClick={(event) => {
+          event.stopPropagation();
+          props.onPreview(props.table);
+        }}
+      >
+        <Icon name="play" />
+      </button>
+      <button
+        class="icon-button tight"
+        tabindex="-1"
+        aria-label={`More about ${props.table.name}`}
+        title="More (Shift+F10)"
+        onClick={(event) => {
+          event.stopPropagation();
+          const box = event.currentTarget.getBoundingClientRect();
+          props.onMenu(props.table, box.left, box.bottom);
+        }}
+      >
+        <Icon name="more" />
+      </button>
+    </>
+  );
+}
+
+function RowContent(props: TableActions & { row: TreeRow; selected: boolean }): JSX.Element {
   const { row } = props;
   switch (row.kind) {
     case 'group':
@@ -194,31 +226,7 @@ function RowContent(props: {
             {row.table.name}
           </bdi>
           <Show when={props.selected}>
-            <button
-              class="icon-button tight"
-              tabindex="-1"
-              aria-label={`Preview ${row.table.name}`}
-              title="Preview rows (Shift+Enter)"
-              onClick={(event) => {
-                event.stopPropagation();
-                props.onPreview(row.table);
-              }}
-            >
-              <Icon name="play" />
-            </button>
-            <button
-              class="icon-button tight"
-              tabindex="-1"
-              aria-label={`More about ${row.table.name}`}
-              title="More (Shift+F10)"
-              onClick={(event) => {
-                event.stopPropagation();
-                const box = event.currentTarget.getBoundingClientRect();
-                props.onMenu(row.table, box.left, box.bottom);
-              }}
-            >
-              <Icon name="more" />
-            </button>
+            <TableButtons table={row.table} onPreview={props.onPreview} onMenu={props.onMenu} />
           </Show>
           <TableFacts table={row.table} />
         </>

@@ -199,24 +199,31 @@ function Rail(props: {
         </li>
       </ul>
       <span class="spring" />
-      <ul>
-        <li>
-          <button
-            data-action="theme"
-            aria-label={`Theme: ${THEME_NAMES[theme()]}. Switch to ${THEME_NAMES[nextTheme()]}`}
-            title={`Theme: ${THEME_NAMES[theme()]}`}
-            onClick={() => setTheme(nextTheme())}
-          >
-            <Icon name="theme" />
-          </button>
-        </li>
-        <li>
-          <button aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => props.help()}>
-            <Icon name="help" />
-          </button>
-        </li>
-      </ul>
+      <PageButtons help={props.help} />
     </nav>
+  );
+}
+
+/** What concerns every page. */
+function PageButtons(props: { help: () => void }): JSX.Element {
+  return (
+    <ul>
+      <li>
+        <button
+          data-action="theme"
+          aria-label={`Theme: ${THEME_NAMES[theme()]}. Switch to ${THEME_NAMES[nextTheme()]}`}
+          title={`Theme: ${THEME_NAMES[theme()]}`}
+          onClick={() => setTheme(nextTheme())}
+        >
+          <Icon name="theme" />
+        </button>
+      </li>
+      <li>
+        <button aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => props.help()}>
+          <Icon name="help" />
+        </button>
+      </li>
+    </ul>
   );
 }
 

@@ -1,0 +1,44 @@
+// The index of the decision records, from what each says of itself at its top: status, date, area.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { root } from './steps.mjs';
+
+const FOLDER = join(root, 'docs', 'decisions');
+const FIELDS = ['status', 'date', 'area'];
+const INTRODUCTION = `# Decisions
+
+For contributors: why the project is as it is. A record has the problem, the options and the choice;
+how a thing works now is on the page of its area. A record that another one replaced stays, and says
+so. Numbers are not used twice. This page is generated from the records (\`npm run generate\`).
+`;
+
+/** The records in the order of their numbers; throws where one does not say all of its fields. */
+export function decisions() {
+  const names = readdirSync(FOLDER).filter((name) => /^\d{4}-.*\.md$/.test(name));
+  return names.sort().map((name) => {
+    const text = readFileSync(join(FOLDER, name), 'utf8');
+    const [, front = ''] = text.match(/^---\n([^]*?)\n---\n/) ?? [];
+    const pairs = front.split('\n').map((line) => line.split(': '));
+    const record = { name, title: text.match(/^# (.*)$/m)?.[1], ...Object.fromEntries(pairs) };
+    const missing = FIELDS.filter((field) => record[field] === undefined);
+    if (missing.length > 0) {
+      throw new Error(`docs/decisions/${name} does not say its ${missing.join(', ')}`);
+    }
+    return record;
+  });
+}
+
+/** The page, an area after the other. */
+export function decisionsDocument() {
+  const records = decisions();
+  const areas = [...new Set(records.map(({ area }) => area))].sort();
+  const sections = areas.map((area) => {
+    const lines = records
+      .filter((record) => record.area === area)
+      .map(({ name, title, date, status }) => `| [${title}](${name}) | ${date} | ${status} |\n`);
+    const heading = area.charAt(0).toUpperCase() + area.slice(1);
+    return `## ${heading}\n\n| Decision | Date | Status |\n|---|---|---|\n${lines.join('')}`;
+  });
+  return [INTRODUCTION, ...sections].join('\n');
+}
