@@ -25,7 +25,7 @@ const CRATES = {
   catalog: ['storage', 'types'],
   ingest: ['storage', 'types'],
   wire: ['kernels', 'types'],
-  functions: ['vfs', 'kernels', 'types'],
+  functions: ['ast', 'vfs', 'kernels', 'types'],
   operators: ['storage', 'catalog', 'kernels', 'types'],
   optimizer: ['operators', 'types'],
   planner: ['ast', 'border', 'catalog', 'functions', 'operators', 'optimizer', 'storage', 'types'],

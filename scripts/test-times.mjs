@@ -34,7 +34,7 @@ export class TestTimes {
   }
 
   #of(name) {
-    return (this.#suites[name] ??= { seconds: 0, files: {} });
+    return (this.#suites[name] ??= { files: {} });
   }
 
   /** Writes what was measured beside what an earlier run measured of other suites. */
@@ -62,9 +62,9 @@ function isGrown(before, now) {
 function sorted(suites) {
   const bySeconds = ([, one], [, other]) => other - one;
   return Object.fromEntries(
-    Object.entries(suites).map(([name, { seconds, files }]) => [
+    Object.entries(suites).map(([name, { files, ...rest }]) => [
       name,
-      { seconds, files: Object.fromEntries(Object.entries(files).sort(bySeconds)) },
+      { ...rest, files: Object.fromEntries(Object.entries(files).sort(bySeconds)) },
     ]),
   );
 }

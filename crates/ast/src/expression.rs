@@ -19,7 +19,7 @@ pub enum UnaryOperator {
 }
 
 /// Infix operators with two operands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum BinaryOperator {
     /// `+`
@@ -70,6 +70,39 @@ pub enum BinaryOperator {
     Contains,
     /// `>>=`
     ContainsOrEqual,
+}
+
+impl BinaryOperator {
+    /// The operator as error messages show it.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Modulo => "%",
+            Self::BitAnd => "&",
+            Self::BitOr => "|",
+            Self::BitXor => "^",
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::Matches => "~",
+            Self::NotMatches => "!~",
+            Self::Like => "like",
+            Self::NotLike => "not like",
+            Self::ILike => "ilike",
+            Self::NotILike => "not ilike",
+            Self::ContainedBy => "<<",
+            Self::ContainedByOrEqual => "<<=",
+            Self::Contains => ">>",
+            Self::ContainsOrEqual => ">>=",
+        }
+    }
 }
 
 /// Operators whose chains are folded into one node.

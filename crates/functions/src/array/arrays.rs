@@ -14,9 +14,10 @@ use tidemark_types::double_array::{DoubleArray, DoubleArrayBuilder, DoubleArrays
 
 use crate::column::{Call, build_flags, internal, invalid};
 use crate::native::Kernel;
-use crate::operator::infix::{BinaryOp, operator};
+use crate::operator::infix::operator;
 use crate::resolve::{Argument, ResolveError, ResolvedOperator, ResolvedScalar};
 use crate::signature::resolved;
+use tidemark_ast::BinaryOperator;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
@@ -196,17 +197,17 @@ fn arrays_to_array(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
 
 /// `+ - * /` where at least one operand is an array; nothing for other operators and types.
 pub(crate) fn arithmetic(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Option<std::result::Result<ResolvedOperator, ResolveError>> {
     let array = left.sql_type.dimensions().max(right.sql_type.dimensions())?;
     let array = SqlType::DoubleArray(array);
     let compute: fn(f64, f64) -> f64 = match op {
-        BinaryOp::Add => |a, b| a + b,
-        BinaryOp::Subtract => |a, b| a - b,
-        BinaryOp::Multiply => |a, b| a * b,
-        BinaryOp::Divide => |a, b| a / b,
+        BinaryOperator::Add => |a, b| a + b,
+        BinaryOperator::Subtract => |a, b| a - b,
+        BinaryOperator::Multiply => |a, b| a * b,
+        BinaryOperator::Divide => |a, b| a / b,
         _ => return None,
     };
     let side = |sql_type: SqlType| match sql_type {
@@ -322,8 +323,8 @@ pub(crate) fn negation() -> Kernel {
 }
 
 /// `=` of arrays: equal shapes and elements, null equal to null.
-pub(crate) fn equality(op: BinaryOp, array: SqlType) -> ResolvedOperator {
-    let equal = op == BinaryOp::Equal;
+pub(crate) fn equality(op: BinaryOperator, array: SqlType) -> ResolvedOperator {
+    let equal = op == BinaryOperator::Equal;
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let (left, right) = (Arrays::of(call, 0)?, Arrays::of(call, 1)?);
         Ok(build_flags(call.rows, |row| {

@@ -17,9 +17,10 @@ use super::fields::{Part, part_asked};
 use super::times::{Made, Us, micros_of, times, try_build_times};
 use crate::column::{Call, build, invalid};
 use crate::native::{Kernel, Native, call};
-use crate::operator::infix::{BinaryOp, operator};
+use crate::operator::infix::{function_name, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
+use tidemark_ast::BinaryOperator;
 
 /// 2000-01-03, a Monday, in microseconds: where grids of `time_bucket` begin.
 const FIRST_BUCKET: i64 = 946_857_600_000_000;
@@ -59,11 +60,11 @@ pub(crate) fn refusal(text: &str) -> String {
 
 /// `time + PERIOD`, `PERIOD + PERIOD`, `PERIOD * number` and the like; `None` for other operands.
 pub(crate) fn arithmetic(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Option<ResolvedOperator> {
-    use BinaryOp::{Add, Divide, Multiply, Subtract};
+    use BinaryOperator::{Add, Divide, Multiply, Subtract};
     use SqlType::{Double, Period as P};
     let (l, r) = (left.sql_type, right.sql_type);
     if l != P && r != P {
@@ -95,7 +96,7 @@ pub(crate) fn arithmetic(
         (Divide, P, number) if is_number(number) => ((P, Double, P), scaled([0, 1], true)),
         _ => return None,
     };
-    Some(operator(op.function_name(), types, op.sign(), kernel))
+    Some(operator(function_name(op), types, op.sign(), kernel))
 }
 
 fn moved([time, period]: [usize; 2], back: bool) -> Kernel {

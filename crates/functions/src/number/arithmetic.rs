@@ -14,27 +14,31 @@ use tidemark_types::SqlType;
 
 use crate::column::{Call, Lane, Primitives, build, canonical, internal};
 use crate::native::Kernel;
-use crate::operator::infix::BinaryOp;
+use tidemark_ast::BinaryOperator;
 
 /// What the arithmetic kernels need of a number.
 trait Number: Copy {
-    fn compute(op: BinaryOp) -> Option<fn(Self, Self) -> Self>;
+    fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self>;
 }
 
 macro_rules! integers {
     ($($native:ty),*) => {$(
         impl Number for $native {
-            fn compute(op: BinaryOp) -> Option<fn(Self, Self) -> Self> {
+            fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self> {
                 // The minimum represents null, so a division by zero only has to return it.
                 Some(match op {
-                    BinaryOp::Add => |a, b| a.wrapping_add(b),
-                    BinaryOp::Subtract => |a, b| a.wrapping_sub(b),
-                    BinaryOp::Multiply => |a, b| a.wrapping_mul(b),
-                    BinaryOp::Divide => |a, b| if b == 0 { Self::MIN } else { a.wrapping_div(b) },
-                    BinaryOp::Modulo => |a, b| if b == 0 { Self::MIN } else { a.wrapping_rem(b) },
-                    BinaryOp::BitAnd => |a, b| a & b,
-                    BinaryOp::BitOr => |a, b| a | b,
-                    BinaryOp::BitXor => |a, b| a ^ b,
+                    BinaryOperator::Add => |a, b| a.wrapping_add(b),
+                    BinaryOperator::Subtract => |a, b| a.wrapping_sub(b),
+                    BinaryOperator::Multiply => |a, b| a.wrapping_mul(b),
+                    BinaryOperator::Divide => |a, b| {
+                        if b == 0 { Self::MIN } else { a.wrapping_div(b) }
+                    },
+                    BinaryOperator::Modulo => |a, b| {
+                        if b == 0 { Self::MIN } else { a.wrapping_rem(b) }
+                    },
+                    BinaryOperator::BitAnd => |a, b| a & b,
+                    BinaryOperator::BitOr => |a, b| a | b,
+                    BinaryOperator::BitXor => |a, b| a ^ b,
                     _ => return None,
                 })
             }
@@ -45,13 +49,13 @@ macro_rules! integers {
 macro_rules! floats {
     ($($native:ty),*) => {$(
         impl Number for $native {
-            fn compute(op: BinaryOp) -> Option<fn(Self, Self) -> Self> {
+            fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self> {
                 Some(match op {
-                    BinaryOp::Add => |a, b| a + b,
-                    BinaryOp::Subtract => |a, b| a - b,
-                    BinaryOp::Multiply => |a, b| a * b,
-                    BinaryOp::Divide => |a, b| a / b,
-                    BinaryOp::Modulo => |a, b| a % b,
+                    BinaryOperator::Add => |a, b| a + b,
+                    BinaryOperator::Subtract => |a, b| a - b,
+                    BinaryOperator::Multiply => |a, b| a * b,
+                    BinaryOperator::Divide => |a, b| a / b,
+                    BinaryOperator::Modulo => |a, b| a % b,
                     _ => return None,
                 })
             }
@@ -64,7 +68,7 @@ floats!(f32, f64);
 
 /// Evaluates `op` row by row. The four hottest operations are given to the loop as closures of
 /// their own type, so that it is compiled, and vectorised, for each.
-fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOp) -> Result<ArrayRef>
+fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOperator) -> Result<ArrayRef>
 where
     A: Lane,
     B: Lane<Native = A::Native>,
@@ -73,9 +77,9 @@ where
 {
     let (left, right) = (call.primitive::<A>(0)?, call.primitive::<B>(1)?);
     match op {
-        BinaryOp::Add => Ok(zip::<A, B, R, _>(call, &left, &right, Hot::plus)),
-        BinaryOp::Subtract => Ok(zip::<A, B, R, _>(call, &left, &right, Hot::minus)),
-        BinaryOp::Multiply => Ok(zip::<A, B, R, _>(call, &left, &right, Hot::times)),
+        BinaryOperator::Add => Ok(zip::<A, B, R, _>(call, &left, &right, Hot::plus)),
+        BinaryOperator::Subtract => Ok(zip::<A, B, R, _>(call, &left, &right, Hot::minus)),
+        BinaryOperator::Multiply => Ok(zip::<A, B, R, _>(call, &left, &right, Hot::times)),
         _ => {
             let compute = A::Native::compute(op).ok_or_else(|| internal("no such operation"))?;
             Ok(zip::<A, B, R, _>(call, &left, &right, compute))
@@ -156,7 +160,7 @@ where
 /// The kernel of `op` over two operands of `operand` type giving `returns`, where the lanes of
 /// both are the same.
 pub(crate) fn kernel(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: SqlType,
     right: SqlType,
     returns: SqlType,
@@ -200,13 +204,13 @@ pub(crate) fn kernel(
 
 /// An address, the argument number `address`, plus or minus the other argument; null beyond the
 /// last address.
-fn moved_address(call: &Call<'_>, address: usize, op: BinaryOp) -> Result<ArrayRef> {
+fn moved_address(call: &Call<'_>, address: usize, op: BinaryOperator) -> Result<ArrayRef> {
     let addresses = call.primitive::<UInt32Type>(address)?;
     let distances = call.primitive::<Int64Type>(1 - address)?;
     Ok(build::<UInt32Type>(call.rows, |row| {
         let (address, distance) = (i64::from(addresses.get(row)?), distances.get(row)?);
         let moved = match op {
-            BinaryOp::Subtract => address.checked_sub(distance),
+            BinaryOperator::Subtract => address.checked_sub(distance),
             _ => address.checked_add(distance),
         };
         moved.and_then(|moved| u32::try_from(moved).ok())
@@ -265,7 +269,7 @@ mod tests {
     use super::*;
 
     fn run(
-        op: BinaryOp,
+        op: BinaryOperator,
         sql_type: SqlType,
         arguments: &[ColumnarValue; 2],
         rows: usize,
@@ -279,10 +283,10 @@ mod tests {
         let left = Int32Array::from(vec![Some(i32::MAX), Some(i32::MAX), None, Some(7)]);
         let right = Int32Array::from(vec![1, 2, 3, 0]);
         let columns = [ColumnarValue::Array(Arc::new(left)), ColumnarValue::Array(Arc::new(right))];
-        let sum = run(BinaryOp::Add, SqlType::Int, &columns, 4);
+        let sum = run(BinaryOperator::Add, SqlType::Int, &columns, 4);
         let expected = Int32Array::from(vec![None, Some(i32::MIN + 1), None, Some(7)]);
         assert_eq!(sum.as_primitive::<Int32Type>(), &expected);
-        let quotient = run(BinaryOp::Divide, SqlType::Int, &columns, 4);
+        let quotient = run(BinaryOperator::Divide, SqlType::Int, &columns, 4);
         assert!(quotient.is_null(3));
     }
 
@@ -291,11 +295,11 @@ mod tests {
         let left = ColumnarValue::Array(Arc::new(Float64Array::from(vec![1.0, 1e308, 0.0])));
         let zero = ColumnarValue::Scalar(ScalarValue::Float64(Some(0.0)));
         assert_eq!(
-            run(BinaryOp::Divide, SqlType::Double, &[left.clone(), zero], 3).null_count(),
+            run(BinaryOperator::Divide, SqlType::Double, &[left.clone(), zero], 3).null_count(),
             3
         );
         let ten = ColumnarValue::Scalar(ScalarValue::Float64(Some(10.0)));
-        assert_eq!(run(BinaryOp::Multiply, SqlType::Double, &[left, ten], 3).null_count(), 1);
+        assert_eq!(run(BinaryOperator::Multiply, SqlType::Double, &[left, ten], 3).null_count(), 1);
     }
 
     #[test]
@@ -311,23 +315,23 @@ mod tests {
             ColumnarValue::Array(Arc::new(pairs.iter().map(|pair| pair.1).collect::<Int64Array>())),
         ];
         for op in [
-            BinaryOp::Add,
-            BinaryOp::Subtract,
-            BinaryOp::Multiply,
-            BinaryOp::Divide,
-            BinaryOp::Modulo,
-            BinaryOp::BitAnd,
-            BinaryOp::BitOr,
-            BinaryOp::BitXor,
+            BinaryOperator::Add,
+            BinaryOperator::Subtract,
+            BinaryOperator::Multiply,
+            BinaryOperator::Divide,
+            BinaryOperator::Modulo,
+            BinaryOperator::BitAnd,
+            BinaryOperator::BitOr,
+            BinaryOperator::BitXor,
         ] {
             let plain = |a: i64, b: i64| match op {
-                BinaryOp::Add => Some(a.wrapping_add(b)),
-                BinaryOp::Subtract => Some(a.wrapping_sub(b)),
-                BinaryOp::Multiply => Some(a.wrapping_mul(b)),
-                BinaryOp::Divide => a.checked_div(b),
-                BinaryOp::Modulo => a.checked_rem(b),
-                BinaryOp::BitAnd => Some(a & b),
-                BinaryOp::BitOr => Some(a | b),
+                BinaryOperator::Add => Some(a.wrapping_add(b)),
+                BinaryOperator::Subtract => Some(a.wrapping_sub(b)),
+                BinaryOperator::Multiply => Some(a.wrapping_mul(b)),
+                BinaryOperator::Divide => a.checked_div(b),
+                BinaryOperator::Modulo => a.checked_rem(b),
+                BinaryOperator::BitAnd => Some(a & b),
+                BinaryOperator::BitOr => Some(a | b),
                 _ => Some(a ^ b),
             };
             let expected: Int64Array = pairs

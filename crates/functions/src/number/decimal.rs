@@ -13,11 +13,12 @@ use tidemark_types::{SqlType, number_text};
 
 use crate::column::{Call, internal, invalid};
 use crate::native::Kernel;
-use crate::operator::infix::{BinaryOp, operator};
+use crate::operator::infix::operator;
 use crate::resolve::{
     Argument, ResolveError, ResolvedOperator, ResolvedScalar, inconvertible_value, types_of,
 };
 use crate::signature::resolved;
+use tidemark_ast::BinaryOperator;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
@@ -184,7 +185,7 @@ fn is_zero(argument: &Argument) -> bool {
 
 /// `+ - * / %` where one operand is a DECIMAL; nothing for other operators and types.
 pub(crate) fn arithmetic(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Option<std::result::Result<ResolvedOperator, ResolveError>> {
@@ -195,12 +196,12 @@ pub(crate) fn arithmetic(
     let (b, t) = operand(right, left.sql_type)?;
     let scale = s.max(t);
     let (precision, scale) = match op {
-        BinaryOp::Add | BinaryOp::Subtract => (a.max(b) + scale + 1, scale),
-        BinaryOp::Multiply | BinaryOp::Divide => (MAX_PRECISION, s + t),
-        BinaryOp::Modulo => (a.max(b) + scale, scale),
+        BinaryOperator::Add | BinaryOperator::Subtract => (a.max(b) + scale + 1, scale),
+        BinaryOperator::Multiply | BinaryOperator::Divide => (MAX_PRECISION, s + t),
+        BinaryOperator::Modulo => (a.max(b) + scale, scale),
         _ => return None,
     };
-    let divides = matches!(op, BinaryOp::Divide | BinaryOp::Modulo);
+    let divides = matches!(op, BinaryOperator::Divide | BinaryOperator::Modulo);
     if divides && is_zero(right) {
         return Some(Err(ResolveError::Invalid { message: by_zero(op) }));
     }
@@ -225,19 +226,19 @@ pub(crate) fn arithmetic(
     Some(Ok(operator("decimal_operator", types, op.sign(), kernel)))
 }
 
-fn by_zero(op: BinaryOp) -> String {
+fn by_zero(op: BinaryOperator) -> String {
     format!("'{}' operation failed: Division by zero", op.sign())
 }
 
 /// The digits of a result; `None` when they do not fit 256 bits.
-fn compute(op: BinaryOp, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option<i256> {
+fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option<i256> {
     let scale = s.max(t);
     let aligned = |value: i256, from: u8| value.checked_mul(power(u32::from(scale - from))?);
     match op {
-        BinaryOp::Add => aligned(a, s)?.checked_add(aligned(b, t)?),
-        BinaryOp::Subtract => aligned(a, s)?.checked_sub(aligned(b, t)?),
-        BinaryOp::Multiply => a.checked_mul(b),
-        BinaryOp::Modulo => aligned(a, s)?.checked_rem(aligned(b, t)?),
+        BinaryOperator::Add => aligned(a, s)?.checked_add(aligned(b, t)?),
+        BinaryOperator::Subtract => aligned(a, s)?.checked_sub(aligned(b, t)?),
+        BinaryOperator::Multiply => a.checked_mul(b),
+        BinaryOperator::Modulo => aligned(a, s)?.checked_rem(aligned(b, t)?),
         // The quotient has the places of both, so the dividend needs those of the divisor twice.
         _ => divide(a.checked_mul(power(2 * u32::from(t))?)?, b, Rounding::HalfEven),
     }
@@ -641,12 +642,12 @@ mod tests {
             arithmetic(op, left, right).unwrap().unwrap().return_type
         };
         let (a, b) = (column(10, 2), column(4, 1));
-        assert_eq!(returns(BinaryOp::Add, &a, &b), SqlType::Decimal(11, 2));
-        assert_eq!(returns(BinaryOp::Multiply, &a, &b), SqlType::Decimal(76, 3));
-        assert_eq!(returns(BinaryOp::Divide, &a, &b), SqlType::Decimal(76, 3));
-        assert_eq!(returns(BinaryOp::Modulo, &a, &b), SqlType::Decimal(10, 2));
+        assert_eq!(returns(BinaryOperator::Add, &a, &b), SqlType::Decimal(11, 2));
+        assert_eq!(returns(BinaryOperator::Multiply, &a, &b), SqlType::Decimal(76, 3));
+        assert_eq!(returns(BinaryOperator::Divide, &a, &b), SqlType::Decimal(76, 3));
+        assert_eq!(returns(BinaryOperator::Modulo, &a, &b), SqlType::Decimal(10, 2));
         let int = Argument::column(SqlType::Int);
-        assert_eq!(returns(BinaryOp::Add, &int, &a), SqlType::Decimal(13, 2));
-        assert!(arithmetic(BinaryOp::Add, &a, &Argument::column(SqlType::Double)).is_none());
+        assert_eq!(returns(BinaryOperator::Add, &int, &a), SqlType::Decimal(13, 2));
+        assert!(arithmetic(BinaryOperator::Add, &a, &Argument::column(SqlType::Double)).is_none());
     }
 }

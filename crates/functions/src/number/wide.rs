@@ -9,7 +9,8 @@ use tidemark_types::bounded::grown;
 use crate::cast::{CastMode, converted};
 use crate::native::Native;
 use crate::number::arithmetic;
-use crate::operator::infix::{BinaryOp, operator};
+use crate::operator::infix::{function_name, operator};
+use tidemark_ast::BinaryOperator;
 
 /// The LONG that an INT made by arithmetic is when nothing wraps on the way; `None` for any other
 /// expression.
@@ -18,7 +19,7 @@ pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
     let (op, left, right) = int_arithmetic(expr)?;
     let types = (SqlType::Long, SqlType::Long, SqlType::Long);
     let kernel = arithmetic::kernel(op, types.0, types.1, types.2)?;
-    let operator = operator(op.function_name(), types, &SqlType::Long.name(), kernel);
+    let operator = operator(function_name(op), types, &SqlType::Long.name(), kernel);
     // As deep as the expression is.
     let (left, right) = (grown(|| as_long(left))?, grown(|| as_long(right))?);
     Some((operator.build)(left, right))
@@ -30,10 +31,39 @@ fn as_long(expr: &Expr) -> Option<Expr> {
     Some(in_64_bits(expr).unwrap_or_else(cast))
 }
 
+/// An integer of at most 32 bits as a LONG, and the constant that `+` or `-` moves it by.
+#[must_use]
+pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+    let native = func.inner().downcast_ref::<Native>()?;
+    let [left, right] = args.as_slice() else { return None };
+    if native.returns() != SqlType::Long || native.takes() != [SqlType::Long; 2] {
+        return None;
+    }
+    let is = |op| func.name() == function_name(op);
+    match (widened(left)?, widened(right)?) {
+        (_, inner) if is(BinaryOperator::Subtract) => Some((left, -constant(inner)?)),
+        (inner, _) if is(BinaryOperator::Add) && constant(inner).is_some() => {
+            Some((right, constant(inner)?))
+        }
+        (_, inner) if is(BinaryOperator::Add) => Some((left, constant(inner)?)),
+        _ => None,
+    }
+}
+
+/// What a cast makes a LONG of that has at most 32 bits.
+fn widened(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+    let native = func.inner().downcast_ref::<Native>()?;
+    let is_narrow = matches!(native.takes(), [SqlType::Byte | SqlType::Short | SqlType::Int]);
+    let is_cast = func.name() == "cast_value" && native.returns() == SqlType::Long;
+    (is_cast && is_narrow).then(|| args.first()).flatten()
+}
+
 /// Whether constants of a chain of `+` and `-`, or of `*`, leave the range of INT together:
 /// `i * 3600 * 1000000` is a LONG.
 #[must_use]
-pub fn is_long_chain(op: BinaryOp, left: &Expr, right: &Expr) -> bool {
+pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     if constant(left).is_none() && constant(right).is_none() {
         return false;
     }
@@ -48,28 +78,28 @@ pub fn is_long_chain(op: BinaryOp, left: &Expr, right: &Expr) -> bool {
 const MOST_LINKS: usize = 16;
 
 /// What the constants of a chain of the operation come to, if there are some.
-fn chained(op: BinaryOp, expr: &Expr, links: usize) -> Option<i64> {
+fn chained(op: BinaryOperator, expr: &Expr, links: usize) -> Option<i64> {
     if let Some(constant) = constant(expr) {
         return Some(constant);
     }
     let links = links.checked_sub(1)?;
     let (own, left, right) = int_arithmetic(expr)?;
-    let sums = |op| matches!(op, BinaryOp::Add | BinaryOp::Subtract);
+    let sums = |op| matches!(op, BinaryOperator::Add | BinaryOperator::Subtract);
     if own != op && !(sums(own) && sums(op)) {
         return None;
     }
     match (chained(own, left, links), chained(own, right, links)) {
         (Some(left), Some(right)) => Some(combined(own, left, right)),
-        (None, Some(right)) if own == BinaryOp::Subtract => Some(-right),
+        (None, Some(right)) if own == BinaryOperator::Subtract => Some(-right),
         (left, right) => left.or(right),
     }
 }
 
-fn combined(op: BinaryOp, left: i64, right: i64) -> i64 {
+fn combined(op: BinaryOperator, left: i64, right: i64) -> i64 {
     match op {
-        BinaryOp::Add => left.saturating_add(right),
-        BinaryOp::Subtract => left.saturating_sub(right),
-        BinaryOp::Multiply => left.saturating_mul(right),
+        BinaryOperator::Add => left.saturating_add(right),
+        BinaryOperator::Subtract => left.saturating_sub(right),
+        BinaryOperator::Multiply => left.saturating_mul(right),
         _ => 0,
     }
 }
@@ -82,14 +112,19 @@ fn constant(expr: &Expr) -> Option<i64> {
 }
 
 /// Operation and operands of arithmetic whose result is an INT.
-fn int_arithmetic(expr: &Expr) -> Option<(BinaryOp, &Expr, &Expr)> {
+fn int_arithmetic(expr: &Expr) -> Option<(BinaryOperator, &Expr, &Expr)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let native = func.inner().downcast_ref::<Native>()?;
     let [left, right] = args.as_slice() else { return None };
-    let op =
-        [BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply, BinaryOp::Divide, BinaryOp::Modulo]
-            .into_iter()
-            .find(|op| op.function_name() == func.name())?;
+    let op = [
+        BinaryOperator::Add,
+        BinaryOperator::Subtract,
+        BinaryOperator::Multiply,
+        BinaryOperator::Divide,
+        BinaryOperator::Modulo,
+    ]
+    .into_iter()
+    .find(|op| function_name(*op) == func.name())?;
     let is_int = native.returns() == SqlType::Int
         && native.takes().iter().all(|taken| *taken == SqlType::Int);
     is_int.then_some((op, left, right))

@@ -19,20 +19,25 @@ use crate::column::{Call, build_flags, internal};
 use crate::datetime::periods::period_order;
 use crate::native::Kernel;
 use crate::number::decimal;
-use crate::operator::infix::{BinaryOp, always, operator};
+use crate::operator::infix::{always, operator};
 use crate::operator::times::{compared_wide, wide_time};
 use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 use crate::text::parse;
+use tidemark_ast::BinaryOperator;
 
 /// DOUBLE values closer than this are equal to `=`.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;
 
-pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option<ResolvedOperator> {
+pub(crate) fn resolve(
+    op: BinaryOperator,
+    left: &Argument,
+    right: &Argument,
+) -> Option<ResolvedOperator> {
     let symbolic = |a: &Argument, b: &Argument| {
         a.sql_type == SqlType::Symbol
             && matches!(b.sql_type, SqlType::String | SqlType::Varchar | SqlType::Char)
     };
-    let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
+    let equality = matches!(op, BinaryOperator::Equal | BinaryOperator::NotEqual);
     if equality && !left.is_null() && !right.is_null() {
         if symbolic(left, right) {
             return Some(symbol_equality(op, false));
@@ -50,7 +55,7 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
         && one != other
     {
         // Cells of different sizes are different.
-        return Some(always(left.sql_type, right.sql_type, op == BinaryOp::NotEqual));
+        return Some(always(left.sql_type, right.sql_type, op == BinaryOperator::NotEqual));
     }
     if !left.is_null()
         && !right.is_null()
@@ -76,7 +81,7 @@ pub(crate) fn resolve(op: BinaryOp, left: &Argument, right: &Argument) -> Option
         return Some(against_null(op, left, right, common));
     }
     if equality && common == SqlType::Uuid && (bad_uuid(left) || bad_uuid(right)) {
-        return Some(always(left.sql_type, right.sql_type, op == BinaryOp::NotEqual));
+        return Some(always(left.sql_type, right.sql_type, op == BinaryOperator::NotEqual));
     }
     match common {
         SqlType::Double => Some(doubles(op)),
@@ -163,21 +168,23 @@ fn bad_uuid(argument: &Argument) -> bool {
 }
 
 fn against_null(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
     common: SqlType,
 ) -> ResolvedOperator {
     let both = left.is_null() && right.is_null();
-    let reflexive = !matches!(op, BinaryOp::NotEqual | BinaryOp::Less | BinaryOp::Greater);
+    let reflexive =
+        !matches!(op, BinaryOperator::NotEqual | BinaryOperator::Less | BinaryOperator::Greater);
     if both {
         return always(left.sql_type, right.sql_type, reflexive);
     }
     let (side, left_is_null) = if left.is_null() { (right, true) } else { (left, false) };
-    if matches!(op, BinaryOp::Less | BinaryOp::Greater) || !side.sql_type.is_nullable() {
-        return always(left.sql_type, right.sql_type, op == BinaryOp::NotEqual);
+    if matches!(op, BinaryOperator::Less | BinaryOperator::Greater) || !side.sql_type.is_nullable()
+    {
+        return always(left.sql_type, right.sql_type, op == BinaryOperator::NotEqual);
     }
-    let negated = op == BinaryOp::NotEqual;
+    let negated = op == BinaryOperator::NotEqual;
     let build: BuildOperator = Arc::new(move |left, right| {
         let side = Box::new(if left_is_null { right } else { left });
         if negated { Expr::IsNotNull(side) } else { Expr::IsNull(side) }
@@ -193,22 +200,27 @@ fn against_null(
 }
 
 /// `left op right` with `DataFusion`'s operators.
-fn plain(op: BinaryOp, common: SqlType, left_null: bool, right_null: bool) -> ResolvedOperator {
+fn plain(
+    op: BinaryOperator,
+    common: SqlType,
+    left_null: bool,
+    right_null: bool,
+) -> ResolvedOperator {
     let either = left_null || right_null;
     let both = left_null && right_null;
     let build: BuildOperator = Arc::new(move |left, right| {
         let sign = match op {
-            BinaryOp::Equal if either => Operator::IsNotDistinctFrom,
-            BinaryOp::NotEqual if either => Operator::IsDistinctFrom,
-            BinaryOp::Equal => Operator::Eq,
-            BinaryOp::NotEqual => Operator::NotEq,
-            BinaryOp::Less => Operator::Lt,
-            BinaryOp::LessOrEqual => Operator::LtEq,
-            BinaryOp::Greater => Operator::Gt,
+            BinaryOperator::Equal if either => Operator::IsNotDistinctFrom,
+            BinaryOperator::NotEqual if either => Operator::IsDistinctFrom,
+            BinaryOperator::Equal => Operator::Eq,
+            BinaryOperator::NotEqual => Operator::NotEq,
+            BinaryOperator::Less => Operator::Lt,
+            BinaryOperator::LessOrEqual => Operator::LtEq,
+            BinaryOperator::Greater => Operator::Gt,
             _ => Operator::GtEq,
         };
-        let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
-        let inclusive = matches!(op, BinaryOp::LessOrEqual | BinaryOp::GreaterOrEqual);
+        let equality = matches!(op, BinaryOperator::Equal | BinaryOperator::NotEqual);
+        let inclusive = matches!(op, BinaryOperator::LessOrEqual | BinaryOperator::GreaterOrEqual);
         let nulls = (inclusive && both).then(|| {
             Expr::IsNull(Box::new(left.clone())).and(Expr::IsNull(Box::new(right.clone())))
         });
@@ -224,13 +236,13 @@ fn plain(op: BinaryOp, common: SqlType, left_null: bool, right_null: bool) -> Re
 }
 
 /// How an operator reads the order of two values.
-fn holds(op: BinaryOp, ordering: std::cmp::Ordering) -> bool {
+fn holds(op: BinaryOperator, ordering: std::cmp::Ordering) -> bool {
     match op {
-        BinaryOp::Equal => ordering.is_eq(),
-        BinaryOp::NotEqual => ordering.is_ne(),
-        BinaryOp::Less => ordering.is_lt(),
-        BinaryOp::LessOrEqual => ordering.is_le(),
-        BinaryOp::Greater => ordering.is_gt(),
+        BinaryOperator::Equal => ordering.is_eq(),
+        BinaryOperator::NotEqual => ordering.is_ne(),
+        BinaryOperator::Less => ordering.is_lt(),
+        BinaryOperator::LessOrEqual => ordering.is_le(),
+        BinaryOperator::Greater => ordering.is_gt(),
         _ => ordering.is_ge(),
     }
 }
@@ -245,24 +257,24 @@ pub const DOUBLE_COMPARISONS: [(&str, Operator); 5] = [
     ("double_greater_or_equal", Operator::GtEq),
 ];
 
-fn doubles(op: BinaryOp) -> ResolvedOperator {
+fn doubles(op: BinaryOperator) -> ResolvedOperator {
     let kernel: Kernel = match op {
-        BinaryOp::Equal => doubles_kernel(true, |a, b| (a - b).abs() < DOUBLE_TOLERANCE),
-        BinaryOp::NotEqual => {
-            return negated(doubles(BinaryOp::Equal));
+        BinaryOperator::Equal => doubles_kernel(true, |a, b| (a - b).abs() < DOUBLE_TOLERANCE),
+        BinaryOperator::NotEqual => {
+            return negated(doubles(BinaryOperator::Equal));
         }
-        BinaryOp::Less => doubles_kernel(false, |a, b| a < b),
-        BinaryOp::LessOrEqual => doubles_kernel(true, |a, b| a <= b),
-        BinaryOp::Greater => doubles_kernel(false, |a, b| a > b),
+        BinaryOperator::Less => doubles_kernel(false, |a, b| a < b),
+        BinaryOperator::LessOrEqual => doubles_kernel(true, |a, b| a <= b),
+        BinaryOperator::Greater => doubles_kernel(false, |a, b| a > b),
         _ => doubles_kernel(true, |a, b| a >= b),
     };
     let types = (SqlType::Double, SqlType::Double, SqlType::Boolean);
     let [equal, less, less_or_equal, greater, greater_or_equal] = DOUBLE_COMPARISONS;
     let (name, _) = match op {
-        BinaryOp::Equal => equal,
-        BinaryOp::Less => less,
-        BinaryOp::LessOrEqual => less_or_equal,
-        BinaryOp::Greater => greater,
+        BinaryOperator::Equal => equal,
+        BinaryOperator::Less => less,
+        BinaryOperator::LessOrEqual => less_or_equal,
+        BinaryOperator::Greater => greater,
         _ => greater_or_equal,
     };
     operator(name, types, "", kernel)
@@ -310,7 +322,7 @@ fn lengths(of: ResolvedOperator) -> ResolvedOperator {
     ResolvedOperator { left_type: SqlType::Period, right_type: SqlType::Period, build, ..of }
 }
 
-fn intervals(op: BinaryOp) -> ResolvedOperator {
+fn intervals(op: BinaryOperator) -> ResolvedOperator {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let bounds = |index: usize| -> Result<_> {
             let (array, scalar) = call.array(index)?;
@@ -336,7 +348,7 @@ fn intervals(op: BinaryOp) -> ResolvedOperator {
     )
 }
 
-fn symbol_equality(op: BinaryOp, swapped: bool) -> ResolvedOperator {
+fn symbol_equality(op: BinaryOperator, swapped: bool) -> ResolvedOperator {
     let keys = Mutex::new(None);
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| symbol_equal(call, &keys));
     let types = (SqlType::Symbol, SqlType::Varchar, SqlType::Boolean);
@@ -350,7 +362,7 @@ fn symbol_equality(op: BinaryOp, swapped: bool) -> ResolvedOperator {
         (SqlType::Symbol, SqlType::Varchar)
     };
     let resolved = ResolvedOperator { left_type, right_type, return_type: SqlType::Boolean, build };
-    if op == BinaryOp::NotEqual { negated(resolved) } else { resolved }
+    if op == BinaryOperator::NotEqual { negated(resolved) } else { resolved }
 }
 
 /// The keys of one text in one dictionary. Batches of a snapshot share their dictionary, so a
@@ -431,11 +443,14 @@ mod tests {
             let resolved = resolve_operator(op, &int, &int).unwrap();
             (resolved.build)(col("a"), col("b")).to_string()
         };
-        assert_eq!(text_of(BinaryOp::Equal), "a IS NOT DISTINCT FROM b");
-        assert_eq!(text_of(BinaryOp::Less), "a < b IS TRUE");
-        assert_eq!(text_of(BinaryOp::LessOrEqual), "a <= b IS TRUE OR a IS NULL AND b IS NULL");
+        assert_eq!(text_of(BinaryOperator::Equal), "a IS NOT DISTINCT FROM b");
+        assert_eq!(text_of(BinaryOperator::Less), "a < b IS TRUE");
+        assert_eq!(
+            text_of(BinaryOperator::LessOrEqual),
+            "a <= b IS TRUE OR a IS NULL AND b IS NULL"
+        );
         let byte = Argument::column(SqlType::Byte);
-        let resolved = resolve_operator(BinaryOp::Equal, &byte, &byte).unwrap();
+        let resolved = resolve_operator(BinaryOperator::Equal, &byte, &byte).unwrap();
         assert_eq!((resolved.build)(col("a"), col("b")).to_string(), "a = b");
     }
 
@@ -443,10 +458,10 @@ mod tests {
     fn null_operands_ask_for_null() {
         let null = Argument::constant(SqlType::Null, ScalarValue::Null);
         let int = Argument::column(SqlType::Int);
-        let resolved = resolve_operator(BinaryOp::NotEqual, &int, &null).unwrap();
+        let resolved = resolve_operator(BinaryOperator::NotEqual, &int, &null).unwrap();
         assert_eq!((resolved.build)(col("a"), lit(ScalarValue::Null)).to_string(), "a IS NOT NULL");
         let short = Argument::column(SqlType::Short);
-        let resolved = resolve_operator(BinaryOp::Equal, &null, &short).unwrap();
+        let resolved = resolve_operator(BinaryOperator::Equal, &null, &short).unwrap();
         assert_eq!(
             (resolved.build)(lit(ScalarValue::Null), col("a")),
             Expr::Literal(ScalarValue::Boolean(Some(false)), None)

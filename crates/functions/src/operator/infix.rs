@@ -4,121 +4,25 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::{Expr, Volatility};
+use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType;
 
 use crate::native::{Kernel, Native, call};
 use crate::resolve::{BuildOperator, ResolvedOperator};
 
-/// Infix operators; the mirror of the statement tree's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Modulo,
-    /// `&`
-    BitAnd,
-    /// `|`
-    BitOr,
-    /// `^`
-    BitXor,
-    /// `=`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-    /// `~`
-    Matches,
-    /// `!~`
-    NotMatches,
-    /// `LIKE`
-    Like,
-    /// `NOT LIKE`
-    NotLike,
-    /// `ILIKE`
-    ILike,
-    /// `NOT ILIKE`
-    NotILike,
-    /// `<<`
-    ContainedBy,
-    /// `<<=`
-    ContainedByOrEqual,
-    /// `>>`
-    Contains,
-    /// `>>=`
-    ContainsOrEqual,
-}
-
-/// Prefix operators.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum UnaryOp {
-    /// `-`
-    Minus,
-    /// `+`
-    Plus,
-    /// `~`
-    BitNot,
-    /// `NOT`
-    Not,
-}
-
-impl BinaryOp {
-    /// The operator as error messages show it.
-    #[must_use]
-    pub fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Modulo => "%",
-            Self::BitAnd => "&",
-            Self::BitOr => "|",
-            Self::BitXor => "^",
-            Self::Equal => "=",
-            Self::NotEqual => "!=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-            Self::Matches => "~",
-            Self::NotMatches => "!~",
-            Self::Like => "like",
-            Self::NotLike => "not like",
-            Self::ILike => "ilike",
-            Self::NotILike => "not ilike",
-            Self::ContainedBy => "<<",
-            Self::ContainedByOrEqual => "<<=",
-            Self::Contains => ">>",
-            Self::ContainsOrEqual => ">>=",
-        }
-    }
-
-    pub(crate) fn function_name(self) -> &'static str {
-        match self {
-            Self::Add => "add",
-            Self::Subtract => "subtract",
-            Self::Multiply => "multiply",
-            Self::Divide => "divide",
-            Self::Modulo => "modulo",
-            Self::BitAnd => "bit_and_of",
-            Self::BitOr => "bit_or_of",
-            Self::BitXor => "bit_xor_of",
-            _ => "compare",
-        }
+/// The name of the function that computes it.
+pub(crate) fn function_name(operator: BinaryOperator) -> &'static str {
+    use BinaryOperator as Op;
+    match operator {
+        Op::Add => "add",
+        Op::Subtract => "subtract",
+        Op::Multiply => "multiply",
+        Op::Divide => "divide",
+        Op::Modulo => "modulo",
+        Op::BitAnd => "bit_and_of",
+        Op::BitOr => "bit_or_of",
+        Op::BitXor => "bit_xor_of",
+        _ => "compare",
     }
 }
 

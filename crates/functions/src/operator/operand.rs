@@ -11,13 +11,14 @@ use crate::datetime::periods;
 use crate::native::{Native, call};
 use crate::number::{arithmetic, decimal};
 use crate::operator::comparison;
-use crate::operator::infix::{BinaryOp, UnaryOp, operator};
+use crate::operator::infix::{function_name, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::text::pattern;
+use tidemark_ast::{BinaryOperator, UnaryOperator};
 
 /// Binds an infix operator.
 pub fn resolve_operator(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Result<ResolvedOperator, ResolveError> {
@@ -31,20 +32,20 @@ pub fn resolve_operator(
         return decimals;
     }
     let resolved = match op {
-        BinaryOp::Add
-        | BinaryOp::Subtract
-        | BinaryOp::Multiply
-        | BinaryOp::Divide
-        | BinaryOp::Modulo
-        | BinaryOp::BitAnd
-        | BinaryOp::BitOr
-        | BinaryOp::BitXor => arithmetic_operator(op, left, right),
-        BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Less
-        | BinaryOp::LessOrEqual
-        | BinaryOp::Greater
-        | BinaryOp::GreaterOrEqual => comparison::resolve(op, left, right),
+        BinaryOperator::Add
+        | BinaryOperator::Subtract
+        | BinaryOperator::Multiply
+        | BinaryOperator::Divide
+        | BinaryOperator::Modulo
+        | BinaryOperator::BitAnd
+        | BinaryOperator::BitOr
+        | BinaryOperator::BitXor => arithmetic_operator(op, left, right),
+        BinaryOperator::Equal
+        | BinaryOperator::NotEqual
+        | BinaryOperator::Less
+        | BinaryOperator::LessOrEqual
+        | BinaryOperator::Greater
+        | BinaryOperator::GreaterOrEqual => comparison::resolve(op, left, right),
         _ => return pattern::resolve(op, left, right),
     };
     resolved.ok_or(ResolveError::NoOperator {
@@ -60,22 +61,22 @@ pub type BuildUnary = Arc<dyn Fn(Expr) -> Expr + Send + Sync>;
 /// Binds a prefix operator; the second element is the type to cast the operand to, the third the
 /// result's.
 pub fn resolve_unary(
-    op: UnaryOp,
+    op: UnaryOperator,
     operand: &Argument,
 ) -> Result<(BuildUnary, SqlType, SqlType), ResolveError> {
     let none = || ResolveError::NoOverload {
         name: match op {
-            UnaryOp::Minus => "-",
-            UnaryOp::Plus => "+",
-            UnaryOp::BitNot => "~",
-            UnaryOp::Not => "not",
+            UnaryOperator::Minus => "-",
+            UnaryOperator::Plus => "+",
+            UnaryOperator::BitNot => "~",
+            UnaryOperator::Not => "not",
         }
         .into(),
         types: vec![operand.sql_type],
     };
     let source = operand.sql_type;
     let (name, target, kernel) = match op {
-        UnaryOp::Not => {
+        UnaryOperator::Not => {
             let boolean = matches!(source, SqlType::Boolean | SqlType::Null);
             return boolean
                 .then(|| -> (BuildUnary, SqlType, SqlType) {
@@ -83,8 +84,8 @@ pub fn resolve_unary(
                 })
                 .ok_or_else(none);
         }
-        UnaryOp::Plus => return Ok((Arc::new(|x| x), source, source)),
-        UnaryOp::Minus => {
+        UnaryOperator::Plus => return Ok((Arc::new(|x| x), source, source)),
+        UnaryOperator::Minus => {
             let target = match source {
                 SqlType::Null => SqlType::Int,
                 source if source.is_text() => SqlType::Double,
@@ -98,7 +99,7 @@ pub fn resolve_unary(
             };
             ("negate", target, kernel.ok_or_else(none)?)
         }
-        UnaryOp::BitNot => {
+        UnaryOperator::BitNot => {
             let target = match source {
                 SqlType::Byte | SqlType::Short | SqlType::Null => SqlType::Int,
                 source => source,
@@ -112,32 +113,33 @@ pub fn resolve_unary(
 }
 
 fn arithmetic_operator(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Option<ResolvedOperator> {
     let (l, r, returns) = arithmetic_types(op, left, right)?;
     let kernel = arithmetic::kernel(op, l, r, returns)?;
-    Some(operator(op.function_name(), (l, r, returns), &returns.name(), kernel))
+    Some(operator(function_name(op), (l, r, returns), &returns.name(), kernel))
 }
 
 /// What the operands of an arithmetic or bit operator become, and its result.
 fn arithmetic_types(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Option<(SqlType, SqlType, SqlType)> {
     use SqlType as T;
     let (l, r) = (left.sql_type, right.sql_type);
-    let bitwise = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
-    let additive = matches!(op, BinaryOp::Add | BinaryOp::Subtract);
+    let bitwise =
+        matches!(op, BinaryOperator::BitAnd | BinaryOperator::BitOr | BinaryOperator::BitXor);
+    let additive = matches!(op, BinaryOperator::Add | BinaryOperator::Subtract);
     match (l, r) {
         (T::Ipv4, T::Ipv4) if bitwise => return Some((l, r, T::Ipv4)),
-        (T::Ipv4, T::Ipv4) if op == BinaryOp::Subtract => return Some((l, r, T::Long)),
+        (T::Ipv4, T::Ipv4) if op == BinaryOperator::Subtract => return Some((l, r, T::Long)),
         (T::Ipv4, integer) if additive && integer.is_integer() => {
             return Some((l, T::Long, T::Ipv4));
         }
-        (integer, T::Ipv4) if op == BinaryOp::Add && integer.is_integer() => {
+        (integer, T::Ipv4) if op == BinaryOperator::Add && integer.is_integer() => {
             return Some((T::Long, r, T::Ipv4));
         }
         _ => {}
@@ -184,7 +186,7 @@ fn wider(a: SqlType, b: SqlType) -> SqlType {
 }
 
 fn time_arithmetic(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Option<(SqlType, SqlType, SqlType)> {
@@ -206,7 +208,7 @@ fn time_arithmetic(
             // a number unless both are constants.
             let known = [left, right].iter().filter(|side| side.constant.is_some()).count();
             let kept = if unit == T::TimestampNs { known > 0 } else { known == 2 };
-            let difference = op == BinaryOp::Subtract && !kept;
+            let difference = op == BinaryOperator::Subtract && !kept;
             Some((unit, unit, if difference { T::Long } else { unit }))
         }
         (Some(l), None) if whole(right.sql_type) => Some((l, T::Long, l)),

@@ -6,9 +6,9 @@ use tidemark_types::SqlType;
 
 use crate::cast::{CastMode, cast};
 use crate::number::decimal;
-use crate::operator::infix::BinaryOp;
 use crate::operator::operand::resolve_operator;
 use crate::resolve::{Argument, ResolveError};
+use tidemark_ast::BinaryOperator;
 
 fn literal(value: bool) -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(value)), None)
@@ -16,7 +16,7 @@ fn literal(value: bool) -> Expr {
 
 /// Compares two operands, casting both as the operator asks.
 fn compare(
-    op: BinaryOp,
+    op: BinaryOperator,
     (left, left_argument): (&Expr, &Argument),
     (right, right_argument): (&Expr, &Argument),
 ) -> Result<Expr, ResolveError> {
@@ -49,8 +49,8 @@ pub fn between(
         return Ok(literal(false));
     }
     let inside = |low, high| -> Result<Expr, ResolveError> {
-        let above = compare(BinaryOp::GreaterOrEqual, value, low)?;
-        Ok(above.and(compare(BinaryOp::LessOrEqual, value, high)?))
+        let above = compare(BinaryOperator::GreaterOrEqual, value, low)?;
+        Ok(above.and(compare(BinaryOperator::LessOrEqual, value, high)?))
     };
     if let (Some(a), Some(b)) = (&low.1.constant, &high.1.constant)
         && a.data_type() == b.data_type()
@@ -73,7 +73,7 @@ pub fn between(
 pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<Expr, ResolveError> {
     let mut terms = Vec::with_capacity(list.len());
     for (element, argument) in list {
-        terms.push(compare(BinaryOp::Equal, value, (element, argument))?);
+        terms.push(compare(BinaryOperator::Equal, value, (element, argument))?);
     }
     // A balanced tree keeps long lists from nesting as deep as they are long.
     while terms.len() > 1 {

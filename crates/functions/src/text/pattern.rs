@@ -15,14 +15,15 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, Texts, build_flags, internal, invalid};
 use crate::native::Kernel;
-use crate::operator::infix::{BinaryOp, operator};
+use crate::operator::infix::operator;
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
 use crate::text::parse;
 use crate::text::together;
+use tidemark_ast::BinaryOperator;
 
 pub(crate) fn resolve(
-    op: BinaryOp,
+    op: BinaryOperator,
     left: &Argument,
     right: &Argument,
 ) -> Result<ResolvedOperator, ResolveError> {
@@ -31,8 +32,8 @@ pub(crate) fn resolve(
     let text = |argument: &Argument| {
         argument.sql_type.is_text() || matches!(argument.sql_type, SqlType::Char | SqlType::Null)
     };
-    let contains = matches!(op, BinaryOp::Contains | BinaryOp::ContainsOrEqual);
-    if contains || matches!(op, BinaryOp::ContainedBy | BinaryOp::ContainedByOrEqual) {
+    let contains = matches!(op, BinaryOperator::Contains | BinaryOperator::ContainsOrEqual);
+    if contains || matches!(op, BinaryOperator::ContainedBy | BinaryOperator::ContainedByOrEqual) {
         let (address, network) = if contains { (right, left) } else { (left, right) };
         let fits = address.sql_type == SqlType::Ipv4 && text(network);
         return if fits { containment(op, contains, network) } else { Err(none()) };
@@ -41,8 +42,8 @@ pub(crate) fn resolve(
         return Err(none());
     }
     let syntax = match op {
-        BinaryOp::Like | BinaryOp::NotLike => Syntax::Like { any_case: false },
-        BinaryOp::ILike | BinaryOp::NotILike => Syntax::Like { any_case: true },
+        BinaryOperator::Like | BinaryOperator::NotLike => Syntax::Like { any_case: false },
+        BinaryOperator::ILike | BinaryOperator::NotILike => Syntax::Like { any_case: true },
         _ => Syntax::Regex,
     };
     if let Some(pattern) = right.text() {
@@ -59,7 +60,8 @@ pub(crate) fn resolve(
         Syntax::Glob => "glob",
     };
     let plain = operator(name, types, "", kernel);
-    if matches!(op, BinaryOp::NotMatches | BinaryOp::NotLike | BinaryOp::NotILike) {
+    if matches!(op, BinaryOperator::NotMatches | BinaryOperator::NotLike | BinaryOperator::NotILike)
+    {
         let build = plain.build;
         let build = Arc::new(move |left, right| Expr::Not(Box::new(build(left, right))));
         return Ok(ResolvedOperator { build, ..plain });
@@ -322,14 +324,15 @@ fn texts_of_any(call: &Call<'_>) -> Result<AnyTexts> {
 }
 
 fn containment(
-    op: BinaryOp,
+    op: BinaryOperator,
     swapped: bool,
     network: &Argument,
 ) -> Result<ResolvedOperator, ResolveError> {
     if let Some(text) = network.text().filter(|text| parse::ipv4_network(text).is_none()) {
         return Err(ResolveError::Invalid { message: format!("invalid argument: {text}") });
     }
-    let or_equal = matches!(op, BinaryOp::ContainedByOrEqual | BinaryOp::ContainsOrEqual);
+    let or_equal =
+        matches!(op, BinaryOperator::ContainedByOrEqual | BinaryOperator::ContainsOrEqual);
     let (address_at, network_at) = if swapped { (1, 0) } else { (0, 1) };
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let addresses = call.primitive::<UInt32Type>(address_at)?;

@@ -13,6 +13,7 @@ use tidemark_optimizer::{captured, has_subquery};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::clauses::grouping::is_grouping;
+use crate::binder::clauses::moved_sums::moved_sums;
 use crate::binder::clauses::order;
 use crate::binder::clauses::stage::Item;
 use crate::binder::clauses::stage::{Exprs, collect_aggregates, collect_plain_columns};
@@ -305,11 +306,19 @@ impl Binder<'_> {
             replaced.insert(key.clone(), column);
         }
         let order = self.order_inside(aggregates)?;
-        let mut aggregate_exprs = Vec::with_capacity(aggregates.len());
-        for (number, aggregate) in aggregates.iter().enumerate() {
-            aggregate_exprs.push(without_order(aggregate).alias(name("a", number)));
-            replaced.insert(aggregate.clone(), ident(name("a", number)));
+        let mut computed = Exprs::default();
+        for (aggregate, moved) in aggregates.iter().zip(moved_sums(aggregates)) {
+            let value = moved.and_then(|moved| {
+                let mut column = |of: &Expr| ident(name("a", computed.push(of)));
+                moved.value(column(&moved.sum), column(&moved.count))
+            });
+            let value = value.unwrap_or_else(|| ident(name("a", computed.push(aggregate))));
+            replaced.insert(aggregate.clone(), value);
         }
+        let named = computed.iter().enumerate();
+        let aggregate_exprs: Vec<_> = named
+            .map(|(number, aggregate)| without_order(aggregate).alias(name("a", number)))
+            .collect();
         let input = source.plan.clone();
         let symbols = keys
             .iter()

@@ -5,6 +5,7 @@ pub(crate) mod grouping;
 pub(crate) mod horizon_join;
 pub(crate) mod latest_on;
 pub(crate) mod limit;
+pub(crate) mod moved_sums;
 pub(crate) mod order;
 pub(crate) mod pivot;
 pub(crate) mod projection;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, Window, ident};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use tidemark_ast::NodeId;
 use tidemark_operators::WindowNode;
 use tidemark_optimizer::{captured, captured_mut, check_time_windows, check_windows, has_subquery};
@@ -125,7 +125,9 @@ impl Stage {
         for window in windows.iter() {
             let Expr::WindowFunction(function) = window else { continue };
             let of_others = |key: &&Expr| matches!(key, Expr::WindowFunction(_));
-            function.params.partition_by.iter().filter(of_others).for_each(|key| periods.push(key));
+            for key in function.params.partition_by.iter().filter(of_others) {
+                periods.push(key);
+            }
         }
         let mut numbered = Replaced::default();
         let named = periods.into_vec().into_iter().enumerate().map(|(number, period)| {
@@ -216,15 +218,16 @@ impl Stage {
 #[derive(Debug, Default)]
 pub(crate) struct Exprs {
     list: Vec<Expr>,
-    known: HashSet<Expr>,
+    known: HashMap<Expr, usize>,
 }
 
 impl Exprs {
-    /// Adds what is not there yet.
-    pub(crate) fn push(&mut self, expr: &Expr) {
-        if self.known.insert(expr.clone()) {
+    /// Adds what is not there yet; answers its place.
+    pub(crate) fn push(&mut self, expr: &Expr) -> usize {
+        *self.known.entry(expr.clone()).or_insert_with(|| {
             self.list.push(expr.clone());
-        }
+            self.list.len() - 1
+        })
     }
 
     pub(crate) fn into_vec(self) -> Vec<Expr> {

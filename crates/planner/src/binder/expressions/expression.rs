@@ -3,7 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
 use tidemark_ast::{CallNode, Name, Node, NodeId, Span, TypeName, UnaryOperator};
-use tidemark_functions::{CastMode, UnaryOp, array_text, rounded_time};
+use tidemark_functions::{CastMode, array_text, rounded_time};
 use tidemark_types::bounded::grown;
 use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType};
 
@@ -242,8 +242,8 @@ impl Binder<'_> {
         let operand = self.expression(operand, scope)?;
         match operator {
             UnaryOperator::Plus => Ok(operand),
-            UnaryOperator::Minus => self.prefix_operator(UnaryOp::Minus, operand, position),
-            UnaryOperator::BitNot => self.prefix_operator(UnaryOp::BitNot, operand, position),
+            UnaryOperator::Minus => self.prefix_operator(UnaryOperator::Minus, operand, position),
+            UnaryOperator::BitNot => self.prefix_operator(UnaryOperator::BitNot, operand, position),
             UnaryOperator::Not => {
                 let operand = self.truth_of(operand, position)?;
                 Ok(predicate::not(operand))

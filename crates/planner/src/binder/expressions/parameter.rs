@@ -4,8 +4,8 @@
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, lit};
-use tidemark_ast::{Node, NodeId, Span};
-use tidemark_functions::{CastMode, UnaryOp};
+use tidemark_ast::{Node, NodeId, Span, UnaryOperator};
+use tidemark_functions::CastMode;
 use tidemark_types::{
     EngineError, EngineResult, ErrorCode, ParameterItems, ParameterValue, SqlType,
 };
@@ -48,7 +48,7 @@ impl Binder<'_> {
             wanted.is_integer() || wanted.is_floating() || matches!(wanted, SqlType::Decimal(..));
         let wanted = if is_number { wanted } else { SqlType::Double };
         let operand = self.settled(Typed { expr: *inner, ..typed }, wanted)?;
-        self.prefix_operator(UnaryOp::Minus, operand, Span::default())
+        self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
     /// An open parameter of a cast to an integer, as the value that was sent: the cast cuts what an

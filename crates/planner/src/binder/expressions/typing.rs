@@ -4,10 +4,10 @@
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Case, Expr, ScalarUDF, Volatility};
-use tidemark_ast::{BinaryOperator, Span};
+use tidemark_ast::{BinaryOperator, Span, UnaryOperator};
 use tidemark_functions::{
-    Argument, BinaryOp, CastMode, ResolveError, ResolvedScalar, UnaryOp, cast_value, failing_cast,
-    is_long_chain, located_cast, resolve_operator, resolve_scalar, resolve_unary,
+    Argument, CastMode, ResolveError, ResolvedScalar, cast_value, failing_cast, is_long_chain,
+    located_cast, resolve_operator, resolve_scalar, resolve_unary,
 };
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -76,11 +76,10 @@ impl Binder<'_> {
         } else {
             (left, right)
         };
-        let op = binary_op(operator);
-        let (ours, theirs) = (operand_of(op, &left), operand_of(op, &right));
-        let resolved = resolve_operator(op, &ours, &theirs)
+        let (ours, theirs) = (operand_of(operator, &left), operand_of(operator, &right));
+        let resolved = resolve_operator(operator, &ours, &theirs)
             .map_err(|error| located_call(error, position, spans))?;
-        if resolved.return_type == SqlType::Int && leaves_int(op, &left, &right) {
+        if resolved.return_type == SqlType::Int && leaves_int(operator, &left, &right) {
             let left = self.cast(left, SqlType::Long, CastMode::Implicit, position)?;
             let right = self.cast(right, SqlType::Long, CastMode::Implicit, position)?;
             return self.operator_between(operator, [left, right], position, spans);
@@ -203,19 +202,19 @@ impl Binder<'_> {
     /// `operator operand`.
     pub(crate) fn prefix_operator(
         &mut self,
-        operator: UnaryOp,
+        operator: UnaryOperator,
         operand: Typed,
         position: Span,
     ) -> EngineResult<Typed> {
         // `-$1` is a number of the type that its use asks for.
         let is_period = operand.sql_type == SqlType::Period;
-        if matches!(operator, UnaryOp::Minus) && operand.parameter.is_some() && !is_period {
+        if matches!(operator, UnaryOperator::Minus) && operand.parameter.is_some() && !is_period {
             return Ok(Typed { expr: Expr::Negative(Box::new(operand.expr)), ..operand });
         }
         let open = match operator {
-            UnaryOp::BitNot => SqlType::Long,
-            UnaryOp::Not => SqlType::Boolean,
-            UnaryOp::Minus | UnaryOp::Plus => SqlType::Double,
+            UnaryOperator::BitNot => SqlType::Long,
+            UnaryOperator::Not => SqlType::Boolean,
+            UnaryOperator::Minus | UnaryOperator::Plus => SqlType::Double,
         };
         let operand = self.settled(operand, open)?;
         let (build, wanted, returns) = resolve_unary(operator, &operand.argument())
@@ -399,9 +398,9 @@ fn shown(value: &ScalarValue) -> Option<String> {
 
 /// An operand, as its operator sees it. The difference of two times has another type where one is a
 /// constant: a parameter will be one when the statement runs.
-fn operand_of(op: BinaryOp, typed: &Typed) -> Argument {
+fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     let mut argument = typed.argument();
-    let is_difference = op == BinaryOp::Subtract && typed.sql_type.is_timestamp();
+    let is_difference = op == BinaryOperator::Subtract && typed.sql_type.is_timestamp();
     if is_difference && is_unbound(typed) && !typed.expr.any_column_refs() {
         argument.constant = Some(ScalarValue::Null);
     }
@@ -410,14 +409,14 @@ fn operand_of(op: BinaryOp, typed: &Typed) -> Argument {
 
 /// Whether an operation on constants, or on a constant and others of a chain, has a LONG for its
 /// result though its operands are INTs.
-fn leaves_int(op: BinaryOp, left: &Typed, right: &Typed) -> bool {
+fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
     let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
     match (number(left), number(right)) {
         (Some(left), Some(right)) => {
             let exact = match op {
-                BinaryOp::Add => left + right,
-                BinaryOp::Subtract => left - right,
-                BinaryOp::Multiply => left * right,
+                BinaryOperator::Add => left + right,
+                BinaryOperator::Subtract => left - right,
+                BinaryOperator::Multiply => left * right,
                 _ => return false,
             };
             // At 2^31 itself the result is the INT that represents null.
@@ -455,35 +454,6 @@ fn decimal_beside(number: Typed, other: &Typed, position: Span) -> Typed {
             literal::decimal(&value.to_string(), position).unwrap_or(number)
         }
         _ => number,
-    }
-}
-
-fn binary_op(operator: BinaryOperator) -> BinaryOp {
-    match operator {
-        BinaryOperator::Add => BinaryOp::Add,
-        BinaryOperator::Subtract => BinaryOp::Subtract,
-        BinaryOperator::Multiply => BinaryOp::Multiply,
-        BinaryOperator::Divide => BinaryOp::Divide,
-        BinaryOperator::Modulo => BinaryOp::Modulo,
-        BinaryOperator::BitAnd => BinaryOp::BitAnd,
-        BinaryOperator::BitOr => BinaryOp::BitOr,
-        BinaryOperator::BitXor => BinaryOp::BitXor,
-        BinaryOperator::Equal => BinaryOp::Equal,
-        BinaryOperator::NotEqual => BinaryOp::NotEqual,
-        BinaryOperator::Less => BinaryOp::Less,
-        BinaryOperator::LessOrEqual => BinaryOp::LessOrEqual,
-        BinaryOperator::Greater => BinaryOp::Greater,
-        BinaryOperator::GreaterOrEqual => BinaryOp::GreaterOrEqual,
-        BinaryOperator::Matches => BinaryOp::Matches,
-        BinaryOperator::NotMatches => BinaryOp::NotMatches,
-        BinaryOperator::Like => BinaryOp::Like,
-        BinaryOperator::NotLike => BinaryOp::NotLike,
-        BinaryOperator::ILike => BinaryOp::ILike,
-        BinaryOperator::NotILike => BinaryOp::NotILike,
-        BinaryOperator::ContainedBy => BinaryOp::ContainedBy,
-        BinaryOperator::ContainedByOrEqual => BinaryOp::ContainedByOrEqual,
-        BinaryOperator::Contains => BinaryOp::Contains,
-        BinaryOperator::ContainsOrEqual => BinaryOp::ContainsOrEqual,
     }
 }
 
