@@ -175,15 +175,23 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     taken
 }
 
-/// A cell as sqllogictest writes it, on one line.
+/// A cell as sqllogictest writes it, on one line. The runner takes blanks beside each other for
+/// one and leaves out those at the ends: these are shown.
 fn cell(bytes: &mut &[u8]) -> String {
     let Ok(length) = usize::try_from(i32::from_be_bytes(take(bytes))) else {
         return "NULL".to_owned();
     };
     let (text, rest) = bytes.split_at(length);
     *bytes = rest;
-    match text {
-        b"" => "(empty)".to_owned(),
-        text => String::from_utf8_lossy(text).replace('\n', "\\n"),
+    if text.is_empty() {
+        return "(empty)".to_owned();
     }
+    let text = String::from_utf8_lossy(text).replace('\n', "\\n");
+    let letters: Vec<char> = text.chars().collect();
+    let is_blank = |at: Option<usize>| at.and_then(|at| letters.get(at)).is_none_or(|c| *c == ' ');
+    let shown = letters.iter().enumerate().map(|(at, letter)| {
+        let is_lost = is_blank(at.checked_sub(1)) || is_blank(Some(at + 1));
+        if *letter == ' ' && is_lost { '·' } else { *letter }
+    });
+    shown.collect()
 }

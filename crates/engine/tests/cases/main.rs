@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sqllogictest::harness::{Arguments, Failed, Trial, glob, run};
-use sqllogictest::{Runner, default_normalizer, default_validator, strict_column_validator};
+use sqllogictest::{
+    ExpectedError, QueryExpect, Record, Runner, StatementExpect, default_normalizer,
+    default_validator, parse_file, strict_column_validator,
+};
 
 use database::{Kind, Opened};
 
@@ -36,7 +39,30 @@ fn files() -> Vec<(String, PathBuf)> {
         .collect()
 }
 
+/// An error without a pattern for all of it would be any error.
+fn check_patterns(file: &Path) -> Result<(), Failed> {
+    for record in parse_file::<Kind>(file)? {
+        let (expected, loc) = match &record {
+            Record::Statement { expected: StatementExpect::Error(error), loc, .. } => (error, loc),
+            Record::Query { expected: QueryExpect::Error(error), loc, .. } => (error, loc),
+            _ => continue,
+        };
+        let is_whole = match expected {
+            ExpectedError::Inline(pattern) => {
+                pattern.as_str().starts_with('^') && pattern.as_str().ends_with('$')
+            }
+            ExpectedError::Multiline(_) => true,
+            _ => false,
+        };
+        if !is_whole {
+            return Err(format!("{loc}: the pattern of an error is between ^ and $").into());
+        }
+    }
+    Ok(())
+}
+
 fn check(file: &Path) -> Result<(), Failed> {
+    check_patterns(file)?;
     let opened = Opened::new()?;
     let mut runner = Runner::new(|| async { Ok(opened.session()) });
     runner.with_column_validator(strict_column_validator::<Kind>);
@@ -48,9 +74,34 @@ fn complete(file: &Path) -> Result<(), Box<dyn Error>> {
     let opened = Opened::new()?;
     let mut runner = Runner::new(|| async { Ok(opened.session()) });
     let validate = strict_column_validator::<Kind>;
+    // An error without a pattern would be taken for what is wanted.
+    rewrite_patterns(
+        file,
+        |pattern| if pattern.is_empty() { "^$".into() } else { pattern.into() },
+    )?;
     let update =
         runner.update_test_file(file, " ", default_validator, default_normalizer, validate);
-    tokio::runtime::Builder::new_multi_thread().build()?.block_on(update)
+    tokio::runtime::Builder::new_multi_thread().build()?.block_on(update)?;
+    let is_whole = |pattern: &str| pattern.is_empty() || pattern.starts_with('^');
+    let whole = |pattern: &str| format!("^{pattern}$");
+    rewrite_patterns(
+        file,
+        |pattern| if is_whole(pattern) { pattern.into() } else { whole(pattern) },
+    )
+}
+
+/// Replaces the patterns of expected errors.
+fn rewrite_patterns(file: &Path, to: impl Fn(&str) -> String) -> Result<(), Box<dyn Error>> {
+    let text = std::fs::read_to_string(file)?;
+    let lines = text.lines().map(|line| {
+        let heads = ["statement error", "query error"];
+        let head = heads.into_iter().find(|head| line.starts_with(head));
+        head.map_or_else(
+            || line.to_owned(),
+            |head| format!("{head} {}", to(line[head.len()..].trim())).trim_end().to_owned(),
+        )
+    });
+    Ok(std::fs::write(file, lines.map(|line| line + "\n").collect::<String>())?)
 }
 
 fn complete_all(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
@@ -65,6 +116,11 @@ fn complete_all(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 fn main() -> ExitCode {
     let (flags, rest): (Vec<_>, Vec<_>) = std::env::args().partition(|word| word == COMPLETE);
     let arguments = Arguments::from_iter(rest);
+    let chosen = arguments.filter.as_deref().unwrap_or_default();
+    if !files().iter().any(|(name, _)| name.contains(chosen)) {
+        println!("no file of test/sql/cases has '{chosen}' in its path");
+        return ExitCode::FAILURE;
+    }
     if !flags.is_empty() {
         return match complete_all(&arguments) {
             Ok(()) => ExitCode::SUCCESS,
