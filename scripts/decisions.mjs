@@ -19,7 +19,7 @@ export function decisions() {
   return names.sort().map((name) => {
     const text = readFileSync(join(FOLDER, name), 'utf8');
     const [, front = ''] = text.match(/^---\n([^]*?)\n---\n/) ?? [];
-    const pairs = front.split('\n').map((line) => line.split(': '));
+    const pairs = front.split('\n').map((line) => line.split(/: (.*)/, 2));
     const record = { name, title: text.match(/^# (.*)$/m)?.[1], ...Object.fromEntries(pairs) };
     const missing = FIELDS.filter((field) => record[field] === undefined);
     if (missing.length > 0) {

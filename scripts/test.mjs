@@ -1,6 +1,6 @@
 // npm test: sets up and runs everything that CI runs.
 //   node scripts/test.mjs [suite …]     suites: rust harness lint ts
-//   node scripts/test.mjs --changed     what the changed files touch, three minutes of it at most
+//   node scripts/test.mjs --changed     what the changed files touch, as far as it is soon over
 // Ends with one plain line over all suites: N passed, N failed.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { buildAll } from './build.mjs';
 import { changedTests } from './changed-tests.mjs';
 import { setupTests } from './setup-tests.mjs';
-import { root, run, step, targetDirectory } from './steps.mjs';
+import { must, root, run, step, targetDirectory } from './steps.mjs';
 import { recordedSeconds, TestTimes } from './test-times.mjs';
 
 /** Programs that run beside each other: one of them waits often enough. */
@@ -48,11 +48,16 @@ async function rustTests({ packages } = {}) {
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
   const failed = sum(2);
   for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? +\.\.\. FAILED$/gm)) {
-    const why = output.split(`---- ${name} stdout ----\n`)[1] ?? '';
+    // Cases of SQL have another runner, which names no stream.
+    const marks = [`---- ${name} stdout ----\n`, `---- ${name} ----\n`];
+    const why = marks.map((mark) => output.split(mark)[1]).find((text) => text !== undefined) ?? '';
     failures.push(`rust: ${name}\n${firstLines(why)}`);
   }
   for (const [name, seconds] of binarySeconds(output)) {
     times.file('rust', name, seconds);
+  }
+  if (code !== 0 && failed === 0) {
+    failures.push(`rust: exit code ${code}\n${output.trimEnd().slice(-1500)}`);
   }
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
 }
@@ -99,7 +104,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
 /** Harnesses that measure times: nothing runs beside them. */
-const TIMED = ['--latency', '--within', '--jumps'];
+const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
 /** A program of a suite: what it is called, whether it runs alone, and how it is run. */
 function harness([name, ...args]) {
@@ -114,12 +119,13 @@ function harness([name, ...args]) {
 async function judged(name, program, args) {
   const { code, output } = await run(program, args, { capture: true, quiet: true });
   console.log(output.trimEnd());
-  const line = output.match(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m) ?? [];
-  const [passed, failed, skipped] = [1, 2, 3].map((index) => Number(line[index] ?? 0));
-  if (code !== 0) {
+  const line = output.match(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m);
+  const [passed, failed, skipped] = [1, 2, 3].map((index) => Number(line?.[index] ?? 0));
+  const isBroken = code !== 0 || line === null;
+  if (isBroken) {
     failures.push(`${name}: exit code ${code}\n${output.trimEnd().slice(-1500)}`);
   }
-  count(name, passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
+  count(name, passed, isBroken && failed === 0 ? 1 : failed, skipped);
 }
 
 /** A check is one test: it holds or it does not. */
@@ -128,7 +134,7 @@ function check(name, command, args) {
     const { code, output } = await run(command, args, { capture: true, quiet: true });
     if (code !== 0) {
       console.log(output.trimEnd());
-      failures.push(`lint: ${name}`);
+      failures.push(`lint: ${name}\n${output.trimEnd().slice(-1500)}`);
     }
     count(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
   };
@@ -170,7 +176,12 @@ function recorded({ suite, name }) {
 async function runAll(programs) {
   const timed = async ({ suite, name, work }) => {
     const began = Date.now();
-    await work();
+    try {
+      await work();
+    } catch (error) {
+      failures.push(`${name}: ${error.message}`);
+      count(name, 0, 1);
+    }
     const seconds = (Date.now() - began) / 1000;
     times.file(suite, name, seconds);
     console.log(`   ${name}: ${seconds.toFixed(1)} s`);
@@ -194,7 +205,7 @@ const PROGRAMS = { harness: harnesses, lint };
 /** One pool for both; binaries in Rust are built before, and all of them at once. */
 async function programs(suites) {
   if (suites.includes('harness')) {
-    await run('cargo', ['build', '--release', '--workspace', '--bins'], { quiet: true });
+    await must('cargo', ['build', '--release', '--workspace', '--bins']);
   }
   const began = Date.now();
   await runAll(suites.flatMap((name) => PROGRAMS[name]()));
@@ -256,7 +267,8 @@ async function changed() {
   if (files.length > 0) {
     await step(`ts: ${files.length} files`, () => typescriptTests({ files }));
   }
-  console.log(`   not run: ${left.length === 0 ? 'nothing' : left.join(', ')}`);
+  const others = ['harnesses', 'clippy', 'check-layers', 'crates that use the changed ones'];
+  console.log(`   not run: ${[...others, ...left].join(', ')}`);
 }
 
 const SUITES = ['rust', 'harness', 'lint', 'ts'];

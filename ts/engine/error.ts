@@ -2,7 +2,7 @@
  * The one error that TypeScript throws. The engine's errors arrive as JSON objects of the same
  * fields; `ts/engine/index.ts` alone decodes them.
  */
-import type { ErrorCode } from './types.js';
+import type { ErrorCode } from '../border/types.generated.js';
 
 export interface ErrorFields {
   readonly code: ErrorCode;

@@ -5,7 +5,8 @@
  * the rows as Bind messages have them: for each the count of its values (16 bits), for each value
  * its length in bytes (32 bits, -1 for null) and its bytes.
  */
-import type { ParameterValues } from './types.js';
+/** Parameter values as text in the parameter's own type; `null` is null. */
+export type ParameterValues = readonly (string | null)[];
 
 const FIRST_BYTES = 1_024;
 /** The most bytes of UTF-8 that a UTF-16 unit takes. */

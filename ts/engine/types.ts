@@ -18,7 +18,9 @@ import type {
   TextReport,
 } from '../border/types.generated.js';
 import type { DatabaseError } from './error.js';
-import type { ParameterBatch } from './parameters.js';
+import type { ParameterBatch, ParameterValues } from './parameters.js';
+
+export type { ParameterValues } from './parameters.js';
 import type { WebSocketReader } from './websocket.js';
 
 export type * from '../border/types.generated.js';
@@ -94,8 +96,6 @@ export interface ResultStream {
   cancel(): void;
 }
 
-/** Parameter values as text in the parameter's own type; `null` is null. */
-export type ParameterValues = readonly (string | null)[];
 /** The same, or one row as a client sent it. */
 export type Parameters = ParameterValues | ParameterBatch;
 

@@ -123,7 +123,10 @@ export interface Route {
   readonly methods: readonly string[];
   /** `data`: login, and only from pages of this server. `open`: neither. */
   readonly access: 'data' | 'open';
-  /** How an error is answered: `{"error":…}`, or its message as text. Of a statement it is JSON. */
+  /**
+   * How the route's errors are answered: `{"error":…}`, or as text. Those of a statement are JSON,
+   * refused logins are text.
+   */
   readonly errors: ErrorForm;
   /** What its user must have been granted; statements are judged one by one in the session. */
   readonly permission?: string;

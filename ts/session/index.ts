@@ -31,7 +31,8 @@ export {
   PreparedStatement,
   type RowOptions,
 } from './prepared-statement.js';
-export { type Actor, Session, SessionHost, type ServerStatements } from './session.js';
+export { Session, SessionHost } from './session.js';
+export type { Actor, ServerStatements } from './statement-host.js';
 export type { Operations } from './operations.js';
 export type { TemporaryTable } from './temporary.js';
 export { errorMeaning, httpStatusOf, sqlStateOf } from './status.js';

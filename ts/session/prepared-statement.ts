@@ -35,7 +35,7 @@ import {
   typesWithResults,
 } from './operations.js';
 import { withoutSecrets } from './secrets.js';
-import type { Session, SessionHost } from './session.js';
+import type { StatementHost, StatementSession } from './statement-host.js';
 import { errorMeaning } from './status.js';
 import { type ParsedStatement, StatementCache } from './statement-cache.js';
 import type { TemporaryTable } from './temporary.js';
@@ -84,8 +84,8 @@ export class PreparedStatement {
   readonly text: string;
   /** The temporary table that it makes. */
   readonly temporary: TemporaryTable | null;
-  readonly #host: SessionHost;
-  readonly #session: Session;
+  readonly #host: StatementHost;
+  readonly #session: StatementSession;
   /** The query that is bound instead of the text. */
   #lifted: LiftedQuery | null;
   #parameterTypes: ParameterTypes | undefined;
@@ -113,8 +113,8 @@ export class PreparedStatement {
 
   /** Use `Session.prepare`. */
   constructor(
-    host: SessionHost,
-    session: Session,
+    host: StatementHost,
+    session: StatementSession,
     read: ParsedStatement,
     parameterTypes: ParameterTypes | undefined,
   ) {

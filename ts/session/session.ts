@@ -11,10 +11,8 @@ import type {
   Loan,
   LoanTerms,
   Statement,
-  StatementContext,
   Transaction,
 } from '../engine/types.js';
-import type { Tree } from '../sql/index.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
 import { ChangeFeed } from './change-feed.js';
@@ -32,6 +30,7 @@ import {
   PreparedStatement,
   type PrepareOptions,
 } from './prepared-statement.js';
+import type { ServerStatements, StatementHost, StatementSession } from './statement-host.js';
 import { refuseTemporary } from './temporary.js';
 import type { Seconds } from './seconds.js';
 import { ALL_TIME } from './time-bounds.js';
@@ -42,21 +41,6 @@ const MICROS = 1e6;
 
 /** UTF-16 units of one statement. */
 const LONGEST_STATEMENT = 16 * 1024 * 1024;
-
-/** The session as a statement of the server's own sees it. */
-export interface Actor {
-  readonly principal: Principal;
-  /** Whether the session outlives the statement. */
-  readonly isLasting: boolean;
-  /** Goes on as another user; null: as the user who logged in. */
-  become(principal: Principal | null): void;
-}
-
-/** Statements of one kind that the server runs and the engine does not: COPY, GRANT. */
-export interface ServerStatements {
-  /** Rejects with a `DatabaseError`. */
-  prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement>;
-}
 
 interface SessionHostOptions {
   readonly database: Database;
@@ -78,7 +62,7 @@ interface SessionHostOptions {
 }
 
 /** What all sessions of a server share. */
-export class SessionHost {
+export class SessionHost implements StatementHost {
   readonly database: Database;
   readonly statements: StatementCache;
   readonly server: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
@@ -179,7 +163,7 @@ function stopped(): DatabaseError {
   return new DatabaseError({ code: 'Closed', message: 'the server is shutting down' });
 }
 
-export class Session implements Actor {
+export class Session implements StatementSession {
   readonly isLasting: boolean;
   readonly seconds: Seconds | undefined;
   /**

@@ -1,4 +1,4 @@
-/** How answers are compressed: streams as they come, short answers and files as a whole. */
+/** How answers are compressed: streams as they come, short answers as a whole. */
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
@@ -20,9 +20,7 @@ interface Zstd {
 }
 const { createZstdCompress, constants: zstdConstants } = zlib as unknown as Zstd;
 
-const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT, Z_BEST_SPEED } = zlib.constants;
-const BROTLI_QUALITY_ONCE = 9;
-const GZIP_LEVEL_ONCE = 9;
+const { BROTLI_PARAM_QUALITY, Z_BEST_SPEED } = zlib.constants;
 
 /** Fast ones first: a client on the same machine must not wait for the last few percent. */
 const STREAMED: readonly Coding[] =
@@ -61,19 +59,4 @@ export async function setBody(context: HttpContext, body: Buffer): Promise<void>
   } else {
     context.body = body;
   }
-}
-
-/** The forms of a file that is sent again and again. */
-export type FileCoding = Exclude<Coding, 'zstd'>;
-export const FILE_CODINGS: readonly FileCoding[] = ['br', 'gzip'];
-
-export function compressFile(body: Buffer, coding: FileCoding): Buffer {
-  return coding === 'gzip'
-    ? zlib.gzipSync(body, { level: GZIP_LEVEL_ONCE })
-    : zlib.brotliCompressSync(body, {
-        params: {
-          [BROTLI_PARAM_QUALITY]: BROTLI_QUALITY_ONCE,
-          [BROTLI_PARAM_SIZE_HINT]: body.length,
-        },
-      });
 }

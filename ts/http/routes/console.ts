@@ -1,5 +1,5 @@
 /** The console's files: ETag, ranges, compressed on request; the page with its content policy. */
-import { type FileCoding, FILE_CODINGS } from '../response/compression.js';
+import { type FileCoding, FILE_CODINGS } from '../response/file-compression.js';
 import { chooseCoding } from '../request/negotiation.js';
 import {
   answerText,

@@ -1,5 +1,4 @@
 /** What the server sends: values to bytes. */
-import type { FieldDescription } from './type-oids.js';
 
 /** Fields of ErrorResponse and NoticeResponse. */
 interface ReportFields {
@@ -103,6 +102,20 @@ export function commandComplete(tag: string): Buffer {
 
 export function parameterDescription(types: readonly number[]): Buffer {
   return message('t', int16(types.length), int32(...types));
+}
+
+/** One column of a RowDescription. */
+export interface FieldDescription {
+  readonly name: string;
+  /** Its table's number and its own in it; 0 and the place in the result for what is computed. */
+  readonly table: number;
+  readonly column: number;
+  readonly oid: number;
+  /** Bytes of a value, -1 when they vary. */
+  readonly size: number;
+  readonly modifier: number;
+  /** 0 text, 1 binary. */
+  readonly format: number;
 }
 
 export function rowDescription(fields: readonly FieldDescription[]): Buffer {

@@ -1,6 +1,6 @@
 /** Type texts of the engine and type OIDs of the protocol. */
 import type { ResultColumn } from '../../session/index.js';
-import { noData, rowDescription } from './server-messages.js';
+import { type FieldDescription, noData, rowDescription } from './server-messages.js';
 
 const Oid = {
   Bool: 16,
@@ -40,20 +40,6 @@ const Oid = {
   Uuid: 2950,
   UuidArray: 2951,
 } as const;
-
-/** One column of a RowDescription. */
-export interface FieldDescription {
-  readonly name: string;
-  /** Its table's number and its own in it; 0 and the place in the result for what is computed. */
-  readonly table: number;
-  readonly column: number;
-  readonly oid: number;
-  /** Bytes of a value, -1 when they vary. */
-  readonly size: number;
-  readonly modifier: number;
-  /** 0 text, 1 binary. */
-  readonly format: number;
-}
 
 type Shape = readonly [oid: number, size: number];
 

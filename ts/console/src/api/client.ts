@@ -154,6 +154,9 @@ export async function query(
 /** What the server tells about itself without a login. */
 export async function settings(signal?: AbortSignal): Promise<Settings> {
   const response = await request('settings', signal);
+  if (!response.ok) {
+    throw refusal(await readTail(response), response.status);
+  }
   const body = (await response.json()) as Partial<Settings> & { 'preferences.version'?: number };
   const { config = {}, preferences = {}, 'preferences.version': version = 0 } = body;
   return { config, preferences, version };

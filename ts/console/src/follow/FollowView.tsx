@@ -23,7 +23,7 @@ import { Icon, type IconName } from '../shell/icons.js';
 import { spot } from '../shell/pages.js';
 import { ZoneSwitch } from '../shell/ZoneSwitch.js';
 import { rowsText, type Session } from '../state/session.js';
-import type { FollowSpec, Tab } from '../state/workspace.js';
+import type { FollowSpec, Tab } from '../state/tab.js';
 import { Follower, type Unseen } from './follower.js';
 import { lastRows } from './source.js';
 

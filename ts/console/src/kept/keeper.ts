@@ -4,7 +4,7 @@ import * as notebooks from '../api/notebooks.js';
 import { SqlError } from '../api/client.js';
 import { showFailure, showToast } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
-import type { KeptNotebook, Tab } from '../state/workspace.js';
+import type { KeptNotebook, Tab } from '../state/tab.js';
 
 const GONE = 404;
 

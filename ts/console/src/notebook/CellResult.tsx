@@ -10,7 +10,7 @@ import { Icon } from '../shell/icons.js';
 import { outcome } from '../state/session.js';
 import { split } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
-import type { CellProps } from './CellView.js';
+import type { CellProps } from './parts.js';
 import { freeName, type SqlCell } from './model.js';
 import { compose } from './statement.js';
 

@@ -7,16 +7,12 @@ import { cellMenu } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
 import { CellResult } from './CellResult.js';
 import { titleOf } from './arrangement.js';
-import { MAX_TITLE_LENGTH, nameTrouble, type Cell, type SqlCell } from './model.js';
+import { MAX_TITLE_LENGTH, nameTrouble, type SqlCell } from './model.js';
 import { MarkdownBody } from './markdown/MarkdownBody.js';
-import type { NotebookParts } from './parts.js';
+import type { CellProps } from './parts.js';
 import { Resizer } from './Resizer.js';
 import { shownSize } from './sizes.js';
 import { SqlBody } from './SqlBody.js';
-
-export interface CellProps<Of extends Cell = Cell> extends NotebookParts {
-  readonly cell: Of;
-}
 
 const CELL_TYPE = 'application/x-tidemark-cell';
 

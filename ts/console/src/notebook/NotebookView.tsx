@@ -16,7 +16,7 @@ import { Keeper } from '../kept/keeper.js';
 import { MergeOffer } from '../kept/MergeOffer.js';
 import { Icon } from '../shell/icons.js';
 import type { Session } from '../state/session.js';
-import type { Tab } from '../state/workspace.js';
+import type { Tab } from '../state/tab.js';
 import { AddCells } from './AddCells.js';
 import { CellView } from './CellView.js';
 import { documentOf } from './document.js';

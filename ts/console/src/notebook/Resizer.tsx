@@ -1,7 +1,7 @@
 /** The corner that changes how large a cell is: by pointer, or by the arrow keys. */
 import { createSignal, type JSX } from 'solid-js';
 import { announce } from '../shell/announce.js';
-import type { CellProps } from './CellView.js';
+import type { CellProps } from './parts.js';
 import { COLUMNS, type CellSize } from './model.js';
 import { allowed, ROW_PX, shownSize } from './sizes.js';
 

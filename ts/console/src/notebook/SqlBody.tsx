@@ -2,7 +2,7 @@
 import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import type { SqlEditor } from '../editor/editor.js';
 import { editorEvents } from '../state/editor-events.js';
-import type { CellProps } from './CellView.js';
+import type { CellProps } from './parts.js';
 import type { SqlCell } from './model.js';
 
 const LINE_PX = 20;

@@ -4,7 +4,7 @@ import type { MenuItem } from '../shell/Menu.js';
 import { scan } from '../sql/scanner.js';
 import { statementsOf } from '../sql/statements.js';
 import { addCell } from './AddCells.js';
-import type { CellProps } from './CellView.js';
+import type { CellProps } from './parts.js';
 import { freeName, MOST_CELLS, newId, type Cell, type Command, type SqlCell } from './model.js';
 import { move } from './parts.js';
 

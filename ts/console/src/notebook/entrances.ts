@@ -3,7 +3,7 @@ import { showFailure, showToast } from '../shell/announce.js';
 import { saveFile } from '../shell/files.js';
 import { openPage } from '../shell/pages.js';
 import type { Session } from '../state/session.js';
-import type { Tab } from '../state/workspace.js';
+import type { Tab } from '../state/tab.js';
 import { LARGEST_FILE, NotebookError, read, write } from './file.js';
 import { EMPTY, MOST_CELLS, newId, type Cell, type NotebookSettings } from './model.js';
 

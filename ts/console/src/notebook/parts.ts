@@ -1,9 +1,10 @@
 /** What the parts of a notebook share. */
 import { announce } from '../shell/announce.js';
 import type { Session } from '../state/session.js';
-import type { Tab } from '../state/workspace.js';
+import type { Tab } from '../state/tab.js';
 import type { Keeper } from '../kept/keeper.js';
 import type { NotebookDocument } from './document.js';
+import type { Cell } from './model.js';
 import type { Refresher } from './refresher.js';
 
 export interface NotebookParts {
@@ -16,6 +17,10 @@ export interface NotebookParts {
   /** The cell that fills the notebook, if one does. */
   readonly maximised: () => string | undefined;
   readonly maximise: (id: string | undefined) => void;
+}
+
+export interface CellProps<Of extends Cell = Cell> extends NotebookParts {
+  readonly cell: Of;
 }
 
 /** Moves a cell by so many places; the focus stays on it. */

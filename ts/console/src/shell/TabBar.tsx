@@ -1,7 +1,7 @@
 /** The tabs: choose, rename, move, close, bring back; and all of them as a file. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
-import type { Tab } from '../state/workspace.js';
+import type { Tab } from '../state/tab.js';
 import { Icon, type IconName } from './icons.js';
 import { openMenuBelow } from './Menu.js';
 import { tabMenu } from './tab-menu.js';

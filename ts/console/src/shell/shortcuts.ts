@@ -1,6 +1,6 @@
 /** Keys that work wherever the focus is. Matched by the physical key, so layouts do not matter. */
 import type { Session } from '../state/session.js';
-import type { ResultView } from '../state/workspace.js';
+import type { ResultView } from '../state/tab.js';
 import { spot } from './pages.js';
 
 interface Shortcut {

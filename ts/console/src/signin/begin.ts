@@ -2,17 +2,8 @@
  * What happens before the page is shown: a redirect of the identity provider is taken out of the
  * address at once, so that its code stays in no history and no `Referer`, and answered.
  */
+import type { RedirectAnswer } from './complete.js';
 import { signedOut } from './state.js';
-
-/** The answer of the provider, as it stood in the address. */
-export interface RedirectAnswer {
-  readonly state: string;
-  readonly code: string | undefined;
-  readonly error: string | undefined;
-  readonly description: string | undefined;
-  /** Who answers (RFC 9207). */
-  readonly issuer: string | undefined;
-}
 
 const ANSWER_PARAMETERS = [
   'code',

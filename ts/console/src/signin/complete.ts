@@ -1,11 +1,20 @@
 /** The way back from the identity provider: its answer becomes tokens and a session. */
 import { settings } from '../api/client.js';
-import type { RedirectAnswer } from './begin.js';
 import { beginSession, endSession } from './login.js';
 import { succeeded, takeRequest } from './memory.js';
 import { readProvider } from './provider.js';
 import { signedIn, signedOut } from './state.js';
 import { Tokens } from './tokens.js';
+
+/** The answer of the provider, as it stood in the address. */
+export interface RedirectAnswer {
+  readonly state: string;
+  readonly code: string | undefined;
+  readonly error: string | undefined;
+  readonly description: string | undefined;
+  /** Who answers (RFC 9207). */
+  readonly issuer: string | undefined;
+}
 
 /** What a provider says that may not ask the user. */
 const NEEDS_PEOPLE = [

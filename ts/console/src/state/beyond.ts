@@ -11,7 +11,9 @@ import { Windows } from '../model/windows.js';
 import { literal, versionReader } from '../schema/model.js';
 import { announce } from '../shell/announce.js';
 import { readsOf, variesBy, type FunctionFacts } from '../sql/repeatable.js';
-import type { Versions } from './run.js';
+
+/** The versions of tables, by name in small letters, as far as they are known. */
+export type Versions = ReadonlyMap<string, string>;
 
 /** Rows that are read at once where those in the page are not of now any more. */
 const READ_ANEW = 20_000;

@@ -5,6 +5,7 @@
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
 import { mayBeKept } from './history.js';
+import type { EarlierResult } from './run.js';
 import { loadAll, remove, saveDated, type Dated } from './store.js';
 
 interface Kept extends Dated {
@@ -13,14 +14,6 @@ interface Kept extends Dated {
   readonly statement: string;
   readonly head: AnswerHead;
   readonly rows: readonly Row[];
-  readonly total: number;
-}
-
-/** A result of an earlier page. */
-export interface EarlierResult {
-  readonly result: Result;
-  readonly at: Date;
-  /** Rows that it had then. */
   readonly total: number;
 }
 

@@ -79,7 +79,7 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
   const forget = onLoginForgotten(() => login.abort());
   let silence = setTimeout(stop, SILENT_MS);
   try {
-    await follower.greet(end.signal);
+    await Promise.race([follower.greet(end.signal), ended(end.signal)]);
     await readStream(follower, end.signal, () => {
       clearTimeout(silence);
       silence = setTimeout(stop, SILENT_MS);
@@ -99,6 +99,13 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
     over.removeEventListener('abort', stop);
     document.removeEventListener('visibilitychange', hide);
   }
+}
+
+/** Rejects when the signal ends what waits for it. */
+function ended(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as DOMException));
+  });
 }
 
 async function readStream(

@@ -3,8 +3,16 @@ import { batch, createSignal, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
 import { isPart, MAX_ROWS, Result } from '../model/result.js';
-import type { EarlierResult } from './kept-results.js';
+import type { Versions } from './beyond.js';
 import type { Bound } from '../sql/parameters.js';
+
+/** A result of an earlier page. */
+export interface EarlierResult {
+  readonly result: Result;
+  readonly at: Date;
+  /** Rows that it had then. */
+  readonly total: number;
+}
 
 export interface StatementText {
   readonly text: string;
@@ -17,9 +25,6 @@ export interface StatementText {
   /** What is sent in its stead, with the values of parameters. */
   readonly bound?: Bound;
 }
-
-/** The versions of tables, by name in small letters, as far as they are known. */
-export type Versions = ReadonlyMap<string, string>;
 
 interface Failure {
   readonly message: string;

@@ -4,7 +4,7 @@
  * writes what another one has.
  */
 import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId, type Dated } from './store.js';
-import type { Tab } from './workspace.js';
+import type { Tab } from './tab.js';
 
 export interface TabRecord extends Dated {
   readonly tab: Tab;

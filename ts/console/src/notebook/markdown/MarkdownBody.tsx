@@ -1,6 +1,6 @@
 /** A cell of text: shown as Markdown, written in its own form. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
-import type { CellProps } from '../CellView.js';
+import type { CellProps } from '../parts.js';
 import { LONGEST_TEXT, type MarkdownCell } from '../model.js';
 
 export function MarkdownBody(
