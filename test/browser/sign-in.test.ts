@@ -114,7 +114,7 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   // The page's own questions wait: whichever is refused first asks for the sign-in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
-  const questions = /\/(?:exec\?|api\/v1\/workspace)/;
+  const questions = /\/(?:exec\?|api\/v1\/)/;
   await joe.page.route(questions, async (route) => {
     if (statementOf(route.request()) !== 'SELECT 43 AS answer') {
       await refusal;
