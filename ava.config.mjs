@@ -9,7 +9,7 @@ const of = (file) => seconds.get(file.replace(/^.*[\\/]build[\\/]test[\\/]|\.tes
 export default {
   files: ['build/test/**/*.test.js'],
   timeout: '10m',
-  concurrency: 4,
+  concurrency: 3,
   workerThreads: false,
   require: ['./scripts/test-clock.mjs'],
   sortTestFiles: (one, other) => of(other) - of(one),
