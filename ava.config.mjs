@@ -1,10 +1,10 @@
 // Files of tests begin in the order of how long they took, the longest first: none of them is left
 // alone at the end. There are more of them than cores, since many wait for a time to pass. The
 // seconds are those of the last recorded run (scripts/test-times.mjs).
-import { recordedSeconds } from './scripts/test-times.mjs';
+import { nameOfTests, recordedSeconds } from './scripts/test-times.mjs';
 
 const seconds = recordedSeconds('ts');
-const of = (file) => seconds.get(file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '')) ?? 0;
+const of = (file) => seconds.get(nameOfTests(file)) ?? 0;
 
 export default {
   files: ['build/test/**/*.test.js'],

@@ -5,8 +5,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-import { root } from './steps.mjs';
-import { recordedSeconds } from './test-times.mjs';
+import { root, script } from './steps.mjs';
+import { nameOfTests, recordedSeconds } from './test-times.mjs';
 
 /** Seconds of recorded time that the chosen files of tests may take together. */
 const BUDGET_SECONDS = 360;
@@ -98,7 +98,7 @@ function touched(changes) {
     const imports = closure(file, known);
     const isImported = [...built].some((one) => imports.has(one));
     const weight = built.has(file) ? 100 : (isImported ? 10 : 0) + Math.max(0, ...common);
-    return { file: relative(TESTS, file).replace(/\.test\.js$/, ''), weight };
+    return { file: nameOfTests(file), weight };
   });
   return rated.filter(({ weight }) => weight > 0).sort((one, other) => other.weight - one.weight);
 }
@@ -115,10 +115,6 @@ function withinBudget(rated) {
     (fits ? taken : left).push(file);
   }
   return { taken, left };
-}
-
-function script(name, ...args) {
-  return [name, process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
 }
 
 function has(changes, pattern) {
@@ -141,10 +137,12 @@ function lintsOf(changes) {
           ],
         ]
       : []),
-    script('tidy'),
-    ...(has(changes, /^(?:crates|ts\/sql|test\/sql\/cases)\//) ? [script('cases')] : []),
+    ['tidy', ...script('tidy')],
+    ...(has(changes, /^(?:crates|ts\/sql|test\/sql\/cases)\//)
+      ? [['cases', ...script('cases')]]
+      : []),
     ...(has(changes, /^(?:crates\/(?:ast|border|types)|ts|docs|test)\//)
-      ? [script('generate', '--check')]
+      ? [['generated files', ...script('generate', '--check')]]
       : []),
     ['rustfmt', 'cargo', ['fmt', '--check']],
   ];

@@ -67,6 +67,17 @@ export async function answers(command, args = ['--version']) {
   }
 }
 
+/**
+ * The arguments of cargo for all tests in Rust. A package alone would compile its
+ * dependencies once more, with other features.
+ */
+export const TEST_ALL = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
+
+/** The command of a script of this folder, and its arguments. */
+export function script(name, ...args) {
+  return [process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
+}
+
 /** Announces a step, runs it, tells how long it took. */
 export async function step(title, work) {
   const started = Date.now();

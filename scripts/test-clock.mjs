@@ -5,14 +5,13 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
+import { nameOfTests } from './test-times.mjs';
+
 const clock = process.env.TIDEMARK_TEST_CLOCK;
 
 if (clock !== undefined) {
   process.once('exit', () => {
-    const file = fileURLToPath(test.meta.file).replace(
-      /^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g,
-      '',
-    );
+    const file = nameOfTests(fileURLToPath(test.meta.file));
     const seconds = Math.round(performance.now() / 100) / 10;
     appendFileSync(clock, `${JSON.stringify([file, seconds])}\n`);
   });

@@ -12,6 +12,11 @@ const LAST_RUN = join(root, 'build', 'test-times.json');
 const GROWN_FACTOR = 1.3;
 const GROWN_SECONDS = 10;
 
+/** What a compiled file of tests is called in the record: `browser/follow`. */
+export function nameOfTests(file) {
+  return file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '');
+}
+
 /** Seconds by file of one suite, as recorded. */
 export function recordedSeconds(suite) {
   return new Map(Object.entries(read(RECORD)[suite]?.files ?? {}));

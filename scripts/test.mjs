@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { buildAll } from './build.mjs';
 import { changedTests } from './changed-tests.mjs';
 import { setupTests } from './setup-tests.mjs';
-import { must, root, run, step, targetDirectory } from './steps.mjs';
+import { must, root, run, script, step, targetDirectory, TEST_ALL } from './steps.mjs';
 import { recordedSeconds, TestTimes } from './test-times.mjs';
 
 /** Programs that run beside each other: one of them waits often enough. */
@@ -37,12 +37,8 @@ function firstLines(text) {
 
 /** Adds up every `N passed; N failed; N ignored` of cargo's test runner. */
 async function rustTests({ packages } = {}) {
-  const chosen = packages?.flatMap((name) => ['-p', name]) ?? [
-    '--workspace',
-    '--exclude',
-    'tidemark-native',
-  ];
-  const args = ['test', '--release', ...chosen, '--no-fail-fast'];
+  const chosen = packages?.flatMap((name) => ['-p', name]);
+  const args = [...(chosen ? ['test', '--release', ...chosen] : TEST_ALL), '--no-fail-fast'];
   const { code, output } = await run('cargo', args, { capture: true });
   const lines = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
@@ -139,10 +135,6 @@ function check(name, command, args) {
     count(name, code === 0 ? 1 : 0, code === 0 ? 0 : 1);
   };
   return { suite: 'lint', name, isAlone: false, work };
-}
-
-function script(name, ...args) {
-  return [process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
 }
 
 function harnesses() {

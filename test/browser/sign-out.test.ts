@@ -45,6 +45,18 @@ async function twoUsers(t: ExecutionContext, set: readonly string[] = []): Promi
   return server;
 }
 
+/** The administrator, signed in at a server of their own. */
+async function signedIn(
+  t: ExecutionContext,
+): Promise<{ server: TestServer; person: Person; page: Page }> {
+  const server = await twoUsers(t);
+  const person = await Person.arrive(t);
+  const { page } = person;
+  await page.goto(`${server.url}/#sql`);
+  await person.signIn('admin', 'quest');
+  return { server, person, page };
+}
+
 /** Leaves a trace of each kind in the page. */
 async function plant(person: Person): Promise<void> {
   const { page } = person;
@@ -121,11 +133,7 @@ async function names(page: Page): Promise<string[]> {
 }
 
 browserTest('a signed-out page has nothing of its user, and the tabs come back', async (t) => {
-  const server = await twoUsers(t);
-  const person = await Person.arrive(t);
-  const { page } = person;
-  await page.goto(`${server.url}/#sql`);
-  await person.signIn('admin', 'quest');
+  const { server, person, page } = await signedIn(t);
   await plant(person);
   const before = (await remains(page)).toLowerCase();
   const unseen = PLANTED.filter((secret) => !before.includes(secret.toLowerCase()));
@@ -156,11 +164,7 @@ browserTest('a signed-out page has nothing of its user, and the tabs come back',
 });
 
 browserTest('a session that ends leaves nothing, and what was typed comes back', async (t) => {
-  const server = await twoUsers(t);
-  const person = await Person.arrive(t);
-  const { page } = person;
-  await page.goto(`${server.url}/#sql`);
-  await person.signIn('admin', 'quest');
+  const { server, person, page } = await signedIn(t);
   await plant(person);
   await page.goto(`${server.url}/#sql`);
   await page.locator('.tab').first().click();
@@ -180,11 +184,7 @@ browserTest('a session that ends leaves nothing, and what was typed comes back',
 });
 
 browserTest('all windows of a browser sign out, and go over to the next user', async (t) => {
-  const server = await twoUsers(t);
-  const person = await Person.arrive(t);
-  const { page } = person;
-  await page.goto(`${server.url}/#sql`);
-  await person.signIn('admin', 'quest');
+  const { server, person, page } = await signedIn(t);
   await plant(person);
   const other = await page.context().newPage();
   await other.goto(`${server.url}/#sql`);
@@ -197,11 +197,7 @@ browserTest('all windows of a browser sign out, and go over to the next user', a
 });
 
 browserTest('a window that was suspended goes over to the next user', async (t) => {
-  const server = await twoUsers(t);
-  const person = await Person.arrive(t);
-  const { page } = person;
-  await page.goto(`${server.url}/#sql`);
-  await person.signIn('admin', 'quest');
+  const { server, person, page } = await signedIn(t);
   await plant(person);
   const other = await page.context().newPage();
   await other.addInitScript(
@@ -228,11 +224,7 @@ browserTest('a window that was suspended goes over to the next user', async (t) 
 });
 
 browserTest('a sign-out that the server does not hear of holds after a reload', async (t) => {
-  const server = await twoUsers(t);
-  const person = await Person.arrive(t);
-  const { page } = person;
-  await page.goto(`${server.url}/#sql`);
-  await person.signIn('admin', 'quest');
+  const { person, page } = await signedIn(t);
   await page.route('**/exec?*session=false*', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
   await person.isOut();

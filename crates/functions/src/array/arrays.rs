@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::Float64Type;
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::Volatility;
+use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType::{self, Boolean, Double};
 use tidemark_types::account;
 use tidemark_types::double_array::{DoubleArray, DoubleArrayBuilder, DoubleArrays, check_elements};
@@ -17,7 +18,6 @@ use crate::native::Kernel;
 use crate::operator::infix::operator;
 use crate::resolve::{Argument, ResolveError, ResolvedOperator, ResolvedScalar};
 use crate::signature::resolved;
-use tidemark_ast::BinaryOperator;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 

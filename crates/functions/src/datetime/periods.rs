@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, PrimitiveArray};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type, IntervalMonthDayNanoType};
 use datafusion::common::Result;
 use datafusion_expr::{Expr, Volatility};
+use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType;
 use tidemark_types::calendar::{
     self, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, floor_to_months,
@@ -20,7 +21,6 @@ use crate::native::{Kernel, Native, call};
 use crate::operator::infix::{function_name, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
-use tidemark_ast::BinaryOperator;
 
 /// 2000-01-03, a Monday, in microseconds: where grids of `time_bucket` begin.
 const FIRST_BUCKET: i64 = 946_857_600_000_000;

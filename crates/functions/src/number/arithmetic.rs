@@ -10,11 +10,11 @@ use arrow::datatypes::{
     TimestampNanosecondType, UInt32Type,
 };
 use datafusion::common::Result;
+use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType;
 
 use crate::column::{Call, Lane, Primitives, build, canonical, internal};
 use crate::native::Kernel;
-use tidemark_ast::BinaryOperator;
 
 /// What the arithmetic kernels need of a number.
 trait Number: Copy {

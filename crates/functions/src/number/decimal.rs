@@ -9,6 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Int64Type, i256};
 use datafusion::common::Result;
 use datafusion_expr::Volatility;
+use tidemark_ast::BinaryOperator;
 use tidemark_types::{SqlType, number_text};
 
 use crate::column::{Call, internal, invalid};
@@ -18,7 +19,6 @@ use crate::resolve::{
     Argument, ResolveError, ResolvedOperator, ResolvedScalar, inconvertible_value, types_of,
 };
 use crate::signature::resolved;
-use tidemark_ast::BinaryOperator;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 

@@ -3,6 +3,7 @@
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
 use datafusion_expr::expr::ScalarFunction;
+use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType;
 use tidemark_types::bounded::grown;
 
@@ -10,7 +11,6 @@ use crate::cast::{CastMode, converted};
 use crate::native::Native;
 use crate::number::arithmetic;
 use crate::operator::infix::{function_name, operator};
-use tidemark_ast::BinaryOperator;
 
 /// The LONG that an INT made by arithmetic is when nothing wraps on the way; `None` for any other
 /// expression.
@@ -41,12 +41,11 @@ pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
         return None;
     }
     let is = |op| func.name() == function_name(op);
-    match (widened(left)?, widened(right)?) {
-        (_, inner) if is(BinaryOperator::Subtract) => Some((left, -constant(inner)?)),
-        (inner, _) if is(BinaryOperator::Add) && constant(inner).is_some() => {
-            Some((right, constant(inner)?))
-        }
-        (_, inner) if is(BinaryOperator::Add) => Some((left, constant(inner)?)),
+    let (is_sum, is_difference) = (is(BinaryOperator::Add), is(BinaryOperator::Subtract));
+    match (constant(widened(left)?), constant(widened(right)?)) {
+        (None, Some(by)) if is_sum => Some((left, by)),
+        (None, Some(by)) if is_difference => Some((left, -by)),
+        (Some(by), None) if is_sum => Some((right, by)),
         _ => None,
     }
 }

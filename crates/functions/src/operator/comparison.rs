@@ -12,6 +12,7 @@ use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::datatypes::{Float64Type, Int32Type, TimestampMicrosecondType};
 use datafusion::common::Result;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
+use tidemark_ast::BinaryOperator;
 use tidemark_types::{SYMBOL_EQUAL, SqlType};
 
 use crate::array::arrays;
@@ -23,7 +24,6 @@ use crate::operator::infix::{always, operator};
 use crate::operator::times::{compared_wide, wide_time};
 use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 use crate::text::parse;
-use tidemark_ast::BinaryOperator;
 
 /// DOUBLE values closer than this are equal to `=`.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use datafusion_expr::{Expr, Volatility};
+use tidemark_ast::{BinaryOperator, UnaryOperator};
 use tidemark_types::SqlType;
 
 use crate::array::arrays;
@@ -14,7 +15,6 @@ use crate::operator::comparison;
 use crate::operator::infix::{function_name, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::text::pattern;
-use tidemark_ast::{BinaryOperator, UnaryOperator};
 
 /// Binds an infix operator.
 pub fn resolve_operator(

@@ -2,13 +2,13 @@
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
+use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType;
 
 use crate::cast::{CastMode, cast};
 use crate::number::decimal;
 use crate::operator::operand::resolve_operator;
 use crate::resolve::{Argument, ResolveError};
-use tidemark_ast::BinaryOperator;
 
 fn literal(value: bool) -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(value)), None)

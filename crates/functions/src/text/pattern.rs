@@ -11,6 +11,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::Expr;
 use memchr::memmem::Finder;
 use regex::Regex;
+use tidemark_ast::BinaryOperator;
 use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, Texts, build_flags, internal, invalid};
@@ -20,7 +21,6 @@ use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
 use crate::text::parse;
 use crate::text::together;
-use tidemark_ast::BinaryOperator;
 
 pub(crate) fn resolve(
     op: BinaryOperator,

@@ -242,8 +242,9 @@ impl Binder<'_> {
         let operand = self.expression(operand, scope)?;
         match operator {
             UnaryOperator::Plus => Ok(operand),
-            UnaryOperator::Minus => self.prefix_operator(UnaryOperator::Minus, operand, position),
-            UnaryOperator::BitNot => self.prefix_operator(UnaryOperator::BitNot, operand, position),
+            UnaryOperator::Minus | UnaryOperator::BitNot => {
+                self.prefix_operator(operator, operand, position)
+            }
             UnaryOperator::Not => {
                 let operand = self.truth_of(operand, position)?;
                 Ok(predicate::not(operand))
