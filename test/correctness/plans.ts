@@ -1,8 +1,7 @@
 /**
  * The other programs over plans that small tables do not get by themselves: scans in parts of 1 to
- * 7 rows on 1 to 7 workers, so that parts end within and at the ends of segments, with the
- * optimiser's optional rules and without them.
- *   npm run plans -- --plans N --seed S       N of the 56 settings, 0 for all
+ * 7 rows on 1 to 7 workers, so that parts end within and at the ends of segments.
+ *   npm run plans -- --plans N --seed S       N of the 28 settings, 0 for all
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -39,14 +38,11 @@ const harness = new Harness('plans', ['plans']);
 interface Plan {
   readonly rows: number;
   readonly workers: number;
-  readonly optional: boolean;
 }
 
-const ALL: readonly Plan[] = ROWS.flatMap((rows) =>
-  WORKERS.flatMap((workers) => [true, false].map((optional) => ({ rows, workers, optional }))),
-);
+const ALL: readonly Plan[] = ROWS.flatMap((rows) => WORKERS.map((workers) => ({ rows, workers })));
 
-/** So many plans, each number of rows and of workers and both optimisers as often as the others. */
+/** So many plans, each number of rows and of workers as often as the others. */
 function chosen(count: number): readonly Plan[] {
   if (count === 0 || count >= ALL.length) {
     return ALL;
@@ -55,16 +51,11 @@ function chosen(count: number): readonly Plan[] {
   return Array.from({ length: count }, (_, index) => ({
     rows: ROWS[(first + 3 * index) % ROWS.length] ?? 1,
     workers: WORKERS[(first + 3 * index + 1) % WORKERS.length] ?? 4,
-    optional: (first + index) % 2 === 0,
   }));
 }
 
-function settings({ rows, workers, optional }: Plan): string {
-  return [
-    `query.scan.part.rows=${rows}`,
-    `shared.query.worker.count=${workers}`,
-    `query.optimizer.enabled=${optional}`,
-  ].join(',');
+function settings({ rows, workers }: Plan): string {
+  return `query.scan.part.rows=${rows},shared.query.worker.count=${workers}`;
 }
 
 async function run(

@@ -50,10 +50,6 @@ export type OpenOptions = {
    */
   readonly scanPartRows?: number;
   /**
-   * Whether plans pass the rules that only make them faster; default true.
-   */
-  readonly optionalRules?: boolean;
-  /**
    * Queries that run at once, but for cheap ones; default twice the cores, at least 4.
    */
   readonly maxConcurrentQueries?: number;

@@ -505,12 +505,6 @@ export const KEYS = {
     'fewest rows of a part of a scan, and most of a batch; 0 is what is fastest; for tests',
     { engine: 'scanPartRows' },
   ),
-  optionalRules: bool(
-    'query.optimizer.enabled',
-    true,
-    'plans pass the rules that only make them faster; off is for tests',
-    { engine: 'optionalRules' },
-  ),
   // Sign-on through an identity provider
   ...OIDC_KEYS,
   // Operation

@@ -33,8 +33,6 @@ pub struct OpenOptions {
     pub workers: Option<usize>,
     /// Fewest rows of a scan's part, and most of its batches; default what is fastest.
     pub scan_part_rows: Option<NonZeroUsize>,
-    /// Whether plans pass the rules that only make them faster; default true.
-    pub optional_rules: Option<bool>,
     /// Queries that run at once, but for cheap ones; default twice the cores, at least 4.
     pub max_concurrent_queries: Option<usize>,
     /// Queries that may wait for their turn; default 256.

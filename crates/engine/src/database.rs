@@ -157,7 +157,6 @@ impl Database {
             runtime: runtime_environment(&memory, spill_root.clone(), spill_limit)?,
             query_memory_bytes: memory.query_limit(),
             scan_part_rows: options.scan_part_rows,
-            optional_rules: options.optional_rules.unwrap_or(true),
         }));
         let runtime = build_runtime(workers)?;
         let handle = runtime.handle().clone();

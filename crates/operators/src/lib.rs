@@ -39,7 +39,6 @@ mod scan;
 mod semi_join;
 mod shared_rows;
 mod sort;
-mod sorted_input;
 mod splice;
 mod state_memory;
 mod symbols;
@@ -74,11 +73,10 @@ pub use measured::{Analyze, measured};
 pub use merge_join::plan::MergeJoin;
 pub use operator::{Facts, OperatorExec};
 pub use order::{TimeConcat, follows_scan_order, reversed};
-pub use ordered_join::exec::OrderedJoin;
 pub use ordered_join::node::OrderedJoinNode;
 pub use plan_node::{
-    PlanNode, below_endless_limit, filtered_scan, has_values, is_right_join, scan_of,
-    with_first_input,
+    PlanNode, filtered_scan, first_step, has_values, hash_join, in_one_step, is_right_join,
+    scan_of, with_first_input,
 };
 pub use sample_by::exec::plan_sample_by;
 pub use sample_by::kept::KeptGroups;

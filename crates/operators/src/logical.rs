@@ -8,7 +8,6 @@ use crate::fill::node::FillNode;
 use crate::horizon::node::HorizonJoinNode;
 use crate::last_rows::node::LastRowsNode;
 use crate::latest_on::node::LatestOnNode;
-use crate::lowering::Lower;
 use crate::ordered_join::node::OrderedJoinNode;
 use crate::sample_by::node::SampleByNode;
 use crate::shared_rows::node::SharedRowsNode;
@@ -56,24 +55,6 @@ impl<'a> LogicalNode<'a> {
         match plan {
             LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
             _ => None,
-        }
-    }
-
-    /// As what the planner makes an operator of.
-    pub fn lowered(&self) -> &'a dyn Lower {
-        match *self {
-            Self::SampleBy(node) => node,
-            Self::Fill(node) => node,
-            Self::LatestOn(node) => node,
-            Self::LastRows(node) => node,
-            Self::Windows(node) => node,
-            Self::Unnest(node) => node,
-            Self::Asof(node) => node,
-            Self::Splice(node) => node,
-            Self::WindowJoin(node) => node,
-            Self::Horizon(node) => node,
-            Self::OrderedJoin(node) => node,
-            Self::SharedRows(node) => node,
         }
     }
 }

@@ -68,11 +68,14 @@ pub struct Keeps {
     pub partitions: bool,
     /// Its direction: of an input that runs backward it makes the same rows backward.
     pub direction: bool,
+    /// Whether it drops no row of its first input.
+    pub every_row: bool,
 }
 
 impl Keeps {
     /// It has an order of its own, or none.
-    pub const NOTHING: Self = Self { rows: false, partitions: false, direction: false };
+    pub const NOTHING: Self =
+        Self { rows: false, partitions: false, direction: false, every_row: false };
 }
 
 /// What goes on by files where it does not fit leaves one part in so many of its query's memory.

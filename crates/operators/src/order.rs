@@ -88,7 +88,7 @@ pub fn reversed(
                 let whole = limit.is_some_and(|limit| limit <= FEW_ROWS);
                 return scan.reversed(whole).map(|scan| Some(scan.plan()));
             }
-            facts if facts.keeps.direction => true,
+            facts if facts.keeps.direction => facts.keeps.every_row,
             _ => return Ok(None),
         },
         PlanNode::Projection(_) | PlanNode::Cooperative | PlanNode::Values => true,
@@ -126,7 +126,7 @@ impl Operator for TimeConcat {
             // The queues are bounded by the batch.
             memory: None,
             // A sort above may not move below: one partition after the other, sorted ones are not.
-            keeps: Keeps { rows: is_one, partitions: false, direction: true },
+            keeps: Keeps { rows: is_one, partitions: false, direction: true, every_row: true },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -17,7 +17,7 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{
-    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode, SortMergeJoinExec,
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec,
 };
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
@@ -139,19 +139,8 @@ pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
 }
 
 /// The join by equal keys that a plan is, if it is one.
-pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
+pub fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
     plan.downcast_ref()
-}
-
-/// A join that holds its left side, whatever that has.
-pub(crate) fn holding_left(join: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    Ok(match join.downcast_ref::<HashJoinExec>() {
-        Some(hash) => {
-            Arc::new(hash.builder().with_partition_mode(PartitionMode::CollectLeft).build()?)
-        }
-        // It always does.
-        None => Arc::clone(join),
-    })
 }
 
 /// Whether a plan computes values of sub-queries first. Its expressions share them with those of
@@ -172,12 +161,6 @@ pub fn with_first_input(
     *first = make(Arc::clone(first))?;
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     plan.replace_children(inputs, options)
-}
-
-/// The rows below a limit that cuts nothing off.
-pub fn below_endless_limit(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
-    let limit = plan.downcast_ref::<GlobalLimitExec>()?;
-    (limit.skip() == 0 && limit.fetch().is_none()).then(|| limit.input())
 }
 
 /// How many rows a limit skips, how many it takes, and the rows below it.
@@ -241,6 +224,33 @@ pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
         filters: first.filter_expr(),
         input: first.input(),
     })
+}
+
+/// The first of the two steps that a GROUP BY is made in, if the plan is the second.
+pub fn first_step(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
+    let last = plan.downcast_ref::<AggregateExec>()?;
+    matches!(last.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned)
+        .then(|| last.input())
+}
+
+/// Two steps of GROUP BY with no exchange between them, as one.
+pub fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(last) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let Some(first) = last.input().downcast_ref::<AggregateExec>() else { return Ok(None) };
+    let mode = match last.mode() {
+        AggregateMode::Final => AggregateMode::Single,
+        AggregateMode::FinalPartitioned => AggregateMode::SinglePartitioned,
+        _ => return Ok(None),
+    };
+    let one = AggregateExec::try_new(
+        mode,
+        first.group_expr().clone(),
+        first.aggr_expr().to_vec(),
+        first.filter_expr().to_vec(),
+        Arc::clone(first.input()),
+        first.input_schema(),
+    )?;
+    Ok(Some(Arc::new(one)))
 }
 
 /// The two steps of GROUP BY over another input, with the exchange between them.

@@ -95,11 +95,8 @@ async fn measure(name: &str, plan: LogicalPlan) -> Result<()> {
     let state = PlanSession::new(&SessionOptions::default());
     let mut best = f64::MAX;
     let (mut rows, mut text) = (0, String::new());
-    let (mut by_rules, mut planning) = (f64::MAX, f64::MAX);
+    let mut planning = f64::MAX;
     for _ in 0..7 {
-        let start = Instant::now();
-        state.create_physical_plan(&plan).await?;
-        by_rules = by_rules.min(start.elapsed().as_secs_f64() * 1e3);
         let start = Instant::now();
         let physical = state.physical_plan(&plan).await?;
         planning = planning.min(start.elapsed().as_secs_f64() * 1e3);
@@ -111,10 +108,7 @@ async fn measure(name: &str, plan: LogicalPlan) -> Result<()> {
         }
         best = best.min(start.elapsed().as_secs_f64() * 1e3);
     }
-    println!(
-        "{name:<24} {best:>9.2} ms  plan {planning:>6.3} ms, by rules {by_rules:>6.3} ms  \
-         {rows:>9} rows"
-    );
+    println!("{name:<24} {best:>9.2} ms  plan {planning:>6.3} ms  {rows:>9} rows");
     if std::env::var("EXPLAIN").is_ok() {
         println!("{text}");
     }

@@ -1,14 +1,13 @@
 //! From a logical plan to a physical one: bounds of its size, the rules, sub-queries as joins, and
 //! the order of time kept from scan to result.
 //!
-//! [`PlanSession`] is the planner. A plan of one table is made in one walk (`one_table`), any
-//! other by `rules`. What these need to know of an operator, they ask it
+//! [`PlanSession`] is the planner. The logical `rules` rewrite a plan, `lower` makes each of its
+//! nodes the operator. What they need to know of an operator, they ask it
 //! ([`tidemark_operators::Facts`]). Knows no SQL text.
 #![forbid(unsafe_code)]
 
 mod conditions;
-mod extension_planner;
-mod one_table;
+mod lower;
 mod other_rows;
 mod rules;
 mod session;

@@ -9,7 +9,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
-use crate::one_table::condition;
+use crate::lower::condition;
 use crate::session::PlanSession;
 use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan, Test};
 

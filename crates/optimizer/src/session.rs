@@ -26,42 +26,26 @@ use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::eliminate_filter::EliminateFilter;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::push_down_limit::PushDownLimit;
-use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
 use datafusion::physical_optimizer::ensure_coop::EnsureCooperative;
-use datafusion::physical_optimizer::join_selection::JoinSelection;
-use datafusion::physical_optimizer::limit_pushdown::LimitPushdown;
-use datafusion::physical_optimizer::output_requirements::OutputRequirements;
-use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::operator_statistics::StatisticsRegistry;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
 use crate::conditions::BalanceConditions;
-use crate::extension_planner::TidemarkExtensionPlanner;
-use crate::one_table;
-use crate::rules::bound::Bound;
-use crate::rules::costly::{CoerceFrames, NarrowColumns, NarrowInputs};
+use crate::lower::{self, OtherScans};
+use crate::rules::bound::bounded;
+use crate::rules::costly::{CoerceFrames, NarrowInputs};
 use crate::rules::decorrelate::Decorrelate;
 use crate::rules::distinct::GroupDistinct;
-use crate::rules::fence::DropFences;
-use crate::rules::filter_scan::FilterScan;
-use crate::rules::instead::Instead;
 use crate::rules::join_keys::JoinKeys;
-use crate::rules::keep_time_order::KeepTimeOrder;
 use crate::rules::keys::{EqualKeys, equal_keys};
-use crate::rules::merge_joins::MergeJoins;
 use crate::rules::push_filters::PushFilters;
-use crate::rules::requirements::EnsureRequirements;
-use crate::rules::select_joins::SelectJoins;
-use crate::rules::share_rows::ShareRows;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
-use tidemark_operators::{PartRows, ShareLiterals};
+use tidemark_operators::{PartRows, ShareLiterals, SharedRows};
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;
@@ -87,8 +71,6 @@ pub struct SessionOptions {
     pub query_memory_bytes: usize,
     /// Fewest rows of a scan's part, and most of its batches; `None`: what is fastest.
     pub scan_part_rows: Option<NonZeroUsize>,
-    /// Whether the rules run that only make plans faster.
-    pub optional_rules: bool,
 }
 
 impl Default for SessionOptions {
@@ -99,7 +81,6 @@ impl Default for SessionOptions {
             runtime: Arc::default(),
             query_memory_bytes: usize::MAX,
             scan_part_rows: None,
-            optional_rules: true,
         }
     }
 }
@@ -119,21 +100,11 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// Logical rules. Not among them: rules that assume that `null = null` is unknown
 /// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules whose gain on our plans is smaller
 /// than the planning time they cost.
-///
-/// `optional`: with the rules that only make plans faster.
-pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    // DISTINCT has no physical operator of its own.
-    if !optional {
-        // Ours: values that compare equal are one key; long constants are not copied into rows.
-        return vec![
-            Arc::new(ReplaceDistinctWithAggregate::new()),
-            Arc::new(EqualKeys),
-            Arc::new(ShareLiterals),
-        ];
-    }
+pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
         // Folds constants, so that time predicates become literals a scan can use.
         Arc::new(SimplifyExpressions::new()),
+        // DISTINCT has no operator of its own.
         Arc::new(GroupDistinct::default()),
         // Ours: joins with a condition in WHERE or beside equality would be nested loops.
         Arc::new(JoinKeys),
@@ -155,60 +126,6 @@ pub(crate) fn optimizer_rules(optional: bool) -> Vec<Arc<dyn OptimizerRule + Sen
     ]
 }
 
-/// Physical rules, in their order; `optional`: with those that only make plans faster.
-pub(crate) fn physical_optimizer_rules(
-    optional: bool,
-) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules: [(bool, Arc<dyn PhysicalOptimizerRule + Send + Sync>); 23] = [
-        // Ours: a limit that cuts nothing off would take the partitions together.
-        (false, Arc::new(DropFences)),
-        // Keeps the statement's own ORDER BY from being optimised away; undone below.
-        (false, Arc::new(OutputRequirements::new_add_mode())),
-        // Joins are planned undecided: picks the build side by row counts, unless an order is kept.
-        (false, Arc::new(SelectJoins(JoinSelection::new()))),
-        // Ours: two large sides in the order of their timestamps are merged.
-        (true, Arc::new(MergeJoins)),
-        // Ours: joins that ask whether rows exist hold each key once.
-        (true, Arc::new(Instead::SEMI_JOINS)),
-        // Ours: groups by the floor of the timestamp are buckets.
-        (true, Arc::new(Instead::FLOORS)),
-        // Ours: groups by keys with few values find them by slots.
-        (true, Arc::new(Instead::SLOTS)),
-        // Ours: groups by many different keys.
-        (true, Arc::new(Instead::GROUPS)),
-        // Ours: ranks in an order that rows do not have.
-        (true, Arc::new(Instead::RANKS)),
-        // Sorts and exchanges where an operator requires them.
-        (false, Arc::new(EnsureRequirements)),
-        // Two aggregation steps in one partition are one too many.
-        (true, Arc::new(CombinePartialFinalAggregate::new())),
-        // Narrow columns inside filters instead of above them.
-        (true, Arc::new(NarrowColumns(ProjectionPushdown::new()))),
-        (false, Arc::new(OutputRequirements::new_remove_mode())),
-        // Ours: joins by keys as numbers.
-        (true, Arc::new(Instead::LOOK_UPS)),
-        // Ours: time order survives from scan to result without sorting.
-        (false, Arc::new(KeepTimeOrder)),
-        // Ours: joins of two large sides, neither of which has to fit in memory.
-        (true, Arc::new(Instead::HASH_JOINS)),
-        // Limits stop their inputs early.
-        (true, Arc::new(LimitPushdown::new())),
-        // Ours: sorts of many rows by numbers and symbols.
-        (true, Arc::new(Instead::SORTS)),
-        // Ours: predicates on symbols become tables of keys, columns are read where rows pass.
-        (true, Arc::new(FilterScan)),
-        // Ours: of what cannot be among the first few, nothing is sorted.
-        (true, Arc::new(Instead::TOPS)),
-        // Ours: groups that are asked for twice are made once.
-        (true, Arc::new(ShareRows)),
-        // Foreign operators yield, so that cancelling works.
-        (false, Arc::new(EnsureCooperative::new())),
-        // Ours: any operator ends in time and takes no more than it may.
-        (false, Arc::new(Bound)),
-    ];
-    rules.into_iter().filter(|(faster, _)| optional || !faster).map(|(_, rule)| rule).collect()
-}
-
 /// What a database plans in: the rules, and the settings and runtime of its plans.
 ///
 /// `DataFusion`'s own session, `SessionState`, falls back to its lists of all rules and functions,
@@ -220,10 +137,8 @@ pub struct PlanSession {
     runtime: Arc<RuntimeEnv>,
     analyzer: Analyzer,
     optimizer: Optimizer,
-    physical_rules: Vec<Arc<PhysicalRule>>,
     statistics: StatisticsRegistry,
     execution_props: ExecutionProps,
-    optional_rules: bool,
     names: NoNames,
 }
 
@@ -261,33 +176,32 @@ macro_rules! stoppable {
 }
 
 impl PlanSession {
-    /// A session with every rule, or with those that a plan needs alone.
     pub fn new(options: &SessionOptions) -> Self {
-        let optional = options.optional_rules;
         let analyzer_rules = analyzer_rules().into_iter().map(|rule| stoppable!(rule)).collect();
-        let rules = optimizer_rules(optional).into_iter().map(|rule| stoppable!(rule)).collect();
-        let physical_rules = physical_optimizer_rules(optional).into_iter();
+        let rules = optimizer_rules().into_iter().map(|rule| stoppable!(rule)).collect();
         Self {
             config: session_config(options),
             runtime: Arc::clone(&options.runtime),
             analyzer: Analyzer::with_rules(analyzer_rules),
             optimizer: Optimizer::with_rules(rules),
-            physical_rules: physical_rules.map(|rule| stoppable!(rule)).collect(),
             statistics: StatisticsRegistry::with_providers(vec![Arc::new(StoppableStatistics)]),
             execution_props: ExecutionProps::new(),
-            optional_rules: optional,
             names: NoNames::default(),
         }
     }
 
     /// Optimises and plans.
     pub async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        if self.optional_rules
-            && let Some(plan) = one_table::plan(&*equal_keys(plan)?, self)?
-        {
-            return Ok(plan);
-        }
-        self.create_physical_plan(plan).await
+        let plan = if lower::is_plain(plan) {
+            lower::lowered(&*equal_keys(plan)?, self, &OtherScans::default())?
+        } else {
+            let plan = self.optimize(plan)?;
+            let scans = OtherScans::of(&plan, self).await?;
+            SharedRows::in_plan(lower::lowered(&plan, self, &scans)?)?
+        };
+        lower::check(&plan)?;
+        // Operators that are not ours yield, so that cancelling works, and keep within bounds.
+        bounded(EnsureCooperative::new().optimize(plan, self.config.options())?)
     }
 }
 
@@ -311,20 +225,16 @@ impl Session for PlanSession {
         self.optimizer.optimize(plan, self, |_, _| {})
     }
 
-    fn physical_optimizers(&self) -> &[Arc<PhysicalRule>] {
-        &self.physical_rules
+    fn physical_optimizers(&self) -> &[Arc<dyn PhysicalOptimizerRule + Send + Sync>] {
+        &[]
     }
 
     fn statistics_registry(&self) -> Option<&StatisticsRegistry> {
         Some(&self.statistics)
     }
 
-    /// Optimises and plans by the rules, whatever the plan is.
     async fn create_physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = self.optimize(plan)?;
-        let nodes = Arc::new(TidemarkExtensionPlanner);
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![nodes]);
-        planner.create_physical_plan(&plan, self).await
+        self.physical_plan(plan).await
     }
 
     fn create_physical_expr(&self, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
@@ -391,8 +301,6 @@ impl OptimizerConfig for PlanSession {
         Arc::clone(self.config.options())
     }
 }
-
-type PhysicalRule = dyn PhysicalOptimizerRule + Send + Sync;
 
 /// The settings of plans.
 fn session_config(options: &SessionOptions) -> SessionConfig {

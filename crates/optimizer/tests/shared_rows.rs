@@ -81,9 +81,8 @@ async fn groups_that_are_shared_are_those_made_twice() {
             scan_part_rows: NonZeroUsize::new(rng.random_range(1..400)),
             ..SessionOptions::default()
         };
-        let plain = PlanSession::new(&SessionOptions { optional_rules: false, ..own.clone() });
-        let expected = rows_of(&plain, &plain.physical_plan(&plan).await.unwrap()).await;
         let session = PlanSession::new(&own);
+        let expected = rows_of(&session, &by_library(&plan, &own).await.unwrap()).await;
         let physical = session.physical_plan(&plan).await.unwrap();
         let text = shown(&physical);
         let is_shared = text.matches("SharedRowsExec").count() == 2;

@@ -276,6 +276,16 @@ const ORDER: Readonly<Record<string, Entry>> = {
         rows: `select ${payload} p, row_number() over (order by t, n) v from ${table}`,
         totals: ranked,
       },
+      {
+        rows: `select first(${payload}) p, count() v from (select * from ${table} order by n, t)`,
+        totals: null,
+      },
+      {
+        rows: `select count() p, length(string_agg(t, ',')) v from
+          (select * from ${table} order by t)`,
+        isPlain: true,
+        totals: null,
+      },
     ],
     terms: (n) => `select n from ${SMALL} order by t, ${list(n, (at) => `n + ${at}`)}`,
   },
@@ -333,30 +343,15 @@ const ORDER: Readonly<Record<string, Entry>> = {
           () => 1,
         ),
     ),
-    without: ['long_array', 'long_text', 'no_rows'],
-    terms: (n) => `select ${list(n, (at) => `n + ${at}`)}, count(distinct t) from ${SMALL}`,
+    // So few rows are not spread.
+    without: [...FEW, SMALL],
+    terms: (n) => `select ${list(n, (at) => `n + ${at}`)}, count(distinct t) from one_group`,
   },
   TimeConcatExec: {
     of: plain(
       ({ table }) => `(select n p, n v, ts, k from ${table}) latest on ts partition by k`,
       null,
     ),
-  },
-  SortedInputExec: {
-    of: ({ table, payload }) => [
-      {
-        rows: `select first(${payload}) p, count() v from (select * from ${table} order by n, t)`,
-        totals: null,
-      },
-      {
-        rows: `select count() p, length(string_agg(t, ',')) v from
-          (select * from ${table} order by t)`,
-        isPlain: true,
-        totals: null,
-      },
-    ],
-    terms: (n) => `select ${list(n, (at) => `first(n + ${at})`)} from
-      (select * from ${SMALL} order by n)`,
   },
 };
 
@@ -392,7 +387,8 @@ const GROUPS: Readonly<Record<string, Entry>> = {
         totals: null,
       },
     ],
-    terms: (n) => `select ts, ${list(n, (at) => `max(n + ${at})`)} from ${SMALL} sample by 1d`,
+    terms: (n) => `select ${list(n, (at) => `first(n + ${at})`)} from
+      (select * from ${SMALL} order by n)`,
   },
   SharedRowsExec: {
     of: one(

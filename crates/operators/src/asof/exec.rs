@@ -49,7 +49,7 @@ impl Operator for AsofPlan {
         Facts {
             name: "AsofJoinExec",
             memory: Some("AsofJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: false },
+            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: true },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

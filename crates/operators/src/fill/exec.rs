@@ -16,7 +16,7 @@ use super::filled::Filled;
 use super::node::FillNode;
 use super::plan::FillPlan;
 use crate::bounded::cell_bytes;
-use crate::lowering::{Inputs, Lower, Lowering, schema_of};
+use crate::lowering::schema_of;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::properties::{ascending, ascending_inputs, properties};
 
@@ -90,12 +90,6 @@ impl Operator for FillPlan {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let schema = Arc::clone(&run.schema);
         Ok(Run::stream(schema, read(run, self).map_ok(futures::stream::iter)))
-    }
-}
-
-impl Lower for FillNode {
-    fn lower(&self, inputs: &Inputs<'_>, _: &Lowering<'_>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(plan_fill(self, inputs.get(0)?.1))
     }
 }
 

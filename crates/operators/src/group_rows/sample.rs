@@ -39,7 +39,7 @@ fn scan_below(input: &Input) -> Option<&SliceScan> {
     match PlanNode::of(input.as_ref()) {
         PlanNode::Filter(filter) => scan_below(filter.input()),
         PlanNode::Projection(projection) => scan_below(projection.input()),
-        _ => scan_of(input).and_then(Scan::unfiltered),
+        _ => scan_of(input).map(Scan::table),
     }
 }
 
@@ -70,8 +70,14 @@ fn rows_of(input: &Input) -> Result<RecordBatch> {
             Ok(RecordBatch::try_new_with_options(input.schema(), columns, &count)?)
         }
         _ => {
-            let scan = scan_of(input).and_then(Scan::unfiltered);
-            scan.map_or_else(|| internal_err!("rows of a scan are expected"), sample)
+            let Some(scan) = scan_of(input) else {
+                return internal_err!("rows of a scan are expected");
+            };
+            let rows = sample(scan.table())?;
+            match scan {
+                Scan::Table(_) => Ok(rows),
+                Scan::Filtered(filtered) => Ok(rows.project(filtered.columns())?),
+            }
         }
     }
 }

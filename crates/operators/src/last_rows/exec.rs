@@ -11,12 +11,11 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
+use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 use futures::{Stream, TryStreamExt};
 
 use super::node::{LastRows, LastRowsNode};
 use crate::bounded::bytes::held_bytes;
-use crate::lowering::{Inputs, Lower, Lowering};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
@@ -243,11 +242,5 @@ impl Operator for LastRows {
                 Ok(Box::pin(RecordBatchStreamAdapter::new(schema, of_stream(reading))))
             }
         }
-    }
-}
-
-impl Lower for LastRowsNode {
-    fn lower(&self, inputs: &Inputs<'_>, _: &Lowering<'_>) -> Result<Arc<dyn ExecutionPlan>> {
-        plan_last_rows(self, inputs.get(0)?.1)
     }
 }

@@ -19,7 +19,7 @@ use super::node::LatestOnNode;
 use super::plan::{KeyKind, LatestOnPlan};
 use super::stream::Picker;
 use crate::bounded::bytes::held_bytes;
-use crate::lowering::{Inputs, Lower, Lowering};
+use crate::lowering::Lowering;
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
 };
@@ -159,17 +159,6 @@ impl Operator for LatestOnPlan {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::batches(Arc::clone(&run.schema), pick(run, self)))
-    }
-}
-
-impl Lower for LatestOnNode {
-    fn lower(
-        &self,
-        inputs: &Inputs<'_>,
-        lowering: &Lowering<'_>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (schema, input) = inputs.get(0)?;
-        plan_latest_on(self, schema, input, lowering)
     }
 }
 

@@ -198,7 +198,12 @@ impl Operator for LookupJoin {
         Facts {
             name: "LookupJoinExec",
             memory: Some("LookupJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: true },
+            keeps: Keeps {
+                rows: true,
+                partitions: true,
+                direction: true,
+                every_row: matches!(self.kind, LookupKind::Outer | LookupKind::Mark),
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

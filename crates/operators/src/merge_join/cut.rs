@@ -35,8 +35,11 @@ pub(super) fn cut(plan: &Input, spans: &[Span]) -> Result<Option<Input>> {
         PlanNode::Operator(node) => {
             let facts = node.facts();
             if let Some(scan) = facts.scan {
-                let Scan::Table(scan) = scan else { return Ok(None) };
-                return Ok(Some(scan.cut_at(spans)?.plan()));
+                return match scan {
+                    Scan::Table(scan) => Ok(Some(scan.cut_at(spans)?.plan())),
+                    Scan::Filtered(scan) if scan.fetch().is_some() => Ok(None),
+                    Scan::Filtered(scan) => Ok(Some(scan.cut_at(spans)?.plan())),
+                };
             }
             facts.keeps.partitions && facts.keeps.direction
         }

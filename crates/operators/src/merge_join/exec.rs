@@ -4,14 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinSide, JoinType, Result, internal_err};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
-use datafusion::physical_plan::projection::ProjectionExpr;
 use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
@@ -22,7 +20,7 @@ use super::plan::MergeJoin;
 use crate::bounded::bytes::has_lists;
 use crate::lookup_join::plan::OutputColumn;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
-use crate::plan_node::{PlanNode, hash_join, scan_of};
+use crate::plan_node::{hash_join, scan_of};
 use crate::properties::{ascending, ascending_inputs, properties_of};
 use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
@@ -52,38 +50,9 @@ impl<'a> Ordered<'a> {
 }
 
 impl MergeJoin {
-    /// The plan with joins of this kind in the place of hash joins of two large sides that come in
-    /// the order of their key. A side of up to `most_held` rows is held by other joins.
-    pub fn choose(plan: Input, most_held: usize) -> Result<Input> {
-        let chosen = |plan: Input| {
-            let chosen = match Self::instead_of(&plan, most_held)? {
-                None => Self::without_columns(&plan),
-                chosen => chosen,
-            };
-            Ok(chosen.map_or_else(|| Transformed::no(plan), Transformed::yes))
-        };
-        plan.transform_up(chosen).data()
-    }
-
-    /// A join of this kind below a projection that only drops columns.
-    fn without_columns(plan: &Input) -> Option<Input> {
-        let PlanNode::Projection(projection) = PlanNode::of(plan.as_ref()) else { return None };
-        let PlanNode::Operator(node) = PlanNode::of(projection.input().as_ref()) else {
-            return None;
-        };
-        let (join, inputs): (&Self, _) = node.downcast()?;
-        let column = |expr: &ProjectionExpr| {
-            join.output.get(expr.expr.downcast_ref::<Column>()?.index()).copied()
-        };
-        let output = projection.expr().iter().map(column).collect::<Option<Vec<_>>>()?;
-        let mut equal = projection.properties().equivalence_properties().clone();
-        equal.clear_orderings();
-        let join = Self { output, equal, ..join.clone() };
-        Some(OperatorExec::plan(join, inputs.to_vec(), &projection.schema()))
-    }
-
-    /// The join that takes the place of a hash join.
-    fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
+    /// The join that takes the place of a hash join of two large sides that come in the order of
+    /// their key. A side of up to `most_held` rows is held by other joins.
+    pub fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let [(left, right)] = join.on() else { return Ok(None) };
         let types =
@@ -203,7 +172,7 @@ impl Operator for MergeJoin {
         Facts {
             name: "MergeJoinExec",
             memory: Some("MergeJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: false },
+            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: self.outer },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

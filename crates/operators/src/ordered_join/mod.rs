@@ -1,4 +1,3 @@
 //! Joins that keep the order of the rows they are made for.
 
-pub(crate) mod exec;
 pub(crate) mod node;

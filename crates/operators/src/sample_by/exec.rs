@@ -11,7 +11,6 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
@@ -28,15 +27,14 @@ use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
 use super::slots::{Digit, slots_of};
 use crate::bucket::Alignment;
 use crate::error::join_error;
-use crate::lowering::{Inputs, Lower, Lowering, key_plan, schema_of, symbols_of, unbucketed};
+use crate::lowering::{Lowering, key_plan, schema_of, symbols_of, unbucketed};
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
 };
 use crate::order::{TimeConcat, follows_scan_order, in_time_order};
-use crate::plan_node::{PlanNode, scan_of, with_first_input};
+use crate::plan_node::scan_of;
 use crate::properties::{ascending, ascending_inputs, properties};
 use crate::scan::kind::Scan;
-use crate::sorted_input::keep_sorted;
 use crate::symbols::{nullable_origin, origin};
 
 /// Aggregates one partition of the input.
@@ -231,17 +229,6 @@ impl Operator for SampleByPlan {
     }
 }
 
-impl Lower for SampleByNode {
-    fn lower(
-        &self,
-        inputs: &Inputs<'_>,
-        lowering: &Lowering<'_>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (schema, input) = inputs.get(0)?;
-        plan_sample_by(self, schema, input, lowering)
-    }
-}
-
 /// `schema`: what the expressions call the input's columns.
 pub fn plan_sample_by(
     node: &SampleByNode,
@@ -259,10 +246,6 @@ pub fn plan_sample_by(
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
-    } else if node.any_order() {
-        input = unsorted(input)?;
-    } else if node.aggregates().iter().any(depends_on_order) {
-        input = keep_sorted(input)?;
     }
     let keys: Vec<_> =
         node.keys().iter().map(|key| lowering.expr(key, schema)).collect::<Result<_>>()?;
@@ -289,26 +272,6 @@ pub fn plan_sample_by(
     Ok(OperatorExec::plan(plan, vec![input], &schema))
 }
 
-/// The rows that a sort puts in order, if it lets none go, also where it is below projections.
-fn unsorted(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    match PlanNode::of(plan.as_ref()) {
-        PlanNode::Sort(sort) if sort.fetch().is_none() => unsorted(Arc::clone(sort.input())),
-        PlanNode::Projection(projection) if is_sorted(projection.input()) => {
-            with_first_input(plan, unsorted)
-        }
-        _ => Ok(plan),
-    }
-}
-
-/// Whether the rows come from a sort, but for projections.
-fn is_sorted(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    match PlanNode::of(plan.as_ref()) {
-        PlanNode::Sort(_) => true,
-        PlanNode::Projection(projection) => is_sorted(projection.input()),
-        _ => false,
-    }
-}
-
 impl SampleByPlan {
     /// The plan with what it knows of its input's symbols.
     pub(super) fn planned(&self, input: &Input) -> Result<Self> {
@@ -333,15 +296,6 @@ pub(super) fn possible_keys(
         let ((scan, output), nullable) = nullable_origin(input, key)?;
         all.checked_mul(scan.symbols(output)?.len() + usize::from(nullable))
     })
-}
-
-/// Whether an aggregate answers something else when its rows come in another order.
-fn depends_on_order(aggregate: &Expr) -> bool {
-    match aggregate {
-        Expr::Alias(alias) => depends_on_order(&alias.expr),
-        Expr::AggregateFunction(call) => !call.func.order_sensitivity().is_insensitive(),
-        _ => false,
-    }
 }
 
 /// `count()`, and `min` and `max` of the designated timestamp, of a whole scan: known without

@@ -28,6 +28,11 @@ pub struct SampleByNode {
 }
 
 impl SampleByNode {
+    /// Whether it answers something else when its rows come in another order.
+    pub fn reads_order(&self) -> bool {
+        self.bucket.is_some() || (!self.any_order && self.aggregates.iter().any(depends_on_order))
+    }
+
     /// A node over `input`. `aggregates` are aggregate functions, aliased or not.
     pub fn try_new(
         input: LogicalPlan,
@@ -172,5 +177,14 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
     // Only the columns named by the expressions; the optimizer adds those itself.
     fn necessary_children_exprs(&self, _output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![vec![]])
+    }
+}
+
+/// Whether an aggregate answers something else when its rows come in another order.
+pub(super) fn depends_on_order(aggregate: &Expr) -> bool {
+    match aggregate {
+        Expr::Alias(alias) => depends_on_order(&alias.expr),
+        Expr::AggregateFunction(call) => !call.func.order_sensitivity().is_insensitive(),
+        _ => false,
     }
 }

@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use datafusion::common::{DFSchemaRef, Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
-use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
@@ -67,6 +67,37 @@ struct TimeTest {
     value: Arc<dyn PhysicalExpr>,
 }
 
+/// The properties, with the columns of the output that the predicate makes equal to others, or to a
+/// value.
+fn with_equal_columns(
+    properties: Arc<PlanProperties>,
+    predicate: &Arc<dyn PhysicalExpr>,
+    output: &[usize],
+) -> Result<Arc<PlanProperties>> {
+    let passed_on = |expr: &Arc<dyn PhysicalExpr>| -> Option<Arc<dyn PhysicalExpr>> {
+        let Some(column) = expr.downcast_ref::<Column>() else {
+            return expr.is::<Literal>().then(|| Arc::clone(expr));
+        };
+        let at = output.iter().position(|own| *own == column.index())?;
+        Some(Arc::new(Column::new(column.name(), at)))
+    };
+    let pairs = split_conjunction(predicate).into_iter().filter_map(|part| {
+        let equal = part.downcast_ref::<BinaryExpr>().filter(|part| *part.op() == Operator::Eq)?;
+        let sides = (equal.left(), equal.right());
+        let is_column = sides.0.is::<Column>() || sides.1.is::<Column>();
+        passed_on(sides.0).zip(passed_on(sides.1)).filter(|_| is_column)
+    });
+    let pairs: Vec<_> = pairs.collect();
+    if pairs.is_empty() {
+        return Ok(properties);
+    }
+    let mut equal = properties.equivalence_properties().clone();
+    for (left, right) in pairs {
+        equal.add_equal_conditions(left, right)?;
+    }
+    Ok(Arc::new(PlanProperties::clone(&properties).with_eq_properties(equal)))
+}
+
 impl FilteredScan {
     /// The scan's rows for which `predicate` holds, at most `fetch` of each partition.
     /// `output`: the scan columns that are passed on.
@@ -76,7 +107,7 @@ impl FilteredScan {
         output: Vec<usize>,
         fetch: Option<usize>,
     ) -> Result<Self> {
-        let properties = scan.narrowed(&output)?;
+        let properties = with_equal_columns(scan.narrowed(&output)?, &predicate, &output)?;
         Ok(Self::with_properties(scan, predicate, output, fetch, properties))
     }
 
@@ -120,6 +151,12 @@ impl FilteredScan {
         Ok(Self { named: self.named.clone(), ..reversed })
     }
 
+    /// The same rows in a partition for each span.
+    pub(crate) fn cut_at(&self, spans: &[Option<(i64, i64)>]) -> Result<Self> {
+        let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
+        Self::new(self.scan.cut_at(spans)?, predicate, output, self.fetch)
+    }
+
     /// The rows of `filter` above a scan.
     pub fn of(filter: &FilterExec, scan: SliceScan) -> Self {
         let output = match filter.projection() {
@@ -130,6 +167,11 @@ impl FilteredScan {
             .with_scheduling_type(SchedulingType::Cooperative);
         let (predicate, fetch) = (Arc::clone(filter.predicate()), filter.fetch());
         Self::with_properties(scan, predicate, output, fetch, Arc::new(properties))
+    }
+
+    /// Whether the same rows pass each time.
+    pub(crate) fn is_stable(&self) -> bool {
+        !is_volatile(&self.predicate)
     }
 
     /// Whether another filter passes the same cells in the same order.
@@ -153,6 +195,11 @@ impl FilteredScan {
     /// What has to hold.
     pub(super) fn predicate(&self) -> &Arc<dyn PhysicalExpr> {
         &self.predicate
+    }
+
+    /// The columns of [`Self::scan`] that are passed on.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.output
     }
 
     /// The scan's column behind an output column.

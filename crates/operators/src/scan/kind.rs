@@ -40,6 +40,14 @@ impl Scan {
         }
     }
 
+    /// Whether it passes the same rows each time.
+    pub(crate) fn is_stable(&self) -> bool {
+        match self {
+            Self::Table(_) => true,
+            Self::Filtered(filtered) => filtered.is_stable(),
+        }
+    }
+
     /// Rows of each partition, at most, if there is a limit beside that of the rows looked at.
     pub fn fetch(&self) -> Option<usize> {
         match self {

@@ -179,7 +179,12 @@ impl Operator for SemiJoin {
         Facts {
             name: "SemiJoinExec",
             memory: Some("SemiJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: true },
+            keeps: Keeps {
+                rows: true,
+                partitions: true,
+                direction: true,
+                every_row: self.kind == Kind::Mark,
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -234,7 +234,7 @@ impl Operator for RankRows {
         Facts {
             name: "RankRowsExec",
             memory: Some("RankRows"),
-            keeps: Keeps { rows: true, partitions: true, direction: false },
+            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: true },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

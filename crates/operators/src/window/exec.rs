@@ -386,7 +386,12 @@ impl Operator for WindowPlan {
         Facts {
             name: "WindowsExec",
             memory: Some("Windows"),
-            keeps: Keeps { partitions: self.looks_back.is_some(), rows: true, direction: false },
+            keeps: Keeps {
+                partitions: self.looks_back.is_some(),
+                rows: true,
+                direction: false,
+                every_row: true,
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -20,6 +20,7 @@ use crate::operator::OperatorExec;
 use crate::plan_node::PlanNode;
 use crate::sample_by::exec::plan_sample_by;
 use crate::sample_by::node::SampleByNode;
+use crate::scan::kind::Scan;
 
 /// Keys of partitions, at most: what a join knows of its keys takes time that grows with the square
 /// of their number, and nothing stops it.
@@ -94,7 +95,9 @@ fn aggregates(node: &WindowNode, schema: &DFSchema) -> Option<(Vec<Expr>, Vec<Ex
 /// Whether rows are those of a scan, the same each time.
 fn can_be_read_twice(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     match PlanNode::of(plan.as_ref()) {
-        PlanNode::Operator(operator) => return Ok(operator.facts().scan.is_some()),
+        PlanNode::Operator(operator) => {
+            return Ok(operator.facts().scan.is_some_and(Scan::is_stable));
+        }
         PlanNode::Projection(projection) => {
             if projection.expr().iter().any(|computed| is_volatile(&computed.expr)) {
                 return Ok(false);

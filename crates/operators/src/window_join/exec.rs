@@ -53,7 +53,7 @@ impl Operator for WindowPlan {
         Facts {
             name: "WindowJoinExec",
             memory: Some("WindowJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: false },
+            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: true },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

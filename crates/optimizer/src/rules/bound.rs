@@ -7,11 +7,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{
     ChildrenPropertiesMode, ReplaceChildrenOptions, replace_children_if_necessary,
 };
@@ -20,28 +18,6 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
 use tidemark_operators::{PlanNode, candidates, in_bounds, measured, paced};
-
-/// Puts every operator of a plan within bounds. The last of the rules.
-#[derive(Debug)]
-pub(crate) struct Bound;
-
-impl PhysicalOptimizerRule for Bound {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        bounded(plan)
-    }
-
-    fn name(&self) -> &'static str {
-        "bound"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
 
 /// The plan with each of its operators within bounds.
 pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

@@ -1,7 +1,5 @@
 //! Rules of `DataFusion` that are left out where they take seconds: nothing stops them meanwhile.
 
-use std::sync::Arc;
-
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -11,9 +9,6 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::projection_pushdown::ProjectionPushdown;
-use datafusion::physical_plan::ExecutionPlan;
 use tidemark_operators::LogicalNode;
 
 /// `DataFusion`'s coercion of types where a plan has windows: their frame bounds are typed by it
@@ -80,44 +75,4 @@ fn most_comparisons(plan: &LogicalPlan) -> Result<usize> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(most)
-}
-
-/// Physical expressions beyond which [`NarrowColumns`] leaves a plan as it is.
-const MANY_EXPRESSIONS: usize = 4_000;
-
-/// `DataFusion`'s pushing of projections, which rewrites every expression at every step: for a
-/// condition of 9,000 terms that takes seconds, and cannot be stopped meanwhile.
-#[derive(Debug)]
-pub(crate) struct NarrowColumns(pub(crate) ProjectionPushdown);
-
-impl PhysicalOptimizerRule for NarrowColumns {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        if has_many_expressions(&plan)? { Ok(plan) } else { self.0.optimize(plan, config) }
-    }
-
-    fn name(&self) -> &'static str {
-        "narrow_columns"
-    }
-
-    fn schema_check(&self) -> bool {
-        self.0.schema_check()
-    }
-}
-
-fn has_many_expressions(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut count = 0;
-    plan.apply(|node| {
-        node.apply_expressions(&mut |expr| {
-            expr.apply(|_| {
-                count += 1;
-                let is_many = count > MANY_EXPRESSIONS;
-                Ok(if is_many { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-            })
-        })
-    })?;
-    Ok(count > MANY_EXPRESSIONS)
 }

@@ -9,13 +9,9 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Operator};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
-use tidemark_operators::below_endless_limit;
 use tidemark_types::SYMBOL_EQUAL;
 
 /// Functions that answer for every value. Their patterns are compiled where they are constants.
@@ -105,32 +101,4 @@ fn is_safe_operator(operator: Operator) -> bool {
             | Operator::IsDistinctFrom
             | Operator::IsNotDistinctFrom
     )
-}
-
-/// Takes the fences away: conditions stay where they are from here on.
-#[derive(Debug)]
-pub(crate) struct DropFences;
-
-impl PhysicalOptimizerRule for DropFences {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            Ok(match below_endless_limit(&plan) {
-                Some(rows) => Transformed::yes(Arc::clone(rows)),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
-    }
-
-    fn name(&self) -> &'static str {
-        "DropFences"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
 }

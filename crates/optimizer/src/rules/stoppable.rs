@@ -9,7 +9,6 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
-use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::operator_statistics::{
     ExtendedStatistics, StatisticsProvider, StatisticsResult,
@@ -18,8 +17,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use tidemark_operators::check_stop;
 use tidemark_types::bounded::folding;
 
-/// Asks, each time before the rule inside is applied, whether the statement goes on: for each node
-/// of a logical plan, once for a physical plan.
+/// Asks whether the statement goes on each time before the rule inside is applied: for each node.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
 
@@ -67,33 +65,5 @@ impl OptimizerRule for Stoppable<dyn OptimizerRule + Send + Sync> {
     ) -> Result<Transformed<LogicalPlan>> {
         check_stop()?;
         folding(|| self.0.rewrite(plan, config))
-    }
-}
-
-impl PhysicalOptimizerRule for Stoppable<dyn PhysicalOptimizerRule + Send + Sync> {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        check_stop()?;
-        self.0.optimize(plan, config)
-    }
-
-    fn optimize_with_context(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        context: &dyn PhysicalOptimizerContext,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        check_stop()?;
-        self.0.optimize_with_context(plan, context)
-    }
-
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn schema_check(&self) -> bool {
-        self.0.schema_check()
     }
 }

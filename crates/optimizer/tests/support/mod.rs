@@ -11,21 +11,27 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use arrow_schema::{DataType, Field, Schema};
+use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::functions_aggregate::expr_fn::{avg, count, max, min, sum};
 use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNode,
     Volatility, col, create_udaf, lit,
 };
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use futures::TryStreamExt;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tidemark_operators::SnapshotTable;
+use tidemark_operators::{LogicalNode, Lowering, SnapshotTable, plan_sample_by};
 use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::{
     Change, ColumnSchema, Storage, StorageOptions, TableSchema, TableSnapshot, TimeRange,
@@ -189,12 +195,42 @@ pub async fn physical(plan: LogicalPlan, partitions: usize) -> Result<Arc<dyn Ex
     session(partitions).physical_plan(&plan).await
 }
 
-/// Optimizes and plans by `DataFusion`'s rules and ours, whatever the plan is.
-pub async fn physical_by_rules(
-    plan: LogicalPlan,
-    partitions: usize,
+/// The plan as the library makes it: by its planner, of its operators over our scans.
+pub async fn by_library(
+    plan: &LogicalPlan,
+    options: &SessionOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    session(partitions).create_physical_plan(&plan).await
+    let session = PlanSession::new(options);
+    let logical = session.optimize(plan)?;
+    let state = SessionStateBuilder::new()
+        .with_config(session.config().clone())
+        .with_physical_optimizer_rules(vec![
+            Arc::new(JoinSelection::new()),
+            Arc::new(EnsureRequirements::new()),
+        ])
+        .build();
+    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(OwnGroups)]);
+    planner.create_physical_plan(&logical, &state).await
+}
+
+/// GROUP BY by our operator, which the library does not know.
+struct OwnGroups;
+
+#[async_trait]
+impl ExtensionPlanner for OwnGroups {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        logical: &[&LogicalPlan],
+        physical: &[Arc<dyn ExecutionPlan>],
+        session: &dyn Session,
+        context: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(LogicalNode::SampleBy(node)) = LogicalNode::of(node) else { return Ok(None) };
+        let (schema, input) = (logical[0].schema(), Arc::clone(&physical[0]));
+        plan_sample_by(node, schema, input, &Lowering { session, context }).map(Some)
+    }
 }
 
 /// Runs a plan; the result's batches in order.

@@ -1,0 +1,75 @@
+//! GROUP BY: buckets of the timestamp, slots, many keys, or the two steps of `DataFusion`.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::logical_expr::Aggregate;
+use datafusion::logical_expr::expr::physical_name;
+use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use tidemark_operators::{GroupRows, SampleByPlan, first_step, in_one_step};
+
+use super::inputs::with_children;
+use super::planned::{Plan, Planned, Wanted, columns_of};
+use super::walk::Walk;
+
+impl Walk<'_> {
+    pub(super) fn aggregate(&self, node: &Aggregate, wanted: &Wanted) -> Result<Planned> {
+        let exprs = node.group_expr.iter().chain(&node.aggr_expr);
+        let columns = columns_of(exprs, node.input.schema())?;
+        let input = self.node(&node.input, &Wanted::columns(columns).in_any_order())?;
+        let keys = self.exprs(&node.group_expr, &input.schema)?;
+        let names = node.group_expr.iter().map(physical_name).collect::<Result<Vec<_>>>()?;
+        let keys = PhysicalGroupBy::new_single(keys.into_iter().zip(names).collect());
+        let schema = input.plan.schema();
+        let (mut functions, mut filters) = (vec![], vec![]);
+        for expr in &node.aggr_expr {
+            let props = self.session.execution_props();
+            let context = self.context();
+            let lowered =
+                LoweredAggregateBuilder::new(expr, &input.schema, &schema, props, context);
+            let lowered = lowered.build()?;
+            functions.push(lowered.aggregate);
+            filters.push(lowered.filter);
+        }
+        let workers = self.session.config().target_partitions();
+        let is_spread = !keys.is_empty() && workers > 1;
+        let first = AggregateExec::try_new(
+            AggregateMode::Partial,
+            keys.clone(),
+            functions,
+            filters.clone(),
+            input.plan,
+            Arc::clone(&schema),
+        )?;
+        // A function may have become another one, by the order of its rows.
+        let functions = first.aggr_expr().to_vec();
+        let mode = if is_spread { AggregateMode::FinalPartitioned } else { AggregateMode::Final };
+        let first = Arc::new(first);
+        let last =
+            AggregateExec::try_new(mode, keys.as_final(), functions, filters, first, schema)?;
+        let plan: Plan = Arc::new(last);
+        let plan = if wanted.in_two_steps { plan } else { self.grouped(plan)? };
+        Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(wanted)
+    }
+
+    /// What computes the groups of two steps that nothing is between. Any other plan stays.
+    pub(super) fn grouped(&self, plan: Plan) -> Result<Plan> {
+        let workers = self.session.config().target_partitions();
+        let Some(first) = first_step(&plan) else { return Ok(plan) };
+        let own = match SampleByPlan::instead_of(&plan)? {
+            None => match SampleByPlan::by_slots(&plan)? {
+                None => GroupRows::instead_of(&plan, workers)?,
+                own => own,
+            },
+            own => own,
+        };
+        if let Some(own) = own {
+            return self.with_inputs(&own);
+        }
+        let first = self.with_inputs(first)?;
+        let last = with_children(&plan, vec![first])?;
+        let last = self.with_inputs(&last)?;
+        Ok(in_one_step(&last)?.unwrap_or(last))
+    }
+}

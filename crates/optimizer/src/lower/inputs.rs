@@ -1,0 +1,196 @@
+//! The inputs of operators, in the partitions and the order that these require.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::physical_expr::{
+    Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::{
+    ChildSatisfactionOptions, ExecutionPlanProperties, InputDistributionRequirements,
+};
+use tidemark_operators::{PlanNode, TimeConcat, follows_scan_order, is_right_join, origin};
+
+use super::planned::Plan;
+use super::walk::Walk;
+
+impl Walk<'_> {
+    /// The plan with each of its inputs as it requires them.
+    pub(super) fn with_inputs(&self, plan: &Plan) -> Result<Plan> {
+        let distributions = plan.input_distribution_requirements();
+        let spreads = self.spreads(plan, &distributions)?;
+        let (orderings, keeps) = (plan.required_input_ordering(), plan.maintains_input_order());
+        let children = plan.children();
+        let mut inputs = Vec::with_capacity(children.len());
+        for (at, ordering) in orderings.into_iter().enumerate() {
+            let input = Arc::clone(children[at]);
+            let required = distributions.child_distribution(at);
+            inputs.push(match required {
+                Some(Distribution::SinglePartition) => {
+                    let input = self.ordered(input, ordering, true)?;
+                    in_one_partition(input, keeps[at])
+                }
+                Some(Distribution::KeyPartitioned(keys)) if spreads => {
+                    let input = self.spread(input, keys, &distributions, at)?;
+                    self.ordered(input, ordering, false)?
+                }
+                _ => self.ordered(input, ordering, false)?,
+            });
+        }
+        with_children(plan, inputs)
+    }
+
+    /// The same of all operators above these plans, which have their inputs already.
+    pub(super) fn with_inputs_above(&self, known: &[Plan], plan: &Plan) -> Result<Plan> {
+        let above = |input: &Plan| {
+            let is_known = known.iter().any(|known| Arc::ptr_eq(known, input));
+            if is_known { Ok(Arc::clone(input)) } else { self.with_inputs_above(known, input) }
+        };
+        let inputs = plan.children().into_iter().map(above).collect::<Result<_>>()?;
+        self.with_inputs(&with_children(plan, inputs)?)
+    }
+
+    /// Whether inputs that have to be spread by their keys are: one of them has several partitions,
+    /// or rows enough for several.
+    fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
+        let config = self.session.config();
+        if config.target_partitions() == 1 {
+            return Ok(false);
+        }
+        let benefits = plan.benefits_from_input_partitioning();
+        for (at, child) in plan.children().into_iter().enumerate() {
+            let is_keyed = matches!(
+                distributions.child_distribution(at),
+                Some(Distribution::KeyPartitioned(_))
+            );
+            if is_keyed
+                && (child.output_partitioning().partition_count() > 1
+                    || (benefits[at] && self.has_many_rows(child)?))
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn has_many_rows(&self, plan: &Plan) -> Result<bool> {
+        let rows = self.size(plan)?.num_rows.get_value().copied();
+        Ok(rows.is_none_or(|rows| rows > self.session.config().batch_size()))
+    }
+
+    /// The input with its rows spread over all workers by their keys.
+    fn spread(
+        &self,
+        input: Plan,
+        keys: &[Arc<dyn PhysicalExpr>],
+        distributions: &InputDistributionRequirements,
+        at: usize,
+    ) -> Result<Plan> {
+        let workers = self.session.config().target_partitions();
+        let is_spread = distributions
+            .child_satisfaction(at, input.as_ref(), ChildSatisfactionOptions::default())?
+            .is_satisfied();
+        if is_spread && input.output_partitioning().partition_count() >= workers {
+            return Ok(input);
+        }
+        let by = Distribution::KeyPartitioned(keys.to_vec()).create_partitioning(workers);
+        Ok(Arc::new(RepartitionExec::try_new(input, by)?))
+    }
+
+    /// The input in an order that is required, if one is; `into_one`: in one partition.
+    fn ordered(
+        &self,
+        input: Plan,
+        required: Option<OrderingRequirements>,
+        into_one: bool,
+    ) -> Result<Plan> {
+        let Some(required) = required.map(OrderingRequirements::into_single) else {
+            return Ok(input);
+        };
+        let order = LexOrdering::new(required.iter().cloned().map(PhysicalSortExpr::from));
+        let Some(order) = order else { return Ok(input) };
+        if input.equivalence_properties().ordering_satisfy_requirement(required)? {
+            return Ok(if into_one { merged(input, &order, None) } else { input });
+        }
+        self.sorted(input, &order, into_one, None, None)
+    }
+}
+
+/// The plan over these inputs.
+pub(super) fn with_children(plan: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
+    let children = plan.children();
+    if children.iter().zip(&inputs).all(|(child, input)| Arc::ptr_eq(child, input)) {
+        return Ok(Arc::clone(plan));
+    }
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(plan).replace_children(inputs, options)
+}
+
+/// Partitions in an order, as one in that order.
+pub(super) fn merged(plan: Plan, order: &LexOrdering, rows: Option<usize>) -> Plan {
+    if plan.output_partitioning().partition_count() == 1 {
+        return plan;
+    }
+    if follows_scan_order(&plan)
+        && let [key] = order.as_ref()
+        && sorts_by_time(&plan, key).is_some()
+    {
+        return TimeConcat::plan(plan);
+    }
+    Arc::new(SortPreservingMergeExec::new(order.clone(), plan).with_fetch(rows))
+}
+
+/// All rows in one partition; `keeps_order`: in the order that they have.
+pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
+    if plan.output_partitioning().partition_count() == 1 {
+        return plan;
+    }
+    if is_read_in_turn(&plan) || (keeps_order && is_joined_in_turn(&plan)) {
+        return TimeConcat::plan(plan);
+    }
+    match plan.output_ordering().cloned().filter(|_| keeps_order) {
+        Some(order) => merged(plan, &order, None),
+        None => Arc::new(CoalescePartitionsExec::new(plan)),
+    }
+}
+
+/// The rows in one partition, if they have an order when partitions are read one after the other.
+pub(super) fn in_turn(plan: Plan) -> Plan {
+    let is_one = plan.output_partitioning().partition_count() == 1;
+    if !is_one && (is_read_in_turn(&plan) || is_joined_in_turn(&plan)) {
+        return TimeConcat::plan(plan);
+    }
+    plan
+}
+
+/// Whether the rows have an order when one partition is read after the other: those of a scan, and
+/// those of a UNION ALL, whose sides follow each other as they were written.
+fn is_read_in_turn(plan: &Plan) -> bool {
+    let node = PlanNode::of(plan.as_ref());
+    match plan.children().as_slice() {
+        _ if follows_scan_order(plan) => true,
+        [first, ..] if node.is_row_wise() => is_read_in_turn(first),
+        sides => matches!(node, PlanNode::Union) && sides.iter().all(|side| is_read_in_turn(side)),
+    }
+}
+
+/// The same behind joins that hold one side, and have every row of the other in its place.
+fn is_joined_in_turn(plan: &Plan) -> bool {
+    let node = PlanNode::of(plan.as_ref());
+    match plan.children().as_slice() {
+        [_, read] if is_right_join(plan) => is_read_in_turn(read) || is_joined_in_turn(read),
+        [input, ..] if node.is_row_wise() => is_joined_in_turn(input),
+        _ => false,
+    }
+}
+
+/// Whether this order is that of the designated timestamp of the scan below, and whether the
+/// scan runs the other way.
+pub(super) fn sorts_by_time(input: &Plan, order: &PhysicalSortExpr) -> Option<bool> {
+    let (scan, output) = origin(input, &order.expr)?;
+    scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)
+}

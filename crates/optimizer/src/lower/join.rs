@@ -1,0 +1,125 @@
+//! Joins by equal keys, by conditions, and of all pairs of rows.
+
+use std::sync::Arc;
+
+use datafusion::common::{JoinType, Result};
+use datafusion::logical_expr::{Expr, Join};
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode,
+};
+use tidemark_operators::{GraceHashJoin, LookupJoin, MergeJoin, SemiJoin, hash_join};
+
+use super::inputs::with_children;
+use super::planned::{Plan, Planned, Wanted, narrowed};
+use super::sides::{Read, pairs, sides_of_output};
+use super::walk::Walk;
+
+impl Walk<'_> {
+    pub(super) fn join(&self, join: &Join, wanted: &Wanted) -> Result<Planned> {
+        let kind = join.join_type;
+        let keeps_order = wanted.keeps_join_order && kind == JoinType::Right;
+        let read = Read::of(join, wanted)?;
+        // Of the side whose rows are only looked for, a GROUP BY may be left out.
+        let (of_left, of_right) = sides_of_output(kind);
+        let are_columns = |key: fn(&(Expr, Expr)) -> &Expr| {
+            !join.on.is_empty() && join.on.iter().all(|on| matches!(key(on), Expr::Column(_)))
+        };
+        let left = Wanted {
+            in_two_steps: !of_left && are_columns(|on| &on.0),
+            ..Wanted::columns(read.left.clone()).in_any_order()
+        };
+        let right = Wanted {
+            in_two_steps: !of_right && are_columns(|on| &on.1),
+            ..if keeps_order || (wanted.is_read_in_order && follows_right_side(kind)) {
+                Wanted::columns(read.right.clone())
+            } else {
+                Wanted::columns(read.right.clone()).in_any_order()
+            }
+        };
+        let left = self.with_keys(self.node(&join.left, &left)?, join.on.iter().map(|on| &on.0))?;
+        let right =
+            self.with_keys(self.node(&join.right, &right)?, join.on.iter().map(|on| &on.1))?;
+        let filter = join.filter.as_ref();
+        let filter = filter.map(|filter| self.join_filter(filter, &left.input, &right.input));
+        let filter = filter.transpose()?;
+        let inputs = [&left.input.plan, &right.input.plan];
+        let output = read.output(kind, wanted, inputs);
+        let [own, other] = inputs.map(Arc::clone);
+        let schema = narrowed(&join.schema, &wanted.columns)?;
+        if !join.on.is_empty() {
+            let hash = HashJoinExec::try_new(
+                own,
+                other,
+                pairs(&left.keys, &right.keys),
+                filter,
+                &kind,
+                Some(output),
+                PartitionMode::Auto,
+                join.null_equality,
+                join.null_aware,
+            )?;
+            let plan = self.by_keys(self.with_held_side(&hash, keeps_order)?)?;
+            return Ok(Planned { plan, schema });
+        }
+        if filter.is_none() && kind == JoinType::Inner {
+            return self.all_pairs(own, other, join, &read, wanted);
+        }
+        let swaps = !keeps_order && kind.supports_swap() && self.swaps(&own, &other)?;
+        let loops = NestedLoopJoinExec::try_new(own, other, filter, &kind, Some(output))?;
+        let plan = if swaps { loops.swap_inputs()? } else { Arc::new(loops) };
+        Ok(Planned { plan: self.with_inputs(&plan)?, schema })
+    }
+
+    /// The operator of a join by equal keys.
+    fn by_keys(&self, hash: Plan) -> Result<Plan> {
+        let config = self.session.config_options();
+        // One worker holds the left side of every join, however many rows it has.
+        let most_held = match config.execution.target_partitions {
+            1 => config.optimizer.hash_join_single_partition_threshold_rows,
+            _ => usize::MAX,
+        };
+        if let Some(merged) = MergeJoin::instead_of(&hash, most_held)? {
+            return self.with_inputs(&merged);
+        }
+        let join = SemiJoin::instead_of(&hash)?.unwrap_or(hash);
+        let inputs = join.children().into_iter().map(|input| self.grouped(Arc::clone(input)));
+        let hash = with_children(&join, inputs.collect::<Result<_>>()?)?;
+        if hash_join(&hash).is_none() {
+            return self.with_inputs(&hash);
+        }
+        if let Some(lookup) = LookupJoin::instead_of(&hash) {
+            return self.with_inputs(&lookup);
+        }
+        let hash = self.with_inputs(&hash)?;
+        Ok(GraceHashJoin::instead_of(&hash)?.unwrap_or(hash))
+    }
+
+    fn all_pairs(
+        &self,
+        left: Plan,
+        right: Plan,
+        join: &Join,
+        read: &Read,
+        wanted: &Wanted,
+    ) -> Result<Planned> {
+        let swaps = self.swaps(&left, &right)?;
+        let cross = CrossJoinExec::new(left, right);
+        let plan = if swaps { cross.swap_inputs()? } else { Arc::new(cross) };
+        let plan = self.with_inputs(&plan)?;
+        let columns = [read.left.as_slice(), read.right.as_slice()].concat();
+        let schema = narrowed(&join.schema, &columns)?;
+        Planned { plan, schema }.narrowed_to(wanted, &columns)
+    }
+}
+
+/// Whether rows come in the order of the right side, as long as no other side is held.
+fn follows_right_side(kind: JoinType) -> bool {
+    matches!(
+        kind,
+        JoinType::Inner
+            | JoinType::Right
+            | JoinType::RightAnti
+            | JoinType::RightSemi
+            | JoinType::RightMark
+    )
+}

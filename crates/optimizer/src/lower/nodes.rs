@@ -1,0 +1,296 @@
+//! The walk: a match over the logical nodes without a wildcard.
+
+use std::sync::Arc;
+
+use datafusion::catalog::Session;
+use datafusion::catalog::memory::MemorySourceConfig;
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::{
+    EmptyRelation, Expr, Extension, FetchType, Limit, LogicalPlan, Projection, RecursiveQuery,
+    SkipType, Union, UserDefinedLogicalNodeCore, Values,
+};
+use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::projection::ProjectionExpr;
+use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
+use datafusion::physical_plan::union::UnionExec;
+use tidemark_operators::{
+    FillNode, Inputs, LastRowsNode, LatestOnNode, LogicalNode, Lower, Lowering, SampleByNode,
+    check_stop, plan_fill, plan_last_rows, plan_latest_on, plan_sample_by,
+};
+use tidemark_types::bounded::grown;
+
+use super::inputs::in_turn;
+use super::other_scans::OtherScans;
+use super::planned::{Order, Plan, Planned, Wanted, columns_of, mark_columns, narrowed, projected};
+use super::subqueries::Subqueries;
+use super::walk::Walk;
+
+/// The physical plan of a logical one, with those of its sub-queries.
+pub(crate) fn lowered(
+    logical: &LogicalPlan,
+    session: &dyn Session,
+    scans: &OtherScans,
+) -> Result<Plan> {
+    let subqueries = Subqueries::of(logical, |plan| lowered(plan, session, scans))?;
+    let lowering = Lowering { session, context: subqueries.context() };
+    let walk = Walk { session, lowering, scans };
+    let planned = walk.node(logical, &Wanted::all(logical))?;
+    Ok(subqueries.before(in_turn(planned.plan)))
+}
+
+impl Walk<'_> {
+    pub(super) fn node(&self, node: &LogicalPlan, wanted: &Wanted) -> Result<Planned> {
+        check_stop()?;
+        grown(|| match node {
+            LogicalPlan::TableScan(scan) => self.scan(scan, &[], wanted),
+            LogicalPlan::EmptyRelation(relation) => empty(relation, wanted),
+            LogicalPlan::Values(values) => self.values(values, wanted),
+            LogicalPlan::SubqueryAlias(alias) => {
+                let input = self.node(&alias.input, wanted)?;
+                Ok(Planned { schema: narrowed(&alias.schema, &wanted.columns)?, ..input })
+            }
+            LogicalPlan::Filter(filter) => self.filter(filter, wanted),
+            LogicalPlan::Projection(projection) => self.projection(projection, wanted),
+            LogicalPlan::Limit(limit) => self.limit(limit, wanted),
+            LogicalPlan::Sort(sort) => self.sort(sort, wanted, None),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate, wanted),
+            LogicalPlan::Window(window) => self.window(window, wanted),
+            LogicalPlan::Join(join) => self.join(join, wanted),
+            LogicalPlan::Union(union) => self.union(union, wanted),
+            LogicalPlan::RecursiveQuery(query) => self.recursive(query, wanted),
+            LogicalPlan::Extension(extension) => self.own(extension, wanted),
+            LogicalPlan::Distinct(_)
+            | LogicalPlan::Subquery(_)
+            | LogicalPlan::Repartition(_)
+            | LogicalPlan::Unnest(_)
+            | LogicalPlan::Statement(_)
+            | LogicalPlan::Explain(_)
+            | LogicalPlan::Analyze(_)
+            | LogicalPlan::Dml(_)
+            | LogicalPlan::Ddl(_)
+            | LogicalPlan::Copy(_)
+            | LogicalPlan::DescribeTable(_) => plan_err!("no operator for {}", node.display()),
+        })
+    }
+
+    /// One of our nodes.
+    fn own(&self, extension: &Extension, wanted: &Wanted) -> Result<Planned> {
+        let Some(node) = LogicalNode::of(extension.node.as_ref()) else {
+            return plan_err!("no operator for {}", extension.node.name());
+        };
+        match &node {
+            LogicalNode::LatestOn(node) => self.latest_on(node, wanted),
+            LogicalNode::LastRows(node) => self.last_rows(node, wanted),
+            LogicalNode::SampleBy(node) => self.sample_by(node, wanted),
+            LogicalNode::Fill(node) => self.fill(node, wanted),
+            LogicalNode::OrderedJoin(node) => {
+                let keeps_join_order = wanted.is_read_in_order;
+                let below = Wanted { keeps_join_order, ..wanted.clone() };
+                self.node(node.join(), &below)
+            }
+            LogicalNode::Windows(of) => self.over_inputs(extension, *of, &[of.timestamp()], wanted),
+            LogicalNode::Asof(of) => {
+                let times = [of.left_timestamp(), of.right_timestamp()].map(Some);
+                self.over_inputs(extension, *of, &times, wanted)
+            }
+            LogicalNode::Splice(of) => {
+                let (left, right) = of.timestamps();
+                self.over_inputs(extension, *of, &[Some(left), Some(right)], wanted)
+            }
+            LogicalNode::WindowJoin(of) => {
+                let (left, right) = of.timestamps();
+                self.over_inputs(extension, *of, &[Some(left), Some(right)], wanted)
+            }
+            LogicalNode::Horizon(of) => {
+                let rights = of.sides().iter().map(|side| Some(&side.timestamp));
+                let times: Vec<_> =
+                    std::iter::once(Some(of.left_timestamp())).chain(rights).collect();
+                self.over_inputs(extension, *of, &times, wanted)
+            }
+            LogicalNode::Unnest(of) => self.over_inputs(extension, *of, &[], wanted),
+            LogicalNode::SharedRows(of) => self.over_inputs(extension, *of, &[], wanted),
+        }
+    }
+
+    /// One of our nodes over all columns of its inputs; `times`: the timestamps by which it needs
+    /// the rows of each.
+    fn over_inputs(
+        &self,
+        extension: &Extension,
+        node: &dyn Lower,
+        times: &[Option<&Expr>],
+        wanted: &Wanted,
+    ) -> Result<Planned> {
+        let logical = extension.node.inputs();
+        let mut physical = Vec::with_capacity(logical.len());
+        for (at, input) in logical.iter().enumerate() {
+            let mut below = Wanted::all(input);
+            if let Some(Some(timestamp)) = times.get(at) {
+                below = below.by_time(timestamp, input.schema());
+            }
+            below.is_read_in_order = at == 0 && wanted.is_read_in_order;
+            physical.push(self.node(input, &below)?.plan);
+        }
+        let inputs = Inputs { logical: &logical, physical: &physical };
+        let plan = node.lower(&inputs, &self.lowering)?;
+        let plan = self.with_inputs_above(&physical, &plan)?;
+        Planned { plan, schema: Arc::clone(extension.node.schema()) }.narrowed(wanted)
+    }
+
+    fn values(&self, values: &Values, wanted: &Wanted) -> Result<Planned> {
+        let row = |row: &Vec<Expr>| {
+            row.iter().map(|expr| self.lowering.expr(expr, &values.schema)).collect()
+        };
+        let rows = values.values.iter().map(row).collect::<Result<Vec<_>>>()?;
+        let schema = Arc::clone(&values.schema);
+        let plan = MemorySourceConfig::try_new_as_values(Arc::clone(schema.inner()), rows)?;
+        Planned { plan, schema }.narrowed(wanted)
+    }
+
+    fn projection(&self, projection: &Projection, wanted: &Wanted) -> Result<Planned> {
+        let exprs = projection.expr.iter().zip(&wanted.columns);
+        let exprs: Vec<&Expr> =
+            exprs.filter(|(_, wanted)| **wanted).map(|(expr, _)| expr).collect();
+        let columns = columns_of(exprs.iter().copied(), projection.input.schema())?;
+        let order = match wanted.order {
+            Order::ByTime(at) => position_below(projection, at).map_or(Order::Any, Order::ByTime),
+            other => other,
+        };
+        let input = self.node(&projection.input, &Wanted { order, ..wanted.of(columns) })?;
+        let schema = narrowed(&projection.schema, &wanted.columns)?;
+        let mut outputs = Vec::with_capacity(exprs.len());
+        for (at, expr) in exprs.into_iter().enumerate() {
+            let expr = self.folded(expr, &input.schema)?;
+            let alias = schema.field(at).name().clone();
+            let expr = self.lowering.expr(&expr, &input.schema)?;
+            outputs.push(ProjectionExpr { expr, alias });
+        }
+        let plan = projected(outputs, input.plan, &schema)?;
+        Ok(Planned { plan, schema })
+    }
+
+    fn limit(&self, limit: &Limit, wanted: &Wanted) -> Result<Planned> {
+        let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
+            (limit.get_skip_type()?, limit.get_fetch_type()?)
+        else {
+            return plan_err!("a limit that is no constant");
+        };
+        let below = Wanted { in_two_steps: false, ..wanted.clone() };
+        if skip == 0 && fetch.is_none() {
+            // A fence: conditions stay where they are from here on.
+            return self.node(&limit.input, &below);
+        }
+        let rows = fetch.map(|fetch| fetch.saturating_add(skip));
+        let above = wanted.rows.map(|rows| rows.saturating_add(skip));
+        let rows = [above, rows].into_iter().flatten().min();
+        let below = Wanted { rows, order: Order::AsItIs, is_read_in_order: true, ..below };
+        if let LogicalPlan::Sort(sort) = limit.input.as_ref() {
+            return self.sort(sort, &below, Some((skip, fetch)));
+        }
+        let input = self.node(&limit.input, &below)?;
+        Ok(Planned { plan: self.limited(input.plan, rows, (skip, fetch))?, ..input })
+    }
+
+    /// A limit of rows; `rows`: how many of each partition are enough.
+    pub(super) fn limited(
+        &self,
+        input: Plan,
+        rows: Option<usize>,
+        (skip, fetch): (usize, Option<usize>),
+    ) -> Result<Plan> {
+        let input = match rows.filter(|_| input.output_partitioning().partition_count() > 1) {
+            Some(rows) => Arc::new(LocalLimitExec::new(input, rows)),
+            None => input,
+        };
+        let input = in_turn(input);
+        let limit: Plan = Arc::new(GlobalLimitExec::new(input, skip, fetch));
+        self.with_inputs(&limit)
+    }
+
+    fn union(&self, union: &Union, wanted: &Wanted) -> Result<Planned> {
+        let below = wanted.of(wanted.columns.clone());
+        let inputs = union.inputs.iter().map(|input| Ok(self.node(input, &below)?.plan));
+        let plan = UnionExec::try_new(inputs.collect::<Result<_>>()?)?;
+        Ok(Planned { plan, schema: narrowed(&union.schema, &wanted.columns)? })
+    }
+
+    fn recursive(&self, query: &RecursiveQuery, wanted: &Wanted) -> Result<Planned> {
+        let term = |term| self.node(term, &Wanted::all(term)).map(|term| term.plan);
+        let schema = Arc::clone(&query.schema);
+        let plan = RecursiveQueryExec::try_new(
+            query.name.clone(),
+            Arc::clone(schema.inner()),
+            term(&query.static_term)?,
+            term(&query.recursive_term)?,
+            query.is_distinct,
+        )?;
+        let plan: Plan = Arc::new(plan);
+        Planned { plan: self.with_inputs(&plan)?, schema }.narrowed(wanted)
+    }
+
+    fn latest_on(&self, node: &LatestOnNode, wanted: &Wanted) -> Result<Planned> {
+        let (mut columns, input) = (wanted.columns.clone(), node.input());
+        for expr in std::iter::once(node.timestamp()).chain(node.keys()) {
+            mark_columns(expr, input.schema(), &mut columns)?;
+        }
+        let below = Wanted::columns(columns.clone()).in_any_order();
+        let input = self.node(input, &below.by_time(node.timestamp(), input.schema()))?;
+        let known = [Arc::clone(&input.plan)];
+        let plan = plan_latest_on(node, &input.schema, input.plan, &self.lowering)?;
+        let plan = self.with_inputs_above(&known, &plan)?;
+        Planned { plan, schema: input.schema }.narrowed_to(wanted, &columns)
+    }
+
+    fn last_rows(&self, node: &LastRowsNode, wanted: &Wanted) -> Result<Planned> {
+        let input = self.node(node.input(), &Wanted::columns(wanted.columns.clone()))?;
+        let known = [Arc::clone(&input.plan)];
+        let plan = self.with_inputs_above(&known, &plan_last_rows(node, input.plan)?)?;
+        Ok(Planned { plan, ..input })
+    }
+
+    fn sample_by(&self, node: &SampleByNode, wanted: &Wanted) -> Result<Planned> {
+        let bucket = node.bucket().map(|bucket| &bucket.timestamp);
+        let exprs = bucket.into_iter().chain(node.keys()).chain(node.aggregates());
+        let schema = node.input().schema();
+        let below = Wanted::columns(columns_of(exprs, schema)?);
+        let below = match node.bucket() {
+            Some(bucket) => below.in_any_order().by_time(&bucket.timestamp, schema),
+            None if node.reads_order() => below,
+            None => below.in_any_order(),
+        };
+        let input = self.node(node.input(), &below)?;
+        let known = [Arc::clone(&input.plan)];
+        let plan = plan_sample_by(node, &input.schema, input.plan, &self.lowering)?;
+        let plan = self.with_inputs_above(&known, &plan)?;
+        Planned { plan, schema: Arc::clone(node.schema()) }.narrowed(wanted)
+    }
+
+    fn fill(&self, node: &FillNode, wanted: &Wanted) -> Result<Planned> {
+        let input = self.node(node.input(), &Wanted::all(node.input()))?;
+        let plan = self.with_inputs(&plan_fill(node, input.plan))?;
+        Planned { plan, schema: Arc::clone(node.schema()) }.narrowed(wanted)
+    }
+}
+
+/// Where the column at this position of a projection is in its input.
+fn position_below(projection: &Projection, at: usize) -> Option<usize> {
+    let mut expr = &projection.expr[at];
+    while let Expr::Alias(alias) = expr {
+        expr = &alias.expr;
+    }
+    projection.input.schema().maybe_index_of_column(expr.try_as_col()?)
+}
+
+fn empty(relation: &EmptyRelation, wanted: &Wanted) -> Result<Planned> {
+    let schema = narrowed(&relation.schema, &wanted.columns)?;
+    let arrow = Arc::clone(schema.inner());
+    let plan: Plan = if relation.produce_one_row {
+        Arc::new(PlaceholderRowExec::new(arrow))
+    } else {
+        Arc::new(EmptyExec::new(arrow))
+    };
+    Ok(Planned { plan, schema })
+}

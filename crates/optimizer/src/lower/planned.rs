@@ -1,0 +1,217 @@
+//! What a node of a plan is asked for by the node above it, and what it answers.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+
+use tidemark_operators::PlanNode;
+
+use crate::rules::decorrelate::subquery::subquery_of;
+
+pub(super) type Plan = Arc<dyn ExecutionPlan>;
+
+/// An operator, and the names that the expressions above it have for its columns. Its order, its
+/// partitions and its estimate of rows are its properties (`ExecutionPlan::properties`): they
+/// exist once, so that nothing can disagree with them.
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) schema: DFSchemaRef,
+}
+
+/// What the node above asks for.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    /// Which columns, by their positions.
+    pub(super) columns: Vec<bool>,
+    /// The first rows that are enough; `None`: all of them.
+    pub(super) rows: Option<usize>,
+    /// Which order of the rows matters.
+    pub(super) order: Order,
+    /// Whether the rows are handed up in the order in which they come.
+    pub(super) is_read_in_order: bool,
+    /// Whether the right join below keeps the order of its right side.
+    pub(super) keeps_join_order: bool,
+    /// Whether a GROUP BY stays in its two steps: the node above decides what becomes of it.
+    pub(super) in_two_steps: bool,
+}
+
+/// Which order of a node's rows matters to the node above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// None.
+    Any,
+    /// The one that they have.
+    AsItIs,
+    /// Ascending by the column at this position; the node above sorts rows that come in another.
+    ByTime(usize),
+}
+
+impl Wanted {
+    /// All columns and rows of a plan, in their order.
+    pub(super) fn all(plan: &LogicalPlan) -> Self {
+        Self::columns(vec![true; plan.schema().fields().len()])
+    }
+
+    /// All rows of some columns, in their order.
+    pub(super) fn columns(columns: Vec<bool>) -> Self {
+        Self {
+            columns,
+            rows: None,
+            order: Order::AsItIs,
+            is_read_in_order: true,
+            keeps_join_order: false,
+            in_two_steps: false,
+        }
+    }
+
+    /// The same, in any order.
+    pub(super) fn in_any_order(self) -> Self {
+        Self { order: Order::Any, is_read_in_order: false, keeps_join_order: false, ..self }
+    }
+
+    /// The same, ascending by a timestamp.
+    pub(super) fn by_time(self, timestamp: &Expr, schema: &DFSchema) -> Self {
+        let Expr::Column(column) = timestamp else { return self };
+        let position = schema.maybe_index_of_column(column);
+        Self { order: position.map_or(Order::AsItIs, Order::ByTime), ..self }
+    }
+
+    /// The same of other columns.
+    pub(super) fn of(&self, columns: Vec<bool>) -> Self {
+        Self { columns, in_two_steps: false, ..self.clone() }
+    }
+}
+
+impl Planned {
+    /// Only the columns that are wanted, of an operator that has `columns`.
+    pub(super) fn narrowed_to(self, wanted: &Wanted, columns: &[bool]) -> Result<Self> {
+        if columns == wanted.columns {
+            return Ok(self);
+        }
+        let kept = columns.iter().zip(&wanted.columns).filter(|(has, _)| **has);
+        let kept: Vec<bool> = kept.map(|(_, wanted)| *wanted).collect();
+        let schema = narrowed(&self.schema, &kept)?;
+        let outputs = (0..kept.len()).filter(|&at| kept[at]).map(|at| {
+            let alias = self.plan.schema().field(at).name().clone();
+            ProjectionExpr { expr: Arc::new(Column::new(&alias, at)), alias }
+        });
+        let plan = projected(outputs.collect(), self.plan, &schema)?;
+        Ok(Self { plan, schema })
+    }
+
+    /// The same of an operator that has all columns of its node.
+    pub(super) fn narrowed(self, wanted: &Wanted) -> Result<Self> {
+        let all = vec![true; wanted.columns.len()];
+        self.narrowed_to(wanted, &all)
+    }
+}
+
+/// A projection; of one that only computes, or only picks, it makes one.
+pub(super) fn projected(
+    mut outputs: Vec<ProjectionExpr>,
+    mut input: Plan,
+    schema: &DFSchema,
+) -> Result<Plan> {
+    if let PlanNode::Projection(below) = PlanNode::of(input.as_ref()) {
+        let picks = below.expr().iter().all(|own| own.expr.is::<Column>());
+        if picks || takes_each_once(&outputs, below.expr()) {
+            for own in &mut outputs {
+                own.expr = over(&own.expr, below.expr())?;
+            }
+            input = Arc::clone(below.input());
+        }
+    }
+    let is_same = outputs.len() == input.schema().fields().len();
+    if is_same && outputs.iter().enumerate().all(|(at, own)| is_column(&own.expr, at, &own.alias)) {
+        return Ok(input);
+    }
+    let output = schema.as_arrow();
+    Ok(Arc::new(ProjectionExec::try_new_with_schema_metadata(outputs, input, output)?))
+}
+
+/// Whether columns are picked of those below, what is computed there once at most.
+fn takes_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool {
+    let mut taken = vec![false; below.len()];
+    outputs.iter().all(|own| {
+        let Some(at) = own.expr.downcast_ref::<Column>().map(Column::index) else { return false };
+        let again = std::mem::replace(&mut taken[at], true);
+        !again || below[at].expr.is::<Column>()
+    })
+}
+
+/// The expression over what the columns it reads are computed of.
+pub(super) fn over(
+    expr: &Arc<dyn PhysicalExpr>,
+    below: &[ProjectionExpr],
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let replaced = |expr: Arc<dyn PhysicalExpr>| {
+        Ok(match expr.downcast_ref::<Column>().and_then(|column| below.get(column.index())) {
+            Some(computed) => {
+                let computed = Arc::clone(&computed.expr);
+                Transformed::new(computed, true, TreeNodeRecursion::Jump)
+            }
+            None => Transformed::no(expr),
+        })
+    };
+    Arc::clone(expr).transform_down(replaced).data()
+}
+
+/// Whether an expression is the column at this position, under the name it has.
+pub(super) fn is_column(expr: &Arc<dyn PhysicalExpr>, at: usize, name: &str) -> bool {
+    expr.downcast_ref::<Column>()
+        .is_some_and(|column| column.index() == at && column.name() == name)
+}
+
+/// The schema with some of its columns.
+pub(super) fn narrowed(schema: &DFSchemaRef, columns: &[bool]) -> Result<DFSchemaRef> {
+    if columns.iter().all(|&column| column) {
+        return Ok(Arc::clone(schema));
+    }
+    let fields = schema.iter().zip(columns).filter(|(_, wanted)| **wanted);
+    let fields = fields.map(|((qualifier, field), _)| (qualifier.cloned(), Arc::clone(field)));
+    let metadata = schema.metadata().clone();
+    DFSchema::new_with_metadata(fields.collect(), metadata).map(Arc::new)
+}
+
+/// Which columns of its input a list of expressions reads.
+pub(super) fn columns_of<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    schema: &DFSchema,
+) -> Result<Vec<bool>> {
+    let mut columns = vec![false; schema.fields().len()];
+    exprs.into_iter().try_for_each(|expr| mark_columns(expr, schema, &mut columns))?;
+    Ok(columns)
+}
+
+/// Marks the columns that an expression reads; fails if one of them is not of this schema.
+pub(super) fn mark_columns(expr: &Expr, schema: &DFSchema, into: &mut [bool]) -> Result<()> {
+    let mut unknown = None;
+    expr.exists(|expr| {
+        if let Expr::Column(column) = expr {
+            match schema.maybe_index_of_column(column) {
+                Some(at) => into[at] = true,
+                None => unknown = Some(column.clone()),
+            }
+        }
+        Ok(unknown.is_some())
+    })?;
+    match unknown {
+        Some(column) => plan_err!("no column {column} below"),
+        None => Ok(()),
+    }
+}
+
+/// Whether an expression reads these columns alone, and holds no sub-query.
+pub(super) fn is_over(expr: &Expr, schema: &DFSchema) -> bool {
+    let outside = |expr: &Expr| match expr {
+        Expr::Column(column) => schema.maybe_index_of_column(column).is_none(),
+        other => subquery_of(other).is_some(),
+    };
+    !expr.exists(|expr| Ok(outside(expr))).unwrap_or(true)
+}

@@ -1,0 +1,157 @@
+//! ORDER BY: rows that are in order already, a scan from its other end, or a sort.
+
+use std::sync::Arc;
+
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::{Sort, SortExpr};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use tidemark_operators::{PlanNode, SortRows, TopRows, follows_scan_order, reversed};
+
+use super::inputs::{merged, sorts_by_time, with_children};
+use super::planned::{Order, Plan, Planned, Wanted, mark_columns, over};
+use super::walk::Walk;
+
+/// How many rows a limit skips, and how many it takes.
+pub(super) type Skipped = (usize, Option<usize>);
+
+impl Walk<'_> {
+    /// A sort, with the limit straight above it.
+    pub(super) fn sort(
+        &self,
+        sort: &Sort,
+        wanted: &Wanted,
+        limit: Option<Skipped>,
+    ) -> Result<Planned> {
+        let schema = sort.input.schema();
+        let rows = [wanted.rows, sort.fetch].into_iter().flatten().min();
+        let below = wanted.of(wanted.columns.clone());
+        let is_needed = match wanted.order {
+            Order::Any => false,
+            Order::AsItIs => true,
+            Order::ByTime(at) => is_by_time(sort, at),
+        };
+        if !is_needed && rows.is_none() {
+            return self.node(&sort.input, &below);
+        }
+        let mut columns = wanted.columns.clone();
+        for key in &sort.expr {
+            mark_columns(&key.expr, schema, &mut columns)?;
+        }
+        let below = Wanted { rows: None, ..below.of(columns.clone()).in_any_order() };
+        let input = self.node(&sort.input, &below)?;
+        let keys = sort.expr.iter().map(|key| {
+            let expr = self.folded(&key.expr, &input.schema)?;
+            let expr = self.lowering.expr(&expr, &input.schema)?;
+            let options =
+                arrow_schema::SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
+            Ok(PhysicalSortExpr::new(expr, options))
+        });
+        let Some(order) = LexOrdering::new(keys.collect::<Result<Vec<_>>>()?) else {
+            return plan_err!("a sort without keys");
+        };
+        let plan = match below_projection(&input.plan, &order)? {
+            Some((below, order)) => {
+                let sorted = self.sorted(below, &order, true, rows, limit)?;
+                with_children(&input.plan, vec![sorted])?
+            }
+            None => self.sorted(input.plan, &order, true, rows, limit)?,
+        };
+        Planned { plan, schema: input.schema }.narrowed_to(wanted, &columns)
+    }
+
+    /// The rows in this order, the first `rows` at most, with the limit above them; `into_one`: in
+    /// one partition.
+    pub(super) fn sorted(
+        &self,
+        input: Plan,
+        order: &LexOrdering,
+        into_one: bool,
+        rows: Option<usize>,
+        limit: Option<Skipped>,
+    ) -> Result<Plan> {
+        if let Some(plan) = by_time(&input, order, rows)? {
+            return match (limit, rows) {
+                (Some(limit), _) => self.limited(plan, rows, limit),
+                (None, Some(rows)) => self.limited(plan, Some(rows), (0, Some(rows))),
+                (None, None) => Ok(plan),
+            };
+        }
+        let partitions = input.output_partitioning().partition_count();
+        if input.equivalence_properties().ordering_satisfy(order.clone())? {
+            let plan = if into_one { merged(input, order, rows) } else { input };
+            return match (limit, rows) {
+                (Some(limit), _) => self.limited(plan, rows, limit),
+                (None, Some(rows)) => self.limited(plan, Some(rows), (0, Some(rows))),
+                (None, None) => Ok(plan),
+            };
+        }
+        let sorted = |sort: Plan| -> Plan {
+            let plan = if into_one && partitions > 1 {
+                Arc::new(SortPreservingMergeExec::new(order.clone(), sort).with_fetch(rows))
+            } else {
+                sort
+            };
+            match limit {
+                Some((skip, fetch)) => Arc::new(GlobalLimitExec::new(plan, skip, fetch)),
+                None => plan,
+            }
+        };
+        let sort: Plan = Arc::new(
+            SortExec::new(order.clone(), input)
+                .with_fetch(rows)
+                .with_preserve_partitioning(partitions > 1),
+        );
+        let plan = sorted(Arc::clone(&sort));
+        if let Some(own) = SortRows::instead_of(&plan) {
+            return Ok(own);
+        }
+        Ok(TopRows::below(&sort)?.map_or(plan, sorted))
+    }
+}
+
+/// The rows below a projection that passes on what they are sorted by, and that order of them: what
+/// it computes is not sorted, and of the first rows alone is it computed.
+fn below_projection(plan: &Plan, order: &LexOrdering) -> Result<Option<(Plan, LexOrdering)>> {
+    let PlanNode::Projection(projection) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
+    let mut keys = Vec::with_capacity(order.len());
+    for key in order {
+        let expr = over(&key.expr, projection.expr())?;
+        if !expr.is::<Column>() {
+            return Ok(None);
+        }
+        keys.push(PhysicalSortExpr::new(expr, key.options));
+    }
+    let input = Arc::clone(projection.input());
+    Ok(LexOrdering::new(keys).map(|order| (input, order)))
+}
+
+/// Whether rows are sorted by the column at this position first, ascending.
+fn is_by_time(sort: &Sort, at: usize) -> bool {
+    let column = |key: &SortExpr| {
+        let column = key.expr.try_as_col().filter(|_| key.asc)?;
+        sort.input.schema().maybe_index_of_column(column)
+    };
+    sort.expr.first().and_then(column) == Some(at)
+}
+
+/// The input with its scan running as the order of its designated timestamp asks.
+fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Option<Plan>> {
+    let [key] = order.as_ref() else { return Ok(None) };
+    let Some(is_backward) = sorts_by_time(input, key) else { return Ok(None) };
+    if !follows_scan_order(input) {
+        return Ok(None);
+    }
+    if is_backward {
+        return reversed(input, rows);
+    }
+    // A scan that is turned twice reads no more rows than are wanted.
+    match reversed(input, None)? {
+        Some(turned) => reversed(&turned, rows),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,50 @@
+//! What the walk over a plan carries, and how it makes expressions.
+
+use std::sync::Arc;
+
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchemaRef, Result};
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::PhysicalExpr;
+use tidemark_operators::Lowering;
+
+use super::other_scans::OtherScans;
+use super::plain::is_foldable;
+
+/// The walk over a plan, below no sub-query.
+pub(super) struct Walk<'a> {
+    pub(super) session: &'a dyn Session,
+    pub(super) lowering: Lowering<'a>,
+    pub(super) scans: &'a OtherScans,
+}
+
+impl Walk<'_> {
+    /// The expression with its constant parts computed.
+    pub(super) fn folded(&self, expr: &Expr, schema: &DFSchemaRef) -> Result<Expr> {
+        if !is_foldable(expr) {
+            return Ok(expr.clone());
+        }
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(schema))
+            .with_config_options(Arc::clone(self.session.config().options()))
+            .with_current_time()
+            .build();
+        ExprSimplifier::new(context).simplify(expr.clone())
+    }
+
+    /// Expressions of a node, as those of its operator.
+    pub(super) fn exprs<'e>(
+        &self,
+        exprs: impl IntoIterator<Item = &'e Expr>,
+        schema: &DFSchemaRef,
+    ) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        exprs.into_iter().map(|expr| self.lowering.expr(expr, schema)).collect()
+    }
+
+    pub(super) fn context(&self) -> &PhysicalPlanningContext {
+        self.lowering.context
+    }
+}
