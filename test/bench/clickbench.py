@@ -8,8 +8,8 @@
 Each query runs once to warm up, when its answer is compared, then RUNS times, the peers taking turns; the table shows the
 median, its ratio to Tidemark's (below 1 = faster), and the geometric mean of the ratios.
 
-Answers: `equal` has the same rows in the same order. `ties` has the same values in the columns of ORDER BY, and rows that
-DuckDB's answer without LIMIT has as well: which of several equal rows come first is open. Numbers are compared to 9 digits.
+Answers: `equal`: the same rows in the same order as DuckDB. `ties`: the ORDER BY columns have the same values, and each row is
+part of DuckDB's answer without LIMIT; the query does not define the order of ties. Fractions are compared to 9 digits.
 """
 import argparse, json, math, os, re, statistics as S, time
 from collections import Counter
@@ -40,7 +40,7 @@ def load_duckdb(p, kit, path):
 
 
 def cell(v, type_=None):
-    """A value in a form that all peers share."""
+    """A value in the same form for all peers."""
     if type_ == "IPv4" and v is not None: return sum(int(part) << shift for part, shift in zip(v.split("."), (24, 16, 8, 0)))
     if isinstance(v, Decimal): return int(v) if v == int(v) else float(f"{v:.9g}")
     if isinstance(v, float): return float(f"{v:.9g}")

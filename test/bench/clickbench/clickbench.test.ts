@@ -1,4 +1,4 @@
-/** ClickBench's 43 queries over a few thousand generated rows, beside plain loops over these. */
+/** ClickBench's 43 queries over generated rows; the answers are compared with plain loops. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../../golden/server.js';
@@ -9,10 +9,10 @@ import { queriesFor, type Query } from './queries.js';
 
 const ROWS = 6_000;
 const SEED = 1;
-/** Without an order any ten of its groups are an answer. */
+/** Has LIMIT without ORDER BY: any ten groups are correct. */
 const UNORDERED = 'q18';
 
-/** A cell as a text, so that numbers of both sides compare: nine digits of those with a fraction. */
+/** A cell as a string; fractional numbers are rounded to nine digits. */
 function shown(cell: Cell): string {
   if (typeof cell === 'number' && !Number.isSafeInteger(cell)) {
     return cell.toPrecision(9);
@@ -20,7 +20,7 @@ function shown(cell: Cell): string {
   return String(cell);
 }
 
-/** Integers beyond 2^53 come as texts. */
+/** The rows of an answer; integers beyond 2^53 are read as strings. */
 async function rowsOf(server: TestServer, sql: string): Promise<string[][]> {
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`);
   const text = (await response.text()).replaceAll(/(?<=[[,])-?\d{16,}(?=[,\]])/g, '"$&"');
@@ -38,7 +38,7 @@ function page(rows: readonly string[][], { text }: Query): string[][] {
     : rows.slice(Number(first), Number(last));
 }
 
-/** The rows that are not among the others, each as often as it is there. */
+/** Rows that are missing in `others`, duplicates counted. */
 function unknownRows(rows: readonly string[][], others: readonly string[][]): string[] {
   const left = new Map<string, number>();
   for (const name of others.map((row) => row.join('\0'))) {

@@ -1,20 +1,19 @@
 /**
  * ClickBench's table `hits`: its 105 columns, and how a generated row fills each of them.
  *
- * Names and types are the benchmark's (https://github.com/ClickHouse/ClickBench); the values are our
- * own. Skews and shares of empty values follow what is known of the original: a sixth of the rows is
- * a new user, one row in eight has a search phrase, one in twenty a phone, one in 150 an
- * advertisement.
+ * Names and types are those of https://github.com/ClickHouse/ClickBench; the values are generated.
+ * Their distributions approximate the original: distinct users are a sixth of the rows, one row in
+ * eight has a search phrase, one in twenty a phone, one in 150 an advertisement.
  */
 import { hash64, latinWord, phrase, randomNumbers, scramble } from './random.js';
 
 type Type =
   'BYTE' | 'CHAR' | 'INT' | 'IPv4' | 'LONG' | 'SHORT' | 'SYMBOL' | 'TIMESTAMP' | 'VARCHAR';
 
-/** A cell; a TIMESTAMP is its seconds since 1970, an empty text is null. */
+/** A cell: a TIMESTAMP in seconds since 1970; the empty string is null. */
 export type Value = number | string | bigint;
 
-/** Values that the queries name. */
+/** Constants of the queries. */
 export const NAMED = {
   counter: 62,
   userId: 435_090_932_899_640_449n,
@@ -26,7 +25,7 @@ const START_SECONDS = Date.UTC(2013, 6, 1) / 1000;
 const SPAN_SECONDS = 31 * 86_400;
 const DAY_SECONDS = 86_400;
 
-/** What the columns of one row have in common. */
+/** The values that several columns of a row depend on. */
 class Row {
   readonly random: () => number;
   readonly place: number;
@@ -52,7 +51,7 @@ class Row {
     this.phone = scramble(this.user) % 18 === 0 ? 1 + this.skewed(166, 2) : 0;
   }
 
-  /** An integer below `count`; low ones come far more often the greater the power is. */
+  /** A random integer below `count`; a greater power makes low values more frequent. */
   skewed(count: number, power: number): number {
     return Math.floor(Math.max(1, count) * this.random() ** power);
   }
@@ -65,12 +64,12 @@ class Row {
     return values[this.skewed(values.length, 2)] as T;
   }
 
-  /** A timing in milliseconds, which most rows do not have. */
+  /** A duration in milliseconds, 0 in most rows. */
   timing(most: number): number {
     return this.chance(0.3) ? this.skewed(most, 4) : 0;
   }
 
-  /** A text that few rows have. */
+  /** A string that is present in the given share of rows. */
   rare(share: number, value: () => string): string {
     return this.chance(share) ? value() : '';
   }
@@ -88,7 +87,7 @@ function url(page: number, isGoogle: boolean): string {
   return `http://${host}/${path}${page % 4 === 0 ? `?page=${page % 50}&sort=${page % 3}` : ''}`;
 }
 
-/** Half of these addresses have `.google.` in them, and half `google` alone. */
+/** Half of the hosts contain `.google.`, the others only `google`. */
 function hostOfGoogle(page: number): string {
   return page % 2 === 0 ? 'www.google.ru' : `googlemaps${page % 7}.ru`;
 }
@@ -236,7 +235,7 @@ export const COLUMNS: readonly Column[] = [
   ['CLID', 'INT', (row) => (row.chance(0.03) ? row.skewed(2_000_000, 2) : 0)],
 ];
 
-/** `count` rows in the order of time, the same for the same seed. */
+/** `count` rows in time order, determined by the seed. */
 export function* hitRows(count: number, seed: number): Generator<readonly Value[]> {
   const random = randomNumbers(seed);
   for (let place = 0; place < count; place += 1) {
@@ -245,7 +244,7 @@ export function* hitRows(count: number, seed: number): Generator<readonly Value[
   }
 }
 
-/** The row as a line of CSV; no text has a comma, a quote or a line break. */
+/** The row as a CSV line. No string contains a comma, a quote or a line break. */
 export function csvLine(row: readonly Value[]): string {
   const cells = row.map((value, index) =>
     COLUMNS[index]?.[1] === 'TIMESTAMP' ? iso(Number(value)) : String(value),

@@ -1,6 +1,6 @@
-/** Seeded random numbers and the words that generated texts are made of. */
+/** Seeded random numbers, and words for generated strings. */
 
-/** Numbers of [0, 1): mulberry32, the same sequence for the same seed on every machine. */
+/** Random numbers in [0, 1) by mulberry32; a seed gives the same sequence on every machine. */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -11,14 +11,14 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-/** A signed integer of 64 bits that depends on `index` and `salt` alone. */
+/** A signed 64-bit hash of `index` and `salt`. */
 export function hash64(index: number, salt: number): bigint {
   const high = scramble(index ^ Math.imul(salt, 0x9e3779b1));
   const low = scramble(high ^ Math.imul(index, 0x85ebca6b));
   return (BigInt(high | 0) << 32n) | BigInt(low);
 }
 
-/** A mixed unsigned integer of 32 bits. */
+/** An unsigned 32-bit hash. */
 export function scramble(value: number): number {
   let mixed = Math.imul(value ^ (value >>> 16), 0x45d9f3b);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x45d9f3b);
@@ -28,12 +28,12 @@ export function scramble(value: number): number {
 const LATIN = ['ba', 'co', 'di', 'fu', 'ka', 'le', 'mi', 'no', 'pe', 'ra', 'si', 'to', 've', 'zu'];
 const CYRILLIC = ['ба', 'ко', 'ди', 'ле', 'ми', 'но', 'пе', 'ра', 'си', 'то', 'ве', 'зу', 'ша', 'ры'];
 
-/** A word of two to four syllables, the same for the same number. */
+/** A word of two to four syllables, determined by the index. */
 export function latinWord(index: number): string {
   return word(index, LATIN);
 }
 
-/** `count` words, mostly of letters that take two bytes in UTF-8, the same for the same number. */
+/** `count` words, most of them Cyrillic, determined by the index. */
 export function phrase(index: number, count: number): string {
   const words = [];
   for (let place = 0; place < count; place += 1) {
