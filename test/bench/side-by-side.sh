@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # usage: npm run bench -- [--size tiny|small|full] [--against questdb,duckdb,polars,…] [bench.py options …]
+#        npm run bench -- --clickbench ROWS [--against questdb,duckdb] [clickbench.py options …]
 # Starts Tidemark, and QuestDB where it is among the peers, with the same commit mode, measures them
 # and the embedded engines by turns in one run, and prints the table of docs/benchmarks.md. Needs
 # python3 with requirements.txt, Java and Maven (for QuestDB's jar), and a finished `npm run build`.
@@ -9,11 +10,13 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
 size=small
+clickbench=
 against=questdb,duckdb,polars
 options=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --size) size=${2:?--size tiny, small or full}; shift 2 ;;
+    --clickbench) clickbench=${2:?--clickbench ROWS}; shift 2 ;;
     --against) against=${2?--against questdb,duckdb,…}; shift 2 ;;
     *) options+=("$1"); shift ;;
   esac
@@ -25,7 +28,10 @@ python=${PYTHON:-python3}
 mkdir -p "$work"
 cd "$work"
 
-if [ ! -s "data/$size/meta.json" ]; then
+if [ -n "$clickbench" ]; then
+  echo "== generating ClickBench's table ($clickbench rows)"
+  npm --prefix "$repository" run --silent clickbench-data -- --rows "$clickbench" --out "$work/data/clickbench"
+elif [ ! -s "data/$size/meta.json" ]; then
   echo "== generating data ($size)"
   "$python" "$here/gen.py" --size "$size"
 fi
@@ -62,6 +68,12 @@ if [[ ",$against," == *,questdb,* ]]; then
   servers+=(--server "name=questdb,http=127.0.0.1:19000,pg=127.0.0.1:18812,dir=$work/questdb-root/db")
 fi
 
+if [ -n "$clickbench" ]; then
+  "$python" "$here/clickbench.py" --data data/clickbench "${servers[@]}" --embedded "$embedded" \
+    --out results-clickbench.json "${options[@]}"
+  "$python" "$here/report.py" --pairs results-clickbench.json
+  exit
+fi
 "$python" "$here/bench.py" --size "$size" --out "results-$size.json" "${servers[@]}" \
   --embedded "$embedded" "${options[@]}"
-"$python" "$here/report.py" "results-$size.json"
+"$python" "$here/report.py" --pairs "results-$size.json"

@@ -6,6 +6,7 @@ const BACKGROUND = new Set([
   'architecture.md',
   'benchmarks.md',
   'contributing.md',
+  'joins.md',
   'life-of-a-query.md',
   'life-of-a-row.md',
   'reliability.md',
