@@ -18,7 +18,7 @@ export {
   positionText,
 } from './change-feed.js';
 export { type Notification } from './channels.js';
-export { type LiftedQuery, liftLiterals } from './literals.js';
+export { type LiftedQuery, liftLiterals } from '../engine/literals.js';
 export { type Looks, looksWithin } from './looks.js';
 export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';

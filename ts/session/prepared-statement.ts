@@ -5,6 +5,7 @@
 import { setTimeout } from 'node:timers/promises';
 
 import { DatabaseError } from '../engine/error.js';
+import type { LiftedQuery } from '../engine/literals.js';
 import { ParameterBatch } from '../engine/parameters.js';
 import type {
   Access,
@@ -25,7 +26,6 @@ import type { Tree } from '../sql/index.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { allowing, type Guard, type Listed, type Principal, principalKey } from './guard.js';
 import { HostStream } from './host-stream.js';
-import type { LiftedQuery } from './literals.js';
 import { looksWithin } from './looks.js';
 import {
   numbersOf,

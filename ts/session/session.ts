@@ -5,6 +5,7 @@
  * the wire protocol; it holds no socket.
  */
 import { DatabaseError } from '../engine/error.js';
+import type { LiftedQuery } from '../engine/literals.js';
 import type {
   Database,
   HandBack,
@@ -20,7 +21,6 @@ import { Channels } from './channels.js';
 import { FeedSlots } from './feed-slots.js';
 import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
-import type { LiftedQuery } from './literals.js';
 import type { Looks } from './looks.js';
 import type { Guard, Principal } from './guard.js';
 import type { Operations } from './operations.js';

@@ -64,6 +64,7 @@ pub use loans::{HandBack, Loan};
 pub use maintenance::check_root;
 pub use registry::Registration;
 pub use statement::{ExecuteReply, Statement};
+pub use tidemark_ast::LiftedQuery;
 pub use tidemark_border::{ExecuteOptions, OpenOptions};
 pub use tidemark_storage::FORMAT_VERSION;
 pub use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};

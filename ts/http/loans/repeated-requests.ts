@@ -27,14 +27,6 @@ import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
 /** Texts of one loan, those asked last; each may stand for all that are lifted alike. */
 const MOST_TEXTS = 8;
-/** What a part of text between two literals begins with, so that the one before it ends there. */
-const ENDS_LITERAL = /^(?:[ \n\r\t),;]|$)/;
-const KINDS: Readonly<Record<string, LentQuery['literals'][number]>> = {
-  INT: 'int',
-  LONG: 'long',
-  DOUBLE: 'double',
-};
-
 /** An answer that was given here, as all others of its request are given. */
 export interface Answered {
   readonly request: IncomingMessage;
@@ -237,31 +229,29 @@ export class RepeatedRequests {
 
   /** What may be lent of what was asked: the texts first, which may have an answer kept. */
   #queries({ session, columns }: Answered): Query[] {
+    const query = (
+      statement: Statement,
+      { text, types }: Pick<LiftedQuery, 'text' | 'types'>,
+    ): Query => ({
+      statement,
+      terms: { text, types: [...types], columns: columns(statement.description) },
+    });
     const texts: Query[] = [];
     const shapes = new Map<string, Query>();
     for (const [text, known] of this.#texts) {
       const plain = known === null ? session.lendable(text, null) : null;
       if (plain !== null) {
-        const says = columns(plain.description);
-        texts.push({ statement: plain, terms: { parts: [text], literals: [], columns: says } });
+        texts.push(query(plain, { text, types: [] }));
       }
       const lifted = known ?? liftLiterals(text);
-      const isNew = lifted !== null && !shapes.has(lifted.text) && hasEnds(lifted);
+      const isNew = lifted !== null && !shapes.has(lifted.text);
       const shape = isNew ? session.lendable(text, lifted) : null;
       if (lifted !== null && shape !== null) {
-        const literals = lifted.types.map((type) => KINDS[type ?? ''] ?? 'text');
-        const says = columns(shape.description);
-        const terms = { parts: [...lifted.parts], literals, columns: says };
-        shapes.set(lifted.text, { statement: shape, terms });
+        shapes.set(lifted.text, query(shape, lifted));
       }
     }
     return [...texts, ...shapes.values()];
   }
-}
-
-/** Whether it shows in each part of the text that the literal before it has ended. */
-function hasEnds({ parts }: LiftedQuery): boolean {
-  return parts.slice(1).every((part) => ENDS_LITERAL.test(part));
 }
 
 function termsOf(
