@@ -65,8 +65,8 @@ export class RepeatedRequests {
   readonly #patience = new Patience();
   /** The address of the last request, without the text of its query. */
   #address = '';
-  /** What was asked at it; null: nothing can be taken out of the text. */
-  readonly #texts = new Map<string, LiftedQuery | null>();
+  /** What was asked at it, the last one at the end. */
+  readonly #texts = new Set<string>();
   #frame: RequestFrame | null = null;
   /** What the request that is answered now is to the one before, where both were looked at. */
   #likeness: 'alike' | 'other' | null = null;
@@ -110,8 +110,8 @@ export class RepeatedRequests {
     this.#patience.ran();
     const { text } = answered.statement;
     this.#texts.delete(text);
-    this.#texts.set(text, answered.statement.lifted);
-    const [oldest] = this.#texts.keys();
+    this.#texts.add(text);
+    const [oldest] = this.#texts;
     if (this.#texts.size > MOST_TEXTS && oldest !== undefined) {
       this.#texts.delete(oldest);
     }
@@ -197,12 +197,7 @@ export class RepeatedRequests {
         socket.destroy();
       },
     );
-    slot.lent = {
-      ended,
-      recall: (gently) => {
-        loan.recall(gently);
-      },
-    };
+    slot.lent = { ...loan, ended };
   }
 
   /** Goes on with what the engine has not answered: Node reads it as if it came now. */
@@ -238,12 +233,12 @@ export class RepeatedRequests {
     });
     const texts: Query[] = [];
     const shapes = new Map<string, Query>();
-    for (const [text, known] of this.#texts) {
-      const plain = known === null ? session.lendable(text, null) : null;
+    for (const text of this.#texts) {
+      const plain = session.lendable(text, null);
       if (plain !== null) {
         texts.push(query(plain, { text, types: [] }));
       }
-      const lifted = known ?? liftLiterals(text);
+      const lifted = liftLiterals(text);
       const isNew = lifted !== null && !shapes.has(lifted.text);
       const shape = isNew ? session.lendable(text, lifted) : null;
       if (lifted !== null && shape !== null) {
