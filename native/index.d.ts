@@ -114,6 +114,9 @@ export declare const FORMAT_MAJOR: number
 /** Its second number. */
 export declare const FORMAT_MINOR: number
 
+/** Takes the literals that parameters replace out of a text; null where there are none. */
+export declare function liftLiterals(text: string): NativeLifted | null
+
 /** Encoded rows. */
 export interface NativeChunk {
   /** The bytes. */
@@ -136,6 +139,16 @@ export interface NativeHandBack {
   reply?: NativeReply
   /** Microseconds that each execution took. */
   micros: Uint32Array
+}
+
+/** A query with parameters that a text is one of, and what they are in it. */
+export interface NativeLifted {
+  /** Its text. */
+  text: string
+  /** The types of the parameters; null for texts. */
+  types: Array<string | null>
+  /** Their values. */
+  values: Array<string>
 }
 
 /** The answer of `prepare`. */

@@ -844,6 +844,7 @@ module.exports.NativeWebSocket = nativeBinding.NativeWebSocket
 module.exports.checkRoot = nativeBinding.checkRoot
 module.exports.FORMAT_MAJOR = nativeBinding.FORMAT_MAJOR
 module.exports.FORMAT_MINOR = nativeBinding.FORMAT_MINOR
+module.exports.liftLiterals = nativeBinding.liftLiterals
 module.exports.openDatabase = nativeBinding.openDatabase
 module.exports.setLogSink = nativeBinding.setLogSink
 module.exports.VERSION = nativeBinding.VERSION

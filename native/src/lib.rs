@@ -16,15 +16,15 @@ use std::time::Duration;
 use mimalloc::MiMalloc;
 use napi::Status;
 use napi::bindgen_prelude::{
-    ArrayBuffer, BigInt, Buffer, BufferSlice, ClassInstance, Either, Env, FnArgs, Function,
+    ArrayBuffer, BigInt, Buffer, BufferSlice, ClassInstance, Either, Env, FnArgs, Function, Null,
     PromiseRaw, Uint32Array,
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, HandBack, Loan, Messages, OpenOptions, ResultStream, Statement,
-    Transaction, WebSocketReader, failpoint, given, log,
+    ExecuteOptions, ExecuteReply, HandBack, LiftedQuery, Loan, Messages, OpenOptions, ResultStream,
+    Statement, Transaction, WebSocketReader, failpoint, given, log,
 };
 
 use crate::calls::{
@@ -94,6 +94,28 @@ pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, 
         let options: OpenOptions = given(options.as_bytes(), "open options")?;
         Ok(NativeDatabase { database: Database::open(&options)? })
     })
+}
+
+/// A query with parameters that a text is one of, and what they are in it.
+#[napi(object, object_from_js = false)]
+pub struct NativeLifted {
+    /// Its text.
+    pub text: String,
+    /// The types of the parameters; null for texts.
+    pub types: Vec<Either<&'static str, Null>>,
+    /// Their values.
+    pub values: Vec<String>,
+}
+
+/// Takes the literals that parameters replace out of a text; null where there are none.
+#[napi(catch_unwind)]
+pub fn lift_literals(text: String) -> napi::Result<Option<NativeLifted>> {
+    let lifted = |LiftedQuery { text, types, values }: LiftedQuery<'_>| NativeLifted {
+        text,
+        types: types.into_iter().map(|of| of.map_or(Either::B(Null), Either::A)).collect(),
+        values: values.into_iter().map(Into::into).collect(),
+    };
+    sync("lift_literals", || Ok(LiftedQuery::of(&text).map(lifted)))
 }
 
 /// An open database.

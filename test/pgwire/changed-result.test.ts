@@ -106,3 +106,25 @@ real('nor after it could not be bound meanwhile', async (t) => {
   await runAsAdmin(server, 'ALTER TABLE t DROP COLUMN b');
   t.is(typesOf(await ask(execute('all'))), '2DCZ');
 });
+
+real('a query whose literals were lifted fails with its own error', async (t) => {
+  const server = await startTestServer({ set: PLAIN });
+  const client = await RawClient.login(Number(server.pg.split(':')[1]));
+  const ask = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
+    client.send(...messages);
+    return await client.until('Z');
+  };
+  try {
+    await run(server, "CREATE TABLE t AS (SELECT 1 x, 'a' s)");
+    t.is(typesOf(await ask(prepare('cast', 'SELECT s::decimal(5,2) FROM t WHERE x = 1'))), '1tTZ');
+    // However often it is asked.
+    for (let run = 0; run < 3; run += 1) {
+      const answer = await ask(execute('cast'));
+      t.is(typesOf(answer), '2EZ');
+      t.regex(answer[1]?.body.toString() ?? '', /\0C22P02\0Minconvertible value: `a`/);
+    }
+  } finally {
+    client.close();
+    await server.stop();
+  }
+});

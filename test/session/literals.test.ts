@@ -1,7 +1,7 @@
 /** Literals that are taken out of queries, and that an answer is the same with and without them. */
 import test from 'ava';
 
-import { liftLiterals } from '../../ts/session/literals.js';
+import { liftLiterals } from '../../ts/engine/literals.js';
 import { StatementCache } from '../../ts/session/statement-cache.js';
 import { readStatement } from '../../ts/sql/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -60,20 +60,6 @@ test('all others stay', (t) => {
   ]) {
     t.is(lifted(stays), null, stays);
   }
-});
-
-test('the parts of a text are around its literals', (t) => {
-  const text = "SELECT * FROM t WHERE a = 'x''y' AND b IN (1, 2.5) AND c = -3 ORDER BY a LIMIT 5";
-  t.deepEqual(liftLiterals(text)?.parts, [
-    'SELECT * FROM t WHERE a = ',
-    ' AND b IN (',
-    ', ',
-    ') AND c = -3 ORDER BY a LIMIT 5',
-  ]);
-  t.deepEqual(liftLiterals('SELECT * FROM t WHERE a = 5')?.parts, [
-    'SELECT * FROM t WHERE a = ',
-    '',
-  ]);
 });
 
 test('a text that comes again is read with its literals', (t) => {

@@ -1465,20 +1465,18 @@ export type HttpLoan = {
 
 export type LentQuery = {
   /**
-   * The text around the literals, one more than there are of these.
+   * The text of the query, or of the query with parameters that texts are lifted to.
    */
-  readonly parts: ReadonlyArray<string>;
+  readonly text: string;
   /**
-   * The literals, which are the parameters of the statement.
+   * The types of its literals, which are the parameters of the statement; none for texts.
    */
-  readonly literals: ReadonlyArray<LiteralKind>;
+  readonly types: ReadonlyArray<string | null>;
   /**
    * What the answer says between the text of the query and the rows.
    */
   readonly columns: string;
 };
-
-export type LiteralKind = 'text' | 'int' | 'long' | 'double';
 
 /** What can go wrong: the engine's closed list. */
 export const ERROR_CODES = [

@@ -11,6 +11,7 @@ export type {
   NativeChunk,
   NativeDatabase,
   NativeHandBack,
+  NativeLifted,
   NativePrepared,
   NativeReply,
   NativeResultStream,

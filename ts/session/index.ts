@@ -18,19 +18,15 @@ export {
   positionText,
 } from './change-feed.js';
 export { type Notification } from './channels.js';
-export { type LiftedQuery, liftLiterals } from './literals.js';
+export { type LiftedQuery, liftLiterals } from '../engine/literals.js';
 export { type Looks, looksWithin } from './looks.js';
 export type { Seconds } from './seconds.js';
 export { WriteDoor, type WriteTarget } from './write-door.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export { refuseIfLate, timeBounds, type TimeBounds } from './time-bounds.js';
-export {
-  isOfText,
-  type ParameterTypes,
-  PreparedStatement,
-  type RowOptions,
-} from './prepared-statement.js';
+export type { ParameterTypes } from './binding.js';
+export { isOfText, PreparedStatement, type RowOptions } from './prepared-statement.js';
 export { Session, SessionHost } from './session.js';
 export type { Actor, ServerStatements } from './statement-host.js';
 export type { Operations } from './operations.js';

@@ -5,6 +5,7 @@
  * the wire protocol; it holds no socket.
  */
 import { DatabaseError } from '../engine/error.js';
+import type { LiftedQuery } from '../engine/literals.js';
 import type {
   Database,
   HandBack,
@@ -15,21 +16,16 @@ import type {
 } from '../engine/types.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
+import type { ParameterTypes, PrepareOptions } from './binding.js';
 import { ChangeFeed } from './change-feed.js';
 import { Channels } from './channels.js';
 import { FeedSlots } from './feed-slots.js';
 import { DrawnNumbers } from './drawn-numbers.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
-import type { LiftedQuery } from './literals.js';
 import type { Looks } from './looks.js';
 import type { Guard, Principal } from './guard.js';
 import type { Operations } from './operations.js';
-import {
-  isOfText,
-  type ParameterTypes,
-  PreparedStatement,
-  type PrepareOptions,
-} from './prepared-statement.js';
+import { isOfText, PreparedStatement } from './prepared-statement.js';
 import type { ServerStatements, StatementHost, StatementSession } from './statement-host.js';
 import { refuseTemporary } from './temporary.js';
 import type { Seconds } from './seconds.js';
@@ -119,12 +115,7 @@ export class SessionHost implements StatementHost {
     const loan = this.database.lend(descriptor, terms, statements);
     this.#loans.add(loan);
     const ended = loan.ended.finally(() => this.#loans.delete(loan));
-    return {
-      ended,
-      recall: (gently) => {
-        loan.recall(gently);
-      },
-    };
+    return { ...loan, ended };
   }
 
   /** Ends all loans; statements that run may end. */
@@ -239,8 +230,7 @@ export class Session implements StatementSession {
     if (known === null) {
       return null;
     }
-    const statement = new PreparedStatement(this.#host, this, known, lifted?.types);
-    return statement.lendable(known);
+    return new PreparedStatement(this.#host, this, known).lendable(known);
   }
 
   /**
@@ -313,7 +303,7 @@ export class Session implements StatementSession {
     options: PrepareOptions,
   ): Promise<PreparedStatement | null> {
     const { statements } = this.#host;
-    const statement = new PreparedStatement(this.#host, this, parsed, lifted.types);
+    const statement = new PreparedStatement(this.#host, this, parsed);
     try {
       const binding = statement.bind(options, parsed);
       if (binding !== null) {

@@ -4,12 +4,12 @@
  */
 import { LRUCache } from 'lru-cache';
 
+import { type LiftedQuery, liftLiterals } from '../engine/literals.js';
 import type { Access, Statement } from '../engine/types.js';
 import type { Statement as ReadStatement, Tree } from '../sql/index.js';
 import { type Dispatch, dispatch } from './dispatch.js';
 import { asksNumbers } from './drawn-numbers.js';
 import { asSyntaxError } from './error.js';
-import { type LiftedQuery, liftLiterals } from './literals.js';
 import { type Operated, operated } from './operations.js';
 import { type TemporaryTable, temporaryTable } from './temporary.js';
 

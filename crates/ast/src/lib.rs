@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 mod access;
 mod administration;
 mod expression;
+mod literals;
 mod plain_rows;
 mod query;
 mod statement;
@@ -34,6 +35,7 @@ pub use expression::{
     Anchor, AnchorPeriod, BinaryOperator, CallNode, CaseBranch, Frame, FrameBound, FrameMode,
     IndexSelector, LogicalOperator, NullsOrder, OrderItem, UnaryOperator, WindowSpec,
 };
+pub use literals::LiftedQuery;
 pub use plain_rows::{PlainKind, PlainPart, PlainParts, PlainRows};
 pub use query::{
     AsofTolerance, Cte, Declaration, Fill, JoinKind, JoinOn, LatestOn, Limit, NamedWindow,

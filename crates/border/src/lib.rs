@@ -28,7 +28,7 @@ pub use execute::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, ParquetOptions, RowFormat, Summary,
     TableChange,
 };
-pub use loan::{Conversation, HttpLoan, LentQuery, LentStatement, LiteralKind, LoanSpec, PgLoan};
+pub use loan::{Conversation, HttpLoan, LentQuery, LentStatement, LoanSpec, PgLoan};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};
 pub use observe::{Damage, LogLevel, LogLine, Observed};
 pub use open::{CommitMode, OpenOptions, Setting, Verify};

@@ -93,25 +93,10 @@ pub struct HttpLoan {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LentQuery {
-    /// The text around the literals, one more than there are of these.
-    pub parts: Vec<String>,
-    /// The literals, which are the parameters of the statement.
-    pub literals: Vec<LiteralKind>,
+    /// The text of the query, or of the query with parameters that texts are lifted to.
+    pub text: String,
+    /// The types of its literals, which are the parameters of the statement; none for texts.
+    pub types: Vec<Option<String>>,
     /// What the answer says between the text of the query and the rows.
     pub columns: String,
-}
-
-/// What a literal of a query may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub enum LiteralKind {
-    /// A text in quotes that is no number.
-    Text,
-    /// Digits, at most those of an INT.
-    Int,
-    /// More digits than an INT has.
-    Long,
-    /// Digits around a point.
-    Double,
 }

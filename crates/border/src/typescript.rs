@@ -13,11 +13,11 @@ use crate::{
     Conversation, CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec,
     CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, HttpLoan,
     LentQuery, LentStatement, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows,
-    ListedType, LiteralKind, LoanSpec, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions,
-    Owner, ParquetOptions, Permission, PgLoan, PlannedTable, ResultColumn, RowFormat, RowsReply,
-    Setting, StatementContext, StatementDescription, StatementKind, Summary, TableChange,
-    TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape,
-    Verify, Visibility, WidenedColumn,
+    ListedType, LoanSpec, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions, Owner,
+    ParquetOptions, Permission, PgLoan, PlannedTable, ResultColumn, RowFormat, RowsReply, Setting,
+    StatementContext, StatementDescription, StatementKind, Summary, TableChange, TableColumn,
+    TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape, Verify,
+    Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -38,7 +38,7 @@ fn of_copy() -> [String; 6] {
 }
 
 fn of_loans() -> [String; 7] {
-    declarations!(LoanSpec, Conversation, PgLoan, LentStatement, HttpLoan, LentQuery, LiteralKind)
+    declarations!(LoanSpec, Conversation, PgLoan, LentStatement, HttpLoan, LentQuery)
 }
 
 #[test]

@@ -32,8 +32,8 @@ use crate::lanes::Lanes;
 use crate::loans::control::Loans;
 use crate::log::{self, Level};
 use crate::metrics::{Gauges, Metrics};
-use crate::plans::{self, KeptPlans};
 use crate::pool::SharedPool;
+use crate::query::QueryCache;
 use crate::registry::{QueryRegistry, Registration, now_micros};
 use crate::resident::{self, ResidentGuard, machine_memory};
 use crate::restore::{damage_report, restore_if_asked};
@@ -86,7 +86,7 @@ pub struct Database {
     pub(crate) metrics: Arc<Metrics>,
     /// What the connections of the columnar protocol hold, in bytes.
     pub(crate) columns_held: Arc<AtomicU64>,
-    pub(crate) plans: Arc<KeptPlans>,
+    pub(crate) queries: Arc<QueryCache>,
     /// Work in the background that one loop begins.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
     /// The views that answer queries over their bases; none where that is switched off.
@@ -183,7 +183,7 @@ impl Database {
         let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
         log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
         Ok(Arc::new(Self {
-            plans: plans::kept(&runtime, &storage),
+            queries: QueryCache::start(&runtime, &storage),
             storage,
             loans: Loans::default(),
             session,

@@ -27,14 +27,6 @@ import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
 /** Texts of one loan, those asked last; each may stand for all that are lifted alike. */
 const MOST_TEXTS = 8;
-/** What a part of text between two literals begins with, so that the one before it ends there. */
-const ENDS_LITERAL = /^(?:[ \n\r\t),;]|$)/;
-const KINDS: Readonly<Record<string, LentQuery['literals'][number]>> = {
-  INT: 'int',
-  LONG: 'long',
-  DOUBLE: 'double',
-};
-
 /** An answer that was given here, as all others of its request are given. */
 export interface Answered {
   readonly request: IncomingMessage;
@@ -73,8 +65,8 @@ export class RepeatedRequests {
   readonly #patience = new Patience();
   /** The address of the last request, without the text of its query. */
   #address = '';
-  /** What was asked at it; null: nothing can be taken out of the text. */
-  readonly #texts = new Map<string, LiftedQuery | null>();
+  /** What was asked at it, the last one at the end. */
+  readonly #texts = new Set<string>();
   #frame: RequestFrame | null = null;
   /** What the request that is answered now is to the one before, where both were looked at. */
   #likeness: 'alike' | 'other' | null = null;
@@ -118,8 +110,8 @@ export class RepeatedRequests {
     this.#patience.ran();
     const { text } = answered.statement;
     this.#texts.delete(text);
-    this.#texts.set(text, answered.statement.lifted);
-    const [oldest] = this.#texts.keys();
+    this.#texts.add(text);
+    const [oldest] = this.#texts;
     if (this.#texts.size > MOST_TEXTS && oldest !== undefined) {
       this.#texts.delete(oldest);
     }
@@ -205,12 +197,7 @@ export class RepeatedRequests {
         socket.destroy();
       },
     );
-    slot.lent = {
-      ended,
-      recall: (gently) => {
-        loan.recall(gently);
-      },
-    };
+    slot.lent = { ...loan, ended };
   }
 
   /** Goes on with what the engine has not answered: Node reads it as if it came now. */
@@ -237,31 +224,29 @@ export class RepeatedRequests {
 
   /** What may be lent of what was asked: the texts first, which may have an answer kept. */
   #queries({ session, columns }: Answered): Query[] {
+    const query = (
+      statement: Statement,
+      { text, types }: Pick<LiftedQuery, 'text' | 'types'>,
+    ): Query => ({
+      statement,
+      terms: { text, types: [...types], columns: columns(statement.description) },
+    });
     const texts: Query[] = [];
     const shapes = new Map<string, Query>();
-    for (const [text, known] of this.#texts) {
-      const plain = known === null ? session.lendable(text, null) : null;
+    for (const text of this.#texts) {
+      const plain = session.lendable(text, null);
       if (plain !== null) {
-        const says = columns(plain.description);
-        texts.push({ statement: plain, terms: { parts: [text], literals: [], columns: says } });
+        texts.push(query(plain, { text, types: [] }));
       }
-      const lifted = known ?? liftLiterals(text);
-      const isNew = lifted !== null && !shapes.has(lifted.text) && hasEnds(lifted);
+      const lifted = liftLiterals(text);
+      const isNew = lifted !== null && !shapes.has(lifted.text);
       const shape = isNew ? session.lendable(text, lifted) : null;
       if (lifted !== null && shape !== null) {
-        const literals = lifted.types.map((type) => KINDS[type ?? ''] ?? 'text');
-        const says = columns(shape.description);
-        const terms = { parts: [...lifted.parts], literals, columns: says };
-        shapes.set(lifted.text, { statement: shape, terms });
+        shapes.set(lifted.text, query(shape, lifted));
       }
     }
     return [...texts, ...shapes.values()];
   }
-}
-
-/** Whether it shows in each part of the text that the literal before it has ended. */
-function hasEnds({ parts }: LiftedQuery): boolean {
-  return parts.slice(1).every((part) => ENDS_LITERAL.test(part));
 }
 
 function termsOf(

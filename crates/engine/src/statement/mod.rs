@@ -25,14 +25,13 @@ use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint, identifier,
 };
 
-use crate::cached_results::Asked;
 use crate::cancel::{Deadline, StatementStop};
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
 use crate::guard;
 use crate::options::{described, result_column};
-use crate::plans::{Kept, PlanSlot, is_as_long_as_said, is_volatile};
+use crate::query::{Asked, CachedQuery, QuerySlot, is_as_long_as_said, is_volatile};
 use crate::registry::Registration;
 use crate::transaction::Transaction;
 use crate::write;
@@ -67,7 +66,7 @@ pub struct Statement {
     tables: Vec<(String, Option<TableVersion>)>,
     /// Whether its description depends on those tables alone.
     is_stable: bool,
-    slot: Arc<PlanSlot>,
+    slot: Arc<QuerySlot>,
     /// Whether nothing but its tables decides how long it takes.
     may_be_small: bool,
     /// Whether its plan of last time was done before a worker could have been woken for it.
@@ -157,7 +156,7 @@ impl Statement {
         let tree = Arc::new(tree);
         let context: StatementContext = from_json(context, "statement context")?;
         let snapshot = database.snapshot()?;
-        database.plans.advance(snapshot.epoch());
+        database.queries.advance(snapshot.epoch());
         let context = Arc::new(context);
         let deadline = Deadline::of(context.timeout_ms, context.elapsed_ms);
         let query_id = context.query_id.as_ref().and_then(|id| id.parse().ok());
@@ -199,7 +198,7 @@ impl Statement {
     fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
         match bound {
             BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
-                self.keep(epoch, Kept::Bound(query));
+                self.keep(epoch, CachedQuery::Bound(query));
             }
             BoundStatement::Insert(insert) if matches!(insert.source, InsertSource::Batch(_)) => {
                 *self.insert.lock() = Some(insert);
@@ -228,11 +227,7 @@ impl Statement {
     /// Whether its next execution is likely to be over before a worker could be woken for it. A
     /// caller may then poll it once on its own thread.
     pub fn is_immediate(&self) -> bool {
-        if self.was_small.load(Ordering::Relaxed) {
-            return true;
-        }
-        let snapshot = self.database.snapshot();
-        snapshot.is_ok_and(|snapshot| self.slot.has_rows(snapshot.epoch()))
+        self.was_small.load(Ordering::Relaxed)
     }
 
     /// Kind, columns, parameters and accesses.

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use arrow::array::StringViewArray;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_border::{ExecuteOptions, Summary};
 use tidemark_operators::{Test, ends_early, has_values, is_immediate, rows_read};
 use tidemark_planner::{
-    Access, BoundExplain, BoundInsert, BoundQuery, BoundStatement, Planner, Restriction,
+    Access, BoundExplain, BoundInsert, BoundQuery, BoundStatement, Conditions, Planner,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint};
@@ -19,7 +20,6 @@ use tidemark_wire::{RowEncoder, RowFormat};
 use tokio::task::yield_now;
 
 use crate::admission::Turn;
-use crate::cached_results::{Asked, CachedResult, CachedResults};
 use crate::execution::cursor::{Chunk, Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
@@ -27,7 +27,9 @@ use crate::execution::window::RowWindow;
 use crate::explain;
 use crate::options::row_format;
 use crate::physical::physical_plan;
-use crate::plans::{ConditionalPlan, Kept, PlannedQuery, ReadyQuery, RepeatedPlan, is_volatile};
+use crate::query::{
+    Asked, CachedPlan, CachedQuery, CachedResult, OtherValues, PlannedQuery, is_volatile,
+};
 use crate::registry::Registration;
 use crate::rewrite::{self, Rewritten};
 use crate::write;
@@ -52,6 +54,9 @@ const QUICK: Duration = Duration::from_micros(500);
 /// with for long.
 const LONG: Duration = Duration::from_millis(5);
 
+/// Bytes of a constant answer, at most: its caller keeps it.
+const MAX_CONSTANT_BYTES: usize = 16 * 1024;
+
 /// Bytes of a small statement's answer, at most: few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
@@ -70,22 +75,23 @@ impl Statement {
         let snapshot = self.snapshot()?;
         registration.hold(&snapshot);
         let epoch = snapshot.epoch();
-        self.database.plans.advance(epoch);
-        if parameters.is_empty()
-            && let Some(kept) = self.slot.get(epoch)
-        {
-            return self.run_kept(kept, epoch, options, registration).await;
-        }
-        if let Some(plan) = self.slot.conditional(epoch) {
-            let asked = values.map(|values| Asked::new(values, &options));
-            if let Some(result) = asked.as_ref().and_then(|asked| plan.results.get(asked)) {
-                return Ok(self.cached(result));
+        self.database.queries.advance(epoch);
+        match self.slot.get(epoch) {
+            Some(CachedQuery::Bound(query)) if parameters.is_empty() => {
+                return self.run_bound(*query, Some(epoch), options, registration).await;
             }
-            if let Some((query, is_stable)) = self.plan_for(&plan, &snapshot, &parameters)? {
-                let asked = asked.filter(|_| is_stable);
-                let cache = asked.map(|asked| (&plan.results, asked));
-                return self.run_cached(query, cache, options, registration).await;
+            Some(CachedQuery::Planned(plan)) if plan.values.is_some() || parameters.is_empty() => {
+                let asked = values.filter(|_| self.caches_results(&plan));
+                let asked = asked.map(|values| Asked::new(values, &options));
+                if let Some(result) = asked.as_ref().and_then(|asked| plan.results.get(asked)) {
+                    return Ok(self.cached(result, &plan));
+                }
+                if let Some((query, is_stable)) = self.plan_for(&plan, &snapshot, &parameters)? {
+                    let asked = asked.filter(|_| is_stable);
+                    return self.run_planned(query, &plan, asked, options, registration).await;
+                }
             }
+            _ => {}
         }
         let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
         if let Some(transaction) = self.txn() {
@@ -123,32 +129,11 @@ impl Statement {
         }
     }
 
-    /// Runs what was kept by this statement, which has no parameters, for this epoch.
-    async fn run_kept(
-        &self,
-        kept: Kept,
-        epoch: u64,
-        options: ExecuteOptions,
-        registration: Registration,
-    ) -> EngineResult<ExecuteReply> {
-        match kept {
-            Kept::Bound(query) => self.run_bound(*query, Some(epoch), options, registration).await,
-            Kept::Rows(rows) => {
-                let query = ReadyQuery::Rows(rows);
-                self.run_query(query, Some(epoch), options, registration).await
-            }
-            Kept::Repeated(plan) => {
-                // Of a query that has to read and compute, the time of each execution is its own.
-                let is_small = self.was_small.load(Ordering::Relaxed);
-                let asked = is_small.then(|| Asked::new(vec![], &options));
-                if let Some(result) = asked.as_ref().and_then(|asked| plan.results.get(asked)) {
-                    return Ok(self.cached(result));
-                }
-                let cache = asked.map(|asked| (&plan.results, asked));
-                self.run_cached(plan.query.to_execute()?, cache, options, registration).await
-            }
-            Kept::Conditional(_) => Err(EngineError::internal("a plan without its rows")),
-        }
+    /// Whether results of a plan are worth their memory. Of a query without parameters that has to
+    /// read and compute, the time of each execution is its own.
+    fn caches_results(&self, plan: &CachedPlan) -> bool {
+        let is_small = || plan.constant_in().is_some() || self.was_small.load(Ordering::Relaxed);
+        plan.values.is_some() || is_small()
     }
 
     /// Plans and runs a query that was bound. `keep_for`: the epoch for which the plan may be kept.
@@ -159,88 +144,83 @@ impl Statement {
         options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let query = registration.until_stopped(self.plan(query, keep_for, &registration)).await?;
-        self.run_query(query, keep_for, options, registration).await
+        let query = registration.until_stopped(self.plan(query, keep_for)).await?;
+        self.run_query(query, options, registration).await
     }
 
     async fn run_query(
         &self,
-        query: ReadyQuery,
-        keep_for: Option<u64>,
+        PlannedQuery { plan, columns, timestamp, constant_in }: PlannedQuery,
         options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let query = match query {
-            ReadyQuery::Plan(query) => query,
-            ReadyQuery::Rows(rows) => {
-                let source = BatchSource::Ready(rows.batches.clone().into_iter());
-                let running = Running { registration, turn: Turn::free() };
-                let reply =
-                    self.start(source, &rows.columns, rows.timestamp, options, running).await?;
-                let kept_for = keep_for.filter(|_| self.transaction.is_none());
-                return Ok(ExecuteReply { kept_for, ..reply });
-            }
-        };
-        let turn = self.database.turn(query.plan.as_ref(), &registration);
+        let turn = self.database.turn(plan.as_ref(), &registration);
         let turn = registration.until_stopped(turn).await?;
         let context = self.database.task_context(&registration)?;
-        let source = BatchSource::start(&query.plan, &context)?;
+        let source = BatchSource::start(&plan, &context)?;
         let running = Running { registration, turn };
-        self.start(source, &query.columns, query.timestamp, options, running).await
+        let reply = self.start(source, &columns, timestamp, options, running).await?;
+        let bytes = reply.chunk.as_ref().map_or(0, |chunk| chunk.bytes.len());
+        let kept_for = constant_in.filter(|_| bytes <= MAX_CONSTANT_BYTES);
+        Ok(ExecuteReply { kept_for, ..reply })
     }
 
     /// The plan of an earlier execution for these values, where only a WHERE depends on them; and
     /// whether the rows that they name are the same until the next commit.
     fn plan_for(
         &self,
-        plan: &ConditionalPlan,
+        plan: &CachedPlan,
         snapshot: &Arc<Snapshot>,
         parameters: &Parameters,
     ) -> EngineResult<Option<(PlannedQuery, bool)>> {
+        let Some(OtherValues { conditions, named }) = &plan.values else {
+            return Ok(Some((plan.to_execute()?, true)));
+        };
         let session = &self.database.session;
-        self.make_named_test(plan, snapshot, parameters.len())?;
-        let test = plan.named.of(parameters)?;
+        if let Some(texts) = named.wanted(parameters.len()) {
+            named.keep(&self.tree, self.test_of(plan, conditions, snapshot, &texts)?, texts)?;
+        }
+        let test = named.of(parameters)?;
         if let Some(test) = &test
-            && !plan.conditions.are_in_time()
+            && !conditions.are_in_time()
         {
-            let query = plan.testing(session, &[], Some(Test::Lowered(test)))?;
+            let query = plan.reading(session, &[], Some(Test::Lowered(test)))?;
             return Ok(query.map(|query| (query, true)));
         }
         let mut context = bind_context(&self.database, &self.context)?;
         context.parameter_values = Some(parameters.clone());
         if let Some(test) = &test {
-            let ranges = Planner::ranges_alone(&plan.conditions, &self.tree, snapshot, &context)?;
+            let ranges = Planner::ranges_alone(conditions, &self.tree, snapshot, &context)?;
             let Some(ranges) = ranges else { return Ok(None) };
-            let query = plan.testing(session, &ranges, Some(Test::Lowered(test)))?;
+            let query = plan.reading(session, &ranges, Some(Test::Lowered(test)))?;
             return Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))));
         }
-        let rows = Planner::restriction(&plan.conditions, &self.tree, snapshot, &context)?;
+        let rows = Planner::restriction(conditions, &self.tree, snapshot, &context)?;
         let Some(rows) = rows else { return Ok(None) };
-        let query = plan.reading(session, &rows)?;
+        let predicate = rows.predicate.as_ref().map(Test::Named);
+        let query = plan.reading(session, &rows.ranges, predicate)?;
         Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
     }
 
-    /// Binds what a kept plan tests beside time with texts in the place of values, when it has
-    /// been run again.
-    fn make_named_test(
+    /// What a cached plan tests beside time, bound with texts in the place of values and lowered,
+    /// and how often parameters were met.
+    fn test_of(
         &self,
-        plan: &ConditionalPlan,
+        plan: &CachedPlan,
+        conditions: &Conditions,
         snapshot: &Arc<Snapshot>,
-        parameters: usize,
-    ) -> EngineResult<()> {
-        let Some(texts) = plan.named.wanted(parameters) else { return Ok(()) };
+        texts: &[String],
+    ) -> EngineResult<Option<(Arc<dyn PhysicalExpr>, usize)>> {
         let mut context = bind_context(&self.database, &self.context)?;
         let values = texts.iter().map(|text| ParameterValue::Text(text.clone().into()));
         context.parameter_values = Some(values.collect());
         // What fails with such values has no such test.
-        let bound = Planner::test_alone(&plan.conditions, &self.tree, snapshot, &context);
-        let bound = bound.ok().flatten();
+        let bound = Planner::test_alone(conditions, &self.tree, snapshot, &context).ok().flatten();
         let bound = bound.filter(|_| !context.is_volatile.load(Ordering::Relaxed));
-        let lowered = |(test, met)| {
-            let test = self.database.session.lowered(&plan.query.plan, &test).ok().flatten();
+        Ok(bound.and_then(|(test, met)| {
+            let test = self.database.session.lowered(plan.plan(), &test).ok().flatten();
             test.map(|test| (test, met))
-        };
-        plan.named.keep(&self.tree, bound.and_then(lowered), texts)
+        }))
     }
 
     async fn explain(
@@ -256,75 +236,56 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Runs a plan; its result is cached for what was asked.
-    async fn run_cached(
+    /// Runs a cached plan; its result is cached for what was asked.
+    async fn run_planned(
         &self,
         query: PlannedQuery,
-        cache: Option<(&CachedResults, Asked)>,
+        plan: &CachedPlan,
+        asked: Option<Asked>,
         options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         self.leave_unless_small(query.plan.as_ref()).await;
-        let query = ReadyQuery::Plan(query);
-        let reply = self.run_query(query, None, options, registration).await?;
-        if let (Some((results, asked)), Some(summary), None) = (cache, reply.summary, &reply.stream)
-        {
+        let reply = self.run_query(query, options, registration).await?;
+        if let (Some(asked), Some(summary), None) = (asked, reply.summary, &reply.stream) {
             let rows = reply.chunk.as_ref().map_or((&[][..], 0), |rows| (&rows.bytes, rows.rows));
-            results.put(asked, rows, summary);
+            plan.results.put(asked, rows, summary);
         }
         Ok(reply)
     }
 
     /// A result that came before.
-    fn cached(&self, result: CachedResult) -> ExecuteReply {
+    fn cached(&self, result: CachedResult, plan: &CachedPlan) -> ExecuteReply {
         let CachedResult { bytes, rows, mut summary } = result;
         self.database.metrics.rows_returned.add(rows);
         self.database.metrics.cached_results.add(1);
         self.was_small.store(self.is_simple(), Ordering::Relaxed);
         summary.execute_nanos = 0;
         let chunk = (!bytes.is_empty()).then_some(Chunk { bytes, rows });
-        ExecuteReply { chunk, summary: Some(summary), ..ExecuteReply::default() }
+        let (summary, kept_for) = (Some(summary), plan.constant_in());
+        ExecuteReply { chunk, summary, kept_for, ..ExecuteReply::default() }
     }
 
-    /// Plans a query, and keeps the plan, or its few rows, where it may run again.
-    async fn plan(
-        &self,
-        query: BoundQuery,
-        keep_for: Option<u64>,
-        registration: &Registration,
-    ) -> EngineResult<ReadyQuery> {
+    /// Plans a query, and caches the plan where it may run again.
+    async fn plan(&self, query: BoundQuery, keep_for: Option<u64>) -> EngineResult<PlannedQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
         self.leave_unless_small(plan.as_ref()).await;
         let BoundQuery { columns, timestamp, plan: logical, conditions, .. } = query;
-        let planned = PlannedQuery { plan, columns, timestamp };
-        let Some(epoch) = keep_for else { return Ok(ReadyQuery::Plan(planned)) };
-        if is_volatile(&logical)? || has_values(&planned.plan) {
-            return Ok(ReadyQuery::Plan(planned));
-        }
-        if let Some(conditions) = conditions {
-            let ranges = conditions.ranges().to_vec();
-            let all = &self.database.plans.cached;
-            let plan = ConditionalPlan::new(conditions, planned.clone(), all);
-            let same = Restriction { ranges, predicate: None };
-            let Some(running) = plan.reading(&self.database.session, &same)? else {
-                return Ok(ReadyQuery::Plan(planned));
-            };
-            self.keep(epoch, Kept::Conditional(Arc::new(plan)));
-            return Ok(ReadyQuery::Plan(running));
-        }
-        if is_immediate(planned.plan.as_ref()) {
-            let context = self.database.task_context(registration)?;
-            if let Some(rows) = planned.few_rows(&context).await? {
-                let rows = Arc::new(rows);
-                self.keep(epoch, Kept::Rows(Arc::clone(&rows)));
-                return Ok(ReadyQuery::Rows(rows));
-            }
-        }
-        let running = planned.to_execute()?;
-        let results = CachedResults::new(&self.database.plans.cached);
-        let repeated = RepeatedPlan { query: planned, results };
-        self.keep(epoch, Kept::Repeated(Arc::new(repeated)));
-        Ok(ReadyQuery::Plan(running))
+        // What a block of inserts sees is its own.
+        let keep_for = keep_for.filter(|_| self.transaction.is_none());
+        let keep_for = match keep_for {
+            Some(epoch) if !is_volatile(&logical)? && !has_values(&plan) => Some(epoch),
+            _ => None,
+        };
+        let constant_in = keep_for.filter(|_| conditions.is_none() && is_immediate(plan.as_ref()));
+        let query = PlannedQuery { plan, columns, timestamp, constant_in };
+        let Some(epoch) = keep_for else { return Ok(query) };
+        let plan = CachedPlan::new(query, conditions, &self.database.queries);
+        let Some(running) = plan.for_same_values(&self.database.session)? else {
+            return Ok(plan.query);
+        };
+        self.keep(epoch, CachedQuery::Planned(Arc::new(plan)));
+        Ok(running)
     }
 
     /// Continues as a task of the runtime when it was polled as a small statement, on the caller's
@@ -354,10 +315,10 @@ impl Statement {
         self.was_small.store(is_small, Ordering::Relaxed);
     }
 
-    pub(super) fn keep(&self, epoch: u64, what: Kept) {
+    pub(super) fn keep(&self, epoch: u64, query: CachedQuery) {
         // What a block of inserts sees is its own.
         if self.transaction.is_none() {
-            self.database.plans.keep(&self.slot, epoch, what);
+            self.database.queries.keep(&self.slot, epoch, query);
         }
     }
 

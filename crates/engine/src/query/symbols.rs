@@ -1,4 +1,4 @@
-//! What a kept plan tests beside ranges of time, bound and lowered once: texts stand for the
+//! What a cached plan tests beside ranges of time, bound and lowered once: texts stand for the
 //! parameters, and each execution puts its own in their place.
 //!
 //! Only where all that the values do is to name a symbol that a column is compared with. A value
@@ -14,7 +14,7 @@ use tidemark_operators::{from_datafusion, renamed};
 use tidemark_types::{EngineResult, ParameterValue};
 
 /// Bytes of a name, at most: longer constants are shared among operators, not copied.
-const MOST_NAME_BYTES: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// A plan's test of named symbols, made when values come the second time.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl NamedTest {
             let Some(text) = text else { continue };
             match values.get(place) {
                 Some(ParameterValue::Text(name))
-                    if !name.is_empty() && name.len() <= MOST_NAME_BYTES =>
+                    if !name.is_empty() && name.len() <= MAX_NAME_BYTES =>
                 {
                     names.push((text.as_str(), name.as_ref()));
                 }
@@ -222,7 +222,7 @@ mod tests {
             assert_eq!(found.to_string(), expected.to_string());
         }
         let [name, _] = values("a", "b");
-        let long = "n".repeat(MOST_NAME_BYTES + 1);
+        let long = "n".repeat(MAX_NAME_BYTES + 1);
         for value in [
             ParameterValue::Null,
             ParameterValue::Int(1),

@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use tidemark_border::{ExecuteOptions, RowFormat, Summary};
 
 /// Values of one query that are known: with a result, or as having come once.
-const MOST_VALUES: usize = 1024;
+const MAX_VALUES: usize = 1024;
 /// Bytes of a result, and of the values that it is cached for, at most.
-const MOST_RESULT_BYTES: usize = 4 * 1024;
+const MAX_RESULT_BYTES: usize = 4 * 1024;
 /// Bytes of all results of a database, at most.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// Bytes of an entry beside those of its values and its result.
 const ENTRY_BYTES: usize = 256;
 
@@ -37,7 +37,7 @@ impl Asked {
     /// A row of parameters as it came, as far as a result may be cached for it: longer ones are
     /// not copied.
     pub(crate) fn values(row: &[u8]) -> Option<Vec<u8>> {
-        (row.len() <= MOST_RESULT_BYTES).then(|| row.to_vec())
+        (row.len() <= MAX_RESULT_BYTES).then(|| row.to_vec())
     }
 
     /// `values`: of [`Self::values`].
@@ -58,12 +58,12 @@ pub(crate) struct CachedResult {
 
 /// Bytes that the cached results of a database take.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CachedBytes(Arc<AtomicUsize>);
+pub(super) struct CachedBytes(Arc<AtomicUsize>);
 
 impl CachedBytes {
     fn take(&self, bytes: usize) -> bool {
         let taken = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |all| {
-            Some(all + bytes).filter(|&all| all <= MOST_BYTES)
+            Some(all + bytes).filter(|&all| all <= MAX_BYTES)
         });
         taken.is_ok()
     }
@@ -88,7 +88,7 @@ struct Known {
 }
 
 impl CachedResults {
-    pub(crate) fn new(all: &CachedBytes) -> Self {
+    pub(super) fn new(all: &CachedBytes) -> Self {
         Self { known: Mutex::default(), all: all.clone() }
     }
 
@@ -100,7 +100,7 @@ impl CachedResults {
     /// Keeps all rows of a result, if they are small, when their values come the second time.
     pub(crate) fn put(&self, asked: Asked, (bytes, rows): (&[u8], u64), summary: Summary) {
         let values = asked.values.len();
-        if bytes.len() + values > MOST_RESULT_BYTES {
+        if bytes.len() + values > MAX_RESULT_BYTES {
             return;
         }
         let mut known = self.known.lock();
@@ -111,7 +111,7 @@ impl CachedResults {
             }
             Some(_) => {}
             None => {
-                if known.results.len() >= MOST_VALUES {
+                if known.results.len() >= MAX_VALUES {
                     self.all.give_back(known.bytes);
                     *known = Known::default();
                 }
@@ -163,15 +163,15 @@ mod tests {
 
     #[test]
     fn long_values_are_not_copied() {
-        let row = vec![7; MOST_RESULT_BYTES];
+        let row = vec![7; MAX_RESULT_BYTES];
         assert_eq!(Asked::values(&row).as_deref(), Some(&row[..]));
-        assert_eq!(Asked::values(&[0; MOST_RESULT_BYTES + 1]), None);
+        assert_eq!(Asked::values(&[0; MAX_RESULT_BYTES + 1]), None);
     }
 
     #[test]
     fn large_results_are_not_cached() {
         let results = CachedResults::new(&CachedBytes::default());
-        (0..3).for_each(|_| put(&results, b"large", MOST_RESULT_BYTES));
+        (0..3).for_each(|_| put(&results, b"large", MAX_RESULT_BYTES));
         assert!(results.get(&asked(b"large", None)).is_none());
     }
 
@@ -180,12 +180,12 @@ mod tests {
         let all = CachedBytes::default();
         let queries: Vec<CachedResults> = (0..10).map(|_| CachedResults::new(&all)).collect();
         for query in &queries {
-            for values in 0..MOST_VALUES {
+            for values in 0..MAX_VALUES {
                 (0..2).for_each(|_| put(query, &values.to_le_bytes(), 3_000));
             }
         }
         let held = all.0.load(Ordering::Relaxed);
-        assert!(held > MOST_BYTES - 4_000 && held <= MOST_BYTES, "{held}");
+        assert!(held > MAX_BYTES - 4_000 && held <= MAX_BYTES, "{held}");
         // One value more than one query may know.
         put(&queries[0], b"more", 1);
         assert!(all.0.load(Ordering::Relaxed) < held - 1_000_000);

@@ -1,0 +1,378 @@
+//! Queries that differ in the values of their WHERE alone are one query with parameters: its tree,
+//! its binding and its plan are made once. Only literals that a parameter surely replaces are taken
+//! out: those that are compared with something, the ends of BETWEEN and the list of IN.
+//!
+//! The session asks before it parses a text, and a lent connection asks for each text that comes:
+//! both must find the same query in it. A text that is not understood here has no such query; the
+//! parser reads it, and reports what is wrong.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Longer texts and lists hardly come again with other values of the same number.
+const MAX_TEXT_BYTES: usize = 4_096;
+const MAX_VALUES: usize = 16;
+/// Longer numbers may be out of the range of a LONG.
+const MAX_DIGITS: usize = 18;
+
+/// A query with parameters, and what they are in the text it was made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LiftedQuery<'t> {
+    /// The text with `$1`, `$2` and so on in place of the literals.
+    pub text: String,
+    /// Their types; none for texts, whose type is that of what they are compared with.
+    pub types: Vec<Option<&'static str>>,
+    /// The literals as parameters, without quotes.
+    pub values: Vec<Cow<'t, str>>,
+}
+
+impl<'t> LiftedQuery<'t> {
+    /// The query that a text is one of; none where no literal is taken out of it.
+    #[must_use]
+    pub fn of(text: &'t str) -> Option<Self> {
+        if text.len() > MAX_TEXT_BYTES {
+            return None;
+        }
+        let tokens = tokens(text)?;
+        let places = |kind: Kind| {
+            let found = tokens.iter().enumerate().filter(move |(_, token)| token.kind == kind);
+            found.map(|(at, _)| at)
+        };
+        let mut wheres = places(Kind::Where);
+        let start = wheres.next()? + 1;
+        if wheres.next().is_some() || places(Kind::Select).nth(1).is_some() {
+            return None;
+        }
+        let lifted = Self { text: String::with_capacity(text.len()), ..Self::default() };
+        Lift { text, tokens: &tokens, open: Vec::new(), copied: 0, lifted }.run(start)
+    }
+}
+
+/// What a token is, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Select,
+    Where,
+    In,
+    Between,
+    And,
+    Or,
+    Not,
+    /// The first word of a clause, which ends a WHERE.
+    Clause,
+    Comparison,
+    /// A round bracket, then any other one.
+    Open,
+    OpenOther,
+    Close,
+    Comma,
+    Semicolon,
+    /// One that may be taken out, with its type; none for texts.
+    Literal(Option<&'static str>),
+    Other,
+    /// Behind the last token.
+    End,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Token {
+    kind: Kind,
+    start: usize,
+    end: usize,
+}
+
+/// The tokens of a text that begins with SELECT; none where it has parameters or variables of its
+/// own, or something that is not read here.
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let bytes = text.as_bytes();
+    let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3 + 1);
+    // Open square brackets: inside them a colon separates the ends of a slice.
+    let (mut start, mut brackets) = (0, 0_usize);
+    while let Some(&first) = bytes.get(start) {
+        let rest = &bytes[start..];
+        let (kind, end) = match first {
+            b' ' | b'\t'..=b'\r' => {
+                start += 1;
+                continue;
+            }
+            b'-' if rest.starts_with(b"--") => {
+                start += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                continue;
+            }
+            b'/' if rest.starts_with(b"/*") => {
+                start += 4 + text[start + 2..].find("*/")?;
+                continue;
+            }
+            b'0'..=b'9' => number(text, start),
+            b'\'' => quoted(bytes, start)?,
+            b'"' | b'`' => (Kind::Other, closing(bytes, start)?),
+            b':' if rest.starts_with(b"::") || rest.starts_with(b":=") => (Kind::Other, start + 2),
+            b':' if brackets == 0 && is_word(*rest.get(1)?) => return None,
+            b'<' | b'>' | b'=' | b'!' => {
+                let signs = rest.iter().take_while(|byte| b"<>=!~*".contains(byte)).count();
+                let is_comparison = COMPARISONS.contains(&&rest[..signs]);
+                (if is_comparison { Kind::Comparison } else { Kind::Other }, start + signs)
+            }
+            _ if is_word(first) => {
+                let end = word_end(text, start)?;
+                (keyword(&bytes[start..end], bytes.get(end))?, end)
+            }
+            b'(' => (Kind::Open, start + 1),
+            b'[' | b'{' => (Kind::OpenOther, start + 1),
+            b')' | b']' | b'}' => (Kind::Close, start + 1),
+            b',' => (Kind::Comma, start + 1),
+            b';' => (Kind::Semicolon, start + 1),
+            _ if b".+-*/%~|&^?:#".contains(&first) => (Kind::Other, start + 1),
+            _ => return None,
+        };
+        match first {
+            b'[' => brackets += 1,
+            b']' => brackets = brackets.saturating_sub(1),
+            _ => {}
+        }
+        if tokens.is_empty() && kind != Kind::Select {
+            return None;
+        }
+        tokens.push(Token { kind, start, end });
+        start = end;
+    }
+    tokens.push(Token { kind: Kind::End, start, end: start });
+    Some(tokens)
+}
+
+const COMPARISONS: [&[u8]; 7] = [b"=", b"<", b">", b"<=", b">=", b"<>", b"!="];
+
+/// Whether a word may begin with this byte, or go on with it where it is no digit.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 128
+}
+
+/// Where the word ends that goes on at `at`; none for letters that may be spaces.
+fn word_end(text: &str, mut at: usize) -> Option<usize> {
+    let is_ascii_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'$');
+    loop {
+        at += text.as_bytes()[at..].iter().take_while(is_ascii_part).count();
+        match text[at..].chars().next() {
+            Some(letter) if !letter.is_ascii() && letter.is_alphanumeric() => {
+                at += letter.len_utf8();
+            }
+            Some(other) if !other.is_ascii() => return None,
+            _ => return Some(at),
+        }
+    }
+}
+
+/// None for an E that a text in quotes touches: a backslash means something in that.
+fn keyword(word: &[u8], next: Option<&u8>) -> Option<Kind> {
+    let mut capitals = [0; 8];
+    let Some(capitals) = capitals.get_mut(..word.len()) else { return Some(Kind::Other) };
+    capitals.copy_from_slice(word);
+    capitals.make_ascii_uppercase();
+    Some(match &*capitals {
+        b"SELECT" => Kind::Select,
+        b"WHERE" => Kind::Where,
+        b"IN" => Kind::In,
+        b"BETWEEN" => Kind::Between,
+        b"AND" => Kind::And,
+        b"OR" => Kind::Or,
+        b"NOT" => Kind::Not,
+        b"SAMPLE" | b"LATEST" | b"GROUP" | b"ORDER" | b"LIMIT" | b"HAVING" | b"QUALIFY"
+        | b"WINDOW" | b"FETCH" | b"OFFSET" | b"FOR" | b"FILL" | b"ALIGN" | b"PIVOT" => Kind::Clause,
+        b"E" if next == Some(&b'\'') => return None,
+        _ => Kind::Other,
+    })
+}
+
+/// The number at `at` and its end.
+fn number(text: &str, at: usize) -> (Kind, usize) {
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
+    let end = at + text.as_bytes()[at..].iter().take_while(is_part).count();
+    let is_whole = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let written = &text[at..end];
+    let of = match written.split_once('.') {
+        Some((whole, fraction)) if is_whole(whole) && is_whole(fraction) => "DOUBLE",
+        None if is_whole(written) && written.parse::<i32>().is_ok() => "INT",
+        None if is_whole(written) && written.len() <= MAX_DIGITS => "LONG",
+        _ => return (Kind::Other, end),
+    };
+    (Kind::Literal(Some(of)), end)
+}
+
+/// The text in quotes at `at` and its end; none where it has no end. One that is a number stays, as
+/// a parameter takes it for a timestamp.
+fn quoted(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
+    let end = closing(bytes, at)?;
+    let inner = &bytes[at + 1..end - 1];
+    let digits = inner.strip_prefix(b"-").or(inner.strip_prefix(b"+")).unwrap_or(inner);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    Some((if is_number { Kind::Other } else { Kind::Literal(None) }, end))
+}
+
+/// Where the quotes end that begin at `at`; a doubled quote is part of what is quoted.
+fn closing(bytes: &[u8], at: usize) -> Option<usize> {
+    let quote = bytes[at];
+    let mut end = at + 1;
+    loop {
+        end += 1 + bytes[end..].iter().position(|byte| *byte == quote)?;
+        if bytes.get(end) != Some(&quote) {
+            return Some(end);
+        }
+        end += 1;
+    }
+}
+
+/// One walk over the tokens behind WHERE.
+struct Lift<'t, 'k> {
+    text: &'t str,
+    tokens: &'k [Token],
+    /// What is in front of each open bracket.
+    open: Vec<Kind>,
+    /// How far the text is copied.
+    copied: usize,
+    lifted: LiftedQuery<'t>,
+}
+
+impl<'t> Lift<'t, '_> {
+    fn run(mut self, from: usize) -> Option<LiftedQuery<'t>> {
+        for at in from..self.tokens.len() {
+            match self.tokens[at].kind {
+                Kind::Open => self.open.push(self.tokens[at - 1].kind),
+                Kind::OpenOther => self.open.push(Kind::Other),
+                // A bracket closes that is not open: the WHERE is within others.
+                Kind::Close => drop(self.open.pop()?),
+                Kind::Clause if self.open.is_empty() => break,
+                Kind::Literal(of) if self.is_compared(at) => self.lift(at, of),
+                _ => {}
+            }
+        }
+        let Self { text, copied, mut lifted, .. } = self;
+        lifted.text.push_str(&text[copied..]);
+        (1..=MAX_VALUES).contains(&lifted.values.len()).then_some(lifted)
+    }
+
+    /// Whether what is in front of a literal compares it, within brackets that only group, and the
+    /// literal is all that is compared.
+    fn is_compared(&self, at: usize) -> bool {
+        let ends = matches!(
+            self.tokens[at + 1].kind,
+            Kind::Close
+                | Kind::Comma
+                | Kind::Semicolon
+                | Kind::End
+                | Kind::Clause
+                | Kind::And
+                | Kind::Or
+        );
+        let (groups, is_list) = match self.open.as_slice() {
+            [groups @ .., Kind::In] => (groups, true),
+            groups => (groups, false),
+        };
+        let before = self.tokens[at - 1].kind;
+        ends && groups.iter().all(|before| GROUPS.contains(before))
+            && match before {
+                Kind::Comma | Kind::Open => is_list,
+                Kind::Comparison | Kind::In | Kind::Between => !is_list,
+                // BETWEEN, a literal, AND: the second literal is three tokens behind the word.
+                Kind::And => !is_list && self.tokens[at - 3].kind == Kind::Between,
+                _ => false,
+            }
+    }
+
+    fn lift(&mut self, at: usize, of: Option<&'static str>) {
+        let Token { start, end, .. } = self.tokens[at];
+        let value = match (of, &self.text[start..end]) {
+            (Some(_), written) => Cow::Borrowed(written),
+            (None, written) => match &written[1..written.len() - 1] {
+                inner if inner.contains('\'') => inner.replace("''", "'").into(),
+                inner => inner.into(),
+            },
+        };
+        self.lifted.types.push(of);
+        self.lifted.values.push(value);
+        self.lifted.text.push_str(&self.text[self.copied..start]);
+        // Writing to memory, a text cannot fail.
+        let _ = write!(self.lifted.text, "${}", self.lifted.values.len());
+        self.copied = end;
+    }
+}
+
+/// What is in front of brackets that only group.
+const GROUPS: [Kind; 5] = [Kind::Where, Kind::And, Kind::Or, Kind::Not, Kind::Open];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The query with parameters, then its values, each with its type where it has one.
+    fn lifted(text: &str) -> Option<String> {
+        let LiftedQuery { text, types, values } = LiftedQuery::of(text)?;
+        let values = types.iter().zip(&values);
+        let values = values.map(|(of, value)| format!(" | {value}:{}", of.unwrap_or("?")));
+        Some(text + &values.collect::<String>())
+    }
+
+    #[test]
+    fn a_literal_ends_where_its_token_does() {
+        for (where_, expected) in [
+            ("a = 7", "a = $1 | 7:INT"),
+            ("a = 007", "a = $1 | 007:INT"),
+            ("a = 7-- c", "a = $1-- c | 7:INT"),
+            ("a = 7/* c */OR b > 2.5", "a = $1/* c */OR b > $2 | 7:INT | 2.5:DOUBLE"),
+            ("a = 7\tLIMIT 3", "a = $1\tLIMIT 3 | 7:INT"),
+            ("größe = 7 AND \"a'b\" = 'ö'", "größe = $1 AND \"a'b\" = $2 | 7:INT | ö:?"),
+            ("a = 999999999999999999", "a = $1 | 999999999999999999:LONG"),
+            ("a[1:n] = 7", "a[1:n] = $1 | 7:INT"),
+            ("a[b[1]:n] = 7", "a[b[1]:n] = $1 | 7:INT"),
+            ("a::int = 7", "a::int = $1 | 7:INT"),
+            ("NOT (a = '''')", "NOT (a = $1) | ':?"),
+        ] {
+            let text = format!("SELECT 1 FROM t WHERE {where_}");
+            let expected = format!("SELECT 1 FROM t WHERE {expected}");
+            assert_eq!(lifted(&text).as_deref(), Some(expected.as_str()), "{text}");
+        }
+        for where_ in [
+            "a = 7x",
+            "a = 7'",
+            "a = 7'x'",
+            "a = 7.",
+            "a = 7..8",
+            "a = 7_",
+            "a = 7$",
+            "a = 7ö",
+            "a = 7\u{a0}OR b",
+            "a = 1e5",
+            "a = 1e-5",
+            "a = 1.5e3",
+            "a = .5",
+            "a = 0x17",
+            "a = 9999999999999999999",
+            "a = '+17'",
+            "a = 'x' 'y'",
+            "a = 'x'\\",
+            "a = $$x$$ AND b = 1",
+            r"a = e'\' AND b = 1' AND c = 2",
+            "a := 5",
+            "a = :n AND b = 1",
+            "a <<= 5 OR a => 5 OR a !~ 'x' OR a << 2 OR a ~ 'x'",
+            "a = 7 /* c",
+            "a = 7) AND (b = 1",
+        ] {
+            assert_eq!(lifted(&format!("SELECT 1 FROM t WHERE {where_}")), None, "{where_}");
+        }
+    }
+
+    #[test]
+    fn texts_of_any_kind_are_read_without_a_panic() {
+        let good = "SELECT a[1:2] FROM \"t\" WHERE a IN ('ö''', 1.5) AND b = 7 -- c\n LIMIT 5";
+        for at in 0..good.len() {
+            for other in ["'", "\"", "ö", "\u{a0}", "/*", "(", ")", "$", "E", "7", ".", ":", ""] {
+                if let (Some(before), Some(after)) = (good.get(..at), good.get(at + 1..)) {
+                    for text in [format!("{before}{other}{after}"), format!("{before}{other}")] {
+                        let lifted = LiftedQuery::of(&text);
+                        assert!(lifted.is_none_or(|found| found.text.starts_with("SELECT")));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+/**
+ * What a statement's text means in the engine: bound for one user, one visibility of the catalog
+ * and one block. A query that was bound before for the same user is shared; anything else is bound
+ * anew.
+ */
+import type { Access, Owner, Statement, StatementContext, Transaction } from '../engine/types.js';
+import type { Tree } from '../sql/index.js';
+import { asDatabaseError } from './error.js';
+import { allowing, type Listed, type Principal, principalKey } from './guard.js';
+import { looksWithin } from './looks.js';
+import { type Operated, operated, typesWithResults } from './operations.js';
+import { withoutSecrets } from './secrets.js';
+import type { StatementHost, StatementSession } from './statement-host.js';
+import { type ParsedStatement, StatementCache } from './statement-cache.js';
+import type { TimeBounds } from './time-bounds.js';
+
+/** Parameter types the client declared, `null` where it left them open. */
+export type ParameterTypes = readonly (string | null)[];
+
+/** What ends a preparation before it is done. */
+export interface PrepareOptions extends TimeBounds {
+  readonly signal?: AbortSignal;
+}
+
+/** What a statement is bound for, and what comes with it. */
+interface Terms {
+  /** Under which the binding is shared. */
+  readonly key: string | null;
+  /** Whose rights it was bound with, and which visibility of the catalog. */
+  readonly principal: Principal;
+  readonly visibilityVersion: number;
+  /** The block it was bound in. */
+  readonly transaction: Transaction | null;
+  /** Whether it answers with what changes without the tables: users, rights, numbers drawn. */
+  readonly isListing: boolean;
+  /** What it takes for what it does with the server itself. */
+  readonly serverAccesses: readonly Access[];
+  /** What the server itself does at every execution; null where that is nothing. */
+  readonly operated: Omit<Operated, 'tree'> | null;
+}
+
+export interface Binding {
+  readonly statement: Statement;
+  /** Whether others may run `statement` too. */
+  readonly isShared: boolean;
+  readonly terms: Terms;
+}
+
+/** What is bound, and for whom. */
+export interface Wanted {
+  readonly host: StatementHost;
+  readonly session: StatementSession;
+  readonly read: ParsedStatement;
+  readonly types: ParameterTypes | undefined;
+}
+
+/** The query that was bound before for the same text and user; null when there is none. */
+export function knownBinding(wanted: Wanted): Binding | null {
+  try {
+    const { guard, statements } = wanted.host;
+    const terms = termsOf(wanted);
+    const statement = terms.transaction === null ? statements.query(terms.key) : undefined;
+    if (statement === undefined) {
+      return null;
+    }
+    guard?.authorise(terms.principal, terms.serverAccesses);
+    guard?.authorise(terms.principal, statement.description.accesses);
+    return { statement, isShared: true, terms };
+  } catch (error) {
+    throw asDatabaseError(error);
+  }
+}
+
+/** Binds a text; rejects with a `DatabaseError`. */
+export async function newBinding(
+  wanted: Wanted,
+  { timeoutMs, elapsedMs, signal }: PrepareOptions,
+): Promise<Binding> {
+  const { database, guard, looks, statements } = wanted.host;
+  const queryId = database.newQueryId();
+  const cancel = (): void => void database.cancelQuery(queryId);
+  signal?.addEventListener('abort', cancel);
+  try {
+    const terms = termsOf(wanted);
+    const limits = { timeoutMs: wanted.host.timeoutMs(timeoutMs), elapsedMs };
+    const bounds = {
+      ...limits,
+      queryId: `${queryId}`,
+      ...looksWithin(looks, { ...limits, cancelled: signal }),
+    };
+    const statement = await prepare(wanted, terms, bounds);
+    // What depends on more than the tables is not shared.
+    const mayShare = terms.transaction === null && !terms.isListing && terms.operated === null;
+    const isShared = mayShare && statements.share(terms.key, statement);
+    guard?.authorise(terms.principal, statement.description.accesses);
+    return { statement, isShared, terms };
+  } catch (error) {
+    throw asDatabaseError(error);
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+}
+
+/** Bound in another block, for another user, or with another visibility of the catalog. */
+export function isOutdated(
+  { terms }: Binding,
+  host: StatementHost,
+  session: StatementSession,
+): boolean {
+  const { guard } = host;
+  const { principal, transaction } = session;
+  return (
+    terms.transaction !== transaction ||
+    terms.principal !== principal ||
+    (guard !== undefined && terms.visibilityVersion !== guard.visibilityVersion(principal)) ||
+    terms.isListing
+  );
+}
+
+function termsOf({ host, session, read, types }: Wanted): Terms {
+  const { principal, transaction } = session;
+  const visibilityVersion = host.guard?.visibilityVersion(principal) ?? 0;
+  // An identity may have another name at the next login.
+  const who = `${principalKey(principal)} ${principal.name}`;
+  const text = boundText(read);
+  return {
+    key: StatementCache.key(who, principal.readOnly, types, text, visibilityVersion),
+    principal,
+    visibilityVersion,
+    transaction,
+    isListing: read.listing !== null || read.asksNumbers,
+    serverAccesses: read.accesses,
+    operated: read.operated,
+  };
+}
+
+/** The text of what is bound. */
+function boundText({ text, lifted }: ParsedStatement): string {
+  return lifted?.text ?? text;
+}
+
+async function prepare(
+  wanted: Wanted,
+  { principal, transaction }: Terms,
+  bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'looks'>,
+): Promise<Statement> {
+  const { host, session, read } = wanted;
+  const { database, guard, server } = host;
+  guard?.authorise(principal, read.accesses);
+  const listed =
+    read.listing === null || guard === undefined
+      ? null
+      : await guard.lists(principal, read.listing, read.text);
+  const owner =
+    read.view === null || guard === undefined ? null : guard.viewOwner(principal, read.view);
+  const context = { ...contextOf(wanted, principal, listed, owner), ...bounds };
+  const asked = listed?.tree ?? null;
+  const bound =
+    asked === null ? read.tree : Buffer.from(JSON.stringify(operated(asked as Tree).tree));
+  const run = read.dispatch;
+  const statements = run.runner === 'server' ? server[run.kind] : undefined;
+  if (run.runner === 'server' && statements !== undefined) {
+    return await statements.prepare(run.tree, context, session);
+  }
+  try {
+    return transaction === null
+      ? await database.prepare(bound, context)
+      : await database.prepare(bound, context, transaction);
+  } catch (error) {
+    const tree = JSON.parse(read.tree.toString('utf8')) as object;
+    guard?.authoriseUnbound(principal, tree);
+    throw error;
+  }
+}
+
+function contextOf(
+  { host, session, read, types }: Wanted,
+  principal: Principal,
+  listed: Listed | null,
+  owner: Owner | null,
+): StatementContext {
+  const { guard } = host;
+  const parameterTypes = read.operated === null ? types : typesWithResults(read.operated, types);
+  const visibility = guard?.visibility(principal);
+  return {
+    user: principal.name,
+    identity: principalKey(principal),
+    text: withoutSecrets(boundText(read)),
+    readOnly: principal.readOnly,
+    ...(owner === null ? {} : { owner }),
+    ...(parameterTypes === undefined ? {} : { parameterTypes }),
+    ...(visibility === undefined ? {} : { visibility }),
+    ...(guard === undefined || visibility === undefined
+      ? {}
+      : { allows: allowing(guard, principal) }),
+    ...(listed === null ? {} : { lists: listed.lists }),
+    ...(read.asksNumbers ? { numbers: session.drawn.list() } : {}),
+  };
+}
