@@ -7,8 +7,9 @@
 #![warn(missing_docs)]
 
 mod builder;
+mod incremental;
+mod interval;
 mod live;
-mod materialized;
 mod records;
 
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use tidemark_storage::{Snapshot, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 pub use builder::{TableBuilder, check_new_column};
-pub use live::{LiveInterval, LiveStart, LiveUnit, LiveView, UsedColumn};
-pub use materialized::{
-    Every, ExpirePolicy, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest,
-    RefreshTrigger,
+pub use incremental::{
+    ExpirePolicy, IncrementalState, IncrementalView, RefreshPeriod, RefreshRequest, RefreshTrigger,
+    ViewForm,
 };
+pub use interval::{Every, LiveInterval, LiveUnit};
+pub use live::{LiveStart, LiveView, UsedColumn};
 pub use records::{
     Owner, RecordKind, View, ViewColumn, ViewSource, due_table_types, set_table_type,
 };

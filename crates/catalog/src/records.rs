@@ -184,6 +184,11 @@ pub(crate) fn views(snapshot: &Snapshot) -> Vec<View> {
     records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect()
 }
 
+/// A record under the identifier of a table.
+pub(crate) fn record(snapshot: &Snapshot, kind: RecordKind, table: TableId) -> Option<&[u8]> {
+    snapshot.record(kind.name(), &table.to_string())
+}
+
 /// The change that records a value of a table, as JSON.
 pub(crate) fn put(
     kind: RecordKind,

@@ -14,7 +14,7 @@ use tidemark_border::{
     AppendProgress, AppendReport, AppenderSpec, CsvColumnSpec, CsvTextSpec, TextReport,
     WidenedColumn,
 };
-use tidemark_catalog::{MaterializedView, TableBuilder};
+use tidemark_catalog::{IncrementalView, TableBuilder};
 use tidemark_ingest::{CsvColumn, CsvReader, CsvReport, CsvSpec, Widened};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, TableDefaults, TableSchema, TableSnapshot};
@@ -121,8 +121,8 @@ impl CsvAppender {
         let snapshot = database.snapshot()?;
         let existing = snapshot.table(&spec.table);
         let id = existing.as_ref().map(|table| table.schema().id);
-        if let Some(kind) = id.and_then(|id| MaterializedView::kind(&snapshot, id)) {
-            let message = format!("cannot modify {kind} [view={}]", spec.table);
+        if let Some(form) = id.and_then(|id| IncrementalView::form_of(&snapshot, id)) {
+            let message = format!("cannot modify {} [view={}]", form.name(), spec.table);
             return Err(EngineError::new(ErrorCode::NotSupported, message));
         }
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;

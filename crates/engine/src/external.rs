@@ -18,8 +18,8 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tidemark_border::{TextAsk, TextPlace, TextShape};
 use tidemark_planner::{
-    Action, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress, TextRequest,
-    TextRows,
+    Action, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
+    ViewProgress,
 };
 use tidemark_storage::{Storage, TableId};
 use tidemark_types::bounded::{Deep, check_stop};
@@ -209,16 +209,8 @@ impl ExternalSources for EngineSources {
         }
     }
 
-    fn is_refreshing(&self, view: TableId) -> bool {
-        self.refresher.is_refreshing(view)
-    }
-
-    fn refresh_failure(&self, view: TableId) -> Option<String> {
-        self.refresher.failure(view)
-    }
-
-    fn live_progress(&self, view: TableId) -> LiveProgress {
-        self.refresher.live_progress(view)
+    fn view_progress(&self, view: TableId) -> ViewProgress {
+        self.refresher.view_progress(view)
     }
 
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64> {

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_border::Summary;
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, View, set_table_type};
+use tidemark_catalog::{IncrementalState, IncrementalView, View, set_table_type};
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{
-    BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement, InsertSource,
-    MaterializedAction, Returning,
+    BoundCreateTable, BoundFormat, BoundInsert, BoundSchemaChange, BoundStatement,
+    IncrementalAction, InsertSource, Returning,
 };
 use tidemark_storage::{BulkTarget, Change, CommitReceipt, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -63,7 +63,7 @@ pub(crate) async fn apply(
             }
             Ok(0)
         }
-        BoundStatement::Materialized(bound) => {
+        BoundStatement::Incremental(bound) => {
             apply_materialized(database, bound.action, &query.token).await
         }
         BoundStatement::Maintenance(maintenance) => {
@@ -97,22 +97,22 @@ pub(crate) async fn apply(
 /// What a statement makes of a materialized or live view.
 async fn apply_materialized(
     database: &Arc<Database>,
-    action: MaterializedAction,
+    action: IncrementalAction,
     token: &CancelToken,
 ) -> EngineResult<u64> {
     match action {
-        MaterializedAction::Create(made) => {
-            let (schema, view, live) = *made;
-            let changes = |view| made_view(database, (schema.clone(), view, live.clone()));
+        IncrementalAction::Create(made) => {
+            let (schema, view) = *made;
+            let changes = |view| made_view(database, (schema.clone(), view));
             commit_view(database, view, changes, token).await?;
         }
-        MaterializedAction::Redefine(view) => {
+        IncrementalAction::Redefine(view) => {
             commit_view(database, *view, |view| Ok(vec![view.put()?]), token).await?;
         }
-        MaterializedAction::Change(changes) => {
+        IncrementalAction::Change(changes) => {
             commit(database, changes, token).await?;
         }
-        MaterializedAction::Nothing => {}
+        IncrementalAction::Nothing => {}
     }
     Ok(0)
 }
@@ -314,8 +314,8 @@ enum Staged {
 /// one before it: while others commit to the base, it is tried again.
 async fn commit_view(
     database: &Arc<Database>,
-    view: MaterializedView,
-    changes: impl Fn(MaterializedView) -> EngineResult<Vec<Change>>,
+    view: IncrementalView,
+    changes: impl Fn(IncrementalView) -> EngineResult<Vec<Change>>,
     token: &CancelToken,
 ) -> EngineResult<()> {
     let base = view.base;
@@ -330,7 +330,7 @@ async fn commit_view(
             return Err(error);
         }
         let snapshot = database.snapshot()?;
-        let view = MaterializedView { made_after: snapshot.lsn(), ..view.clone() };
+        let view = IncrementalView { made_after: snapshot.lsn(), ..view.clone() };
         let mut all = changes(view)?;
         all.push(Change::expect_untouched(&snapshot, base));
         match commit(database, all, token).await {
@@ -349,17 +349,16 @@ async fn commit_view(
 /// A materialized or live view with its table, which nothing has filled yet.
 fn made_view(
     database: &Database,
-    (schema, view, live): (TableSchema, MaterializedView, Option<LiveView>),
+    (schema, view): (TableSchema, IncrementalView),
 ) -> EngineResult<Vec<Change>> {
     let id = database.storage.reserve_table_id();
-    let base = view.base;
     let mut changes = vec![
         Change::CreateTable(TableSchema { id, ..schema }),
-        MaterializedView { table: id, ..view }.put()?,
-        MaterializedState::default().put(id)?,
-        Change::Watch { table: base, through: 0 },
+        IncrementalView { table: id, ..view.clone() }.put()?,
+        IncrementalState::default().put(id)?,
+        Change::Watch { table: view.base, through: 0 },
     ];
-    if let Some(live) = live {
+    if let Some(live) = view.live {
         changes.push(live.put(id)?);
     }
     Ok(changes)

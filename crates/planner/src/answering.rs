@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::logical_expr::expr::AggregateFunction;
-use tidemark_catalog::{LiveView, MaterializedView, RecordKind};
+use tidemark_catalog::{IncrementalView, RecordKind};
 use tidemark_operators::BucketSpec;
 use tidemark_storage::{RecordsVersion, Snapshot, TableId};
 
@@ -23,7 +23,7 @@ pub(crate) struct ViewsOfBases {
 /// A view that shows all of its query's rows.
 #[derive(Debug)]
 pub(crate) struct AnsweringView {
-    pub(crate) view: MaterializedView,
+    pub(crate) view: IncrementalView,
     bound: Mutex<Option<Bound>>,
 }
 
@@ -51,9 +51,9 @@ impl AnsweringViews {
             return Arc::clone(known);
         }
         let mut of_base: HashMap<TableId, Vec<AnsweringView>> = HashMap::new();
-        for view in MaterializedView::all(snapshot) {
+        for view in IncrementalView::all(snapshot) {
             let is_all = view.limit_hours_or_months == 0 && view.expire.is_none();
-            if is_all && !LiveView::is(snapshot, view.table) {
+            if is_all && view.live.is_none() {
                 let views = of_base.entry(view.base).or_default();
                 views.push(AnsweringView { view, bound: Mutex::default() });
             }
@@ -82,7 +82,7 @@ impl AnsweringView {
     pub(crate) fn shown(
         &self,
         versions: (u64, u64),
-        bind: impl FnOnce(&MaterializedView) -> Option<Shown>,
+        bind: impl FnOnce(&IncrementalView) -> Option<Shown>,
     ) -> Option<Arc<Shown>> {
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, shown)) = bound.as_ref().filter(|(known, _)| *known == versions) {

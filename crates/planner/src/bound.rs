@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_ast::ExplainStage;
 use tidemark_border::StatementKind;
-use tidemark_catalog::{LiveView, MaterializedView};
+use tidemark_catalog::IncrementalView;
 use tidemark_storage::{
     Change, PartitionAction, PartitionFormat, TableId, TableSchema, TableSnapshot,
 };
@@ -126,14 +126,13 @@ pub struct BoundViewChange {
     pub accesses: Vec<Access>,
 }
 
-/// What a statement about a materialized view does.
+/// What a statement about a materialized or live view does.
 #[derive(Debug, Clone)]
-pub enum MaterializedAction {
-    /// Makes the view and its table, which have no identifier yet; with what is particular to a
-    /// live view.
-    Create(Box<(TableSchema, MaterializedView, Option<LiveView>)>),
+pub enum IncrementalAction {
+    /// Makes the view and its table, which have no identifier yet.
+    Create(Box<(TableSchema, IncrementalView)>),
     /// Gives the view another definition.
-    Redefine(Box<MaterializedView>),
+    Redefine(Box<IncrementalView>),
     /// Changes to commit.
     Change(Vec<Change>),
     /// IF NOT EXISTS finds it there.
@@ -142,9 +141,9 @@ pub enum MaterializedAction {
 
 /// CREATE, ALTER and REFRESH MATERIALIZED VIEW, CREATE and ALTER LIVE VIEW.
 #[derive(Debug, Clone)]
-pub struct BoundMaterialized {
+pub struct BoundIncremental {
     /// What is done.
-    pub action: MaterializedAction,
+    pub action: IncrementalAction,
     /// The command tag's words.
     pub command: &'static str,
     /// What the statement asks for and has no effect here.
@@ -312,7 +311,7 @@ pub enum BoundStatement {
     /// CREATE, ALTER, DROP and COMPILE VIEW.
     ViewChange(BoundViewChange),
     /// CREATE, ALTER and REFRESH MATERIALIZED VIEW.
-    Materialized(BoundMaterialized),
+    Incremental(BoundIncremental),
     /// What must be known before it can be bound.
     Asking(Questions),
     /// An empty text.
@@ -330,7 +329,7 @@ impl BoundStatement {
             Self::CreateTable(_)
             | Self::SchemaChange(_)
             | Self::ViewChange(_)
-            | Self::Materialized(_)
+            | Self::Incremental(_)
             | Self::Maintenance(_) => StatementKind::Ddl,
             Self::Session { .. } | Self::CancelQuery { .. } => StatementKind::Session,
             Self::Empty => StatementKind::Empty,
@@ -347,7 +346,7 @@ impl BoundStatement {
             | Self::CreateTable(_)
             | Self::SchemaChange(_)
             | Self::ViewChange(_)
-            | Self::Materialized(_) => true,
+            | Self::Incremental(_) => true,
             Self::Maintenance(maintenance) => maintenance.action.writes(),
             // EXPLAIN ANALYZE computes the rows of a change and does not commit them.
             Self::Query(_)
@@ -384,7 +383,7 @@ impl BoundStatement {
             Self::CreateTable(_) => "CREATE TABLE",
             Self::SchemaChange(change) => change.command,
             Self::ViewChange(change) => change.command,
-            Self::Materialized(change) => change.command,
+            Self::Incremental(change) => change.command,
             Self::Explain(_) => "EXPLAIN",
             Self::Session { command, .. } => command,
             Self::Maintenance(maintenance) => match maintenance.action {
@@ -430,7 +429,7 @@ impl BoundStatement {
         match self {
             Self::CreateTable(create) => create.notice.as_deref(),
             Self::SchemaChange(change) => change.notice.as_deref(),
-            Self::Materialized(change) => change.notice.as_deref(),
+            Self::Incremental(change) => change.notice.as_deref(),
             Self::ViewChange(change) => change.notice.as_deref(),
             Self::Session { notice, .. } => *notice,
             _ => None,
@@ -461,7 +460,7 @@ impl BoundStatement {
             Self::CreateTable(create) => &create.accesses,
             Self::SchemaChange(change) => &change.accesses,
             Self::ViewChange(change) => &change.accesses,
-            Self::Materialized(change) => &change.accesses,
+            Self::Incremental(change) => &change.accesses,
             Self::Explain(explain) => &explain.accesses,
             Self::Maintenance(maintenance) => &maintenance.accesses,
             Self::Session { .. } | Self::CancelQuery { .. } | Self::Asking(_) | Self::Empty => &[],

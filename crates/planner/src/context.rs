@@ -105,22 +105,10 @@ pub trait ExternalSources: Send + Sync {
         Ok(None)
     }
 
-    /// Whether a materialized view, by its table, is being refreshed.
-    fn is_refreshing(&self, view: TableId) -> bool {
+    /// How a materialized or live view, by its table, fares.
+    fn view_progress(&self, view: TableId) -> ViewProgress {
         let _ = view;
-        false
-    }
-
-    /// Why the refreshes of a view, by its table, fail at the moment.
-    fn refresh_failure(&self, view: TableId) -> Option<String> {
-        let _ = view;
-        None
-    }
-
-    /// How a live view, by its table, fares.
-    fn live_progress(&self, view: TableId) -> LiveProgress {
-        let _ = view;
-        LiveProgress::default()
+        ViewProgress::default()
     }
 
     /// The last number that a column which numbers its rows was given; 0 before the first.
@@ -131,9 +119,13 @@ pub trait ExternalSources: Send + Sync {
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
-/// How a live view fares while the database is open.
+/// How a view fares while the database is open; most of it is of live views alone.
 #[derive(Debug, Clone, Default)]
-pub struct LiveProgress {
+pub struct ViewProgress {
+    /// Whether it is being refreshed, for so long that it matters to who reads it.
+    pub is_refreshing: bool,
+    /// Why its refreshes fail at the moment.
+    pub failure: Option<String>,
     /// Bytes that the kept state of its functions takes, at most.
     pub kept_bytes: i64,
     /// Microseconds since which its refreshes fail; 0 when they do not.

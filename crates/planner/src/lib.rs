@@ -28,20 +28,20 @@ pub use binder::Planner;
 pub use binder::expressions::restriction::Restriction;
 pub use binder::state::conditions::Conditions;
 pub use binder::statements::defaults::Defaults;
+pub use binder::statements::incremental::buckets::Buckets;
+pub use binder::statements::incremental::misfit::Misfit;
+pub use binder::statements::incremental::reach::LiveReach;
+pub use binder::statements::incremental::{IncrementalRows, ViewShape};
 pub use binder::statements::insert_values::InsertTemplate;
-pub use binder::statements::live::{LiveRows, Misfit};
-pub use binder::statements::live_shape::LiveReach;
-pub use binder::statements::materialized::MaterializedRows;
 pub use binder::statements::returning::Returning;
 pub use bound::{
-    BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundInsert,
-    BoundMaintenance, BoundMaterialized, BoundPartitions, BoundQuery, BoundSchemaChange,
-    BoundStatement, BoundUpdate, BoundViewChange, InsertSource, MaintenanceAction,
-    MaterializedAction,
+    BoundConversion, BoundCreateTable, BoundDelete, BoundExplain, BoundFormat, BoundIncremental,
+    BoundInsert, BoundMaintenance, BoundPartitions, BoundQuery, BoundSchemaChange, BoundStatement,
+    BoundUpdate, BoundViewChange, IncrementalAction, InsertSource, MaintenanceAction,
 };
 pub use context::{
-    Action, BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveProgress,
-    LiveRepair, LiveSettings, TextRequest, TextRows,
+    Action, BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveRepair,
+    LiveSettings, TextRequest, TextRows, ViewProgress,
 };
 pub use drawn::Drawn;
 pub use parameter_type::ParameterType;

@@ -29,7 +29,6 @@ import {
   serialType,
   takeIdentity,
 } from './constraints.js';
-import { parseCreateLive } from './live-view.js';
 import { withColumns } from '../queries/source.js';
 import { parseView } from './view.js';
 
@@ -46,7 +45,8 @@ export function parseCreate(p: Parser): NodeId {
     p.fail(everything);
   }
   if (p.at('LIVE', 'VIEW')) {
-    return parseCreateLive(p, start);
+    p.advance();
+    return parseView(p, start, 'LiveView', false);
   }
   if (p.at('OR')) {
     p.advance();

@@ -6,12 +6,11 @@ import { parseAlter } from './alter.js';
 import { parseDelete, parseInsert, parseUpdate } from './change.js';
 import { parseCreate } from './create.js';
 import { TokenKind } from '../lexer/lexer.js';
-import { parseAlterLive } from './live-view.js';
 import type { Parser } from '../parser/parser.js';
 import { parsePreamble, queryAfter, type Preamble } from '../queries/query.js';
 import { parseSessionStatement, type SessionStatement } from './session-statement.js';
 import { parseDescribe, parseShow, words } from '../queries/show.js';
-import { parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
+import { parseAlterLive, parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
 
 /**
  * Statements that begin with words which may also name a table: the next word decides.

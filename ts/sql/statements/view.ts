@@ -1,7 +1,9 @@
-/** Views and materialized views: CREATE, ALTER, REFRESH, COMPILE. */
+/** Views, materialized and live views: CREATE, ALTER, REFRESH, COMPILE. */
 import type {
   ExpireRows,
   ExpireRule,
+  LiveClauses,
+  LiveStart,
   MaterialClauses,
   Name,
   NodeId,
@@ -19,7 +21,7 @@ import { atOperand, atQuery } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { expressions } from '../queries/select-clauses.js';
 
-/** `CREATE [OR REPLACE] [MATERIALIZED] VIEW`, at the word VIEW. */
+/** `CREATE [OR REPLACE] [MATERIALIZED | LIVE] VIEW`, at the word VIEW. */
 export function parseView(
   p: Parser,
   start: number,
@@ -34,20 +36,21 @@ export function parseView(
   const conditional = ifNotExists(p);
   const name = p.tableName("view name or 'if' expected");
   const material = what === 'MaterializedView' ? materialHead(p) : null;
-  p.expect('AS');
+  const live = what === 'LiveView' ? liveHead(p) : null;
+  p.expect('AS', live ? "'in memory', 'partition by', 'start from' or 'as' expected" : undefined);
   const { query, text } = viewQuery(p);
   const options: OptionValue[] = temporary === null ? [] : [temporary];
-  if (material === null) {
-    if (temporary === null && p.at('OWNED', 'BY')) {
-      const word = p.takeName(false);
-      p.advance();
-      options.push({ name: word, value: p.dottedName('owner expected') });
-    }
-  } else {
+  if (material !== null) {
     materialTail(p, material);
+  } else if (live !== null) {
+    live.owner = owner(p);
+  } else if (temporary === null && p.at('OWNED', 'BY')) {
+    const word = p.takeName(false);
+    p.advance();
+    options.push({ name: word, value: p.dottedName('owner expected') });
   }
   const node = { what, name, query, query_text: text, if_not_exists: conditional } as const;
-  const rest = { or_replace: replace, options, material, live: null } as const;
+  const rest = { or_replace: replace, options, material, live } as const;
   const full = { kind: 'CreateView', ...node, ...rest } as const;
   return p.add(full, start, p.lastEnd(), query, ...expireChildren(material?.expire ?? null));
 }
@@ -102,10 +105,58 @@ function materialTail(p: Parser, material: Mutable<MaterialClauses>): void {
     p.expect('VOLUME');
     material.volume = p.dottedName('volume alias expected');
   }
-  if (p.take('OWNED')) {
-    p.expect('BY');
-    material.owner = p.dottedName('owner expected');
+  material.owner = owner(p);
+}
+
+/** `[OWNED BY e]`. */
+function owner(p: Parser): Name | null {
+  if (!p.take('OWNED')) {
+    return null;
   }
+  p.expect('BY');
+  return p.dottedName('owner expected');
+}
+
+/** `FLUSH EVERY d [IN MEMORY d] [PARTITION BY u] START FROM s`, the last three in any order. */
+function liveHead(p: Parser): Mutable<LiveClauses> {
+  p.expect('FLUSH', "'flush every' expected");
+  p.expect('EVERY', "'every' expected");
+  const flush_every = duration(p);
+  let in_memory: Name | null = null;
+  let partition_by: Name | null = null;
+  let begin: LiveStart | null = null;
+  for (;;) {
+    const at = p.start();
+    const once = (known: unknown, clause: string): void => {
+      if (known !== null) {
+        p.failAt(`duplicate ${clause} clause`, at, p.lastEnd());
+      }
+    };
+    if (p.take('IN', 'MEMORY')) {
+      once(in_memory, 'IN MEMORY');
+      in_memory = duration(p);
+    } else if (p.take('PARTITION', 'BY')) {
+      once(partition_by, 'PARTITION BY');
+      partition_by = partitionUnit(p);
+    } else if (p.take('START', 'FROM')) {
+      once(begin, 'START FROM');
+      begin = liveStart(p);
+    } else {
+      break;
+    }
+  }
+  const start = begin ?? p.fail("'start from' expected");
+  return { flush_every, in_memory, partition_by, start, owner: null };
+}
+
+function liveStart(p: Parser): LiveStart {
+  if (p.take('NOW')) {
+    return { start: 'Now' };
+  }
+  if (p.take('BEGINNING')) {
+    return { start: 'Beginning' };
+  }
+  return { start: 'At', instant: text(p, "'now', 'beginning' or timestamp expected") };
 }
 
 /** `REFRESH [IMMEDIATE | MANUAL | EVERY i] [DEFERRED] [START t] [TIME ZONE z] [PERIOD (…)]`. */
@@ -132,14 +183,14 @@ function refreshTrigger(p: Parser): RefreshTrigger | null {
 }
 
 /** A time or a zone: always a string. */
-export function text(p: Parser, missing: string): Name {
+function text(p: Parser, missing: string): Name {
   if (p.kind() !== TokenKind.String) {
     p.fail(missing);
   }
   return p.takeName(true);
 }
 
-export function duration(p: Parser): Name {
+function duration(p: Parser): Name {
   if (p.kind() !== TokenKind.Duration) {
     p.fail('interval expected, such as 10m');
   }
@@ -295,6 +346,19 @@ function transaction(p: Parser): Name {
     p.fail('transaction number expected');
   }
   return p.takeName(false);
+}
+
+/** `ALTER LIVE VIEW v RESUME WAL | SUSPEND WAL`, at ALTER. */
+export function parseAlterLive(p: Parser): NodeId {
+  const start = p.start();
+  p.advance(3);
+  const view = p.tableName('view name expected');
+  const suspend = p.take('SUSPEND');
+  if (!suspend) {
+    p.expect('RESUME', "'resume' or 'suspend' expected");
+  }
+  p.expect('WAL');
+  return p.add({ kind: 'AlterLiveView', view, suspend }, start, p.lastEnd());
 }
 
 /** `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL | RANGE FROM a TO b]`. */

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_planner::Planner;
 use tidemark_storage::{Change, Snapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -66,7 +66,7 @@ impl Scheduled<Database> for Cleanup {
 async fn clean(
     database: &Arc<Database>,
     snapshot: &Arc<Snapshot>,
-    view: &MaterializedView,
+    view: &IncrementalView,
 ) -> EngineResult<()> {
     let id = view.table;
     let context = database.bind_context(&view.owner.name);
@@ -76,8 +76,8 @@ async fn clean(
         return Ok(());
     };
     let changes = vec![
-        MaterializedState::expect(snapshot, id),
-        MaterializedState::of(snapshot, id).put(id)?,
+        IncrementalState::expect(snapshot, id),
+        IncrementalState::of(snapshot, id).put(id)?,
         Change::Clear { table: id, ranges: vec![TimeRange { lo: i64::MIN, hi: since }] },
     ];
     let storage = Arc::clone(&database.storage);

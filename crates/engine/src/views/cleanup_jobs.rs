@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tidemark_catalog::{ExpirePolicy, MaterializedView, RecordKind};
+use tidemark_catalog::{ExpirePolicy, IncrementalView, RecordKind};
 use tidemark_storage::{RecordsVersion, Snapshot, TableId};
 
 use crate::jobs::progress::JobProgress;
@@ -41,17 +41,17 @@ impl CleanupJob {
 }
 
 /// The views with a policy, as some records have them.
-type Known = (RecordsVersion, Arc<Vec<MaterializedView>>);
+type Known = (RecordsVersion, Arc<Vec<IncrementalView>>);
 
 impl Cleanup {
     /// The views of a snapshot with a policy: read again where a view was made, altered or dropped.
-    pub(super) fn with_policy(&self, snapshot: &Snapshot) -> Arc<Vec<MaterializedView>> {
+    pub(super) fn with_policy(&self, snapshot: &Snapshot) -> Arc<Vec<IncrementalView>> {
         let version = snapshot.records_version(RecordKind::MaterializedView.name());
         let mut known = self.known.lock();
         if let Some((_, views)) = known.as_ref().filter(|(known, _)| *known == version) {
             return Arc::clone(views);
         }
-        let views = MaterializedView::all(snapshot).filter(|view| view.expire.is_some());
+        let views = IncrementalView::all(snapshot).filter(|view| view.expire.is_some());
         let views = Arc::new(views.collect::<Vec<_>>());
         *known = Some((version, Arc::clone(&views)));
         views
@@ -75,7 +75,7 @@ impl JobKind for Cleanup {
     fn pause(&self, snapshot: &Snapshot, (_, view): (&str, &str), is_paused: bool) -> bool {
         let table = snapshot.table(view).map(|table| table.schema().id);
         let has_policy = |id: &TableId| {
-            MaterializedView::of(snapshot, *id).is_some_and(|view| view.expire.is_some())
+            IncrementalView::of(snapshot, *id).is_some_and(|view| view.expire.is_some())
         };
         let Some(id) = table.filter(has_policy) else { return false };
         self.views.lock().entry(id).or_default().progress.is_paused = is_paused;

@@ -1,11 +1,10 @@
 //! What a materialized view has to do at a moment.
 
-use tidemark_catalog::RefreshTrigger;
-use tidemark_catalog::{Every, MaterializedState, MaterializedView, RefreshPeriod, RefreshRequest};
-use tidemark_operators::{Alignment, BucketSpec, StepUnit, Zone};
-use tidemark_types::calendar::{
-    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
+use tidemark_catalog::{
+    Every, IncrementalState, IncrementalView, RefreshPeriod, RefreshRequest, RefreshTrigger,
 };
+use tidemark_operators::{Alignment, BucketSpec, StepUnit, Zone};
+use tidemark_types::calendar::MICROS_PER_DAY;
 
 use crate::registry::now_micros;
 
@@ -34,7 +33,7 @@ pub(super) enum Done {
 }
 
 /// When the period that is over by now ended: another one means other work.
-pub(super) fn clock(view: &MaterializedView) -> i64 {
+pub(super) fn clock(view: &IncrementalView) -> i64 {
     match &view.period {
         None => 0,
         Some(_) => closed_until(view, &BucketSpec::new(1, StepUnit::Second), now_micros()),
@@ -44,8 +43,8 @@ pub(super) fn clock(view: &MaterializedView) -> i64 {
 /// What a view has to do; nothing where it shows what it should. `touched` is the latest
 /// transaction that touched its base, where that is watched.
 pub(super) fn due(
-    view: &MaterializedView,
-    state: &MaterializedState,
+    view: &IncrementalView,
+    state: &IncrementalState,
     touched: Option<u64>,
     now_micros: i64,
 ) -> Option<Due> {
@@ -81,7 +80,7 @@ pub(super) fn due(
 }
 
 /// Whether a timer ticked since a moment, or at all.
-fn ticked(view: &MaterializedView, every: Every, since: Option<i64>, now_micros: i64) -> bool {
+fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: i64) -> bool {
     if now_micros < view.start_micros {
         return false;
     }
@@ -93,7 +92,7 @@ fn ticked(view: &MaterializedView, every: Every, since: Option<i64>, now_micros:
 
 /// The first instant of the base that a view with periods does not show yet, in microseconds:
 /// the end of the last period that is over.
-pub(super) fn closed_until(view: &MaterializedView, buckets: &BucketSpec, now_micros: i64) -> i64 {
+pub(super) fn closed_until(view: &IncrementalView, buckets: &BucketSpec, now_micros: i64) -> i64 {
     match &view.period {
         None => i64::MAX,
         Some(RefreshPeriod::SampleByInterval) => {
@@ -116,14 +115,8 @@ fn calendar(every: Every, zone: Option<&str>) -> BucketSpec {
 
 /// The length of a step; of months and years about that.
 fn micros_of(every: Every) -> i64 {
-    let unit = match every.unit {
-        's' => MICROS_PER_SECOND,
-        'm' => MICROS_PER_MINUTE,
-        'h' => MICROS_PER_HOUR,
-        'd' => MICROS_PER_DAY,
-        'w' => MICROS_PER_WEEK,
-        'M' => 30 * MICROS_PER_DAY,
-        _ => 365 * MICROS_PER_DAY,
-    };
-    unit.saturating_mul(i64::from(every.count))
+    match every.unit {
+        'M' => (30 * MICROS_PER_DAY).saturating_mul(i64::from(every.count)),
+        _ => every.micros(),
+    }
 }

@@ -1,5 +1,4 @@
-//! One refresh of a live view: the rows that changed, computed and committed with the transaction
-//! up to which they are right.
+//! Which rows of a live view are computed: those that changed.
 //!
 //! A row of the base that came, went or changed reaches some way into later rows of the view
 //! ([`tidemark_planner::LiveReach`]): all of that is computed again and put in the place of what
@@ -7,41 +6,20 @@
 //! follow at the end go on from the state that the functions had after the last one, which is kept
 //! in memory from one refresh to the next; those that come late go on from an earlier state.
 
-use std::sync::Arc;
-
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_catalog::{IncrementalState, IncrementalView, LiveView};
 use tidemark_operators::KeptWindows;
-use tidemark_planner::{LiveRepair, LiveRows, Misfit, Planner};
-use tidemark_storage::{Change, Snapshot, TimeRange, Touched};
+use tidemark_planner::{IncrementalRows, LiveReach, LiveRepair, Misfit, Planner};
+use tidemark_storage::TimeRange;
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
-use super::bases;
 use super::due::Done;
 use super::live_state::Kept;
-use super::progress::Refresher;
-use super::refresh::{Filling, fewer, fill, is_lasting};
-use crate::database::Database;
-use crate::guard;
-use crate::registry::now_micros;
-use crate::writer::Writer;
+use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
 /// Stretches that the base put away and that show rows again, at most.
 const MOST_REVIVED: usize = 1_024;
 
-/// First and last instant.
-type Span = (i64, i64);
-
-/// One refresh under way.
-struct LiveRefresh<'a> {
-    database: &'a Arc<Database>,
-    refresher: &'a Refresher,
-    snapshot: &'a Arc<Snapshot>,
-    view: &'a MaterializedView,
-    live: LiveView,
-    state: MaterializedState,
-    touched: Option<Arc<Touched>>,
-    began_micros: i64,
-}
+type LiveViewRows = IncrementalRows<LiveReach>;
 
 /// What is read and what is written.
 struct Work {
@@ -70,88 +48,40 @@ struct Resumed {
     is_repair: bool,
 }
 
-/// Brings a view up to the snapshot; answers whether there was anything to commit.
-pub(super) async fn refresh(
-    database: &Arc<Database>,
-    refresher: &Refresher,
-    snapshot: &Arc<Snapshot>,
-    view: &MaterializedView,
-    state: MaterializedState,
-    began_micros: i64,
-) -> EngineResult<Done> {
-    let live = LiveView::of(snapshot, view.table);
-    let live = live.ok_or_else(|| EngineError::internal("a live view without its record"))?;
-    let touched = refresher.bases.touched(snapshot, view.base);
-    let work =
-        LiveRefresh { database, refresher, snapshot, view, live, state, touched, began_micros };
-    if work.state.invalid.is_some() {
-        return work.revive().await;
-    }
-    if let Some(Misfit::Differs(difference)) = Planner::live_misfit(view, &work.live, snapshot) {
-        return work.invalidate(difference).await.map(|()| Done::Again);
-    }
-    let context = database.bind_context(&view.owner.name);
-    match Planner::live_rows(view, snapshot, &context, false) {
-        Ok(rows) => work.compute(rows).await,
-        Err(error) if is_lasting(&error) => {
-            work.invalidate(error.message).await.map(|()| Done::Again)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-impl LiveRefresh<'_> {
-    async fn put(self, state: MaterializedState, more: Vec<Change>) -> EngineResult<()> {
-        let table = self.view.table;
-        let mut changes = vec![MaterializedState::expect(self.snapshot, table), state.put(table)?];
-        changes.extend(more);
-        let storage = Arc::clone(&self.database.storage);
-        guard::run_blocking("commit", move || storage.commit(changes).map(|_| ())).await
-    }
-
-    async fn invalidate(self, reason: String) -> EngineResult<()> {
-        let state = MaterializedState { invalid: Some(reason), ..self.state.clone() };
-        self.put(state, Vec::new()).await
-    }
-
-    /// Lets a view follow again whose base has all it reads again, or says what differs.
-    async fn revive(self) -> EngineResult<Done> {
-        match Planner::live_misfit(self.view, &self.live, self.snapshot) {
-            Some(Misfit::Missing) => return Ok(Done::Nothing),
+impl Refresh<'_> {
+    pub(super) async fn refresh_live(self, live: &LiveView) -> EngineResult<Done> {
+        let is_invalid = self.state.invalid.is_some();
+        match Planner::live_misfit(self.view, self.snapshot) {
             Some(Misfit::Differs(difference)) => {
                 return self.invalidate(difference).await.map(|()| Done::Again);
             }
-            None => {}
+            Some(Misfit::Missing) if is_invalid => return Ok(Done::Nothing),
+            Some(Misfit::Missing) | None => {}
         }
-        let context = self.database.bind_context(&self.view.owner.name);
-        let rows = match Planner::live_rows(self.view, self.snapshot, &context, true) {
-            Ok(rows) => rows,
-            Err(error) if is_lasting(&error) => {
-                let is_known = self.state.invalid.as_deref() == Some(&error.message);
-                return if is_known {
-                    Err(error)
-                } else {
-                    self.invalidate(error.message).await.map(|()| Done::Again)
-                };
-            }
-            Err(error) => return Err(error),
-        };
-        let target = self.touched.as_ref().map(|touched| touched.last);
-        let view = MaterializedView { sources: rows.sources, ..self.view.clone() };
-        let state = MaterializedState { invalid: None, seed_target: target, ..self.state.clone() };
-        let put = view.put()?;
-        self.put(state, vec![put]).await.map(|()| Done::Again)
+        let Some(rows) = self.rows(is_invalid).await? else { return Ok(Done::Again) };
+        if is_invalid {
+            self.revive(rows).await
+        } else {
+            self.follow(rows, live.first_instant()).await
+        }
     }
 
-    async fn compute(self, rows: LiveRows) -> EngineResult<Done> {
-        let last = self.touched.as_ref().map_or(0, |touched| touched.last);
-        let is_shown = self.state.position.is_some_and(|position| position >= last);
-        if is_shown && self.state.seed_target.is_none() {
+    /// Lets a view follow again whose base has all it reads again.
+    async fn revive(self, rows: LiveViewRows) -> EngineResult<Done> {
+        let seed_target = self.touched.as_ref().map(|touched| touched.last);
+        let view = IncrementalView { sources: rows.sources, ..self.view.clone() };
+        let state = IncrementalState { invalid: None, seed_target, ..self.state.clone() };
+        self.put(state, Some(view.put()?)).await.map(|()| Done::Again)
+    }
+
+    /// `bound`: the first instant that the view shows.
+    async fn follow(self, rows: LiveViewRows, bound: i64) -> EngineResult<Done> {
+        if self.is_shown() && self.state.seed_target.is_none() {
             return Ok(Done::Nothing);
         }
-        let work = self.work(&rows);
+        let work = self.work(&rows, bound);
         let is_first = work.is_full || (work.resumed.is_some() && !work.is_repair);
-        self.commit(rows, work).await?;
+        self.replace(rows, work).await?;
         Ok(if is_first { Done::Once } else { Done::Again })
     }
 
@@ -166,13 +96,10 @@ impl LiveRefresh<'_> {
         (all, revived)
     }
 
-    fn work(&self, rows: &LiveRows) -> Work {
-        let bound = self.live.first_instant();
+    fn work(&self, rows: &LiveViewRows, bound: i64) -> Work {
         let all = TimeRange { lo: bound, hi: i64::MAX };
         let (retired, revived) = self.retired();
-        let changed = self.touched.as_ref().zip(self.state.position);
-        let changed = changed.and_then(|(touched, position)| touched.after(position));
-        let Some(changed) = changed else {
+        let Some(changed) = self.changed() else {
             // What was put away before the first refresh shows nothing that could be kept.
             let is_first = self.state.position.is_none();
             let frozen = if is_first { Vec::new() } else { without(&retired, &revived) };
@@ -217,12 +144,12 @@ impl LiveRefresh<'_> {
             return work;
         }
         let shown = changed.into_iter().map(|(first, last)| {
-            let until = rows.reach.until(last);
+            let until = rows.shape.until(last);
             TimeRange { lo: first, hi: if until == i64::MAX { until } else { until + 1 } }
         });
         let shown = fewer(TimeRange::union(shown.collect()));
         let needs = |range: &TimeRange| TimeRange {
-            lo: rows.reach.since(range.lo).max(bound),
+            lo: rows.shape.since(range.lo).max(bound),
             hi: range.hi,
         };
         let read = TimeRange::union(shown.iter().map(needs).collect());
@@ -231,24 +158,22 @@ impl LiveRefresh<'_> {
     }
 
     /// What was touched, where base or view has rows at all, and at or after the first instant.
-    fn within_data(&self, rows: &LiveRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
+    fn within_data(&self, rows: &LiveViewRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
         let table = self.snapshot.table_by_id(self.view.table);
         let shown = table.and_then(|table| table.time_bounds());
-        let bounds = [rows.base.time_bounds(), shown].into_iter().flatten();
-        let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-        let Some(bounds) = bounds else { return Vec::new() };
+        let Some(bounds) = bounds(&rows.base, shown) else { return Vec::new() };
         let clamp = |(first, last): Span| (first.max(bounds.0).max(bound), last.min(bounds.1));
         changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
     }
 
     /// The kept state that no row at or after `first` is in, but for those of the base's last
     /// instant.
-    fn resumable(&self, rows: &LiveRows, first: i64) -> Option<Resumed> {
-        let kept = self.refresher.take_kept(self.view.table)?;
+    fn resumable(&self, rows: &LiveViewRows, first: i64) -> Option<Resumed> {
+        let kept = self.refresher.with(self.view.table, |progress| progress.kept.take())??;
         let touched = self.touched.as_ref()?;
         let is_current = Some(kept.position) == self.state.position
             && kept.version == rows.base.schema().version
-            && rows.reach.is_one_pass();
+            && rows.shape.is_one_pass();
         if !is_current {
             return None;
         }
@@ -261,9 +186,9 @@ impl LiveRefresh<'_> {
         if !is_in_order || first < kept.windows.end() {
             // Where it does not reach to the end, what lies behind stays.
             let last = rows.base.time_bounds()?.1;
-            let reaches_end = rows.reach.until(first) >= last;
+            let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();
-            let from = from.filter(|from| *from > rows.reach.since(first))?;
+            let from = from.filter(|from| *from > rows.shape.since(first))?;
             return Some(Resumed { kept, from, is_repair: true });
         }
         // Rows of the last instant that were put away are not there to be passed over.
@@ -278,82 +203,73 @@ impl LiveRefresh<'_> {
         Some(Resumed { kept, from: last, is_repair: false })
     }
 
-    async fn commit(self, rows: LiveRows, work: Work) -> EngineResult<()> {
+    async fn replace(self, rows: LiveViewRows, work: Work) -> EngineResult<()> {
         let id = self.view.table;
-        let table = self.snapshot.table_by_id(id);
-        let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
-        let base = rows.base.schema().id;
+        let table = self.table()?;
         let lsn = self.snapshot.lsn();
-        let mut writer = Writer::new(self.database);
-        writer.with(MaterializedState::expect(self.snapshot, id));
-        if work.is_full {
-            writer.with(Change::Truncate(id));
-        } else if !work.cleared.is_empty() {
-            writer.with(Change::Clear { table: id, ranges: work.cleared.clone() });
-        }
-        let through = self.refresher.consumed(self.snapshot, base, (id, lsn));
-        let known = self.touched.as_deref().filter(|_| base == self.view.base);
-        if let Some(watch) = bases::watch(base, known, through) {
-            writer.with(watch);
-        }
-        let is_repair = work.is_repair;
-        let is_resumed = work.resumed.is_some();
+        let (is_repair, is_resumed) = (work.is_repair, work.resumed.is_some());
         if is_repair {
             let repair = repair_of(&rows, &work);
-            self.refresher.note_repair(id, repair);
+            self.refresher.with(id, |progress| progress.live.repair = repair);
         }
-        let state = MaterializedState {
-            position: Some(lsn),
-            seed_target: None,
-            revived: work.revived,
-            started_micros: Some(self.began_micros),
-            finished_micros: Some(now_micros()),
-            ..self.state.clone()
-        };
-        writer.with(state.put(id)?);
         let last_time = rows.base.time_bounds().map_or(i64::MIN, |bounds| bounds.1);
         let reads_on =
             work.read.last().is_some_and(|range| range.lo <= last_time && range.hi > last_time);
-        let keeps = rows.reach.is_one_pass() && reads_on;
+        let keeps = rows.shape.is_one_pass() && reads_on;
         // Only there it is known that functions have seen all they look back at.
         let first_shown = match work.shown.last() {
-            Some(range) if !rows.reach.is_endless() => range.lo,
+            Some(range) if !rows.shape.is_endless() => range.lo,
             _ => i64::MIN,
         };
         let (windows, begun) = match work.resumed {
             Some(kept) => (Some(kept.windows), kept.begun),
             None => (keeps.then(|| KeptWindows::marking(first_shown, &self.refresher.memory)), lsn),
         };
-        let mut plan = rows.within(&work.read, &work.shown)?;
+        let mut plan = rows.within(&work.read, &work.shown, table.schema())?;
         if let Some(windows) = &windows {
             plan =
                 windows.in_plan(plan).map_err(|error| EngineError::internal(error.to_string()))?;
         }
-        let filling = Filling {
-            database: self.database,
-            user: &self.view.owner.name,
-            text: format!("REFRESH LIVE VIEW {}", table.schema().name),
+        let state = IncrementalState {
+            position: Some(lsn),
+            seed_target: None,
+            revived: work.revived,
+            ..self.state.clone()
         };
-        let written = fill(filling, writer, &plan, &table).await?;
-        if is_repair {
-            self.refresher.repaired(id, written, is_resumed);
-        }
-        if let Some(windows) = windows.filter(|windows| windows.settle(last_time)) {
-            let version = rows.base.schema().version;
-            let kept = Kept { position: lsn, begun, version, windows };
-            self.refresher.keep(id, kept);
-        }
+        let filling = Filling {
+            plan,
+            base: rows.base.schema().id,
+            is_full: work.is_full,
+            cleared: work.cleared,
+            state,
+            more: Vec::new(),
+        };
+        let written = self.fill(&table, filling).await?;
+        let windows = windows.filter(|windows| windows.settle(last_time));
+        let version = rows.base.schema().version;
+        self.refresher.with(id, |progress| {
+            if is_repair {
+                let live = &mut progress.live;
+                let counted =
+                    if is_resumed { &mut live.resumed_rows } else { &mut live.repaired_rows };
+                *counted += written as i64;
+                live.resumes += i64::from(is_resumed);
+            }
+            if let Some(windows) = windows {
+                progress.kept = Some(Kept { position: lsn, begun, version, windows });
+            }
+        });
         Ok(())
     }
 }
 
 /// What a repair tells of itself.
-fn repair_of(rows: &LiveRows, work: &Work) -> LiveRepair {
+fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
     let column = rows.base.schema().timestamp_column();
     let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
     let micros = |at: i64| if is_nanos { at.div_euclid(1_000) } else { at };
     let inner = |at: &i64| *at != i64::MIN && *at != i64::MAX;
-    let is_local = !rows.reach.is_endless();
+    let is_local = !rows.shape.is_endless();
     let is_resumed = work.resumed.is_some();
     let high = work.shown.last().map(|range| range.hi).filter(inner);
     LiveRepair {
@@ -361,7 +277,7 @@ fn repair_of(rows: &LiveRows, work: &Work) -> LiveRepair {
         first_micros: work.shown.first().map(|range| micros(range.lo)),
         low_micros: work.read.first().map(|range| range.lo).filter(inner).map(micros),
         high_micros: high.map(|at| micros(at - 1)),
-        plan: Some(rows.reach.plan()),
+        plan: Some(rows.shape.plan()),
         disposition: Some(match (is_local, is_resumed) {
             (_, true) => "resume from anchor",
             (true, false) => "localized rebuild",

@@ -1,6 +1,6 @@
 //! What is known of a live view between its refreshes.
 
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_operators::KeptWindows;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
@@ -29,15 +29,14 @@ impl Kept {
 /// Whether the base of a view fits in another way than is recorded: the view stopped following and
 /// could go on, or the other way round.
 pub(super) fn is_other(
-    view: &MaterializedView,
-    state: &MaterializedState,
+    view: &IncrementalView,
+    state: &IncrementalState,
     snapshot: &Snapshot,
 ) -> bool {
     if state.invalid.as_deref() == Some(REBUILT) {
         return false;
     }
-    let Some(live) = LiveView::of(snapshot, view.table) else { return false };
-    match (Planner::live_misfit(view, &live, snapshot), &state.invalid) {
+    match (Planner::live_misfit(view, snapshot), &state.invalid) {
         (None, reason) => reason.is_some(),
         (Some(Misfit::Missing), _) => false,
         (Some(Misfit::Differs(difference)), reason) => reason.as_ref() != Some(&difference),

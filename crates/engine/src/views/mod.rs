@@ -1,4 +1,4 @@
-//! Materialized views kept current.
+//! Materialized and live views kept current.
 //!
 //! One task looks at what was committed: which stretches of time of which base tables were touched
 //! ([`tidemark_storage::Touched`]): a hundred views over one base cost one look. A view that has
@@ -7,6 +7,7 @@
 //! readers never wait for it.
 
 mod bases;
+mod buckets;
 mod cleanup;
 pub(crate) mod cleanup_jobs;
 mod due;
@@ -20,7 +21,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, RecordKind};
+use tidemark_catalog::{IncrementalState, IncrementalView, RecordKind};
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, ErrorCode};
 
@@ -32,6 +33,7 @@ use crate::registry::now_micros;
 
 use self::due::{Done, Due, clock, due};
 use self::progress::{Progress, Refresher};
+use self::refresh::Refresh;
 
 /// How often the clock is looked at, where nothing was committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
@@ -49,8 +51,8 @@ const REST_CREDIT: Duration = Duration::from_millis(100);
 /// A refresh that begins.
 struct Next {
     snapshot: Arc<Snapshot>,
-    view: Arc<MaterializedView>,
-    state: MaterializedState,
+    view: Arc<IncrementalView>,
+    state: IncrementalState,
     what: Due,
 }
 
@@ -83,18 +85,17 @@ impl Refresher {
         progress: &mut Progress,
         (id, bytes): (TableId, &[u8]),
         snapshot: &Snapshot,
-    ) -> Option<(Arc<MaterializedView>, MaterializedState, Due)> {
-        let view = progress.definition(bytes)?;
+    ) -> Option<(Arc<IncrementalView>, IncrementalState, Due)> {
+        let view = progress.definition(snapshot, (id, bytes))?;
         progress.heed_request(snapshot, id);
         if !progress.job.may_begin() {
             return None;
         }
-        let is_live = LiveView::is(snapshot, id);
-        let follows = if is_live { self.is_live_enabled } else { self.is_enabled };
-        if !follows || MaterializedView::refusal(snapshot, id).is_some() {
+        let is_live = view.live.is_some();
+        if !self.follows(view.form()) || IncrementalView::refusal(snapshot, id).is_some() {
             return None;
         }
-        let state = MaterializedState::of(snapshot, id);
+        let state = IncrementalState::of(snapshot, id);
         let last = self.bases.touched(snapshot, view.base).map(|touched| touched.last);
         let what = match &state.invalid {
             _ if state.suspended => None,
@@ -140,17 +141,17 @@ impl Refresher {
 
     async fn run(&self, database: &Arc<Database>, next: Next) {
         let Next { snapshot, view, state, what } = next;
-        let snapshot = &snapshot;
-        let requests = state.requests;
-        let (began, began_micros) = (Instant::now(), now_micros());
-        let outcome = if LiveView::is(snapshot, view.table) {
-            let work = live::refresh(database, self, snapshot, &view, state, began_micros);
-            guard::catch_async("refresh", work).await
-        } else {
-            let work =
-                refresh::refresh(database, self, snapshot, &view, state, &what, began_micros);
-            guard::catch_async("refresh", work).await
+        let (requests, began) = (state.requests, Instant::now());
+        let work = Refresh {
+            database,
+            refresher: self,
+            snapshot: &snapshot,
+            view: &view,
+            state,
+            touched: self.bases.touched(&snapshot, view.base),
+            began_micros: now_micros(),
         };
+        let outcome = guard::catch_async("refresh", work.run(&what)).await;
         if let Err(error) = &outcome
             && error.code != ErrorCode::Replan
         {
@@ -165,20 +166,20 @@ impl Refresher {
         let Some(progress) = views.get_mut(&view.table) else { return };
         progress.running = None;
         let took = progress.job.end();
-        progress.repair.is_under_way = false;
+        progress.live.repair.is_under_way = false;
         progress.failing_since = outcome.is_err().then(|| progress.failing_since.unwrap_or(began));
         match outcome {
             Ok(done) => {
                 progress.job.succeeded();
                 progress.job.owe(rest_after(done, took), REST_CREDIT);
-                let touched = self.bases.touched(snapshot, view.base);
+                let touched = self.bases.touched(&snapshot, view.base);
                 let last = touched.map_or(0, |touched| touched.last);
                 progress.idle_at = (done == Done::Nothing).then(|| (last, clock(&view)));
             }
             // Its record changed meanwhile: what it says now counts.
             Err(EngineError { code: ErrorCode::Replan, .. }) => {}
             Err(error) => {
-                progress.all_failures += 1;
+                progress.live.failures += 1;
                 progress.failed_requests = requests;
                 progress.job.failed(error);
             }

@@ -1,9 +1,9 @@
 //! What the aggregation of a materialized view holds between its refreshes: the groups of the
 //! bucket that is still open, of the rows before a mark. The next refresh reads from the mark on.
 
-use tidemark_catalog::{MaterializedState, MaterializedView};
+use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_operators::KeptGroups;
-use tidemark_planner::MaterializedRows;
+use tidemark_planner::{Buckets, IncrementalRows};
 use tidemark_storage::{TimeRange, Touched};
 
 /// The kept groups of a view.
@@ -24,9 +24,9 @@ pub(super) struct OpenGroups {
 
 /// A refresh, as far as kept groups are concerned.
 pub(super) struct Reading<'a> {
-    pub(super) view: &'a MaterializedView,
-    pub(super) state: &'a MaterializedState,
-    pub(super) rows: &'a MaterializedRows,
+    pub(super) view: &'a IncrementalView,
+    pub(super) state: &'a IncrementalState,
+    pub(super) rows: &'a IncrementalRows<Buckets>,
     pub(super) touched: Option<&'a Touched>,
     /// The buckets that are computed; none where all of them are.
     pub(super) ranges: &'a [TimeRange],
@@ -39,7 +39,7 @@ impl Reading<'_> {
     /// nothing but the rows decides which buckets it shows.
     fn may_keep(&self) -> bool {
         let Self { view, rows, .. } = self;
-        !rows.is_whole
+        !rows.shape.is_whole
             && rows.sources.len() == 1
             && view.period.is_none()
             && view.limit_hours_or_months == 0
@@ -87,7 +87,7 @@ impl Reading<'_> {
         let rest = known.as_ref().and_then(|known| self.rest(known, first));
         let read_from = rest.map_or(open.lo, |rest| rest.lo);
         let mark = last.saturating_sub(lateness).max(read_from);
-        let (from, _) = self.rows.buckets.around(mark, mark);
+        let (from, _) = self.rows.shape.spec.around(mark, mark);
         if from < open.lo {
             return None;
         }

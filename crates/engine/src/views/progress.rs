@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView};
+use tidemark_catalog::{IncrementalState, IncrementalView, ViewForm};
 use tidemark_operators::StateMemory;
-use tidemark_planner::{LiveProgress, LiveRepair};
+use tidemark_planner::ViewProgress;
 use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
@@ -37,8 +37,8 @@ pub(crate) struct Refresher {
     /// Views that have something to do and wait for their turn.
     pub(super) ready: Mutex<VecDeque<TableId>>,
     /// Whether views follow their bases; live ones.
-    pub(super) is_enabled: bool,
-    pub(super) is_live_enabled: bool,
+    is_enabled: bool,
+    is_live_enabled: bool,
     /// How many refresh at once.
     pub(super) turns: Arc<Semaphore>,
     /// What they hold between their refreshes.
@@ -49,7 +49,7 @@ pub(crate) struct Refresher {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// The definition's bytes, and what they say.
-    pub(super) known: Option<(Vec<u8>, Arc<MaterializedView>)>,
+    pub(super) known: Option<(Vec<u8>, Arc<IncrementalView>)>,
     /// Whether it waits for its turn.
     pub(super) is_ready: bool,
     /// The transaction that the refresh under way reads up to.
@@ -62,15 +62,9 @@ pub(super) struct Progress {
     pub(super) kept: Option<Kept>,
     /// Of a materialized view: the groups of the open bucket, while no refresh has them.
     pub(super) groups: Option<OpenGroups>,
-    /// Of a live view: the repair that runs, or the last one.
-    pub(super) repair: LiveRepair,
-    /// Rows that repairs wrote, of those that began with the first row and of those that went on
-    /// from an earlier state; how many did.
-    pub(super) repaired_rows: u64,
-    pub(super) resumed_rows: u64,
-    pub(super) resumes: u64,
-    /// All refreshes that failed, and since when they do.
-    pub(super) all_failures: u64,
+    /// Of a live view: its repairs, and how many refreshes failed.
+    pub(super) live: ViewProgress,
+    /// Since when its refreshes fail.
     pub(super) failing_since: Option<Instant>,
     /// How many statements had asked for a refresh when one failed.
     pub(super) failed_requests: u64,
@@ -99,73 +93,36 @@ impl Refresher {
         })
     }
 
-    /// Whether a view is being refreshed, for so long that it matters to who reads it.
-    pub(crate) fn is_refreshing(&self, view: TableId) -> bool {
+    /// How a view fares.
+    pub(crate) fn view_progress(&self, view: TableId) -> ViewProgress {
         let views = self.views.lock();
-        let time = views.get(&view).and_then(|progress| progress.job.running_for());
-        time.is_some_and(|time| time >= SHOWN_AFTER)
-    }
-
-    /// Why the refreshes of a view fail, where they do.
-    pub(crate) fn failure(&self, view: TableId) -> Option<String> {
-        self.views.lock().get(&view)?.job.failure().map(str::to_owned)
-    }
-
-    /// How a live view fares.
-    pub(crate) fn live_progress(&self, view: TableId) -> LiveProgress {
-        let views = self.views.lock();
-        let Some(progress) = views.get(&view) else { return LiveProgress::default() };
+        let Some(progress) = views.get(&view) else { return ViewProgress::default() };
+        let (job, kept) = (&progress.job, progress.kept.as_ref());
         let stalled = progress.failing_since.map_or(0, |since| since.elapsed().as_micros() as i64);
-        LiveProgress {
-            kept_bytes: progress.kept.as_ref().map_or(0, |kept| kept.bytes() as i64),
+        ViewProgress {
+            is_refreshing: job.running_for().is_some_and(|time| time >= SHOWN_AFTER),
+            failure: job.failure().map(str::to_owned),
+            kept_bytes: kept.map_or(0, |kept| kept.bytes() as i64),
             stalled_micros: stalled,
-            kept_states: progress.kept.as_ref().map_or(0, |kept| kept.windows.marks() as i64),
-            repaired_rows: progress.repaired_rows as i64,
-            resumed_rows: progress.resumed_rows as i64,
-            resumes: progress.resumes as i64,
-            failures: progress.all_failures as i64,
-            repair: progress.repair.clone(),
+            kept_states: kept.map_or(0, |kept| kept.windows.marks() as i64),
+            ..progress.live.clone()
         }
     }
 
-    /// Takes what a live view's functions hold.
-    pub(super) fn take_kept(&self, view: TableId) -> Option<Kept> {
-        self.views.lock().get_mut(&view)?.kept.take()
+    /// Reads or changes how a view fares; nothing where it is gone.
+    pub(super) fn with<T>(
+        &self,
+        view: TableId,
+        work: impl FnOnce(&mut Progress) -> T,
+    ) -> Option<T> {
+        self.views.lock().get_mut(&view).map(work)
     }
 
-    /// Keeps it for the next refresh.
-    pub(super) fn keep(&self, view: TableId, kept: Kept) {
-        if let Some(progress) = self.views.lock().get_mut(&view) {
-            progress.kept = Some(kept);
-        }
-    }
-
-    /// Takes the groups that a materialized view keeps.
-    pub(super) fn take_groups(&self, view: TableId) -> Option<OpenGroups> {
-        self.views.lock().get_mut(&view)?.groups.take()
-    }
-
-    /// Keeps them for the next refresh.
-    pub(super) fn keep_groups(&self, view: TableId, groups: OpenGroups) {
-        if let Some(progress) = self.views.lock().get_mut(&view) {
-            progress.groups = Some(groups);
-        }
-    }
-
-    /// A repair begins.
-    pub(super) fn note_repair(&self, view: TableId, repair: LiveRepair) {
-        if let Some(progress) = self.views.lock().get_mut(&view) {
-            progress.repair = repair;
-        }
-    }
-
-    /// A repair wrote rows.
-    pub(super) fn repaired(&self, view: TableId, rows: u64, is_resumed: bool) {
-        if let Some(progress) = self.views.lock().get_mut(&view) {
-            let counted =
-                if is_resumed { &mut progress.resumed_rows } else { &mut progress.repaired_rows };
-            *counted += rows;
-            progress.resumes += u64::from(is_resumed);
+    /// Whether views of a form follow their bases.
+    pub(super) fn follows(&self, form: ViewForm) -> bool {
+        match form {
+            ViewForm::Materialized => self.is_enabled,
+            ViewForm::Live => self.is_live_enabled,
         }
     }
 
@@ -179,10 +136,10 @@ impl Refresher {
             **id != own.0 && view.is_some_and(|view| view.base == base)
         });
         let positions = others.filter_map(|(id, progress)| {
-            let state = MaterializedState::of(snapshot, *id);
+            let state = IncrementalState::of(snapshot, *id);
             // One that does not follow, or has shown nothing yet, will begin with everything; a
             // live view goes on where it was.
-            let follows = state.invalid.is_none() || LiveView::is(snapshot, *id);
+            let follows = state.invalid.is_none() || is_live(snapshot, *id);
             state.position.filter(|_| follows).or(progress.running)
         });
         positions.fold(own.1, u64::min)
@@ -203,11 +160,10 @@ impl JobKind for Refresher {
         let views = self.views.lock();
         let report = |(id, progress): (&TableId, &Progress)| {
             let table = snapshot.table_by_id(*id)?;
-            let state = MaterializedState::shown(snapshot, *id);
+            let state = IncrementalState::shown(snapshot, *id);
             let job = progress.job.report(REFRESH, table.schema().name.clone());
-            let is_live = LiveView::is(snapshot, *id);
-            let follows = if is_live { self.is_live_enabled } else { self.is_enabled };
-            let is_off = !follows || state.suspended;
+            let form = IncrementalView::form_of(snapshot, *id)?;
+            let is_off = !self.follows(form) || state.suspended;
             Some(JobReport {
                 state: match job.state {
                     _ if state.invalid.is_some() => JobState::Stopped,
@@ -225,7 +181,7 @@ impl JobKind for Refresher {
 
     fn pause(&self, snapshot: &Snapshot, (_, view): (&str, &str), is_paused: bool) -> bool {
         let table = snapshot.table(view).map(|table| table.schema().id);
-        let Some(id) = table.filter(|id| MaterializedView::is(snapshot, *id)) else { return false };
+        let Some(id) = table.filter(|id| IncrementalView::is(snapshot, *id)) else { return false };
         self.views.lock().entry(id).or_default().job.is_paused = is_paused;
         true
     }
@@ -236,8 +192,8 @@ impl Progress {
     /// a view is invalid, and when the base has another definition.
     pub(super) fn is_other(
         &mut self,
-        view: &MaterializedView,
-        state: &MaterializedState,
+        view: &IncrementalView,
+        state: &IncrementalState,
         snapshot: &Snapshot,
     ) -> bool {
         let version = snapshot.table_by_id(view.base).map(|base| base.schema().version);
@@ -252,23 +208,30 @@ impl Progress {
     /// A view that failed is tried at once where a client asks for a refresh.
     pub(super) fn heed_request(&mut self, snapshot: &Snapshot, view: TableId) {
         let is_failing = self.job.failure().is_some();
-        if is_failing && MaterializedState::of(snapshot, view).requests > self.failed_requests {
+        if is_failing && IncrementalState::of(snapshot, view).requests > self.failed_requests {
             self.job.wake();
         }
     }
 
     /// The definition, read again where its record is another one.
-    pub(super) fn definition(&mut self, bytes: &[u8]) -> Option<Arc<MaterializedView>> {
+    pub(super) fn definition(
+        &mut self,
+        snapshot: &Snapshot,
+        (id, bytes): (TableId, &[u8]),
+    ) -> Option<Arc<IncrementalView>> {
         if let Some((known, view)) = &self.known
             && known.as_slice() == bytes
         {
             return Some(Arc::clone(view));
         }
-        let view: MaterializedView = serde_json::from_slice(bytes).ok()?;
-        let view = Arc::new(view);
+        let view = Arc::new(IncrementalView::read(snapshot, id, bytes)?);
         self.known = Some((bytes.to_vec(), Arc::clone(&view)));
         self.idle_at = None;
         self.job.wake();
         Some(view)
     }
+}
+
+fn is_live(snapshot: &Snapshot, view: TableId) -> bool {
+    IncrementalView::form_of(snapshot, view) == Some(ViewForm::Live)
 }

@@ -17,7 +17,7 @@ use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams}
 use datafusion::logical_expr::{
     Expr, Extension, LogicalPlan, SubqueryAlias, TableScan, TableScanBuilder, Union, ident,
 };
-use tidemark_catalog::MaterializedState;
+use tidemark_catalog::IncrementalState;
 use tidemark_functions::{Argument, resolve_aggregate};
 use tidemark_operators::{
     Alignment, Bucket, BucketSpec, LogicalNode, SampleByNode, SnapshotTable, StepUnit,
@@ -28,8 +28,8 @@ use tidemark_types::EngineResult;
 use crate::BindContext;
 use crate::answering::{AnsweringView, Shown, ViewsOfBases};
 use crate::binder::state::relation;
-use crate::binder::statements::materialized::{self, MaterializedRows};
-use crate::binder::statements::materialized_shape::{column_of, floored};
+use crate::binder::statements::incremental::buckets::{Buckets, column_of, floored, has_subquery};
+use crate::binder::statements::incremental::{self, IncrementalRows};
 use crate::binder::{Binder, error};
 
 /// A view answers where it has so many times fewer rows than its base.
@@ -157,8 +157,8 @@ impl Binder<'_> {
         source.known.shown(versions, |view| {
             let table_defaults = self.context.table_defaults;
             let context = BindContext { table_defaults, ..BindContext::default() };
-            let rows = materialized::rows(view, self.snapshot, &context, false).ok()?;
-            if rows.is_whole { None } else { Shown::of(&rows, &source.table) }
+            let rows = incremental::rows::<Buckets>(view, self.snapshot, &context, false).ok()?;
+            if rows.shape.is_whole { None } else { Shown::of(&rows, &source.table) }
         })
     }
 
@@ -171,7 +171,7 @@ impl Binder<'_> {
         shown: &Shown,
         touched: &Touched,
     ) -> Option<(Vec<TimeRange>, Vec<TimeRange>)> {
-        let state = MaterializedState::of(self.snapshot, source.known.view.table);
+        let state = IncrementalState::of(self.snapshot, source.known.view.table);
         if state.invalid.is_some() {
             return None;
         }
@@ -383,7 +383,7 @@ impl<'a> Asked<'a> {
 
 impl Shown {
     /// What a view's query over its base consists of, where it shows one aggregation as it is.
-    fn of(rows: &MaterializedRows, table: &TableSnapshot) -> Option<Self> {
+    fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
         let (node, places) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
         let provider = source_as_provider(&scan.source).ok()?;
@@ -407,7 +407,7 @@ impl Shown {
             Some((plain_aggregate(aggregate)?.clone(), place(first + number)?))
         });
         let aggregates = known.collect();
-        Some(Self { spec, buckets: rows.buckets, keys, aggregates })
+        Some(Self { spec, buckets: rows.shape.spec, keys, aggregates })
     }
 
     /// What an aggregate is made of.
@@ -495,17 +495,7 @@ fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)
 /// The names of the columns that an expression reads; `None` where it reads more than its row, or
 /// is another one each time.
 fn columns_of(expr: &Expr) -> Option<Vec<String>> {
-    let is_plain = expr
-        .exists(|inner| {
-            Ok(matches!(
-                inner,
-                Expr::ScalarSubquery(_)
-                    | Expr::InSubquery(_)
-                    | Expr::Exists(_)
-                    | Expr::OuterReferenceColumn(..)
-            ))
-        })
-        .is_ok_and(|is_more| !is_more && !expr.is_volatile());
+    let is_plain = !has_subquery(expr) && !expr.is_volatile();
     is_plain.then(|| expr.column_refs().into_iter().map(|column| column.name.clone()).collect())
 }
 

@@ -7,7 +7,7 @@ use tidemark_ast::{
     BackupStatement, ExplainStage, Name, Node, NodeId, OptionValue, Tree, ViewKind,
 };
 use tidemark_border::Permission;
-use tidemark_catalog::{LiveView, MaterializedView};
+use tidemark_catalog::IncrementalView;
 use tidemark_optimizer::PlanSize;
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema, TableSnapshot, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field};
@@ -23,11 +23,11 @@ use crate::binder::state::binder::{Binder, WHOLE};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
-use crate::binder::statements::live::{LiveRows, Misfit};
-use crate::binder::statements::materialized::MaterializedRows;
-use crate::binder::statements::{
-    expire_rows, followed, live, materialized, materialized_shape, view, view_sources,
-};
+use crate::binder::statements::incremental::buckets::restricted;
+use crate::binder::statements::incremental::create::{Definition, WrittenClauses};
+use crate::binder::statements::incremental::misfit::{Misfit, misfit};
+use crate::binder::statements::incremental::{self, IncrementalRows, ViewShape};
+use crate::binder::statements::{expire_rows, followed, view, view_sources};
 use crate::binder::{error, unsupported};
 use crate::visibility::denied;
 use crate::{
@@ -111,44 +111,31 @@ impl Planner {
         Binder::new(&nothing, snapshot, context, &Clauses).defaults(schema, given)
     }
 
-    /// The rows of a materialized view as its query has them in a snapshot. `by_names` binds the
-    /// query as if the view were made now: what it named may be gone, and have come again.
-    pub fn materialized_rows(
-        view: &MaterializedView,
+    /// The rows of a materialized or live view as its query has them in a snapshot. `by_names`
+    /// binds the query as if the view were made now: what it named may be gone, and have come
+    /// again.
+    pub fn view_rows<S: ViewShape>(
+        view: &IncrementalView,
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
         by_names: bool,
-    ) -> EngineResult<MaterializedRows> {
-        materialized::rows(view, snapshot, context, by_names)
+    ) -> EngineResult<IncrementalRows<S>> {
+        incremental::rows(view, snapshot, context, by_names)
     }
 
     /// The first instant whose rows a view with EXPIRE ROWS shows, in the unit of its timestamp;
     /// `None` where what it hides is not hidden for good.
     pub fn shown_since(
-        view: &MaterializedView,
+        view: &IncrementalView,
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<Option<i64>> {
         expire_rows::shown_since(view, snapshot, context)
     }
 
-    /// The rows of a live view as its query has them in a snapshot.
-    pub fn live_rows(
-        view: &MaterializedView,
-        snapshot: &Arc<Snapshot>,
-        context: &BindContext,
-        by_names: bool,
-    ) -> EngineResult<LiveRows> {
-        live::rows(view, snapshot, context, by_names)
-    }
-
     /// Why a live view does not fit its base; `None` where it does.
-    pub fn live_misfit(
-        view: &MaterializedView,
-        live: &LiveView,
-        snapshot: &Snapshot,
-    ) -> Option<Misfit> {
-        live::misfit(view, live, snapshot)
+    pub fn live_misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
+        misfit(view, snapshot)
     }
 
     /// The same plan, whose scan of one table reads within some ranges of time alone: sorted,
@@ -158,7 +145,7 @@ impl Planner {
         table: TableId,
         ranges: &[TimeRange],
     ) -> EngineResult<LogicalPlan> {
-        materialized_shape::restricted(plan, table, ranges)
+        restricted(plan, table, ranges)
     }
 
     /// The table whose changes a query tells: it shows rows of that one as they are, some of them
@@ -285,12 +272,12 @@ impl Binder<'_> {
             Node::CreateView {
                 what: ViewKind::MaterializedView, material: Some(clauses), ..
             } => {
-                let given = materialized::Definition { name, query, text, if_not_exists, clauses };
-                self.create_materialized(&given)
+                let clauses = WrittenClauses::Materialized(clauses);
+                self.create_incremental(&Definition { name, query, text, if_not_exists, clauses })
             }
             Node::CreateView { live: Some(clauses), .. } => {
-                let given = live::Definition { name, query, text, if_not_exists, clauses };
-                self.create_live(&given)
+                let clauses = WrittenClauses::Live(clauses);
+                self.create_incremental(&Definition { name, query, text, if_not_exists, clauses })
             }
             Node::CreateView { or_replace, options, .. } => self.define_view(&view::Definition {
                 name,

@@ -15,7 +15,7 @@ use datafusion::logical_expr::logical_plan::TableScanBuilder;
 use datafusion::logical_expr::{Expr, LogicalPlan, lit, when};
 use tidemark_ast::Name;
 use tidemark_border::Permission;
-use tidemark_catalog::{LiveView, MaterializedView, ViewSource};
+use tidemark_catalog::{IncrementalView, ViewForm, ViewSource};
 use tidemark_functions::{FunctionDoc, FunctionKind};
 use tidemark_storage::{ColumnSchema, Damage, PartitionInfo, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, PartitionBy, SqlType};
@@ -246,15 +246,13 @@ impl Binder<'_> {
         let schemas: Vec<&TableSchema> =
             tables.iter().map(|table| table.schema().as_ref()).collect();
         let ttl = |schema: &TableSchema| shown_ttl(schema.ttl_hours_or_months);
-        let is_view = |schema: &TableSchema| MaterializedView::is(self.snapshot, schema.id);
-        let is_live = |schema: &TableSchema| LiveView::is(self.snapshot, schema.id);
+        let form = |schema: &TableSchema| IncrementalView::form_of(self.snapshot, schema.id);
         let letter = |schema: &TableSchema| {
-            let letter = match schema {
-                _ if is_live(schema) => b'L',
-                _ if is_view(schema) => b'M',
-                _ => b'T',
-            };
-            u16::from(letter)
+            u16::from(match form(schema) {
+                Some(ViewForm::Live) => b'L',
+                Some(ViewForm::Materialized) => b'M',
+                None => b'T',
+            })
         };
         // A damaged table takes no writes.
         let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
@@ -293,7 +291,7 @@ impl Binder<'_> {
             (
                 "matView",
                 SqlType::Boolean,
-                booleans(schemas.iter().map(|s| is_view(s) && !is_live(s))),
+                booleans(schemas.iter().map(|s| form(s) == Some(ViewForm::Materialized))),
             ),
             (
                 "table_type",
@@ -519,7 +517,7 @@ impl Binder<'_> {
     }
 
     /// Whether the user may read all that a view reads.
-    fn reads_sources(&self, view: &MaterializedView) -> bool {
+    fn reads_sources(&self, view: &IncrementalView) -> bool {
         let reads = |source: &ViewSource| match source {
             ViewSource::Table { id, .. } => {
                 let table = self.snapshot.table_by_id(*id);
@@ -535,7 +533,7 @@ impl Binder<'_> {
     pub(crate) fn shown_reason(
         &self,
         name: &str,
-        view: &MaterializedView,
+        view: &IncrementalView,
         (ended, failure): (Option<&str>, Option<&str>),
     ) -> Option<String> {
         match (ended, failure) {
@@ -561,7 +559,7 @@ impl Binder<'_> {
             return Ok(plan);
         }
         let reads_sources = |table: &Arc<TableSnapshot>| {
-            let view = MaterializedView::of(self.snapshot, table.schema().id);
+            let view = IncrementalView::of(self.snapshot, table.schema().id);
             view.is_none_or(|view| self.reads_sources(&view))
         };
         let tables = self.sorted_tables().into_iter();

@@ -2,8 +2,7 @@
 //! `tables()`, SHOW, `pg_catalog`.
 
 pub(crate) mod catalog_rows;
-pub(crate) mod live_rows;
-pub(crate) mod materialized_rows;
+pub(crate) mod incremental_rows;
 pub(crate) mod pg_catalog;
 pub(crate) mod policy_rows;
 pub(crate) mod server_rows;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::Int32Array;
 use tidemark_ast::{ShowSubject, Tree};
 use tidemark_border::{ListedCell, ListedType, Setting};
-use tidemark_catalog::MaterializedView;
+use tidemark_catalog::IncrementalView;
 use tidemark_functions::SETTINGS;
 use tidemark_storage::{Constraint, TableSchema, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -36,7 +36,7 @@ impl Binder<'_> {
             }
             ShowSubject::CreateTable { table: name } => {
                 let table = self.readable_table(name)?;
-                if MaterializedView::is(self.snapshot, table.schema().id) {
+                if IncrementalView::is(self.snapshot, table.schema().id) {
                     return Err(no_name_of_a_table(name));
                 }
                 self.note_whole(&table.schema().name);

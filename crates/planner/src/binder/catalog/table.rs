@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tidemark_ast::{Name, Span};
+use tidemark_ast::{Name, Span, ViewKind};
 use tidemark_border::Permission;
-use tidemark_catalog::{LiveView, MaterializedView};
+use tidemark_catalog::{IncrementalView, ViewForm};
 use tidemark_storage::TableSnapshot;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -24,55 +24,33 @@ impl Binder<'_> {
         })?;
         // Checks and repairs are for the files of every table.
         let is_content = !matches!(permission, Permission::Snapshot | Permission::SystemAdmin);
-        let kind = MaterializedView::kind(self.snapshot, found.schema().id);
-        if let Some(kind) = kind.filter(|_| is_content) {
-            let message = format!("cannot modify {kind} [view={}]", name.text);
+        let form = IncrementalView::form_of(self.snapshot, found.schema().id);
+        if let Some(form) = form.filter(|_| is_content) {
+            let message = format!("cannot modify {} [view={}]", form.name(), name.text);
             return Err(error::at(ErrorCode::NotSupported, message, Span::default()));
         }
         Ok(found)
     }
 
-    /// A materialized view by its name, and its table.
-    pub(crate) fn materialized_view(
+    /// A materialized or live view by its name, and its table.
+    pub(crate) fn incremental_view(
         &mut self,
         name: &Name,
+        form: ViewForm,
         permission: Permission,
-    ) -> EngineResult<(Arc<TableSnapshot>, MaterializedView)> {
-        self.must_see(name, permission)?;
-        let table = self.snapshot.table(&name.text);
-        let is_live = |table: &&Arc<TableSnapshot>| LiveView::is(self.snapshot, table.schema().id);
-        let found = table.as_ref().filter(|table| !is_live(table)).and_then(|table| {
-            let view = MaterializedView::of(self.snapshot, table.schema().id)?;
-            Some((Arc::clone(table), view))
-        });
-        found.ok_or_else(|| {
-            let message = if table.is_some() || self.view(&name.text).is_some() {
-                format!("materialized view name expected, got table or view [name={}]", name.text)
-            } else {
-                format!("materialized view does not exist [view={}]", name.text)
-            };
-            error::at(ErrorCode::TableNotFound, message, name.span)
-        })
-    }
-
-    /// A live view by its name, and its table.
-    pub(crate) fn live_view(
-        &mut self,
-        name: &Name,
-        permission: Permission,
-    ) -> EngineResult<(Arc<TableSnapshot>, MaterializedView, LiveView)> {
+    ) -> EngineResult<(Arc<TableSnapshot>, IncrementalView)> {
         self.must_see(name, permission)?;
         let table = self.snapshot.table(&name.text);
         let found = table.as_ref().and_then(|table| {
-            let id = table.schema().id;
-            let view = MaterializedView::of(self.snapshot, id)?;
-            Some((Arc::clone(table), view, LiveView::of(self.snapshot, id)?))
+            let view = IncrementalView::of(self.snapshot, table.schema().id)?;
+            (view.form() == form).then(|| (Arc::clone(table), view))
         });
         found.ok_or_else(|| {
-            let message = if table.is_some() || self.view(&name.text).is_some() {
-                format!("live view name expected, got table or view [name={}]", name.text)
+            let (form, name_text) = (form.name(), &name.text);
+            let message = if table.is_some() || self.view(name_text).is_some() {
+                format!("{form} name expected, got table or view [name={name_text}]")
             } else {
-                format!("live view does not exist [view={}]", name.text)
+                format!("{form} does not exist [view={name_text}]")
             };
             error::at(ErrorCode::TableNotFound, message, name.span)
         })
@@ -85,6 +63,15 @@ impl Binder<'_> {
             Some(_) => no_name_of_a_table(name),
             None => error::no_table(name),
         })
+    }
+}
+
+/// The form of incremental views that a statement names; `None`: tables and plain views.
+pub(crate) fn form_of(what: ViewKind) -> Option<ViewForm> {
+    match what {
+        ViewKind::Table | ViewKind::View => None,
+        ViewKind::MaterializedView => Some(ViewForm::Materialized),
+        ViewKind::LiveView => Some(ViewForm::Live),
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow_array::TimestampMicrosecondArray;
 use tidemark_ast::{Name, ViewKind};
 use tidemark_border::Permission;
-use tidemark_catalog::{MaterializedView, View};
+use tidemark_catalog::{IncrementalView, View, ViewForm};
 use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::catalog::catalog_rows::texts;
 use crate::binder::catalog::show::create_table_text;
+use crate::binder::catalog::table::form_of;
 use crate::binder::catalog::view::{ViewState, no_view};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
@@ -74,11 +75,8 @@ impl Binder<'_> {
         what: ViewKind,
         name: &Name,
     ) -> EngineResult<Relation> {
-        if what == ViewKind::MaterializedView {
-            return self.show_create_materialized(name);
-        }
-        if what == ViewKind::LiveView {
-            return self.show_create_live(name);
+        if let Some(form) = form_of(what) {
+            return self.show_create_incremental(name, form);
         }
         self.must_see(name, Permission::Select)?;
         let Some(view) = self.view(&name.text) else {
@@ -116,7 +114,7 @@ impl Binder<'_> {
         if wanted("TABLES") {
             for table in self.listed_tables() {
                 let name = &table.schema().name;
-                let is_view = MaterializedView::is(self.snapshot, table.schema().id);
+                let is_view = IncrementalView::is(self.snapshot, table.schema().id);
                 if is_view || !self.reads_whole(name) {
                     continue;
                 }
@@ -126,10 +124,10 @@ impl Binder<'_> {
             }
         }
         if wanted("MATERIALIZED_VIEWS") {
-            statements.extend(self.materialized_statements());
+            statements.extend(self.incremental_statements(ViewForm::Materialized));
         }
         if wanted("LIVE_VIEWS") {
-            statements.extend(self.live_statements());
+            statements.extend(self.incremental_statements(ViewForm::Live));
         }
         if wanted("VIEWS") {
             for view in self.views_in_order() {

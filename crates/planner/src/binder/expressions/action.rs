@@ -3,7 +3,7 @@
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{CallNode, Span};
 use tidemark_border::Permission;
-use tidemark_catalog::LiveView;
+use tidemark_catalog::{IncrementalView, ViewForm};
 use tidemark_functions::CastMode;
 use tidemark_types::{EngineResult, ErrorCode, SqlType};
 
@@ -69,11 +69,13 @@ impl Binder<'_> {
 
     /// What pauses or resumes a table's job for good is what it takes to do so for a while.
     fn switch_permission(&self, kind: &str, name: &str, is_paused: bool) -> Permission {
-        let table = self.snapshot.table(name).map(|table| table.schema().id);
+        let table = self.snapshot.table(name);
+        let form =
+            table.and_then(|table| IncrementalView::form_of(self.snapshot, table.schema().id));
         match kind {
             "policy" if is_paused => Permission::DisableStoragePolicy,
             "policy" => Permission::EnableStoragePolicy,
-            _ if table.is_some_and(|id| LiveView::is(self.snapshot, id)) => Permission::ResumeWal,
+            _ if form == Some(ViewForm::Live) => Permission::ResumeWal,
             _ => Permission::AlterMaterializedView,
         }
     }

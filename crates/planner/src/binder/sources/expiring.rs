@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidemark_ast::{Node, Tree};
-use tidemark_catalog::{ExpirePolicy, MaterializedView};
+use tidemark_catalog::{ExpirePolicy, IncrementalView};
 use tidemark_optimizer::fenced;
 use tidemark_storage::{TableId, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -24,10 +24,10 @@ impl Binder<'_> {
         let id = table.schema().id;
         let reference = self.relation_name();
         let rows = relation::of_table(Arc::clone(table), qualifier, reference, &self.accesses)?;
-        if self.expiring == Some(id) || !MaterializedView::is(self.snapshot, id) {
+        if self.expiring == Some(id) || !IncrementalView::is(self.snapshot, id) {
             return Ok(rows);
         }
-        let policy = MaterializedView::of(self.snapshot, id).and_then(|view| view.expire);
+        let policy = IncrementalView::of(self.snapshot, id).and_then(|view| view.expire);
         let Some(policy) = policy else { return Ok(rows) };
         let mut shown = self.unexpired(table, id, &policy)?;
         if self.visibility().is_some() {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tidemark_ast::{AlterAction, Name, Node, ViewKind};
 use tidemark_border::Permission;
-use tidemark_catalog::{MaterializedView, View};
+use tidemark_catalog::{IncrementalView, View};
 use tidemark_storage::{Change, Constraint, TableSchema, TableSnapshot};
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, identifier};
 
-use crate::binder::catalog::table::no_name_of_a_table;
+use crate::binder::catalog::table::{form_of, no_name_of_a_table};
 use crate::binder::statements::alter::first_permission;
 use crate::binder::statements::constraints::is_index;
 use crate::binder::statements::create_table::{check_table_name, reserved};
@@ -116,28 +116,19 @@ impl Binder<'_> {
             ViewKind::LiveView => "DROP LIVE VIEW",
         };
         for name in names {
-            match what {
-                ViewKind::Table => {
-                    if let Some(table) = self.target(name, if_exists, Permission::DropTable)? {
-                        drop_once(&mut change.drop, table);
-                    }
-                }
-                ViewKind::View => {
+            let table = match (what, form_of(what)) {
+                (_, Some(form)) => self.dropped_incremental(name, form, if_exists)?,
+                (ViewKind::View, None) => {
                     let Some(view) = self.dropped_view(name, if_exists)? else { continue };
                     if !change.drop_views.contains(&view) {
                         change.drop_views.push(view);
                     }
+                    continue;
                 }
-                ViewKind::MaterializedView => {
-                    if let Some(table) = self.dropped_materialized(name, if_exists)? {
-                        drop_once(&mut change.drop, table);
-                    }
-                }
-                ViewKind::LiveView => {
-                    if let Some(table) = self.dropped_live(name, if_exists)? {
-                        drop_once(&mut change.drop, table);
-                    }
-                }
+                (_, None) => self.target(name, if_exists, Permission::DropTable)?,
+            };
+            if let Some(table) = table {
+                drop_once(&mut change.drop, table);
             }
         }
         Ok(())
@@ -227,7 +218,7 @@ impl Binder<'_> {
         self.must_see(name, permission)?;
         self.note_change(&name.text, permission);
         match self.snapshot.table(&name.text) {
-            Some(table) if !MaterializedView::is(self.snapshot, table.schema().id) => {
+            Some(table) if !IncrementalView::is(self.snapshot, table.schema().id) => {
                 Ok(Some(table))
             }
             None if self.view(&name.text).is_none() => {

@@ -11,7 +11,7 @@ use tidemark_ast::{
     BinaryOperator, CallNode, ExpireRows, ExpireRule, LatestOn, Name, Node, NodeId, OrderItem,
     SelectItem, SelectNode, Span, Tree, UnaryOperator, WindowSpec,
 };
-use tidemark_catalog::{Every, ExpirePolicy, MaterializedView};
+use tidemark_catalog::{Every, ExpirePolicy, IncrementalView};
 use tidemark_operators::SnapshotTable;
 use tidemark_storage::{Snapshot, TableSchema, TimeRange};
 use tidemark_types::calendar::MICROS_PER_DAY;
@@ -19,7 +19,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::BindContext;
 use crate::binder::clauses::query::Clauses;
-use crate::binder::statements::materialized_policy::interval_of;
+use crate::binder::statements::incremental::policy::interval_of;
 use crate::binder::{Binder, error};
 
 /// Functions of the clock, and those that keep the order of times when the rest is constant.
@@ -204,7 +204,7 @@ enum Compares {
 /// The first instant whose rows a policy shows, where it is one by time that only ever hides more;
 /// what lies before it can go. In the unit of the view's timestamp.
 pub(crate) fn shown_since(
-    view: &MaterializedView,
+    view: &IncrementalView,
     snapshot: &Arc<Snapshot>,
     context: &BindContext,
 ) -> EngineResult<Option<i64>> {

@@ -28,7 +28,7 @@ use arrow_schema::Field;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{MemTable, source_as_provider};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use tidemark_catalog::MaterializedView;
+use tidemark_catalog::IncrementalView;
 use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
 use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{CatalogType, EngineResult, SqlType};
@@ -278,7 +278,7 @@ impl Binder<'_> {
         let is_read = self.reads_some(&schema.name);
         let partitions = if is_read { table.partition_list() } else { Vec::new() };
         let seen = self.seen_part(schema).into_owned();
-        let view = MaterializedView::of(self.snapshot, schema.id);
+        let view = IncrementalView::of(self.snapshot, schema.id);
         Object {
             oid: table_oid(schema),
             name: schema.name.clone(),

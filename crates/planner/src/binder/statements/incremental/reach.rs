@@ -6,16 +6,18 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::{
-    Expr, LogicalPlan, UserDefinedLogicalNodeCore, WindowFrameBound, WindowFrameUnits,
+    Expr, LogicalPlan, UserDefinedLogicalNodeCore, WindowFrameBound, WindowFrameUnits, ident, lit,
 };
 use tidemark_ast::{Name, Node, NodeId, SelectNode, Span, Tree};
 use tidemark_operators::{BucketSpec, LogicalNode, PERIOD_NUMBER, SnapshotTable};
-use tidemark_storage::TableId;
+use tidemark_storage::{TableId, TableSchema, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::error;
 use crate::binder::expressions::anchor::DayBegin;
-use crate::binder::statements::materialized_shape::{column_of, floored};
+use crate::binder::state::relation;
+use crate::binder::statements::incremental::buckets::{column_of, floored, restricted};
+use crate::binder::statements::incremental::{IncrementalRows, ViewShape, stored};
 
 /// How far in time a row of the base reaches into the rows of the view.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +97,41 @@ impl LiveReach {
         }
         let begins = self.periods.iter().map(|period| period.around(first).0);
         begins.fold(first.saturating_sub(self.span), i64::min)
+    }
+}
+
+impl IncrementalRows<LiveReach> {
+    /// Those of its rows that lie within ranges of time, computed from the base's rows in others.
+    pub fn within(
+        &self,
+        read: &[TimeRange],
+        shown: &[TimeRange],
+        table: &TableSchema,
+    ) -> EngineResult<LogicalPlan> {
+        let base = self.base.schema().id;
+        let plan = restricted(self.plan.clone(), base, read)?;
+        if read == shown {
+            return Ok(plan);
+        }
+        let time = table.timestamp_column();
+        let time = time.ok_or_else(|| EngineError::internal("a live view without a timestamp"))?;
+        let name = &time.name;
+        let instant = |at: i64| match time.sql_type {
+            SqlType::TimestampNs => lit(ScalarValue::TimestampNanosecond(Some(at), None)),
+            _ => lit(ScalarValue::TimestampMicrosecond(Some(at), None)),
+        };
+        let is_in = |range: &TimeRange| {
+            let begins = ident(name).gt_eq(instant(range.lo));
+            if range.hi == i64::MAX {
+                begins
+            } else {
+                begins.and(ident(name).lt(instant(range.hi)))
+            }
+        };
+        match shown.iter().map(is_in).reduce(Expr::or) {
+            Some(predicate) => relation::filter(plan, predicate),
+            None => relation::filter(plan, lit(false)),
+        }
     }
 }
 
@@ -261,46 +298,51 @@ impl Parts {
     }
 }
 
-/// How far rows of the base reach, or why the query cannot be kept current.
-pub(crate) fn reach(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<LiveReach> {
-    let Parts { windows, time, is_one_pass, is_simple } = Parts::of(plan, base)?;
-    let Some((time, nanos_per_tick)) = time.filter(|_| is_simple) else {
-        return Err(refused_at(SIMPLE, tree.span(tree.root)));
-    };
-    let mut found = LiveReach { is_one_pass, ..LiveReach::default() };
-    let mut periods: Vec<(String, Option<Period>)> = Vec::new();
-    for window in &windows {
-        let (name, function) = unaliased(window);
-        if let Some(function) = function.filter(|one| one.fun.name() == PERIOD_NUMBER) {
-            let period = period_of(&function.params.args[0], &time, nanos_per_tick == 1);
-            periods.push((name, period));
+impl ViewShape for LiveReach {
+    fn of(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<Self> {
+        let Parts { windows, time, is_one_pass, is_simple } = Parts::of(plan, base)?;
+        let Some((time, nanos_per_tick)) = time.filter(|_| is_simple) else {
+            return Err(refused_at(SIMPLE, tree.span(tree.root)));
+        };
+        let mut found = Self { is_one_pass, ..Self::default() };
+        let mut periods: Vec<(String, Option<Period>)> = Vec::new();
+        for window in &windows {
+            let (name, function) = unaliased(window);
+            if let Some(function) = function.filter(|one| one.fun.name() == PERIOD_NUMBER) {
+                let period = period_of(&function.params.args[0], &time, nanos_per_tick == 1);
+                periods.push((name, period));
+            }
         }
+        for window in &windows {
+            let (_, Some(function)) = unaliased(window) else { continue };
+            if function.fun.name() == PERIOD_NUMBER {
+                continue;
+            }
+            found.has_windows = true;
+            let place = call_of(tree, function.fun.name());
+            check_function(function, &time).map_err(|message| refused_at(message, place))?;
+            let anchor = function.params.partition_by.iter().find_map(|key| match key {
+                Expr::Column(column) => periods.iter().find(|(name, _)| *name == column.name),
+                _ => None,
+            });
+            match anchor {
+                Some((_, Some(period))) => found.periods.push(period.clone()),
+                Some((_, None)) => found.is_endless = true,
+                None => match span_of(function) {
+                    Some(nanos) => {
+                        let ticks = nanos.saturating_add(nanos_per_tick - 1) / nanos_per_tick;
+                        found.span = found.span.max(ticks);
+                    }
+                    None => found.is_endless = true,
+                },
+            }
+        }
+        Ok(found)
     }
-    for window in &windows {
-        let (_, Some(function)) = unaliased(window) else { continue };
-        if function.fun.name() == PERIOD_NUMBER {
-            continue;
-        }
-        found.has_windows = true;
-        let place = call_of(tree, function.fun.name());
-        check_function(function, &time).map_err(|message| refused_at(message, place))?;
-        let anchor = function.params.partition_by.iter().find_map(|key| match key {
-            Expr::Column(column) => periods.iter().find(|(name, _)| *name == column.name),
-            _ => None,
-        });
-        match anchor {
-            Some((_, Some(period))) => found.periods.push(period.clone()),
-            Some((_, None)) => found.is_endless = true,
-            None => match span_of(function) {
-                Some(nanos) => {
-                    let ticks = nanos.saturating_add(nanos_per_tick - 1) / nanos_per_tick;
-                    found.span = found.span.max(ticks);
-                }
-                None => found.is_endless = true,
-            },
-        }
+
+    fn fits(now: SqlType, then: SqlType) -> bool {
+        stored(now) == then
     }
-    Ok(found)
 }
 
 fn is_window(expr: &Expr) -> bool {

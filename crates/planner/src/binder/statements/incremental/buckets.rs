@@ -10,19 +10,21 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{
     Expr, JoinType, LogicalPlan, TableScan, UserDefinedLogicalNodeCore,
 };
+use tidemark_ast::Tree;
 use tidemark_operators::{Bucket, BucketSpec, LogicalNode, SnapshotTable, StepUnit};
 use tidemark_storage::{TableId, TimeRange};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::error;
+use crate::binder::statements::incremental::ViewShape;
 
-/// What a materialized view's query consists of.
+/// The buckets of a materialized view's query.
 #[derive(Debug, Clone)]
-pub(crate) struct Shape {
+pub struct Buckets {
     /// How time is cut.
-    pub(crate) buckets: BucketSpec,
+    pub spec: BucketSpec,
     /// Whether rows of one bucket depend on those of others.
-    pub(crate) is_whole: bool,
+    pub is_whole: bool,
     time: Time,
 }
 
@@ -83,9 +85,8 @@ fn scanned(scan: &TableScan) -> Option<TableId> {
     Some(provider.downcast_ref::<SnapshotTable>()?.table().schema().id)
 }
 
-impl Shape {
-    /// The shape of a query over a base table, or why it is none.
-    pub(crate) fn of(plan: &LogicalPlan, base: TableId) -> EngineResult<Self> {
+impl ViewShape for Buckets {
+    fn of(plan: &LogicalPlan, base: TableId, _: &Tree) -> EngineResult<Self> {
         let mut scans = 0;
         plan.apply_with_subqueries(|node| {
             if let LogicalPlan::TableScan(scan) = node {
@@ -112,15 +113,22 @@ impl Shape {
                     SqlType::TimestampNs => StepUnit::Nanosecond,
                     _ => StepUnit::Microsecond,
                 };
-                let (buckets, time) = (BucketSpec::new(1, step), Time::Rows(base));
-                (Self { buckets, is_whole, time }, unit)
+                let (spec, time) = (BucketSpec::new(1, step), Time::Rows(base));
+                (Self { spec, is_whole, time }, unit)
             }
         };
-        shape.buckets.nanoseconds = unit == SqlType::TimestampNs;
+        shape.spec.nanoseconds = unit == SqlType::TimestampNs;
         shape.is_whole = is_whole;
         Ok(shape)
     }
 
+    /// Values are converted to the type of the view's column.
+    fn fits(_: SqlType, _: SqlType) -> bool {
+        true
+    }
+}
+
+impl Buckets {
     /// Whether its rows are those of the base and not buckets of them.
     pub(crate) fn is_of_rows(&self) -> bool {
         matches!(self.time, Time::Rows(_))
@@ -129,20 +137,20 @@ impl Shape {
     fn of_aggregation(found: &Aggregation<'_>) -> EngineResult<Self> {
         if let Some(bucket) = found.bucket {
             let time = Time::Buckets(vec![found.name(0)]);
-            return Ok(Self { buckets: bucket.spec, is_whole: false, time });
+            return Ok(Self { spec: bucket.spec, is_whole: false, time });
         }
         let mut shape: Option<(BucketSpec, Vec<String>)> = None;
         for (index, key) in found.keys.iter().enumerate() {
-            let Some((buckets, _)) = floored(key) else { continue };
+            let Some((spec, _)) = floored(key) else { continue };
             match &mut shape {
-                None => shape = Some((buckets, vec![found.name(index)])),
-                Some((known, names)) if *known == buckets => names.push(found.name(index)),
+                None => shape = Some((spec, vec![found.name(index)])),
+                Some((known, names)) if *known == spec => names.push(found.name(index)),
                 // The first one decides: rows of one of its buckets are in one of any other.
                 Some(_) => {}
             }
         }
-        let (buckets, names) = shape.ok_or_else(needs_buckets)?;
-        Ok(Self { buckets, is_whole: false, time: Time::Buckets(names) })
+        let (spec, names) = shape.ok_or_else(needs_buckets)?;
+        Ok(Self { spec, is_whole: false, time: Time::Buckets(names) })
     }
 
     /// Checks that the rows below the aggregation are those of the base, one by one, and that the
@@ -157,18 +165,13 @@ impl Shape {
     }
 
     /// The positions of the query's columns that hold the time of the bucket.
-    pub(crate) fn bucket_columns(&self, plan: &LogicalPlan) -> EngineResult<Vec<usize>> {
-        let mut found = Vec::new();
-        for (index, column) in columns_of(plan).into_iter().enumerate() {
-            let is_time = match &self.time {
-                Time::Buckets(names) => is_bucket(names, plan, &column)?,
-                Time::Rows(base) => follow(plan, &column, *base).is_ok(),
-            };
-            if is_time {
-                found.push(index);
-            }
-        }
-        Ok(found)
+    pub(crate) fn bucket_columns(&self, plan: &LogicalPlan) -> Vec<usize> {
+        let is_time = |column: &Column| match &self.time {
+            Time::Buckets(names) => is_bucket(names, plan, column),
+            Time::Rows(base) => follow(plan, column, *base).is_ok(),
+        };
+        let columns = columns_of(plan).into_iter().enumerate();
+        columns.filter(|(_, column)| is_time(column)).map(|(index, _)| index).collect()
     }
 }
 
@@ -189,31 +192,44 @@ fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
     plan.schema().columns()
 }
 
-/// Whether a column of a plan above the aggregation is the bucket's time.
-fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> EngineResult<bool> {
-    match plan {
+/// Where a plan that only picks, filters, renames or sorts rows takes a column from: its input and
+/// the column there, or an error where the column is computed. Of other plans nothing.
+fn below<'a>(
+    plan: &'a LogicalPlan,
+    column: &Column,
+) -> Option<EngineResult<(&'a LogicalPlan, Column)>> {
+    let found = match plan {
         LogicalPlan::Projection(projection) => {
-            let schema = &projection.schema;
-            let Some(index) = schema.maybe_index_of_column(column) else { return Ok(false) };
-            match column_of(&projection.expr[index]) {
-                Some(inner) => is_bucket(names, &projection.input, &inner),
-                None => Ok(false),
-            }
+            let index = projection.schema.maybe_index_of_column(column);
+            let inner = index.and_then(|index| column_of(&projection.expr[index]));
+            inner.map(|inner| (projection.input.as_ref(), inner))
         }
-        LogicalPlan::Filter(filter) => is_bucket(names, &filter.input, column),
-        LogicalPlan::Sort(sort) => is_bucket(names, &sort.input, column),
+        LogicalPlan::Filter(filter) => Some((filter.input.as_ref(), column.clone())),
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => {
+            Some((sort.input.as_ref(), column.clone()))
+        }
         LogicalPlan::SubqueryAlias(alias) => {
-            let Some(index) = alias.schema.maybe_index_of_column(column) else {
-                return Ok(false);
-            };
-            let (qualifier, field) = alias.input.schema().qualified_field(index);
-            let inner = Column::new(qualifier.cloned(), field.name().clone());
-            is_bucket(names, &alias.input, &inner)
+            alias.schema.maybe_index_of_column(column).map(|index| {
+                let (qualifier, field) = alias.input.schema().qualified_field(index);
+                (alias.input.as_ref(), Column::new(qualifier.cloned(), field.name().clone()))
+            })
         }
-        LogicalPlan::Extension(_) | LogicalPlan::Aggregate(_) => Ok(names.contains(&column.name)),
-        _ => Ok(false),
+        _ => return None,
+    };
+    Some(found.ok_or_else(|| refused("its timestamp is computed")))
+}
+
+/// Whether a column of a plan above the aggregation is the bucket's time.
+fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> bool {
+    match (below(plan, column), plan) {
+        (Some(Ok((input, inner))), _) => is_bucket(names, input, &inner),
+        (None, LogicalPlan::Extension(_) | LogicalPlan::Aggregate(_)) => {
+            names.contains(&column.name)
+        }
+        _ => false,
     }
 }
+
 /// The one aggregation of a query, by whichever operator.
 struct Aggregation<'a> {
     bucket: Option<&'a Bucket>,
@@ -279,6 +295,10 @@ fn needs_buckets() -> EngineError {
 
 /// Follows the timestamp down to the base's scan, through what keeps its rows apart.
 fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlType> {
+    if let Some(below) = below(plan, time) {
+        let (input, inner) = below?;
+        return follow(input, &inner, base);
+    }
     match plan {
         LogicalPlan::TableScan(scan) => {
             let provider = source_as_provider(&scan.source).map_err(error::plan)?;
@@ -290,21 +310,6 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
             designated.map(|column| column.sql_type).ok_or_else(|| {
                 refused("its buckets are not those of the base table's designated timestamp")
             })
-        }
-        LogicalPlan::Projection(projection) => {
-            let index = projection.schema.maybe_index_of_column(time);
-            let inner = index.and_then(|index| column_of(&projection.expr[index]));
-            let inner = inner.ok_or_else(|| refused("its timestamp is computed"))?;
-            follow(&projection.input, &inner, base)
-        }
-        LogicalPlan::Filter(filter) => follow(&filter.input, time, base),
-        LogicalPlan::Sort(sort) if sort.fetch.is_none() => follow(&sort.input, time, base),
-        LogicalPlan::SubqueryAlias(alias) => {
-            let index = alias.schema.maybe_index_of_column(time);
-            let index = index.ok_or_else(|| refused("its timestamp is computed"))?;
-            let (qualifier, field) = alias.input.schema().qualified_field(index);
-            let inner = Column::new(qualifier.cloned(), field.name().clone());
-            follow(&alias.input, &inner, base)
         }
         LogicalPlan::Join(join) => {
             let is_left = join.left.schema().maybe_index_of_column(time).is_some();
@@ -349,7 +354,8 @@ pub(crate) fn column_of(expr: &Expr) -> Option<Column> {
     }
 }
 
-fn has_subquery(expr: &Expr) -> bool {
+/// Whether an expression holds a sub-query, or a column of the query around it.
+pub(crate) fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|inner| {
         Ok(matches!(
             inner,

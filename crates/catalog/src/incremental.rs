@@ -1,7 +1,8 @@
-//! Materialized views: tables that are filled by a query over a base table.
+//! Incremental views: tables that a query over a base table fills, and that follow that table.
 //!
-//! The table is one like others. Beside it are two records under its identifier, which go with it:
-//! what it is ([`MaterializedView`]), and what it shows at the moment ([`MaterializedState`]).
+//! There are two forms ([`ViewForm`]). The table is one like others. Beside it are records under
+//! its identifier, which are removed with it: the definition ([`IncrementalView`]), what only a
+//! live view has ([`LiveView`]), and what the view shows at the moment ([`IncrementalState`]).
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,33 @@ use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId};
 use tidemark_types::EngineResult;
 
+use crate::interval::Every;
 use crate::live::LiveView;
-use crate::records::{Owner, RecordKind, ViewSource, put};
+use crate::records::{Owner, RecordKind, ViewSource, put, record};
 
-/// What a materialized view is.
+/// How an incremental view follows its base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewForm {
+    /// A materialized view: aggregates of time buckets, or rows of the base.
+    Materialized,
+    /// A live view: a row with window functions for each row of the base.
+    Live,
+}
+
+impl ViewForm {
+    /// How statements and messages name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Materialized => "materialized view",
+            Self::Live => "live view",
+        }
+    }
+}
+
+/// The definition of an incremental view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MaterializedView {
+pub struct IncrementalView {
     /// Its own table.
     pub table: TableId,
     /// The query's text.
@@ -49,6 +71,9 @@ pub struct MaterializedView {
     /// Which of its rows are shown: EXPIRE ROWS; all of them without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire: Option<ExpirePolicy>,
+    /// The clauses of a live view, from a record of their own; `None`: a materialized view.
+    #[serde(skip)]
+    pub live: Option<LiveView>,
 }
 
 /// EXPIRE ROWS.
@@ -60,38 +85,6 @@ pub struct ExpirePolicy {
     pub tree: String,
     /// CLEANUP EVERY.
     pub cleanup: Every,
-}
-
-/// A count and a unit, `10m`: `s`, `m`, `h`, `d`, `w`, `M`, `y`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Every {
-    /// How many units.
-    pub count: u32,
-    /// The unit's letter.
-    pub unit: char,
-}
-
-impl Every {
-    /// Seconds; of months and years the shortest ones have.
-    #[must_use]
-    pub fn seconds(&self) -> u64 {
-        let each = match self.unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            'w' => 7 * 86_400,
-            'M' => 28 * 86_400,
-            _ => 365 * 86_400,
-        };
-        u64::from(self.count) * each
-    }
-}
-
-impl std::fmt::Display for Every {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(to, "{}{}", self.count, self.unit)
-    }
 }
 
 /// When a view is refreshed.
@@ -134,9 +127,9 @@ pub enum RefreshRequest {
     Range(i64, i64),
 }
 
-/// What a materialized view shows at the moment.
+/// What an incremental view shows at the moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MaterializedState {
+pub struct IncrementalState {
     /// It shows the base as of this transaction; `None` before the first refresh.
     pub position: Option<u64>,
     /// Rows of the base before this instant, of those that a period leaves out.
@@ -169,58 +162,70 @@ pub struct MaterializedState {
     pub finished_micros: Option<i64>,
 }
 
-impl MaterializedView {
+impl IncrementalView {
     /// Whether it stays empty until the next commit to its base.
     #[must_use]
     pub fn waits_for_commit(&self) -> bool {
         self.deferred && self.trigger == RefreshTrigger::Immediate
     }
 
-    /// The materialized view whose table this is.
+    /// Materialized or live.
+    #[must_use]
+    pub fn form(&self) -> ViewForm {
+        if self.live.is_some() { ViewForm::Live } else { ViewForm::Materialized }
+    }
+
+    /// The incremental view whose table this is.
     #[must_use]
     pub fn of(snapshot: &Snapshot, table: TableId) -> Option<Self> {
-        let kind = RecordKind::MaterializedView.name();
-        serde_json::from_slice(snapshot.record(kind, &table.to_string())?).ok()
+        Self::read(snapshot, table, record(snapshot, RecordKind::MaterializedView, table)?)
     }
 
-    /// Whether a table is a materialized view.
+    /// The view of a table from the bytes of its record.
+    #[must_use]
+    pub fn read(snapshot: &Snapshot, table: TableId, bytes: &[u8]) -> Option<Self> {
+        let view: Self = serde_json::from_slice(bytes).ok()?;
+        Some(Self { live: LiveView::of(snapshot, table), ..view })
+    }
+
+    /// The form of the incremental view whose table this is; `None` for other tables.
+    #[must_use]
+    pub fn form_of(snapshot: &Snapshot, table: TableId) -> Option<ViewForm> {
+        record(snapshot, RecordKind::MaterializedView, table)?;
+        let live = record(snapshot, RecordKind::LiveView, table);
+        Some(if live.is_some() { ViewForm::Live } else { ViewForm::Materialized })
+    }
+
+    /// Whether a table is an incremental view.
     #[must_use]
     pub fn is(snapshot: &Snapshot, table: TableId) -> bool {
-        snapshot.record(RecordKind::MaterializedView.name(), &table.to_string()).is_some()
-    }
-
-    /// How statements name a table that a query fills; `None` for other tables.
-    #[must_use]
-    pub fn kind(snapshot: &Snapshot, table: TableId) -> Option<&'static str> {
-        let is_live = LiveView::is(snapshot, table);
-        let kind = if is_live { "live view" } else { "materialized view" };
-        Self::is(snapshot, table).then_some(kind)
+        Self::form_of(snapshot, table).is_some()
     }
 
     /// All of them, in no order that means anything.
     pub fn all(snapshot: &Snapshot) -> impl Iterator<Item = Self> {
         let records = snapshot.records(RecordKind::MaterializedView.name());
-        records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok())
+        records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
     /// Why its refreshes are refused: its owner lost a right that its query needs.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
-        let bytes = snapshot.record(RecordKind::RefreshRefusal.name(), &table.to_string())?;
+        let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The change that records it.
+    /// The change that records it, without what only a live view has.
     pub fn put(&self) -> EngineResult<Change> {
         put(RecordKind::MaterializedView, self.table, self)
     }
 }
 
-impl MaterializedState {
+impl IncrementalState {
     /// What the view of this table shows.
     #[must_use]
     pub fn of(snapshot: &Snapshot, table: TableId) -> Self {
-        let bytes = snapshot.record(RecordKind::MaterializedState.name(), &table.to_string());
+        let bytes = record(snapshot, RecordKind::MaterializedState, table);
         bytes.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
     }
 
@@ -228,7 +233,7 @@ impl MaterializedState {
     #[must_use]
     pub fn shown(snapshot: &Snapshot, table: TableId) -> Self {
         let state = Self::of(snapshot, table);
-        let refusal = || MaterializedView::refusal(snapshot, table);
+        let refusal = || IncrementalView::refusal(snapshot, table);
         Self { invalid: state.invalid.clone().or_else(refusal), ..state }
     }
 
@@ -240,8 +245,8 @@ impl MaterializedState {
     /// Lets the commit fail where the state is not the one of this snapshot.
     #[must_use]
     pub fn expect(snapshot: &Snapshot, table: TableId) -> Change {
-        let (kind, key) = (RecordKind::MaterializedState.name(), table.to_string());
-        let value = snapshot.record(kind, &key).map(<[u8]>::to_vec);
-        Change::Expect { kind: kind.to_owned(), key, value }
+        let kind = RecordKind::MaterializedState;
+        let value = record(snapshot, kind, table).map(<[u8]>::to_vec);
+        Change::Expect { kind: kind.name().to_owned(), key: table.to_string(), value }
     }
 }

@@ -1,7 +1,7 @@
 //! When a materialized view is refreshed and how its table is partitioned, as statements say it.
 
 use tidemark_ast::{Name, RefreshPolicy};
-use tidemark_catalog::{Every, MaterializedView, RefreshPeriod, RefreshTrigger};
+use tidemark_catalog::{Every, IncrementalView, RefreshPeriod, RefreshTrigger, ViewForm};
 use tidemark_operators::{BucketSpec, StepUnit, Zone};
 use tidemark_types::timestamp::parse_fields;
 use tidemark_types::{EngineResult, ErrorCode, PartitionBy, TimestampUnit};
@@ -9,11 +9,11 @@ use tidemark_types::{EngineResult, ErrorCode, PartitionBy, TimestampUnit};
 use crate::binder::error;
 
 /// PARTITION BY.
-pub(crate) fn partitioning(unit: &Name) -> EngineResult<PartitionBy> {
+pub(crate) fn partitioning(unit: &Name, form: ViewForm) -> EngineResult<PartitionBy> {
     match PartitionBy::parse(&unit.text) {
         Some(PartitionBy::None) => Err(error::at(
             ErrorCode::NotSupported,
-            "materialized view has to be partitioned",
+            format!("{} has to be partitioned", form.name()),
             unit.span,
         )),
         Some(partition_by) => Ok(partition_by),
@@ -45,7 +45,7 @@ pub(crate) fn usual_partitioning(buckets: &BucketSpec) -> PartitionBy {
 
 /// REFRESH …, of CREATE and of ALTER.
 pub(crate) fn apply_policy(
-    view: &mut MaterializedView,
+    view: &mut IncrementalView,
     policy: &RefreshPolicy,
     now_micros: i64,
 ) -> EngineResult<()> {

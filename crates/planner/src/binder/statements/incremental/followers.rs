@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tidemark_ast::Tree;
-use tidemark_catalog::{LiveView, MaterializedState, MaterializedView, ViewSource};
+use tidemark_catalog::{IncrementalState, IncrementalView, ViewSource};
 use tidemark_storage::{Change, PartitionAction, TableId, TableSchema};
 use tidemark_types::{EngineResult, identifier};
 
@@ -52,7 +52,7 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
 impl Binder<'_> {
     /// Says in each view that follows what a change takes away that it does not any more.
     pub(crate) fn invalidate_followers(&self, change: &mut BoundSchemaChange) -> EngineResult<()> {
-        if MaterializedView::all(self.snapshot).next().is_none() {
+        if IncrementalView::all(self.snapshot).next().is_none() {
             return Ok(());
         }
         let mut events: Vec<(TableId, Reach, &str)> = Vec::new();
@@ -73,8 +73,8 @@ impl Binder<'_> {
         let is_dropped = |id: TableId| change.drop.iter().any(|table| table.schema().id == id);
         let mut records: BTreeMap<TableId, Change> = BTreeMap::new();
         for (table, reach, reason) in events {
-            for view in MaterializedView::all(self.snapshot) {
-                let state = MaterializedState::of(self.snapshot, view.table);
+            for view in IncrementalView::all(self.snapshot) {
+                let state = IncrementalState::of(self.snapshot, view.table);
                 let is_settled = state.invalid.is_some() || is_dropped(view.table);
                 if is_settled
                     || records.contains_key(&view.table)
@@ -83,16 +83,16 @@ impl Binder<'_> {
                     continue;
                 }
                 let invalid = Some(reason.to_owned());
-                let state = MaterializedState { invalid, request: None, ..state };
+                let state = IncrementalState { invalid, request: None, ..state };
                 records.insert(view.table, state.put(view.table)?);
             }
         }
         change.records.extend(records.into_values());
         for table in &change.drop {
-            let Some(view) = MaterializedView::of(self.snapshot, table.schema().id) else {
+            let Some(view) = IncrementalView::of(self.snapshot, table.schema().id) else {
                 continue;
             };
-            let is_last = MaterializedView::all(self.snapshot)
+            let is_last = IncrementalView::all(self.snapshot)
                 .all(|other| other.base != view.base || is_dropped(other.table));
             if is_last && !is_dropped(view.base) {
                 change.records.push(Change::unwatch(view.base));
@@ -101,15 +101,14 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn reaches(&self, view: &MaterializedView, table: TableId, reach: &Reach) -> bool {
+    fn reaches(&self, view: &IncrementalView, table: TableId, reach: &Reach) -> bool {
         let reads = view
             .sources
             .values()
             .any(|source| matches!(source, ViewSource::Table { id, .. } if *id == table));
-        let is_live = LiveView::is(self.snapshot, view.table);
         match reach {
             // What is put away leaves the rows of a live view as they are.
-            Reach::Followers => view.base == table && !is_live,
+            Reach::Followers => view.base == table && view.live.is_none(),
             Reach::Readers => reads,
             Reach::Columns(columns) => {
                 let known = self.snapshot.table_by_id(table);
@@ -119,7 +118,7 @@ impl Binder<'_> {
     }
 
     /// Whether a view's query reads one of these columns of a table.
-    fn reads_columns(&self, view: &MaterializedView, table: &TableSchema, columns: &[u32]) -> bool {
+    fn reads_columns(&self, view: &IncrementalView, table: &TableSchema, columns: &[u32]) -> bool {
         let context = BindContext { external: None, ..BindContext::default() };
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { return true };
         let mut binder = Binder::new(&tree, self.snapshot, &context, &Clauses);

@@ -1,0 +1,135 @@
+//! Lengths of time in the clauses of views: a count and a unit.
+
+use serde::{Deserialize, Serialize};
+use tidemark_types::calendar::{
+    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
+};
+
+/// A unit of the lengths of time in clauses.
+#[derive(Debug)]
+struct Unit {
+    /// As it is written.
+    suffix: &'static str,
+    /// The word that lists show.
+    word: &'static str,
+    /// Its length; of months and years the shortest ones.
+    micros: i64,
+}
+
+const fn unit(suffix: &'static str, word: &'static str, micros: i64) -> Unit {
+    Unit { suffix, word, micros }
+}
+
+/// All units; [`LiveUnit`] counts them from the first one.
+static UNITS: [Unit; 8] = [
+    unit("ms", "MILLISECOND", 1_000),
+    unit("s", "SECOND", MICROS_PER_SECOND),
+    unit("m", "MINUTE", MICROS_PER_MINUTE),
+    unit("h", "HOUR", MICROS_PER_HOUR),
+    unit("d", "DAY", MICROS_PER_DAY),
+    unit("w", "WEEK", MICROS_PER_WEEK),
+    unit("M", "MONTH", 28 * MICROS_PER_DAY),
+    unit("y", "YEAR", 365 * MICROS_PER_DAY),
+];
+
+/// A count and a unit, `10m`: `s`, `m`, `h`, `d`, `w`, `M`, `y`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Every {
+    /// How many units.
+    pub count: u32,
+    /// The unit's letter.
+    pub unit: char,
+}
+
+impl Every {
+    fn unit(self) -> &'static Unit {
+        let [.., year] = &UNITS;
+        UNITS.iter().find(|unit| unit.suffix.chars().eq([self.unit])).unwrap_or(year)
+    }
+
+    /// The word of its unit, as lists show it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.unit().word
+    }
+
+    /// Microseconds; of months and years the shortest ones have.
+    #[must_use]
+    pub fn micros(self) -> i64 {
+        self.unit().micros.saturating_mul(i64::from(self.count))
+    }
+
+    /// The same in seconds.
+    #[must_use]
+    pub fn seconds(self) -> u64 {
+        (self.micros() / MICROS_PER_SECOND) as u64
+    }
+}
+
+impl std::fmt::Display for Every {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{}{}", self.count, self.unit)
+    }
+}
+
+/// A length of time as it was written, such as `250ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveInterval {
+    /// How many units.
+    pub count: u32,
+    /// The unit.
+    pub unit: LiveUnit,
+}
+
+/// Units of the intervals of live views.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LiveUnit {
+    /// `ms`
+    Millisecond,
+    /// `s`
+    Second,
+    /// `m`
+    Minute,
+    /// `h`
+    Hour,
+    /// `d`
+    Day,
+}
+
+impl LiveUnit {
+    const ALL: [Self; 5] = [Self::Millisecond, Self::Second, Self::Minute, Self::Hour, Self::Day];
+
+    fn facts(self) -> &'static Unit {
+        &UNITS[self as usize]
+    }
+
+    /// The word that lists show.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        self.facts().word
+    }
+}
+
+impl LiveInterval {
+    /// What a text such as `250ms` says.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let count = text[..digits].parse().ok()?;
+        let suffix = &text[digits..];
+        let unit = LiveUnit::ALL.into_iter().find(|unit| unit.facts().suffix == suffix)?;
+        Some(Self { count, unit })
+    }
+
+    /// Its length.
+    #[must_use]
+    pub fn micros(self) -> i64 {
+        self.unit.facts().micros.saturating_mul(i64::from(self.count))
+    }
+}
+
+impl std::fmt::Display for LiveInterval {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{}{}", self.count, self.unit.facts().suffix)
+    }
+}

@@ -1,0 +1,56 @@
+//! Whether a live view still fits its base.
+
+use tidemark_catalog::IncrementalView;
+use tidemark_storage::{Snapshot, TableId};
+use tidemark_types::identifier;
+
+/// Why a view does not fit its base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// Something it reads is not there.
+    Missing,
+    /// Something has its name and is another one.
+    Differs(String),
+}
+
+/// Why a view that stopped following does not fit its base again; `None` where it does.
+#[must_use]
+pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
+    let name = &view.base_name;
+    let Some(base) = snapshot.table_by_id(view.base) else {
+        let is_taken = snapshot.table(name).is_some();
+        return Some(if is_taken {
+            Misfit::Differs(format!(
+                "another table has the name of the base table now [table={name}]"
+            ))
+        } else {
+            Misfit::Missing
+        });
+    };
+    let schema = base.schema();
+    if !identifier::same(&schema.name, name) {
+        let differs = || {
+            format!("the base table was renamed, and another one has its name now [table={name}]")
+        };
+        let is_other = another(snapshot, name, view.base);
+        return Some(if is_other { Misfit::Differs(differs()) } else { Misfit::Missing });
+    }
+    let mut found = None;
+    for used in view.live.iter().flat_map(|live| &live.columns) {
+        let column =
+            schema.columns.iter().find(|column| identifier::same(&column.name, &used.name));
+        let Some(column) = column else { return Some(Misfit::Missing) };
+        let (now, then) = (column.sql_type.name(), &used.type_name);
+        if now != *then && found.is_none() {
+            found = Some(Misfit::Differs(format!(
+                "column is of another type now [column={}, type={now}, expected={then}]",
+                used.name
+            )));
+        }
+    }
+    found
+}
+
+fn another(snapshot: &Snapshot, name: &str, than: TableId) -> bool {
+    snapshot.table(name).is_some_and(|table| table.schema().id != than)
+}

@@ -1,0 +1,126 @@
+//! Materialized and live views: one definition, bound, made and changed in one way. What a form
+//! needs to know of its query is its [`ViewShape`]. A refresh itself is the engine's: it asks for
+//! the rows with [`rows`].
+
+mod alter;
+pub(crate) mod buckets;
+pub(crate) mod create;
+pub(crate) mod followers;
+pub(crate) mod misfit;
+pub(crate) mod policy;
+pub(crate) mod reach;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use datafusion::logical_expr::LogicalPlan;
+use tidemark_ast::Tree;
+use tidemark_catalog::{IncrementalView, ViewSource};
+use tidemark_storage::{Snapshot, TableId, TableSnapshot};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+use crate::BindContext;
+use crate::binder::Binder;
+use crate::binder::clauses::query::Clauses;
+
+/// What a form of views needs to know of a query to keep its rows current.
+pub trait ViewShape: Sized {
+    /// The shape of a query over a base table, or why no view can show it.
+    fn of(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<Self>;
+
+    /// Whether a column of the query now has a type that the column of the view's table takes.
+    fn fits(now: SqlType, then: SqlType) -> bool;
+}
+
+/// The rows of a view as its query has them now.
+#[derive(Debug, Clone)]
+pub struct IncrementalRows<S> {
+    /// All rows, in the types and order of the view's table.
+    pub plan: LogicalPlan,
+    /// How changes of the base reach its rows.
+    pub shape: S,
+    /// The base, as the plan reads it.
+    pub base: Arc<TableSnapshot>,
+    /// What the query names.
+    pub sources: BTreeMap<u32, ViewSource>,
+}
+
+/// The rows of a view's query. `by_names` binds it as if it were made now: what it named may be
+/// gone, and have come again.
+pub(crate) fn rows<S: ViewShape>(
+    view: &IncrementalView,
+    snapshot: &Arc<Snapshot>,
+    context: &BindContext,
+    by_names: bool,
+) -> EngineResult<IncrementalRows<S>> {
+    let tree = tree_of(view)?;
+    let table = snapshot.table_by_id(view.table);
+    let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
+    let mut binder = Binder::new(&tree, snapshot, context, &Clauses);
+    binder.beneath_view = true;
+    let sources = if by_names { binder.sources_of(&tree) } else { view.sources.clone() };
+    refuse_cycle(view, &sources, snapshot)?;
+    binder.view_sources = Some(Arc::new(sources.clone()));
+    let found = binder.query(tree.root)?;
+    let base =
+        if by_names { snapshot.table(&view.base_name) } else { snapshot.table_by_id(view.base) };
+    let base = base.ok_or_else(|| {
+        let message = format!("base table does not exist [table={}]", view.base_name);
+        EngineError::new(ErrorCode::TableNotFound, message)
+    })?;
+    let shape = S::of(&found.plan, base.schema().id, &tree)?;
+    let schema = table.schema();
+    let mut pairs = found.columns.iter().zip(&schema.columns);
+    let fits = found.columns.len() == schema.columns.len()
+        && pairs.all(|(now, then)| S::fits(now.sql_type, then.sql_type));
+    if !fits {
+        let message = "the columns of the query are others than those of the view";
+        return Err(EngineError::new(ErrorCode::TypeMismatch, message));
+    }
+    let plan = binder.conformed_source(found, schema)?;
+    Ok(IncrementalRows { plan, shape, base, sources })
+}
+
+/// The tree of a view's query.
+fn tree_of(view: &IncrementalView) -> EngineResult<Tree> {
+    serde_json::from_str(&view.tree).map_err(|_| {
+        EngineError::new(ErrorCode::NotSupported, "the view was made by another version")
+    })
+}
+
+/// The type of the view's column for one of its query.
+fn stored(sql_type: SqlType) -> SqlType {
+    if sql_type == SqlType::Null { SqlType::String } else { sql_type }
+}
+
+/// Refuses a query that reads the view's own rows, through other materialized views: each refresh
+/// would cause the next one, for ever.
+fn refuse_cycle(
+    view: &IncrementalView,
+    sources: &BTreeMap<u32, ViewSource>,
+    snapshot: &Snapshot,
+) -> EngineResult<()> {
+    let tables = |sources: &BTreeMap<u32, ViewSource>| -> Vec<TableId> {
+        let id = |source: &ViewSource| match source {
+            ViewSource::Table { id, .. } => Some(*id),
+            ViewSource::View { .. } => None,
+        };
+        sources.values().filter_map(id).collect()
+    };
+    let mut waiting = tables(sources);
+    let mut seen = BTreeSet::new();
+    while let Some(table) = waiting.pop() {
+        if table == view.table {
+            let name = snapshot.table_by_id(table).map(|table| table.schema().name.clone());
+            let name = name.unwrap_or_default();
+            let message = format!("circular dependency detected [view={name}]");
+            return Err(EngineError::new(ErrorCode::NotSupported, message));
+        }
+        if seen.insert(table)
+            && let Some(next) = IncrementalView::of(snapshot, table)
+        {
+            waiting.extend(tables(&next.sources));
+        }
+    }
+    Ok(())
+}
