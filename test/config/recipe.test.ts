@@ -77,7 +77,7 @@ test('a key is one entry, and its reader one field', async (t) => {
 
 test('every option of the engine is read there, and has a key but for directories', async (t) => {
   const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
-  const engine = await readFile(join(ROOT, 'crates/engine/src/database.rs'), 'utf8');
+  const engine = await readFile(join(ROOT, 'crates/engine/src/database/mod.rs'), 'utf8');
   const [, members = ''] = types.split(FIRST_OPTION);
   const found = members.slice(0, members.indexOf('\n};')).matchAll(/^ {2}readonly (\w+)\??:/gm);
   const options = [...found].map(([, name = '']) => name);

@@ -25,18 +25,20 @@ use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint, identifier,
 };
 
+use crate::apply;
 use crate::cached_results::Asked;
-use crate::cancel::{Deadline, StatementStop};
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
-use crate::guard;
-use crate::options::{described, result_column};
+use crate::ingest::transaction::Transaction;
 use crate::plans::{Kept, PlanSlot, is_as_long_as_said, is_volatile};
-use crate::registry::Registration;
-use crate::transaction::Transaction;
-use crate::write;
+use crate::runtime::cancel::{Deadline, StatementStop};
+use crate::runtime::guard;
+use crate::runtime::registry::Registration;
+use crate::statement::options::{described, result_column};
 
+mod explain;
+mod options;
 mod run;
 
 /// The values of one execution.
@@ -355,7 +357,7 @@ impl Statement {
         } else {
             (vec![template.rows(rows.iter())?], insert.drawn.clone())
         };
-        let summary = write::insert_batches(&self.database, &insert, batches, self.txn()).await?;
+        let summary = apply::insert_batches(&self.database, &insert, batches, self.txn()).await?;
         let (summary, drawn) = (Some(summary), drawn.list());
         Ok(ExecuteReply { summary, drawn, ..ExecuteReply::default() })
     }

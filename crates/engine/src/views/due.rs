@@ -7,7 +7,7 @@ use tidemark_types::calendar::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
 };
 
-use crate::registry::now_micros;
+use crate::runtime::registry::now_micros;
 
 /// What has to be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use super::live_state::Kept;
 use super::progress::Refresher;
 use super::refresh::{Filling, fewer, fill, is_lasting};
 use crate::database::Database;
-use crate::guard;
-use crate::registry::now_micros;
-use crate::writer::Writer;
+use crate::ingest::writer::Writer;
+use crate::runtime::guard;
+use crate::runtime::registry::now_micros;
 
 /// Stretches that the base put away and that show rows again, at most.
 const MOST_REVIVED: usize = 1_024;

@@ -19,14 +19,14 @@ use super::due::{Done, Due, closed_until};
 use super::live_state::REBUILT;
 use super::open_groups::{OpenGroups, Reading};
 use super::progress::Refresher;
-use crate::cancel::StatementStop;
+use crate::apply::write_all;
 use crate::database::Database;
+use crate::execution::physical::physical_plan;
 use crate::execution::source::BatchSource;
-use crate::guard;
-use crate::physical::physical_plan;
-use crate::registry::{Registration, now_micros};
-use crate::write::write_all;
-use crate::writer::Writer;
+use crate::ingest::writer::Writer;
+use crate::runtime::cancel::StatementStop;
+use crate::runtime::guard;
+use crate::runtime::registry::{Registration, now_micros};
 
 /// Numbers of the queries that refresh: no client's query has one of them, and JavaScript reads
 /// them exactly.
