@@ -32,7 +32,7 @@ pub use execution::cursor::Chunk;
 pub use execution::stream::ResultStream;
 pub use ingest::transaction::Transaction;
 pub use ingest::writer::{Place, Writer};
-pub use ingest::{Appender, Messages};
+pub use ingest::{Appender, CopyTarget, Messages};
 pub use loans::{HandBack, Loan};
 pub use runtime::cancel::CancelToken;
 pub use runtime::registry::Registration;

@@ -20,7 +20,7 @@ use tidemark_optimizer::PlanSession;
 use tidemark_planner::{BoundQuery, Conditions, Restriction};
 use tidemark_storage::{Storage, TimeRange};
 use tidemark_types::{EngineResult, Field};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use crate::cached_results::{CachedBytes, CachedResults};
 use crate::execution::source::BatchSource;
@@ -206,7 +206,7 @@ impl KeptPlans {
 }
 
 /// No plans yet; those that will be kept are let go of in time.
-pub(crate) fn kept(runtime: &Runtime, storage: &Arc<Storage>) -> Arc<KeptPlans> {
+pub(crate) fn kept(runtime: &Handle, storage: &Arc<Storage>) -> Arc<KeptPlans> {
     let plans = Arc::<KeptPlans>::default();
     runtime.spawn(forget_old(Arc::downgrade(&plans), Arc::downgrade(storage)));
     plans

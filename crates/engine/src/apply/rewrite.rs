@@ -23,8 +23,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account, failpoint};
 use tokio::sync::mpsc;
 
 use crate::database::Database;
+use crate::database::physical::physical_plan;
 use crate::execution::check_faults;
-use crate::execution::physical::physical_plan;
 use crate::execution::source::BatchSource;
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;

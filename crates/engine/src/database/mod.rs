@@ -1,6 +1,7 @@
 //! An open database: storage, execution runtime, registry, metrics.
 
 pub(crate) mod followers;
+pub(crate) mod physical;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,70 +12,26 @@ use datafusion::catalog::Session;
 use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
-use parking_lot::{Mutex, RwLock};
-use tidemark_border::{self as border, Observed, OpenOptions, Setting, TableColumn, TableMetadata};
-use tidemark_catalog::due_table_types;
-use tidemark_ingest::MOST_LINE_BYTES;
+use parking_lot::RwLock;
+use tidemark_border::{self as border, Observed, Setting, TableColumn, TableMetadata};
 use tidemark_operators::rows_read;
-use tidemark_optimizer::{PlanSession, SessionOptions};
-use tidemark_planner::{AnsweringViews, BindContext, ExternalSources, LiveSettings, Planner};
-use tidemark_storage::{
-    Change, CommitMode, Damage, Snapshot, Storage, StorageOptions, TableDefaults, TableSnapshot,
-    Verify,
-};
+use tidemark_optimizer::PlanSession;
+use tidemark_planner::{AnsweringViews, BindContext, ExternalSources, LiveSettings};
+use tidemark_storage::{Change, Damage, Snapshot, Storage, TableDefaults, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
-use tidemark_vfs::{FileSystem, RealVfs, Vfs};
-use tokio::runtime::{Builder, Runtime};
 
 use crate::database::followers::Followers;
-use crate::external::EngineSources;
-use crate::files::text_table::TextTables;
-use crate::jobs::policies::Policies;
-use crate::jobs::{Jobs, Scheduled};
-use crate::open::restore::restore_if_asked;
-use crate::plans::{self, KeptPlans};
-use crate::runtime::admission::{Admission, AdmissionLimits, CHEAP_ROWS, Turn};
+use crate::jobs::Scheduled;
+use crate::plans::KeptPlans;
+use crate::runtime::admission::{Admission, CHEAP_ROWS, Turn};
 use crate::runtime::handoffs::Loans;
-use crate::runtime::lanes::Lanes;
 use crate::runtime::log::{self, Level};
 use crate::runtime::metrics::{Gauges, Metrics};
 use crate::runtime::pool::SharedPool;
 use crate::runtime::registry::{QueryRegistry, Registration, now_micros};
-use crate::runtime::resident::{self, ResidentGuard, machine_memory};
-use crate::runtime::spill::{query_disk, runtime_environment};
-use crate::runtime::work::{self, follow_tasks};
-use crate::views::cleanup_jobs::Cleanup;
-use crate::views::progress::Refresher;
-
-/// Of the memory, the latest changes of followed tables take one part in so many.
-const RECENT_CHANGES_SHARE: u64 = 64;
-/// The same of what views hold between their refreshes, and the most of it.
-const VIEW_STATE_SHARE: u64 = 32;
-const VIEW_STATE_BYTES: usize = 256 << 20;
-
-/// Directory below the root that `read_parquet` may read by default.
-const IMPORT_DIRECTORY: &str = "import";
-/// That of COPY … TO.
-const EXPORT_DIRECTORY: &str = "export";
-/// Directory below the root for spilled rows.
-const SPILL_DIRECTORY: &str = "tmp";
-/// Time a statement waits for its turn by default, milliseconds.
-const QUEUE_WAIT_MS: u64 = 10_000;
-/// Statements that wait for a turn, at most, by default.
-const QUEUE_LIMIT: usize = 256;
-/// A query's share of the pool by default: one part in so many.
-const QUERY_SHARE: u64 = 4;
-/// Files open at once, and maps, below which an operator is warned.
-const FEW_FILES: u64 = 4_096;
-const FEW_MAPS: u64 = 65_530;
-/// Rows that only memory and the log hold take one part in so many of the memory by default.
-const UNWRITTEN_SHARE: u64 = 8;
-/// Fewest queries that run at once by default.
-const MIN_CONCURRENT_QUERIES: usize = 4;
-/// Stack of a worker. Operators poll their inputs, so a query takes a frame for each of those that
-/// stand within each other: enough for the deepest plan that the limit of its size allows. Only
-/// pages that are used take memory.
-pub(crate) const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
+use crate::runtime::resident::ResidentGuard;
+use crate::runtime::spill::query_disk;
+use crate::runtime::workers::Workers;
 
 /// How long closing takes, at most, where nothing else is said.
 pub const CLOSE_TIME: Duration = Duration::from_secs(3);
@@ -93,125 +50,25 @@ pub struct Database {
     /// Work in the background that one loop begins.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
     /// The views that answer queries over their bases; none where that is switched off.
-    answering: Option<Arc<AnsweringViews>>,
+    pub(crate) answering: Option<Arc<AnsweringViews>>,
     /// What feeds of changes have in common.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Bytes of one line of an import, at most.
     pub(crate) most_line_bytes: usize,
-    settings: RwLock<Arc<Vec<Setting>>>,
+    pub(crate) settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
     pub(crate) live: LiveSettings,
-    admission: Arc<Admission>,
+    pub(crate) admission: Arc<Admission>,
     pub(crate) memory: Arc<SharedPool>,
-    resident: Arc<ResidentGuard>,
+    pub(crate) resident: Arc<ResidentGuard>,
     /// Where queries spill to.
-    spill_root: PathBuf,
-    runtime: Mutex<Option<Runtime>>,
-    handle: tokio::runtime::Handle,
-    closed: AtomicBool,
-}
-
-/// What keeps views current, and the counters of the database, of which it counts some.
-fn refresher(options: &OpenOptions, workers: usize, total: u64) -> (Arc<Refresher>, Arc<Metrics>) {
-    let metrics = Arc::default();
-    let follows = (options.refresh_views.unwrap_or(true), live_settings(options).is_enabled);
-    let most_bytes = options.view_state_bytes.unwrap_or_else(|| {
-        let share = usize::try_from(total / VIEW_STATE_SHARE).unwrap_or(usize::MAX);
-        share.min(VIEW_STATE_BYTES)
-    });
-    (Refresher::new(follows, workers, most_bytes, &metrics), metrics)
-}
-
-/// Of the process's memory the part that columns of Parquet partitions may take, decoded.
-const DECODED_SHARE: u64 = 16;
-
-/// The guard of the process's memory, which watches the queries and the rows held.
-fn watched_memory(
-    runtime: &Runtime,
-    total: u64,
-    (registry, storage): (&Arc<QueryRegistry>, &Arc<Storage>),
-) -> Arc<ResidentGuard> {
-    let resident = ResidentGuard::new(total);
-    storage.set_decoded_bytes(total / DECODED_SHARE);
-    let (queries, rows) = (Arc::downgrade(registry), Arc::downgrade(storage));
-    runtime.spawn(resident::watch(Arc::clone(&resident), queries, rows));
-    resident
+    pub(crate) spill_root: PathBuf,
+    pub(crate) workers: Workers,
+    pub(crate) closed: AtomicBool,
 }
 
 impl Database {
-    /// Opens the root, recovering what a crash left. Blocks. Views do not follow their tables yet.
-    pub(crate) fn open_root(options: &OpenOptions) -> EngineResult<Arc<Self>> {
-        failpoint::arm_from_environment()?;
-        let workers = options.workers.unwrap_or_else(default_workers).max(1);
-        let vfs = root_directory(&options.root)?;
-        restore_if_asked(&vfs)?;
-        check_machine(&vfs)?;
-        let spill_limit = options.spill_limit_bytes.unwrap_or_else(|| default_spill_limit(&vfs));
-        let total = options.process_memory_bytes.unwrap_or_else(machine_memory);
-        let storage = Storage::open(Arc::new(vfs), storage_options(options, total))?;
-        prepare_tables(&storage);
-        let memory = query_memory(options, total);
-        follow_tasks();
-        let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory), Lanes::new(workers)));
-        let spill_root = spill_directory(&options.root)?;
-        let session = Arc::new(PlanSession::new(&SessionOptions {
-            target_partitions: workers,
-            runtime: runtime_environment(&memory, spill_root.clone(), spill_limit)?,
-            query_memory_bytes: memory.query_limit(),
-            scan_part_rows: options.scan_part_rows,
-            optional_rules: options.optional_rules.unwrap_or(true),
-        }));
-        let runtime = build_runtime(workers)?;
-        let handle = runtime.handle().clone();
-        let (refresher, metrics) = refresher(options, workers, total);
-        let policies = Policies::new(&storage, handle.clone(), options.policy_check_ms);
-        let scheduled: Vec<Arc<dyn Scheduled<Self>>> =
-            vec![Arc::clone(&refresher) as _, policies, Arc::<Cleanup>::default()];
-        let sources = EngineSources {
-            refresher,
-            jobs: Jobs::new(&storage, &scheduled),
-            root: options.root.clone(),
-            import_root: import_root(options)?,
-            export_root: export_root(options),
-            registry: Arc::clone(&registry),
-            storage: Arc::clone(&storage),
-            memory: Arc::clone(&memory),
-            session: Arc::clone(&session),
-            handle: handle.clone(),
-            numbers: Mutex::default(),
-            texts: TextTables::default(),
-            most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
-        };
-        let resident = watched_memory(&runtime, total, (&registry, &storage));
-        let admission = Admission::new(admission_limits(options, workers), Arc::clone(&resident));
-        log::write(Level::Info, "engine", "opened", serde_json::json!({ "workers": workers }));
-        Ok(Arc::new(Self {
-            plans: plans::kept(&runtime, &storage),
-            storage,
-            loans: Loans::default(),
-            session,
-            sources: Arc::new(sources),
-            registry,
-            metrics,
-            columns_held: Arc::default(),
-            most_line_bytes: options.max_line_bytes.unwrap_or(MOST_LINE_BYTES),
-            settings: RwLock::default(),
-            table_defaults: table_defaults(options),
-            live: live_settings(options),
-            admission,
-            memory,
-            resident,
-            spill_root,
-            handle,
-            runtime: Mutex::new(Some(runtime)),
-            closed: AtomicBool::new(false),
-            scheduled,
-            answering: options.answers_from_views.unwrap_or(true).then(Arc::default),
-            followers: Followers::new(options.followed_for_ms),
-        }))
-    }
-
     /// The table with this name, letter case ignored.
     pub fn table_metadata(&self, name: &str) -> EngineResult<Option<TableMetadata>> {
         failpoint::hit("engine.table_metadata")?;
@@ -290,15 +147,7 @@ impl Database {
         let began = Instant::now();
         self.loans.recall_all();
         self.registry.cancel_all();
-        let runtime = self.runtime.lock().take();
-        if let Some(runtime) = runtime {
-            if self.is_current() {
-                // The last reference was that of a task, which cannot wait for its own end.
-                runtime.shutdown_background();
-            } else {
-                runtime.shutdown_timeout(within / 2);
-            }
-        }
+        self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
         // Includes the files of a query that did not end in time: nothing reads them any more.
         if let Err(error) = clear(&self.spill_root) {
@@ -333,13 +182,12 @@ impl Database {
 
     /// Whether the caller runs on this database's own runtime.
     pub(crate) fn is_current(&self) -> bool {
-        let current = tokio::runtime::Handle::try_current();
-        current.is_ok_and(|current| current.id() == self.handle.id())
+        self.workers.is_current()
     }
 
     /// The runtime that plans and workers run on.
     pub fn handle(&self) -> &tokio::runtime::Handle {
-        &self.handle
+        self.workers.handle()
     }
 
     /// Waits until the plan may run; cheap ones may at once.
@@ -432,39 +280,6 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
         .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
 }
 
-fn commit_mode(of: border::CommitMode) -> CommitMode {
-    match of {
-        border::CommitMode::Sync | border::CommitMode::Adaptive => CommitMode::Sync,
-        border::CommitMode::Async => CommitMode::Async,
-        border::CommitMode::NoSync => CommitMode::NoSync,
-    }
-}
-
-fn verify(of: border::Verify) -> Verify {
-    match of {
-        border::Verify::Open => Verify::Open,
-        border::Verify::First => Verify::First,
-        border::Verify::Off => Verify::Off,
-    }
-}
-
-fn import_root(options: &OpenOptions) -> EngineResult<PathBuf> {
-    match &options.import_root {
-        Some(path) => directory(&options.root.join(path)),
-        None => directory(&options.root.join(IMPORT_DIRECTORY)),
-    }
-}
-
-fn export_root(options: &OpenOptions) -> PathBuf {
-    options.root.join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY)))
-}
-
-fn directory(path: &Path) -> EngineResult<PathBuf> {
-    std::fs::create_dir_all(path)
-        .and_then(|()| path.canonicalize())
-        .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
-}
-
 /// Removes all that is in a directory.
 fn clear(directory: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
@@ -476,189 +291,4 @@ fn clear(directory: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Removes what queries of a crashed process spilled: no other process uses a locked root.
-fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
-    let spill = root.join(SPILL_DIRECTORY);
-    match std::fs::remove_dir_all(&spill) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(EngineError::io(format_args!("cannot clear {}", spill.display()), &error))
-        }
-        _ => directory(&spill),
-    }
-}
-
-fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
-    let defaults = StorageOptions::default();
-    StorageOptions {
-        commit_mode: commit_mode(options.commit_mode.unwrap_or_default()),
-        ttl_by_clock: options.ttl_by_clock.unwrap_or(true),
-        keep_generations: options.keep_generations.unwrap_or(2),
-        verify: verify(options.verify.unwrap_or_default()),
-        disk_watermark_bytes: options.disk_watermark_bytes,
-        disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
-        unwritten_limit_bytes: options.unwritten_limit_bytes.unwrap_or(total / UNWRITTEN_SHARE),
-        max_tables: options.max_tables.unwrap_or(defaults.max_tables),
-        max_partitions: options.max_partitions.unwrap_or(defaults.max_partitions),
-        max_columns: options.max_columns.unwrap_or(defaults.max_columns),
-        max_cell_bytes: options.max_cell_bytes.unwrap_or(defaults.max_cell_bytes),
-        max_array_elements: options.max_array_elements.unwrap_or(defaults.max_array_elements),
-        recent_changes_bytes: options.recent_changes_bytes.unwrap_or_else(|| {
-            let share = usize::try_from(total / RECENT_CHANGES_SHARE).unwrap_or(usize::MAX);
-            share.min(defaults.recent_changes_bytes)
-        }),
-        ..defaults
-    }
-}
-
-/// Half of the memory for all queries, a quarter of that for each, where nothing else is said.
-fn query_memory(options: &OpenOptions, total: u64) -> Arc<SharedPool> {
-    let pool = options.memory_limit_bytes.unwrap_or(total / 2);
-    let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_SHARE);
-    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    SharedPool::new(bytes(pool), bytes(query))
-}
-
-fn admission_limits(options: &OpenOptions, workers: usize) -> AdmissionLimits {
-    let running = options
-        .max_concurrent_queries
-        .map_or_else(|| (2 * workers).max(MIN_CONCURRENT_QUERIES), |running| running.max(1));
-    AdmissionLimits {
-        running,
-        queue: options.max_waiting_queries.unwrap_or(QUEUE_LIMIT),
-        wait: Duration::from_millis(options.queue_wait_ms.unwrap_or(QUEUE_WAIT_MS)),
-    }
-}
-
-fn table_defaults(options: &OpenOptions) -> TableDefaults {
-    let usual = TableDefaults::default();
-    TableDefaults {
-        max_uncommitted_rows: options.max_uncommitted_rows.unwrap_or(usual.max_uncommitted_rows),
-        o3_max_lag_micros: options
-            .o3_max_lag_ms
-            .map_or(usual.o3_max_lag_micros, |ms| ms.saturating_mul(1000)),
-    }
-}
-
-fn live_settings(options: &OpenOptions) -> LiveSettings {
-    let usual = LiveSettings::default();
-    LiveSettings {
-        is_enabled: options.live_views.unwrap_or(usual.is_enabled),
-        longest_micros: options.live_view_memory_micros.unwrap_or(usual.longest_micros),
-    }
-}
-
-/// A quarter of what is free.
-fn default_spill_limit(vfs: &RealVfs) -> u64 {
-    const FALLBACK_BYTES: u64 = 10 << 30;
-    vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
-}
-
-fn root_directory(root: &Path) -> EngineResult<RealVfs> {
-    RealVfs::new(root).map_err(|error| {
-        let root = root.display();
-        EngineError::io(format_args!("cannot use the root directory {root}"), &error)
-    })
-}
-
-/// Refuses a root whose file system keeps no promises, and warns of what will hurt later.
-fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
-    let root = vfs.root().display();
-    let warn = |event: &'static str, notice: String| {
-        log::write(Level::Warn, "engine", event, serde_json::json!({ "notice": notice }));
-    };
-    match vfs.file_system().map_err(|error| EngineError::io(&root, &error))? {
-        FileSystem::Local => {}
-        FileSystem::Network(name) => {
-            let message = format!(
-                "the root '{root}' is on a network file system ({name}), which does not keep \
-                 what it acknowledges"
-            );
-            return Err(EngineError::new(ErrorCode::NotSupported, message)
-                .with_hint("use a directory on a local disk"));
-        }
-        FileSystem::Layered(name) => {
-            let notice = format!("the root '{root}' is on {name}: what it promises depends on it");
-            warn("file_system", notice);
-        }
-    }
-    let limits = tidemark_vfs::limits();
-    if limits.open_files < FEW_FILES {
-        let files = limits.open_files;
-        warn("limits", format!("only {files} files may be open at once: raise ulimit -n"));
-    }
-    if limits.maps < FEW_MAPS {
-        let maps = limits.maps;
-        warn("limits", format!("vm.max_map_count is {maps}: raise it for many partitions"));
-    }
-    Ok(())
-}
-
-/// What a start does to tables and views before they are used.
-fn prepare_tables(storage: &Storage) {
-    report_damage(storage);
-    set_table_types(storage);
-    settle_views(storage);
-}
-
-/// What SET TYPE asked for before this start. A disk that refuses it now is asked again at the
-/// next one.
-fn set_table_types(storage: &Storage) {
-    let due = due_table_types(&storage.snapshot());
-    if due.is_empty() {
-        return;
-    }
-    if let Err(error) = storage.commit(due) {
-        let fields = serde_json::json!({ "message": error.message });
-        log::write(Level::Warn, "engine", "table_types", fields);
-    }
-}
-
-/// Binds views that an older version made to what they name. A disk that refuses it now is asked
-/// again at the next start; the names count until then.
-fn settle_views(storage: &Storage) {
-    let context = BindContext { now_micros: now_micros(), ..BindContext::default() };
-    let settle = || -> EngineResult<()> {
-        loop {
-            let due = Planner::settle_views(&storage.snapshot(), &context)?;
-            if due.is_empty() {
-                return Ok(());
-            }
-            storage.commit(due)?;
-        }
-    };
-    if let Err(error) = settle() {
-        let fields = serde_json::json!({ "message": error.message });
-        log::write(Level::Warn, "engine", "views", fields);
-    }
-}
-
-fn report_damage(storage: &Storage) {
-    let error = |event: &'static str, what: &str| {
-        log::write(Level::Error, "engine", event, serde_json::json!({ "what": what }));
-    };
-    for what in storage.repairs() {
-        error("damage_at_start", what);
-    }
-    for damage in storage.snapshot().damages() {
-        error("damaged_table", &format!("{}: {}", damage.table, damage.what));
-    }
-}
-
-/// Threads that poll tasks: as many as there are lanes, and one that polls the tasks which ask for
-/// a lane meanwhile. Without it they wait in the queue of the runtime, which knows no users.
-pub(crate) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
-    Builder::new_multi_thread()
-        .worker_threads(workers.saturating_add(1))
-        .thread_name("tidemark-worker")
-        .on_thread_park(work::give_back)
-        .thread_stack_size(WORKER_STACK_BYTES)
-        .enable_time()
-        .build()
-        .map_err(|error| EngineError::io("cannot start worker threads", &error))
-}
-
-fn default_workers() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

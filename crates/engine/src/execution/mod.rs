@@ -1,10 +1,9 @@
-//! From a logical plan to chunks of encoded rows.
+//! From a physical plan to chunks of encoded rows.
 //!
-//! `physical` optimises and plans, `source` joins the plan's partitions in order, `window` cuts out
-//! the rows asked for, `cursor` encodes them, `stream` hands chunks over with back-pressure.
+//! `source` joins the plan's partitions in order, `window` cuts out the rows asked for, `cursor`
+//! encodes them, `stream` hands chunks over with back-pressure.
 
 pub(crate) mod cursor;
-pub(crate) mod physical;
 pub(crate) mod source;
 pub(crate) mod stream;
 pub(crate) mod window;

@@ -25,12 +25,19 @@ use crate::ingest::transaction::Transaction;
 use crate::ingest::writer::{Place, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
-use crate::statement::Statement;
 
 /// Bytes that may wait to be read.
 const QUEUE_BYTES: usize = 4 << 20;
 /// Batches that may wait to be written.
 const BATCHES_AHEAD: usize = 4;
+
+/// Where the rows of a COPY go.
+pub struct CopyTarget {
+    /// An INSERT of parameters alone.
+    pub(crate) insert: BoundInsert,
+    /// The block that it belongs to.
+    pub(crate) block: Option<Arc<Transaction>>,
+}
 
 /// Takes the data of one COPY.
 pub(crate) struct CopyAppender {
@@ -86,11 +93,13 @@ enum Target {
 }
 
 impl CopyAppender {
-    /// `spec` is the JSON of a [`CopySpec`]; `statement` an INSERT of parameters alone.
-    pub(crate) fn open(statement: &Statement, spec: &[u8]) -> EngineResult<Self> {
+    /// `spec` is the JSON of a [`CopySpec`].
+    pub(crate) fn open(
+        database: &Arc<Database>,
+        CopyTarget { insert, block }: CopyTarget,
+        spec: &[u8],
+    ) -> EngineResult<Self> {
         let spec: CopySpec = given(spec, "appender")?;
-        let database = statement.database();
-        let (insert, block) = statement.for_copy()?;
         let reader = CopyReader::new(reader_spec(&spec, template(&insert)?)?);
         let target = if let Some(block) = block {
             Target::Block(block)

@@ -5,6 +5,7 @@ mod copy;
 mod csv;
 mod lines;
 mod planned_rows;
+pub(crate) mod stage;
 pub(crate) mod transaction;
 pub(crate) mod writer;
 
@@ -17,10 +18,10 @@ use tidemark_border::{
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
 use crate::database::{Database, given};
-use crate::statement::Statement;
 use columns::ColumnAppender;
 pub use columns::Messages;
 use copy::CopyAppender;
+pub use copy::CopyTarget;
 use csv::CsvAppender;
 use lines::LineAppender;
 
@@ -54,11 +55,11 @@ pub enum Finished {
 
 impl Appender {
     /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
-    /// or a `CopySpec`, which takes the INSERT whose rows are copied in.
+    /// or a `CopySpec`, which takes the target of the rows.
     pub fn open(
         database: &Arc<Database>,
         spec: &[u8],
-        insert: Option<&Statement>,
+        target: Option<CopyTarget>,
     ) -> EngineResult<Self> {
         failpoint::hit("engine.open_appender")?;
         let Named { kind } = given(spec, "appender")?;
@@ -67,8 +68,8 @@ impl Appender {
             AppenderKind::Lines => Kind::Lines(LineAppender::open(database, spec)?),
             AppenderKind::Columns => Kind::Columns(ColumnAppender::open(database, spec)?),
             AppenderKind::Copy => {
-                let insert = insert.ok_or_else(|| unsupported("COPY takes an INSERT"))?;
-                Kind::Copy(CopyAppender::open(insert, spec)?)
+                let target = target.ok_or_else(|| unsupported("COPY takes an INSERT"))?;
+                Kind::Copy(CopyAppender::open(database, target, spec)?)
             }
         }))
     }

@@ -1,9 +1,9 @@
 //! What statements run on: threads, memory, temporary files, cancellation, the log.
 //!
-//! `work` and `lanes` schedule the tasks of users on the worker threads, `admission` limits the
-//! statements that run at once, `pool`, `resident` and `spill` limit memory and temporary files,
-//! `registry` lists the running statements, `cancel` stops them, `handoffs` are the connections
-//! that the engine serves itself, `guard` turns panics into errors.
+//! `workers` are the threads, `work` and `lanes` schedule the tasks of users on them, `admission`
+//! limits the statements that run at once, `pool`, `resident` and `spill` memory and temporary
+//! files, `registry` lists the running statements, `cancel` stops them, `handoffs` are the
+//! connections that the engine serves itself, `guard` turns panics into errors.
 
 pub(crate) mod admission;
 pub(crate) mod cancel;
@@ -17,3 +17,4 @@ pub(crate) mod registry;
 pub(crate) mod resident;
 pub(crate) mod spill;
 pub(crate) mod work;
+pub(crate) mod workers;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tidemark_storage::{Pressure, Storage};
 use tidemark_types::{EngineError, ErrorCode, account};
+use tokio::runtime::Handle;
 
 use crate::runtime::log;
 use crate::runtime::registry::QueryRegistry;
@@ -58,6 +59,19 @@ pub(crate) struct ResidentGuard {
 impl ResidentGuard {
     pub(crate) fn new(limit: u64) -> Arc<Self> {
         Arc::new(Self { limit, resident: AtomicU64::new(0), level: AtomicU8::new(0) })
+    }
+
+    /// A guard that measures until the database is closed, and watches its queries and the rows
+    /// that it holds.
+    pub(crate) fn watching(
+        limit: u64,
+        handle: &Handle,
+        (registry, storage): (&Arc<QueryRegistry>, &Arc<Storage>),
+    ) -> Arc<Self> {
+        let guard = Self::new(limit);
+        let (queries, rows) = (Arc::downgrade(registry), Arc::downgrade(storage));
+        handle.spawn(watch(Arc::clone(&guard), queries, rows));
+        guard
     }
 
     pub(crate) fn level(&self) -> Level {
@@ -139,18 +153,14 @@ impl Kept {
 
 /// Wakes those that rest: before they do again they give back what they freed.
 fn wake_workers() {
-    let handle = tokio::runtime::Handle::current();
+    let handle = Handle::current();
     for _ in 0..handle.metrics().num_workers() {
         handle.spawn(async {});
     }
 }
 
 /// Measures until the database is closed.
-pub(crate) async fn watch(
-    guard: Arc<ResidentGuard>,
-    registry: Weak<QueryRegistry>,
-    storage: Weak<Storage>,
-) {
+async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage: Weak<Storage>) {
     let (mut stopped, mut asked) = (None::<Instant>, 0);
     let mut kept = Kept::new(guard.limit);
     let (mut pause, mut logged) = (Duration::ZERO, None::<(Level, Instant)>);

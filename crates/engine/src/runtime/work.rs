@@ -194,7 +194,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::database::build_runtime;
+    use crate::runtime::workers::build_runtime;
 
     /// Works until the end, a slice at each poll; counts its polls.
     async fn busy(end: Instant, polls: Arc<AtomicUsize>) {

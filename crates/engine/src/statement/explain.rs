@@ -12,7 +12,7 @@ use tidemark_types::EngineResult;
 use tidemark_types::bounded::deep;
 
 use crate::database::Database;
-use crate::execution::physical::{on_enough_stack, physical_plan};
+use crate::database::physical::{on_enough_stack, physical_plan};
 use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 

@@ -30,6 +30,7 @@ use crate::cached_results::Asked;
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
+use crate::ingest::CopyTarget;
 use crate::ingest::transaction::Transaction;
 use crate::plans::{Kept, PlanSlot, is_as_long_as_said, is_volatile};
 use crate::runtime::cancel::{Deadline, StatementStop};
@@ -336,11 +337,11 @@ impl Statement {
     }
 
     /// The INSERT as it is bound now, for rows of its parameters alone, and its block.
-    pub(crate) fn for_copy(&self) -> EngineResult<(BoundInsert, Option<Arc<Transaction>>)> {
+    pub fn for_copy(&self) -> EngineResult<CopyTarget> {
         let insert = self.insert_of_parameters(&self.snapshot()?)?;
         match &insert.source {
             InsertSource::Template(template) if !template.is_computed() => {
-                Ok((insert, self.transaction.clone()))
+                Ok(CopyTarget { insert, block: self.transaction.clone() })
             }
             _ => Err(EngineError::internal("a COPY into expressions")),
         }
