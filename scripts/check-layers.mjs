@@ -23,7 +23,7 @@ const CRATES = {
   kernels: ['types'],
   storage: ['vfs', 'kernels', 'types'],
   catalog: ['storage', 'types'],
-  ingest: ['storage', 'types'],
+  ingest: ['border', 'types'],
   wire: ['kernels', 'types'],
   functions: ['ast', 'vfs', 'kernels', 'types'],
   operators: ['storage', 'catalog', 'kernels', 'types'],

@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
-use tidemark_border::{
-    AppendProgress, CopyFormat as Format, CopyHeader as Header, CopyMistake, CopyReply, CopySpec,
-};
+use tidemark_border::{AppendProgress, CopyFormat as Format, CopyMistake, CopyReply, CopySpec};
 use tidemark_ingest as ingest;
 use tidemark_ingest::{CopyBatch, CopyColumn, CopyFailure, CopyReader, CopyResult, LineMarks};
 use tidemark_planner::{BoundInsert, InsertSource, InsertTemplate};
@@ -362,11 +360,7 @@ fn reader_spec(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<inges
             }
             Format::Binary => ingest::CopyFormat::Binary,
         },
-        header: match spec.header {
-            Header::None => ingest::CopyHeader::None,
-            Header::Skip => ingest::CopyHeader::Skip,
-            Header::Match => ingest::CopyHeader::Match,
-        },
+        header: spec.header,
         columns: targets.into_iter().zip(&spec.columns).map(column).collect(),
     })
 }

@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::database::{Database, describe_table, given};
-use crate::files::csv_text::{atomicity, delimiter, parse_type};
+use crate::files::csv_text::{delimiter, parse_type};
 use crate::ingest::writer::{Place, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
@@ -381,7 +381,7 @@ fn csv_spec(
     Ok(CsvSpec {
         delimiter: delimiter(csv)?,
         header: csv.header,
-        atomicity: atomicity(csv.atomicity),
+        atomicity: csv.atomicity,
         skip_extra_values: csv.skip_extra_values,
         most_line_bytes,
         line_fields: columns.iter().map(|column| column.index + 1).max().unwrap_or(0),

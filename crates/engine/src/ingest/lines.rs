@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tidemark_border::{AppendProgress, LinePrecision, LinesRead, LinesSpec, RowsReply};
-use tidemark_ingest::{LineFailure, LineOptions, LineReader, Precision, Refusal, TableRows};
+use tidemark_border::{AppendProgress, LinesRead, LinesSpec, RowsReply};
+use tidemark_ingest::{LineFailure, LineOptions, LineReader, Refusal, TableRows};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -148,14 +148,7 @@ async fn joined(parser: JoinHandle<EngineResult<Parsed>>) -> EngineResult<Parsed
 
 fn options(database: &Database, spec: &LinesSpec) -> LineOptions {
     LineOptions {
-        precision: match spec.precision {
-            LinePrecision::Nanos => Precision::Nanos,
-            LinePrecision::Micros => Precision::Micros,
-            LinePrecision::Millis => Precision::Millis,
-            LinePrecision::Seconds => Precision::Seconds,
-            LinePrecision::Minutes => Precision::Minutes,
-            LinePrecision::Hours => Precision::Hours,
-        },
+        precision: spec.precision,
         create_tables: spec.create_tables,
         create_columns: spec.create_columns,
         most_columns: database.storage.options().max_columns,

@@ -13,7 +13,6 @@ mod tests;
 mod value;
 
 pub use reader::{LineOptions, LineReader};
-pub use value::Precision;
 
 use tidemark_types::EngineError;
 

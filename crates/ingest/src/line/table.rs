@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBufferBuilder;
 use rustc_hash::FxBuildHasher;
+use tidemark_border::LinePrecision;
 use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, Field, SqlType};
 
 use super::lexer::{Form, Line, Raw, Token, value_at};
 use super::shown;
 use super::template::{Place, Template, push_plain, push_symbol};
-use super::value::{self, Precision, SYMBOL_ESCAPES};
+use super::value::{self, SYMBOL_ESCAPES};
 use crate::cast::{self, Instant, Problem, Value};
 use crate::column::ColumnBuilder;
 use crate::rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable};
@@ -156,7 +157,12 @@ impl TableBuilder {
 
     /// Takes a row; answers whether a chunk was completed.
     #[inline]
-    pub(super) fn push(&mut self, line: &Line, bytes: &[u8], precision: Precision) -> Row<bool> {
+    pub(super) fn push(
+        &mut self,
+        line: &Line,
+        bytes: &[u8],
+        precision: LinePrecision,
+    ) -> Row<bool> {
         let is_full = self.is_full(line.fields.len());
         if is_full {
             self.complete()?;
@@ -177,7 +183,7 @@ impl TableBuilder {
         &mut self,
         bytes: &[u8],
         at: usize,
-        precision: Precision,
+        precision: LinePrecision,
     ) -> Option<usize> {
         if self.is_full(self.template.len()) {
             return None;
@@ -372,7 +378,7 @@ impl TableBuilder {
         &mut self,
         token: Option<Token>,
         bytes: &[u8],
-        precision: Precision,
+        precision: LinePrecision,
     ) -> Row<()> {
         let sent = match token {
             None => None,

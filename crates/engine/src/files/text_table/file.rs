@@ -5,11 +5,11 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tidemark_border::{CsvColumnSpec, TextFile};
-use tidemark_ingest::{Atomicity, CsvColumn, CsvSpec};
+use tidemark_border::{CsvAtomicity, CsvColumnSpec, TextFile};
+use tidemark_ingest::{CsvColumn, CsvSpec};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, identifier};
 
-use crate::files::csv_text::{atomicity, delimiter, parse_type};
+use crate::files::csv_text::{delimiter, parse_type};
 
 /// A column of a file.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ pub(super) struct Text {
     pub(super) columns: Vec<TextColumn>,
     pub(super) delimiter: u8,
     pub(super) header: bool,
-    pub(super) atomicity: Atomicity,
+    pub(super) atomicity: CsvAtomicity,
     skip_extra_values: bool,
     most_line_bytes: usize,
 }
@@ -133,7 +133,7 @@ impl Text {
             columns: csv.columns.iter().map(TextColumn::new).collect::<EngineResult<_>>()?,
             delimiter: delimiter(csv)?,
             header: csv.header,
-            atomicity: atomicity(csv.atomicity),
+            atomicity: csv.atomicity,
             skip_extra_values: csv.skip_extra_values,
             most_line_bytes,
         })

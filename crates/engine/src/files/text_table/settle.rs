@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use tidemark_ingest::{Atomicity, CsvReader, CsvReport};
+use tidemark_border::CsvAtomicity;
+use tidemark_ingest::{CsvReader, CsvReport};
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, Field, SqlType, identifier};
 
@@ -61,7 +62,7 @@ fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     let target = target.map(|TextColumn { name, sql_type, .. }| Field::new(name, *sql_type));
     let mut spec = text.spec(target.collect());
     // What cannot be read is the scan's to tell, when it gets there.
-    spec.atomicity = Atomicity::SkipColumn;
+    spec.atomicity = CsvAtomicity::SkipCol;
     let mut reader = CsvReader::new(spec)?;
     if !text.columns.iter().any(|column| column.guessed) {
         return Ok(reader.report().clone());
