@@ -48,12 +48,3 @@ impl From<EngineError> for LineFailure {
         Self::Failed(error)
     }
 }
-
-/// A text of a client within a message, cut where it is long.
-pub(crate) fn shown(bytes: &[u8]) -> String {
-    const MOST_BYTES: usize = 64;
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_BYTES)]);
-    let head: String = head.chars().flat_map(char::escape_debug).collect();
-    let dots = if bytes.len() > MOST_BYTES { "…" } else { "" };
-    format!("'{head}{dots}'")
-}
