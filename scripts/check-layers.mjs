@@ -1,6 +1,6 @@
 // Who may import whom: the table of docs/architecture.md, proved. Rust crates by
-// `cargo metadata`, TypeScript folders by dependency-cruiser (.dependency-cruiser.mjs), shelves of
-// the binder by its methods (binder-shelves.mjs).
+// `cargo metadata`, TypeScript folders by dependency-cruiser (.dependency-cruiser.mjs), folders
+// inside a crate by rust-folders.mjs.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { cruise } from 'dependency-cruiser';
 
 import rules from '../.dependency-cruiser.mjs';
-import { shelfProblems } from './binder-shelves.mjs';
+import { rustFolderProblems } from './rust-folders.mjs';
 
 const root = join(import.meta.dirname, '..');
 const ARROW = ['arrow', 'arrow-array', 'arrow-buffer', 'arrow-data', 'arrow-schema'];
@@ -23,7 +23,7 @@ const CRATES = {
   kernels: ['types'],
   storage: ['vfs', 'kernels', 'types'],
   catalog: ['storage', 'types'],
-  ingest: ['storage', 'types'],
+  ingest: ['border', 'types'],
   wire: ['kernels', 'types'],
   functions: ['ast', 'vfs', 'kernels', 'types'],
   operators: ['storage', 'catalog', 'kernels', 'types'],
@@ -78,7 +78,7 @@ const RESERVED = {
   ),
 };
 
-const problems = [...crateProblems(), ...shelfProblems(root), ...(await folderProblems())];
+const problems = [...crateProblems(), ...rustFolderProblems(root), ...(await folderProblems())];
 for (const problem of problems) {
   console.log(problem);
 }

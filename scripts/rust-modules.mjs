@@ -9,12 +9,19 @@ import { posix } from 'node:path';
  * hands on its children belongs to none
  */
 export function circles(texts) {
-  const files = [...texts.keys()].filter((file) => /^crates\/\w+\/src\/.*\.rs$/.test(file));
-  const code = new Map(files.map((file) => [file, codeOf(texts.get(file))]));
-  const edges = new Map(files.map((file) => [file, edgesOf(file, code)]));
-  return components(edges)
+  return components(imports(texts))
     .filter((members) => members.length > 1)
     .sort((one, other) => other.length - one.length);
+}
+
+/**
+ * @param {Map<string, string>} texts file → text, of whole crates
+ * @returns {Map<string, Set<string>>} file → files that it names
+ */
+export function imports(texts) {
+  const files = [...texts.keys()].filter((file) => /^crates\/\w+\/src\/.*\.rs$/.test(file));
+  const code = new Map(files.map((file) => [file, codeOf(texts.get(file))]));
+  return new Map(files.map((file) => [file, edgesOf(file, code)]));
 }
 
 /** Without comments, texts and the tests at the end. */

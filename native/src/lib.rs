@@ -171,7 +171,8 @@ impl NativeDatabase {
         let database = Arc::clone(&self.database);
         let insert = insert.map(NativeStatement::get).transpose().map_err(to_napi)?;
         spawn_blocking(env, "open_appender", move || {
-            let appender = Appender::open(&database, spec.as_bytes(), insert.as_deref())?;
+            let target = insert.as_deref().map(Statement::for_copy).transpose()?;
+            let appender = Appender::open(&database, spec.as_bytes(), target)?;
             Ok(NativeAppender { database, appender: Arc::new(appender) })
         })
     }

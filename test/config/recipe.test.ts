@@ -12,6 +12,7 @@ import { ALL_KEYS } from '../../ts/config/registry.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const OPENING = join(ROOT, 'crates/engine/src/open');
 const LAST_KEY = '  // Sign-on through an identity provider\n';
 const FIRST_OPTION = 'export type OpenOptions = {\n';
 
@@ -77,7 +78,8 @@ test('a key is one entry, and its reader one field', async (t) => {
 
 test('every option of the engine is read there, and has a key but for directories', async (t) => {
   const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
-  const engine = await readFile(join(ROOT, 'crates/engine/src/database.rs'), 'utf8');
+  const files = ['mod.rs', 'root.rs', 'settings.rs'].map((file) => join(OPENING, file));
+  const engine = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');
   const [, members = ''] = types.split(FIRST_OPTION);
   const found = members.slice(0, members.indexOf('\n};')).matchAll(/^ {2}readonly (\w+)\??:/gm);
   const options = [...found].map(([, name = '']) => name);

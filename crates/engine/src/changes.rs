@@ -20,8 +20,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use crate::database::Database;
-use crate::guard;
-use crate::registry::Registration;
+use crate::runtime::guard;
+use crate::runtime::registry::Registration;
 use crate::statement::{ExecuteReply, Parameters, Statement};
 
 /// How often commits are announced: feeds that follow many commits tell some of them together.

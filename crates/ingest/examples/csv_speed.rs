@@ -5,7 +5,8 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use tidemark_ingest::{Atomicity, CsvColumn, CsvReader, CsvSpec};
+use tidemark_border::CsvAtomicity;
+use tidemark_ingest::{CsvColumn, CsvReader, CsvSpec};
 use tidemark_types::{Field, SqlType};
 
 const ROWS: usize = 2_000_000;
@@ -64,7 +65,7 @@ fn main() {
             columns: (0..columns.len())
                 .map(|index| CsvColumn { index, target: index, ..CsvColumn::default() })
                 .collect(),
-            atomicity: Atomicity::SkipColumn,
+            atomicity: CsvAtomicity::SkipCol,
             skip_extra_values: false,
             most_line_bytes: tidemark_ingest::MOST_LINE_BYTES,
             line_fields: columns.len(),

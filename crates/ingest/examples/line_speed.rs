@@ -6,9 +6,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use tidemark_ingest::{
-    LineFailure, LineOptions, LineReader, Precision, TableRows, TargetTable, Targets,
-};
+use tidemark_border::LinePrecision;
+use tidemark_ingest::{LineFailure, LineOptions, LineReader, TableRows, TargetTable, Targets};
 use tidemark_types::EngineResult;
 
 const ROWS: usize = 75_000;
@@ -65,7 +64,7 @@ fn main() -> Result<(), LineFailure> {
 
 fn measure(name: &str, lines: &[u8]) -> Result<(), LineFailure> {
     let options = LineOptions {
-        precision: Precision::Nanos,
+        precision: LinePrecision::Nanos,
         create_tables: true,
         create_columns: true,
         most_columns: 4096,

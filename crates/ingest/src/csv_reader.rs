@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
+use tidemark_border::CsvAtomicity;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::column::absent_column;
-use crate::csv_spec::{Atomicity, BadLine, CsvReport, CsvSpec, MOST_BAD_LINES};
+use crate::csv_spec::{BadLine, CsvReport, CsvSpec, MOST_BAD_LINES};
 use crate::input::Input;
 use crate::record::{FieldRange, split_record};
 
@@ -32,7 +33,7 @@ type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> EngineResult<()>;
 pub struct CsvReader {
     delimiter: u8,
     most_line_bytes: usize,
-    atomicity: Atomicity,
+    atomicity: CsvAtomicity,
     skip_extra_values: bool,
     line_fields: usize,
     schema: SchemaRef,
@@ -387,8 +388,8 @@ impl CsvReader {
             return self.note(Some(field), problem.into()).map(|()| Some(RowOutcome::Dropped));
         }
         match self.atomicity {
-            Atomicity::Abort => Err(bad_value(line, field)),
-            Atomicity::SkipColumn if input.required.is_none() => {
+            CsvAtomicity::Abort => Err(bad_value(line, field)),
+            CsvAtomicity::SkipCol if input.required.is_none() => {
                 let is_text = input.builder.takes_any_text();
                 input.builder.append_null();
                 let problem = if is_text { BAD_TEXT } else { BAD_VALUE };
@@ -432,7 +433,7 @@ impl CsvReader {
         for position in 0..self.inputs.len() {
             let input = &self.inputs[position];
             let is_left_out =
-                matches!(self.atomicity, Atomicity::SkipColumn) && input.required.is_none();
+                matches!(self.atomicity, CsvAtomicity::SkipCol) && input.required.is_none();
             let Some(field) = fields.get(input.field).filter(|_| !is_left_out) else { continue };
             let text = field.text(record, &mut self.scratch);
             if !input.builder.takes_any_text() || std::str::from_utf8(text).is_ok() {
@@ -440,7 +441,7 @@ impl CsvReader {
             }
             let (reported, field) = (input.reported, input.field);
             self.report.column_errors[reported] += 1;
-            if self.atomicity == Atomicity::Abort {
+            if self.atomicity == CsvAtomicity::Abort {
                 let message = format!("{BAD_TEXT} [line={line}, col={field}]");
                 return Err(EngineError::new(ErrorCode::InvalidValue, message));
             }
@@ -457,7 +458,7 @@ impl CsvReader {
         self.report.column_errors[input.reported] += 1;
         let (name, field) = (input.required.as_deref().unwrap_or_default(), input.field);
         let message = format!("column '{name}' is NOT NULL: expected a value");
-        if self.atomicity != Atomicity::Abort {
+        if self.atomicity != CsvAtomicity::Abort {
             self.note(Some(field), message)?;
             return Ok(self.drop_row());
         }
@@ -481,7 +482,7 @@ impl CsvReader {
     fn note(&mut self, field: Option<usize>, problem: String) -> EngineResult<()> {
         let line = self.text_line;
         let bad = BadLine { line, field: field.map(|field| field + 1), problem };
-        if self.atomicity == Atomicity::AbortLine {
+        if self.atomicity == CsvAtomicity::AbortLine {
             return Err(EngineError::new(ErrorCode::InvalidValue, bad.to_string()));
         }
         if self.report.bad_lines.len() < MOST_BAD_LINES {
@@ -557,7 +558,7 @@ mod tests {
             columns: (0..columns.len())
                 .map(|index| CsvColumn { index, target: index, ..CsvColumn::default() })
                 .collect(),
-            atomicity: Atomicity::SkipColumn,
+            atomicity: CsvAtomicity::SkipCol,
             skip_extra_values: false,
             line_fields: columns.len(),
             most_line_bytes: crate::MOST_LINE_BYTES,
@@ -642,13 +643,13 @@ mod tests {
             "line 8: 4 fields, expected 3",
         ];
         for text in [text.to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
-            for atomicity in [Atomicity::SkipRow, Atomicity::SkipColumn] {
+            for atomicity in [CsvAtomicity::SkipRow, CsvAtomicity::SkipCol] {
                 spec.atomicity = atomicity;
                 let (_, report) = read(&spec, &text);
                 let lines: Vec<String> = report.bad_lines.iter().map(ToString::to_string).collect();
                 assert_eq!(lines, expected, "{text:?}");
             }
-            spec.atomicity = Atomicity::AbortLine;
+            spec.atomicity = CsvAtomicity::AbortLine;
             for (at, message) in expected.iter().enumerate() {
                 // Without the lines before it, each of them ends the import.
                 let kept: Vec<&str> = text.split_inclusive('\n').collect();
@@ -683,11 +684,11 @@ mod tests {
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["0|0", "1|1", "2|2", "-|7", "9|9"]);
         assert_eq!(counts(&report), (5, 0, vec![1, 0]));
-        spec.atomicity = Atomicity::SkipRow;
+        spec.atomicity = CsvAtomicity::SkipRow;
         let (rows, report) = read(&spec, text);
         assert_eq!(rows, ["0|0", "1|1", "2|2", "9|9"]);
         assert_eq!(counts(&report), (4, 1, vec![1, 0]));
-        spec.atomicity = Atomicity::Abort;
+        spec.atomicity = CsvAtomicity::Abort;
         let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
         assert_eq!(error.message, "bad syntax [line=3, col=0]");
     }
@@ -697,7 +698,7 @@ mod tests {
         let mut spec = spec(&[("a", SqlType::Int), ("ts", SqlType::Timestamp)]);
         spec.timestamp = Some(1);
         let text = "a,ts\n2,2024-01-02T00:00:00.000000Z\n1,\n5,nope\n4\n3,2024-01-03\n";
-        for atomicity in [Atomicity::Abort, Atomicity::SkipRow, Atomicity::SkipColumn] {
+        for atomicity in [CsvAtomicity::Abort, CsvAtomicity::SkipRow, CsvAtomicity::SkipCol] {
             spec.atomicity = atomicity;
             let (rows, report) = read(&spec, text);
             assert_eq!(rows, ["2|2024-01-02T00:00:00", "3|2024-01-03T00:00:00"]);
@@ -719,7 +720,7 @@ mod tests {
         let text = "s,i,t,d\na,1,x,1.5\nb,,y,2\nc,3,,3\nd,bad,z,4\ne,5\nf,null,w,6\ng,7,v,x\n";
         let taken = |last: &[&'static str]| [&["a|1|x|1.5"][..], last].concat();
         for (atomicity, last) in
-            [(Atomicity::SkipRow, &[][..]), (Atomicity::SkipColumn, &["g|7|v|-"])]
+            [(CsvAtomicity::SkipRow, &[][..]), (CsvAtomicity::SkipCol, &["g|7|v|-"])]
         {
             spec.atomicity = atomicity;
             let (rows, report) = read(&spec, text);
@@ -727,7 +728,7 @@ mod tests {
             assert_eq!(report.rows_imported + report.rows_rejected, 7);
             assert_eq!(report.column_errors, [0, 3, 2, 1]);
         }
-        spec.atomicity = Atomicity::Abort;
+        spec.atomicity = CsvAtomicity::Abort;
         let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
         assert_eq!(error.message, "column 'i' is NOT NULL: expected a value [line=1, col=1]");
     }
@@ -747,7 +748,7 @@ mod tests {
             ("d", SqlType::Double),
             ("i", SqlType::Long),
         ]);
-        spec.atomicity = Atomicity::SkipRow;
+        spec.atomicity = CsvAtomicity::SkipRow;
         let (rows, report) = read(&spec, "s,t,d,i\nx,y,1.5,1\nq,w,2.5,bad\n,z,,3\n");
         assert_eq!(rows, ["x|y|1.5|1", "-|z|-|3"]);
         assert_eq!(report.column_errors, [0, 0, 0, 1]);
@@ -756,7 +757,7 @@ mod tests {
     #[test]
     fn arrays_are_read_as_they_are_written() {
         let mut spec = spec(&[("a", SqlType::DoubleArray(1)), ("b", SqlType::DoubleArray(2))]);
-        spec.atomicity = Atomicity::SkipRow;
+        spec.atomicity = CsvAtomicity::SkipRow;
         let text =
             "a,b\n\"[1.5,null,-2]\",\"[[1,2],[3,4]]\"\n\"[1]\",\"[[1],[2,3]]\"\n,\"{{5}}\"\n";
         let (batch, report) = read_in(&spec, &[text.as_bytes()]).unwrap();
@@ -840,7 +841,7 @@ mod tests {
         for column in &mut spec.columns {
             column.null_texts = vec!["n/a".into(), "-".into()];
         }
-        spec.atomicity = Atomicity::Abort;
+        spec.atomicity = CsvAtomicity::Abort;
         let (rows, report) = read(&spec, "a,b\n1.5,x\nn/a,n/a\n-,-\n");
         assert_eq!(rows, ["1.5|x", "-|n/a", "-|-"]);
         assert_eq!(report.column_errors, [0, 0]);

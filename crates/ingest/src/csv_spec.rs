@@ -2,21 +2,8 @@
 
 use std::fmt;
 
+use tidemark_border::CsvAtomicity;
 use tidemark_types::{Field, SqlType};
-
-/// What happens to a value that does not convert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Atomicity {
-    /// The whole import fails.
-    Abort,
-    /// The same, and so it does for a line that the other modes leave out: one with too many fields
-    /// or without a designated timestamp.
-    AbortLine,
-    /// The row is dropped and counted as rejected.
-    SkipRow,
-    /// The value becomes null.
-    SkipColumn,
-}
 
 /// A field of each line on its way into a column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -51,7 +38,7 @@ pub struct CsvSpec {
     /// The fields that are read, in the order their errors are reported.
     pub columns: Vec<CsvColumn>,
     /// What happens to bad values.
-    pub atomicity: Atomicity,
+    pub atomicity: CsvAtomicity,
     /// Fields beyond [`CsvSpec::line_fields`] are ignored instead of their whole line.
     pub skip_extra_values: bool,
     /// Fields of a line; a line with more is too long.

@@ -34,14 +34,13 @@ mod value_text;
 
 pub use column::absent_column;
 pub use copy::{
-    CopyBatch, CopyColumn, CopyFailure, CopyFormat, CopyHeader, CopyReader, CopyResult, CopySpec,
-    LineMarks,
+    CopyBatch, CopyColumn, CopyFailure, CopyFormat, CopyReader, CopyResult, CopySpec, LineMarks,
 };
 pub use csv_reader::CsvReader;
 pub use csv_spec::{
-    Atomicity, BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
+    BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
 };
-pub use line::{LineFailure, LineOptions, LineReader, Precision, Refusal};
+pub use line::{LineFailure, LineOptions, LineReader, Refusal};
 pub use parameters::{ParameterRows, are_texts};
 pub use qwp::{QwpFailure, QwpOptions, QwpReader, QwpRefusal, QwpStatus};
 pub use rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable, Targets};

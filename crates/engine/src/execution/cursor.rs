@@ -9,13 +9,13 @@ use tidemark_operators::{cell_bytes, rows_of_bytes};
 use tidemark_types::{EngineResult, account, failpoint};
 use tidemark_wire::RowEncoder;
 
-use crate::admission::Turn;
-use crate::cancel::until_stopped;
+use crate::execution::check_faults;
 use crate::execution::source::BatchSource;
 use crate::execution::window::{LastRows, RowWindow};
-use crate::maintenance::check_faults;
-use crate::registry::Registration;
-use crate::work::Work;
+use crate::runtime::admission::Turn;
+use crate::runtime::cancel::until_stopped;
+use crate::runtime::registry::Registration;
+use crate::runtime::work::Work;
 
 /// Bytes after which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border best.
 const CHUNK_BYTES: usize = 512 * 1024;
@@ -76,7 +76,7 @@ impl Cursor {
         }
     }
 
-    pub(crate) fn token(&self) -> crate::cancel::CancelToken {
+    pub(crate) fn token(&self) -> crate::runtime::cancel::CancelToken {
         self.running.registration.token.clone()
     }
 

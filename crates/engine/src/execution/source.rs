@@ -16,8 +16,8 @@ use tidemark_types::{EngineResult, failpoint};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::guard;
-use crate::work::following;
+use crate::runtime::guard;
+use crate::runtime::work::following;
 use tidemark_operators::from_datafusion;
 
 /// Batches a partition may compute before the reader takes one.

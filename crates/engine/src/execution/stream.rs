@@ -13,10 +13,10 @@ use tidemark_types::{EngineError, EngineResult};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
-use crate::cancel::{CancelToken, Deadline, until_stopped};
 use crate::execution::cursor::{Chunk, Cursor};
-use crate::guard;
-use crate::work::Work;
+use crate::runtime::cancel::{CancelToken, Deadline, until_stopped};
+use crate::runtime::guard;
+use crate::runtime::work::Work;
 
 /// Chunks made before the reader takes one.
 const CHUNKS_AHEAD: usize = 2;

@@ -16,8 +16,8 @@ use tokio::sync::Semaphore;
 
 use super::progress::JobProgress;
 use super::{JobKind, JobReport, JobState, Scheduled};
-use crate::guard;
-use crate::log::{self, Level};
+use crate::runtime::guard;
+use crate::runtime::log::{self, Level};
 
 /// As `jobs()` names it.
 const POLICY: &str = "policy";

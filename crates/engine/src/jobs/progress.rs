@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tidemark_types::EngineError;
 
 use super::{JobReport, JobState};
-use crate::registry::now_micros;
+use crate::runtime::registry::now_micros;
 
 /// A job that failed is tried again after a second, then after twice as long each time.
 const FIRST_RETRY: Duration = Duration::from_secs(1);

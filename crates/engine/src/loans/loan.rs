@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tidemark_border::LoanSpec;
 use tidemark_types::{EngineError, EngineResult, failpoint};
 
-use super::control::Control;
 use super::terms::Terms;
 use crate::database::{Database, from_json};
+use crate::runtime::handoffs::Control;
 use crate::statement::{ExecuteReply, Statement};
 
 /// What comes back when a loan ends.

@@ -7,10 +7,9 @@
 //! connections; it can be recalled at any moment.
 //!
 //! `serve` is the life of one loan, `pg` and `http` are what is said in it, `terms` are what a
-//! client may send, `shape` finds the query of a text, `sockets` are the threads that serve,
-//! `control` ends loans.
+//! client may send, `shape` finds the query of a text, `sockets` are the threads that serve;
+//! `runtime/handoffs` ends loans.
 
-pub(crate) mod control;
 mod http;
 mod loan;
 mod pg;

@@ -17,11 +17,11 @@ use parking_lot::Mutex;
 use tidemark_types::{EngineError, EngineResult};
 use tokio::sync::oneshot;
 
-use super::control::Control;
 use super::loan::{HandBack, Loan};
 use super::serve;
-use crate::database::WORKER_STACK_BYTES;
-use crate::guard;
+use crate::runtime::guard;
+use crate::runtime::handoffs::Control;
+use crate::runtime::workers::WORKER_STACK_BYTES;
 
 /// Threads for all databases of the process, at most.
 const MOST_THREADS: usize = 4;

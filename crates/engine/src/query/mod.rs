@@ -17,7 +17,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tidemark_planner::BoundQuery;
 use tidemark_storage::Storage;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 pub(crate) use plan::{CachedPlan, OtherValues, PlannedQuery, is_as_long_as_said, is_volatile};
 pub(crate) use results::{Asked, CachedResult};
@@ -63,7 +63,7 @@ pub(crate) struct QueryCache {
 
 impl QueryCache {
     /// An empty cache, whose contents are dropped in time.
-    pub(crate) fn start(runtime: &Runtime, storage: &Arc<Storage>) -> Arc<Self> {
+    pub(crate) fn start(runtime: &Handle, storage: &Arc<Storage>) -> Arc<Self> {
         let cache = Arc::<Self>::default();
         runtime.spawn(forget_old(Arc::downgrade(&cache), Arc::downgrade(storage)));
         cache

@@ -25,17 +25,20 @@ use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, ParameterValue, failpoint, identifier,
 };
 
-use crate::cancel::{Deadline, StatementStop};
+use crate::apply;
 use crate::database::{Database, from_json};
 use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
-use crate::guard;
-use crate::options::{described, result_column};
+use crate::ingest::CopyTarget;
+use crate::ingest::transaction::Transaction;
 use crate::query::{Asked, CachedQuery, QuerySlot, is_as_long_as_said, is_volatile};
-use crate::registry::Registration;
-use crate::transaction::Transaction;
-use crate::write;
+use crate::runtime::cancel::{Deadline, StatementStop};
+use crate::runtime::guard;
+use crate::runtime::registry::Registration;
+use crate::statement::options::{described, result_column};
 
+mod explain;
+mod options;
 mod run;
 
 /// The values of one execution.
@@ -293,7 +296,7 @@ impl Statement {
         registration.end_at(Deadline::of(options.timeout_ms, options.elapsed_ms));
         let (token, deadline) = (registration.token.clone(), registration.deadline);
         let query = Arc::clone(&registration.work);
-        let work = async move { statement.run(registration, values, options).await };
+        let work = Box::pin(statement.run(registration, values, options));
         let work = Box::pin(guard::catch_async("execute", query.of(work)));
         let work = Stoppable::new(Arc::new(StatementStop { token, deadline }), work);
         let result = if self.database.is_current() {
@@ -329,11 +332,11 @@ impl Statement {
     }
 
     /// The INSERT as it is bound now, for rows of its parameters alone, and its block.
-    pub(crate) fn for_copy(&self) -> EngineResult<(BoundInsert, Option<Arc<Transaction>>)> {
+    pub fn for_copy(&self) -> EngineResult<CopyTarget> {
         let insert = self.insert_of_parameters(&self.snapshot()?)?;
         match &insert.source {
             InsertSource::Template(template) if !template.is_computed() => {
-                Ok((insert, self.transaction.clone()))
+                Ok(CopyTarget { insert, block: self.transaction.clone() })
             }
             _ => Err(EngineError::internal("a COPY into expressions")),
         }
@@ -350,7 +353,7 @@ impl Statement {
         } else {
             (vec![template.rows(rows.iter())?], insert.drawn.clone())
         };
-        let summary = write::insert_batches(&self.database, &insert, batches, self.txn()).await?;
+        let summary = apply::insert_batches(&self.database, &insert, batches, self.txn()).await?;
         let (summary, drawn) = (Some(summary), drawn.list());
         Ok(ExecuteReply { summary, drawn, ..ExecuteReply::default() })
     }

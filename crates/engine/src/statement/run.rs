@@ -19,20 +19,20 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, ParameterValue
 use tidemark_wire::{RowEncoder, RowFormat};
 use tokio::task::yield_now;
 
-use crate::admission::Turn;
+use crate::apply;
+use crate::apply::rewrite::{self, Rewritten};
+use crate::database::physical::physical_plan;
 use crate::execution::cursor::{Chunk, Cursor, Running};
 use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
-use crate::explain;
-use crate::options::row_format;
-use crate::physical::physical_plan;
 use crate::query::{
     Asked, CachedPlan, CachedQuery, CachedResult, OtherValues, PlannedQuery, is_volatile,
 };
-use crate::registry::Registration;
-use crate::rewrite::{self, Rewritten};
-use crate::write;
+use crate::runtime::admission::Turn;
+use crate::runtime::registry::Registration;
+use crate::statement::explain;
+use crate::statement::options::row_format;
 
 use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
@@ -363,7 +363,7 @@ impl Statement {
             return Err(EngineError::internal("an INSERT that answers nothing"));
         };
         let query = &registration;
-        let work = write::insert_returning(&self.database, &insert, returning, self.txn(), query);
+        let work = apply::insert_returning(&self.database, &insert, returning, self.txn(), query);
         let answers = registration.until_stopped(work).await?;
         let source = BatchSource::Ready(answers.into_iter());
         let running = Running { registration, turn: Turn::free() };
@@ -376,7 +376,7 @@ impl Statement {
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
-        let work = write::apply(&self.database, bound, self.txn(), &registration);
+        let work = apply::apply(&self.database, bound, self.txn(), &registration);
         let rows_affected = registration.until_stopped(work).await?;
         Ok(written(rows_affected, started))
     }
@@ -420,7 +420,8 @@ impl Statement {
                 }
             }
         };
-        let Rewritten { rows, answer } = registration.until_stopped(work).await?;
+        let work = Box::pin(registration.until_stopped(work));
+        let Rewritten { rows, answer } = work.await?;
         let Some(answer) = answer else { return Ok(written(rows, started)) };
         let (all, rows) = (answer.num_rows(), ROWS_OF_ANSWER);
         let parts = (0..all).step_by(rows).map(|at| answer.slice(at, rows.min(all - at)));

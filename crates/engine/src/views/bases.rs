@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tidemark_storage::{Change, Snapshot, TableId, Touched};
 
-use crate::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 /// What was touched of each base, as it was read last.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::due::{Done, Due, closed_until};
 use super::live_state::REBUILT;
 use super::open_groups::{OpenGroups, Reading};
 use super::refresh::{Filling, Refresh, bounds, fewer};
-use crate::registry::now_micros;
+use crate::runtime::registry::now_micros;
 
 type BucketRows = IncrementalRows<Buckets>;
 

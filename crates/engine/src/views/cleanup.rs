@@ -13,8 +13,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use super::cleanup_jobs::{Cleanup, CleanupJob};
 use crate::database::Database;
-use crate::guard;
 use crate::jobs::Scheduled;
+use crate::runtime::guard;
 
 /// How often views are looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use tidemark_catalog::{
 use tidemark_operators::{Alignment, BucketSpec, StepUnit, Zone};
 use tidemark_types::calendar::MICROS_PER_DAY;
 
-use crate::registry::now_micros;
+use crate::runtime::registry::now_micros;
 
 /// What has to be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,10 +26,10 @@ use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::{EngineError, ErrorCode};
 
 use crate::database::Database;
-use crate::guard;
 use crate::jobs::Scheduled;
-use crate::log::{self, Level};
-use crate::registry::now_micros;
+use crate::runtime::guard;
+use crate::runtime::log::{self, Level};
+use crate::runtime::registry::now_micros;
 
 use self::due::{Done, Due, clock, due};
 use self::progress::{Progress, Refresher};

@@ -16,7 +16,7 @@ use super::live_state::{self, Kept};
 use super::open_groups::OpenGroups;
 use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport, JobState};
-use crate::metrics::Metrics;
+use crate::runtime::metrics::Metrics;
 
 /// A refresh that takes no longer is not worth a word: views that follow each change begin one many
 /// times a second.

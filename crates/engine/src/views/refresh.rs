@@ -16,14 +16,14 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use super::bases;
 use super::due::{Done, Due};
 use super::progress::Refresher;
-use crate::cancel::StatementStop;
 use crate::database::Database;
+use crate::database::physical::physical_plan;
 use crate::execution::source::BatchSource;
-use crate::guard;
-use crate::physical::physical_plan;
-use crate::registry::{Registration, now_micros};
-use crate::write::write_all;
-use crate::writer::Writer;
+use crate::ingest::stage::write_all;
+use crate::ingest::writer::Writer;
+use crate::runtime::cancel::StatementStop;
+use crate::runtime::guard;
+use crate::runtime::registry::{Registration, now_micros};
 
 /// Numbers of the queries that refresh: no client's query has one of them, and JavaScript reads
 /// them exactly.

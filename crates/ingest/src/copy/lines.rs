@@ -1,12 +1,13 @@
 //! Lines: the text format and CSV.
 
+use tidemark_border::CopyHeader;
 use tidemark_types::{EngineError, ErrorCode};
 
 use super::csv::{self, Unterminated};
 use super::escape::unescaped;
 use super::place::{Kind, Marked, Place};
 use super::rows::{CopyFailure, CopyResult, Progress, Rows, Sink, malformed};
-use super::spec::{CopyColumn, CopyFormat, CopyHeader, LineMarks};
+use super::spec::{CopyColumn, CopyFormat, LineMarks};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A line of just this ends the data.

@@ -19,7 +19,7 @@ use self::cells::Cells;
 use self::lines::LineForm;
 pub use self::rows::{CopyBatch, CopyFailure, CopyResult};
 use self::rows::{MOST_ROW_BYTES, Progress, Rows, Sink, too_long};
-pub use self::spec::{CopyColumn, CopyFormat, CopyHeader, CopySpec, LineMarks};
+pub use self::spec::{CopyColumn, CopyFormat, CopySpec, LineMarks};
 
 /// Reads the data of one COPY.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! What a reader of COPY has to know.
 
+use tidemark_border::CopyHeader;
 use tidemark_types::SqlType;
 
 /// How the data are written.
@@ -38,17 +39,6 @@ pub struct LineMarks {
     pub delimiter: u8,
     /// The text of a null.
     pub null: Vec<u8>,
-}
-
-/// What the first line is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CopyHeader {
-    /// A row.
-    None,
-    /// Passed over.
-    Skip,
-    /// It has to have the names of the columns.
-    Match,
 }
 
 /// A column that values go to.

@@ -1,6 +1,7 @@
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use rand::{Rng, SeedableRng};
+use tidemark_border::CopyHeader;
 use tidemark_types::{ErrorCode, SqlType};
 
 use super::*;

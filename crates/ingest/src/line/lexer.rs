@@ -351,7 +351,7 @@ impl<'b> Cursor<'b> {
     fn name(&mut self) -> Lex<Token> {
         let name = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? != b'=' {
-            let shown = super::shown(name.of(self.bytes));
+            let shown = crate::rows::shown(name.of(self.bytes));
             return self.bad(format!("expected an equals sign and a value behind {shown}"));
         }
         if name.is_empty() {
@@ -382,7 +382,7 @@ impl<'b> Cursor<'b> {
                 b' ' => break,
                 b'\n' | b'\r' => return Ok(()),
                 _ => {
-                    let shown = super::shown(name.of(self.bytes));
+                    let shown = crate::rows::shown(name.of(self.bytes));
                     return self
                         .bad(format!("expected a comma or a space behind the value of {shown}"));
                 }

@@ -13,7 +13,6 @@ mod tests;
 mod value;
 
 pub use reader::{LineOptions, LineReader};
-pub use value::Precision;
 
 use tidemark_types::EngineError;
 
@@ -48,13 +47,4 @@ impl From<EngineError> for LineFailure {
     fn from(error: EngineError) -> Self {
         Self::Failed(error)
     }
-}
-
-/// A text of a client within a message, cut where it is long.
-pub(crate) fn shown(bytes: &[u8]) -> String {
-    const MOST_BYTES: usize = 64;
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_BYTES)]);
-    let head: String = head.chars().flat_map(char::escape_debug).collect();
-    let dots = if bytes.len() > MOST_BYTES { "…" } else { "" };
-    format!("'{head}{dots}'")
 }

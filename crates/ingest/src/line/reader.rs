@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
+use tidemark_border::LinePrecision;
 use tidemark_types::identifier::{fold, is_valid_table_name};
 use tidemark_types::{EngineError, EngineResult};
 
 use super::lexer::{Lexed, Line, MOST_BYTES, lex, table_at};
-use super::table::{Additions, RowProblem, TableBuilder};
+use super::table::{RowProblem, TableBuilder};
 use super::template::is_same;
-use super::value::{Precision, SYMBOL_ESCAPES, unescaped};
-use super::{LineFailure, Refusal, shown};
-use crate::rows::{RefusedTarget, TableRows, Targets};
+use super::value::{SYMBOL_ESCAPES, unescaped};
+use super::{LineFailure, Refusal};
+use crate::rows::{Additions, RefusedTarget, TableRows, Targets, shown};
 
 /// The beginning of a line up to so many bytes is looked at again whenever more come; a longer one
 /// when it has grown to twice the size.
@@ -23,7 +24,7 @@ const MOST_TABLES: usize = 10_000;
 #[derive(Debug, Clone, Copy)]
 pub struct LineOptions {
     /// The unit of timestamps that do not say it.
-    pub precision: Precision,
+    pub precision: LinePrecision,
     /// Whether tables are made.
     pub create_tables: bool,
     /// Whether tables that are there get columns.

@@ -6,31 +6,23 @@ use std::collections::HashMap;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBufferBuilder;
 use rustc_hash::FxBuildHasher;
-use tidemark_types::identifier::{is_valid_column_name, same};
+use tidemark_border::LinePrecision;
+use tidemark_types::identifier::same;
 use tidemark_types::{EngineResult, Field, SqlType};
 
 use super::lexer::{Form, Line, Raw, Token, value_at};
-use super::shown;
 use super::template::{Place, Template, push_plain, push_symbol};
-use super::value::{self, Precision, SYMBOL_ESCAPES};
+use super::value::{self, SYMBOL_ESCAPES};
 use crate::cast::{self, Instant, Problem, Value};
 use crate::column::ColumnBuilder;
-use crate::rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable};
+use crate::rows::{
+    Additions, Cells, Chunk, MOST_CHUNK_ROWS, NotAdded, RefusedTarget, TableRows, TargetColumn,
+    TargetTable, shown,
+};
 
 /// Cells of a chunk, those of columns without values counted as well: it becomes one batch.
 const MOST_CHUNK_CELLS: usize = 2 << 20;
-const MOST_CHUNK_ROWS: usize = 64 * 1024;
-/// The name of the designated timestamp of a table that is made.
-const TIMESTAMP: &str = "timestamp";
 const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
-
-/// What a table may get with its rows.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Additions {
-    pub(super) columns: bool,
-    /// Columns of a table, at most.
-    pub(super) most_columns: usize,
-}
 
 /// Why a row was not taken.
 #[derive(Debug)]
@@ -53,14 +45,11 @@ fn bad<T>(reason: impl Into<String>) -> Row<T> {
 
 #[derive(Debug)]
 pub(super) struct TableBuilder {
-    table: TargetTable,
-    known: usize,
-    exists: bool,
-    chunks: Vec<Chunk>,
-    /// Their rows, and their bytes.
+    rows: TableRows,
+    /// Rows of its chunks, and their bytes.
     complete: (usize, usize),
     /// Rows of the chunk that is being filled.
-    rows: usize,
+    count: usize,
     filling: Vec<Option<Filling>>,
     /// Names as lines write them, each with its column.
     names: Vec<(Box<[u8]>, usize)>,
@@ -116,32 +105,25 @@ impl Filling {
 impl TableBuilder {
     /// The table, for who refuses a line of it.
     pub(super) fn target(&self) -> RefusedTarget {
-        RefusedTarget { table: self.table.name.clone(), exists: self.exists }
+        self.rows.target()
     }
 
     /// Rows for a table that is there, or that is made with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
-        let exists = found.is_some();
-        let table = found.unwrap_or_else(|| TargetTable {
-            name: name.to_owned(),
-            columns: Vec::new(),
-            timestamp: None,
-        });
-        let required = (0..table.columns.len()).filter(|at| table.columns[*at].required).collect();
+        let rows = TableRows::new(name, found);
+        let columns = rows.table.columns.iter().enumerate();
+        let required = columns.filter(|(_, column)| column.required).map(|(at, _)| at).collect();
         Self {
-            known: table.columns.len(),
-            exists,
-            chunks: Vec::new(),
             complete: (0, 0),
-            rows: 0,
-            filling: table.columns.iter().map(|_| None).collect(),
+            count: 0,
+            filling: rows.table.columns.iter().map(|_| None).collect(),
             names: Vec::new(),
             by_name: HashMap::default(),
             order: Vec::new(),
             template: Template::default(),
             required,
             additions,
-            table,
+            rows,
         }
     }
 
@@ -149,14 +131,19 @@ impl TableBuilder {
     /// all of its columns; those of a table that is there go to files, a batch at a time.
     pub(super) fn held_bytes(&self) -> usize {
         let (rows, bytes) = self.complete;
-        let is_defined = !self.exists || self.table.columns.len() > self.known;
-        let width = if is_defined { self.table.columns.len() * size_of::<u64>() } else { 0 };
-        bytes.saturating_add((rows + self.rows).saturating_mul(width))
+        let is_defined = !self.rows.exists || self.rows.table.columns.len() > self.rows.known;
+        let width = if is_defined { self.rows.table.columns.len() * size_of::<u64>() } else { 0 };
+        bytes.saturating_add((rows + self.count).saturating_mul(width))
     }
 
     /// Takes a row; answers whether a chunk was completed.
     #[inline]
-    pub(super) fn push(&mut self, line: &Line, bytes: &[u8], precision: Precision) -> Row<bool> {
+    pub(super) fn push(
+        &mut self,
+        line: &Line,
+        bytes: &[u8],
+        precision: LinePrecision,
+    ) -> Row<bool> {
         let is_full = self.is_full(line.fields.len());
         if is_full {
             self.complete()?;
@@ -177,7 +164,7 @@ impl TableBuilder {
         &mut self,
         bytes: &[u8],
         at: usize,
-        precision: Precision,
+        precision: LinePrecision,
     ) -> Option<usize> {
         if self.is_full(self.template.len()) {
             return None;
@@ -196,9 +183,9 @@ impl TableBuilder {
     fn push_known(&mut self, field: usize, bytes: &[u8], at: usize) -> Option<usize> {
         let Place { column, is_symbol, at } = self.template.place(field, bytes, at)?;
         let filling = self.filling.get_mut(column)?.as_mut()?;
-        let is_first = filling.rows <= self.rows;
+        let is_first = filling.rows <= self.count;
         if is_first {
-            filling.pad(self.rows);
+            filling.pad(self.count);
             let builder = &mut filling.builder;
             let end = if is_symbol {
                 push_symbol(builder, bytes, at)
@@ -212,7 +199,7 @@ impl TableBuilder {
         }
         let (raw, end) = value_at(bytes, at, is_symbol)?;
         let value = Value::read(raw, bytes)?;
-        if self.table.timestamp == Some(column) && is_early(&value) {
+        if self.rows.table.timestamp == Some(column) && is_early(&value) {
             return None;
         }
         if is_first {
@@ -225,8 +212,8 @@ impl TableBuilder {
     /// Whether the chunk is complete before a row of so many fields.
     #[inline]
     fn is_full(&self, fields: usize) -> bool {
-        let width = self.table.columns.len().max(fields) + 1;
-        self.rows > 0 && (self.rows >= MOST_CHUNK_ROWS || self.rows * width >= MOST_CHUNK_CELLS)
+        let width = self.rows.table.columns.len().max(fields) + 1;
+        self.count > 0 && (self.count >= MOST_CHUNK_ROWS || self.count * width >= MOST_CHUNK_CELLS)
     }
 
     /// Counts the row, if nothing is missing.
@@ -235,7 +222,7 @@ impl TableBuilder {
         if !self.required.is_empty() {
             self.check_required()?;
         }
-        self.rows += 1;
+        self.count += 1;
         Ok(())
     }
 
@@ -265,10 +252,10 @@ impl TableBuilder {
                 None => return Ok(()),
             },
         };
-        if self.table.timestamp == Some(column) && is_early(&value) {
+        if self.rows.table.timestamp == Some(column) && is_early(&value) {
             return bad(EARLY.to_owned());
         }
-        let rows = self.rows;
+        let rows = self.count;
         let filling = self.filling(column)?;
         if filling.rows > rows {
             return Ok(()); // the first one wins
@@ -287,7 +274,7 @@ impl TableBuilder {
     fn filling(&mut self, column: usize) -> EngineResult<&mut Filling> {
         let place = &mut self.filling[column];
         if place.is_none() {
-            *place = Some(Filling::new(&self.table.columns[column])?);
+            *place = Some(Filling::new(&self.rows.table.columns[column])?);
         }
         place.as_mut().ok_or_else(|| tidemark_types::EngineError::internal("a column is gone"))
     }
@@ -301,7 +288,7 @@ impl TableBuilder {
             return Ok(Some(self.names[index].1));
         }
         let text = column_name(name, bytes)?;
-        let mut columns = self.table.columns.iter();
+        let mut columns = self.rows.table.columns.iter();
         let column = columns.position(|one| same(&one.name, &text));
         if let Some(column) = column {
             self.name_column(at, written, column);
@@ -333,37 +320,14 @@ impl TableBuilder {
         bytes: &[u8],
     ) -> Row<Option<usize>> {
         let text = column_name(name, bytes)?;
-        let table = &self.table.name;
-        if !is_valid_column_name(&text) {
-            return bad(format!("{} is no name of a column", shown(text.as_bytes())));
-        }
-        if self.exists && !self.additions.columns {
-            let column = shown(text.as_bytes());
-            return bad(format!("table '{table}' has no column {column}, and none is added"));
-        }
-        let Some(sql_type) = value.new_type() else { return Ok(None) };
-        if self.table.columns.len() >= self.additions.most_columns {
-            let most = self.additions.most_columns;
-            return bad(format!("table '{table}' has too many columns [limit={most}]"));
-        }
-        // The designated timestamp of a new table is what a line says by its name.
-        let is_time = !self.exists && self.table.timestamp.is_none() && same(&text, TIMESTAMP);
-        if is_time && !sql_type.is_timestamp() {
-            let name = sql_type.name();
-            return bad(format!("column 'timestamp' is the timestamp of the table, found {name}"));
-        }
-        let column = self.new_column(&text, sql_type);
-        if is_time {
-            self.table.timestamp = Some(column);
-        }
+        let column = match self.rows.add(&text, || Ok(value.new_type()), self.additions) {
+            Ok(Some(column)) => column,
+            Ok(None) => return Ok(None),
+            Err(NotAdded::Name(reason) | NotAdded::Refused(reason)) => return bad(reason),
+        };
+        self.filling.push(None);
         self.name_column(at, name.of(bytes), column);
         Ok(Some(column))
-    }
-
-    fn new_column(&mut self, name: &str, sql_type: SqlType) -> usize {
-        self.table.columns.push(TargetColumn::new(name, sql_type));
-        self.filling.push(None);
-        self.table.columns.len() - 1
     }
 
     /// The time of the row, where no field said it: that of the line, or the server's.
@@ -372,7 +336,7 @@ impl TableBuilder {
         &mut self,
         token: Option<Token>,
         bytes: &[u8],
-        precision: Precision,
+        precision: LinePrecision,
     ) -> Row<()> {
         let sent = match token {
             None => None,
@@ -386,13 +350,12 @@ impl TableBuilder {
                 }
             },
         };
-        let column = match self.table.timestamp {
+        let column = match self.rows.table.timestamp {
             Some(column) => column,
-            None if self.exists => {
-                let table = &self.table.name;
+            None if self.rows.exists => {
                 return match sent {
                     None => Ok(()),
-                    Some(_) => bad(format!("table '{table}' has no designated timestamp")),
+                    Some(_) => bad(self.rows.without_timestamp()),
                 };
             }
             None => {
@@ -400,7 +363,7 @@ impl TableBuilder {
                 self.add_timestamp(last == Some(&b'n'))
             }
         };
-        let rows = self.rows;
+        let rows = self.count;
         let filling = self.filling(column)?;
         if filling.rows > rows {
             return Ok(());
@@ -421,14 +384,13 @@ impl TableBuilder {
     #[cold]
     fn add_timestamp(&mut self, says_nanos: bool) -> usize {
         let sql_type = if says_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
-        let column = self.new_column(TIMESTAMP, sql_type);
-        self.table.timestamp = Some(column);
-        column
+        self.filling.push(None);
+        self.rows.new_timestamp(sql_type)
     }
 
     #[cold]
     fn refuse<T>(&self, column: usize, problem: &Problem, raw: Raw, bytes: &[u8]) -> Row<T> {
-        let TargetColumn { name, sql_type, .. } = &self.table.columns[column];
+        let TargetColumn { name, sql_type, .. } = &self.rows.table.columns[column];
         let value = written(raw, bytes);
         let name = shown(name.as_bytes());
         let type_name = sql_type.name();
@@ -444,10 +406,10 @@ impl TableBuilder {
         for column in &self.required {
             let filling = self.filling[*column].as_ref();
             let has_value = filling.is_some_and(|filling| {
-                filling.rows > self.rows && !filling.builder.ends_with_null()
+                filling.rows > self.count && !filling.builder.ends_with_null()
             });
             if !has_value {
-                let name = &self.table.columns[*column].name;
+                let name = &self.rows.table.columns[*column].name;
                 return bad(format!("column '{name}' is NOT NULL, and the line has no value"));
             }
         }
@@ -456,7 +418,7 @@ impl TableBuilder {
 
     /// Makes a chunk of the rows so far.
     fn complete(&mut self) -> EngineResult<()> {
-        let rows = std::mem::take(&mut self.rows);
+        let rows = std::mem::take(&mut self.count);
         if rows == 0 {
             return Ok(());
         }
@@ -479,15 +441,14 @@ impl TableBuilder {
             cells.push(Cells { column, array, missing });
         }
         self.complete.0 += rows;
-        self.chunks.push(Chunk { rows, cells });
+        self.rows.chunks.push(Chunk { rows, cells });
         Ok(())
     }
 
     /// All rows.
     pub(super) fn finish(mut self) -> EngineResult<TableRows> {
         self.complete()?;
-        let Self { table, known, exists, chunks, .. } = self;
-        Ok(TableRows { table, known, exists, chunks })
+        Ok(self.rows)
     }
 }
 

@@ -3,39 +3,21 @@
 use std::borrow::Cow;
 
 use arrow_buffer::i256;
+use tidemark_border::LinePrecision;
 
 use super::lexer::{BINARY_DOUBLE, Form, Raw, Token};
 use crate::cast::{Instant, Value};
 use crate::value_text;
 
-/// The unit of timestamps at the end of lines, where they do not say it themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precision {
-    /// Nanoseconds.
-    Nanos,
-    /// Microseconds.
-    Micros,
-    /// Milliseconds.
-    Millis,
-    /// Seconds.
-    Seconds,
-    /// Minutes.
-    Minutes,
-    /// Hours.
-    Hours,
-}
-
-impl Precision {
-    /// Nanoseconds of one.
-    pub(super) fn nanos(self) -> i64 {
-        match self {
-            Self::Nanos => 1,
-            Self::Micros => 1_000,
-            Self::Millis => 1_000_000,
-            Self::Seconds => 1_000_000_000,
-            Self::Minutes => 60_000_000_000,
-            Self::Hours => 3_600_000_000_000,
-        }
+/// Nanoseconds of a unit.
+fn nanos_of(unit: LinePrecision) -> i64 {
+    match unit {
+        LinePrecision::Nanos => 1,
+        LinePrecision::Micros => 1_000,
+        LinePrecision::Millis => 1_000_000,
+        LinePrecision::Seconds => 1_000_000_000,
+        LinePrecision::Minutes => 60_000_000_000,
+        LinePrecision::Hours => 3_600_000_000_000,
     }
 }
 
@@ -179,15 +161,15 @@ fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
 
 /// The timestamp at the end of a line.
 #[inline]
-pub(super) fn trailing(text: &[u8], precision: Precision) -> Option<Instant> {
+pub(super) fn trailing(text: &[u8], precision: LinePrecision) -> Option<Instant> {
     match text.split_last()? {
         (b't', digits) => integer(digits).map(Instant::Micros),
         (b'n', digits) => integer(digits).map(Instant::Nanos),
         _ => {
             let value = integer(text)?;
             match precision {
-                Precision::Nanos => Some(Instant::Nanos(value)),
-                other => value.checked_mul(other.nanos() / 1_000).map(Instant::Micros),
+                LinePrecision::Nanos => Some(Instant::Nanos(value)),
+                other => value.checked_mul(nanos_of(other) / 1_000).map(Instant::Micros),
             }
         }
     }

@@ -6,7 +6,7 @@ use super::bytes::{Bytes, Read};
 use super::dictionary::{Dictionary, MOST_ENTRIES};
 use super::gorilla;
 use super::options::QwpOptions;
-use crate::line::shown;
+use crate::rows::shown;
 
 /// Columns of a block, and bytes of a name.
 const MOST_COLUMNS: usize = 2_048;

@@ -12,7 +12,7 @@ use super::dictionary::Dictionary;
 use super::options::QwpOptions;
 use super::table::TableColumns;
 use super::{QwpFailure, QwpStatus};
-use crate::line::shown;
+use crate::rows::shown;
 use crate::rows::{RefusedTarget, TableRows, Targets};
 
 const MAGIC: &[u8; 4] = b"QWP1";
@@ -105,7 +105,7 @@ impl QwpReader {
         let table = &mut self.tables[place];
         let held = table
             .push(block, &mut self.dictionary, &self.options)
-            .map_err(|failure| failure.of(|| table.target()))?;
+            .map_err(|failure| failure.of(|| table.rows.target()))?;
         self.held_bytes = self.held_bytes.saturating_add(held);
         self.rows += block.rows as u64;
         Ok(())
@@ -150,7 +150,7 @@ impl QwpReader {
         self.rows = 0;
         self.held_bytes = 0;
         let tables = std::mem::take(&mut self.tables);
-        tables.into_iter().map(TableColumns::finish).collect()
+        tables.into_iter().map(|table| table.rows).collect()
     }
 }
 

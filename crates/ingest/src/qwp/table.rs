@@ -8,7 +8,7 @@ use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, Scalar};
 use arrow_buffer::BooleanBuffer;
 use rustc_hash::FxBuildHasher;
-use tidemark_types::identifier::{fold, is_valid_column_name, same};
+use tidemark_types::identifier::fold;
 use tidemark_types::{EngineError, SqlType};
 
 use super::block::{Block, Kind, WireColumn};
@@ -16,22 +16,17 @@ use super::dictionary::Dictionary;
 use super::options::QwpOptions;
 use super::{QwpFailure, QwpStatus, convert};
 use crate::cast::{Instant, Problem};
-use crate::line::shown;
-use crate::rows::{Cells, Chunk, RefusedTarget, TableRows, TargetColumn, TargetTable};
-
-/// Rows of a batch.
-const MOST_CHUNK_ROWS: usize = 64 * 1024;
-/// The name of the designated timestamp of a table that is made.
-const TIMESTAMP: &str = "timestamp";
+use crate::rows::shown;
+use crate::rows::{
+    Additions, Cells, Chunk, MOST_CHUNK_ROWS, NotAdded, TIMESTAMP, TableRows, TargetColumn,
+    TargetTable,
+};
 
 type Taken<T> = Result<T, QwpFailure>;
 
 #[derive(Debug)]
 pub(super) struct TableColumns {
-    table: TargetTable,
-    known: usize,
-    exists: bool,
-    chunks: Vec<Chunk>,
+    pub(super) rows: TableRows,
     /// Columns by their folded names.
     names: HashMap<String, usize, FxBuildHasher>,
 }
@@ -47,20 +42,10 @@ fn malformed<T>(reason: impl Into<String>) -> Taken<T> {
 impl TableColumns {
     /// Rows for a table that is there, or that is made with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>) -> Self {
-        let exists = found.is_some();
-        let table = found.unwrap_or_else(|| TargetTable {
-            name: name.to_owned(),
-            columns: Vec::new(),
-            timestamp: None,
-        });
-        let folded = table.columns.iter().map(|column| fold(&column.name));
+        let rows = TableRows::new(name, found);
+        let folded = rows.table.columns.iter().map(|column| fold(&column.name));
         let names = folded.enumerate().map(|(at, name)| (name, at)).collect();
-        Self { known: table.columns.len(), exists, chunks: Vec::new(), names, table }
-    }
-
-    /// The table, for who refuses rows of it.
-    pub(super) fn target(&self) -> RefusedTarget {
-        RefusedTarget { table: self.table.name.clone(), exists: self.exists }
+        Self { rows, names }
     }
 
     /// Takes the rows of a block; answers the bytes that they take in memory.
@@ -89,7 +74,7 @@ impl TableColumns {
     /// Where each column of a block goes; nowhere where nothing is known of a new one. Makes the
     /// columns that are new.
     fn places(&mut self, block: &Block<'_>, options: &QwpOptions) -> Taken<Vec<Option<usize>>> {
-        let mut is_taken = vec![false; self.table.columns.len() + block.columns.len() + 1];
+        let mut is_taken = vec![false; self.rows.table.columns.len() + block.columns.len() + 1];
         let mut places = Vec::with_capacity(block.columns.len());
         for wire in &block.columns {
             let place = if wire.name.is_empty() {
@@ -102,7 +87,7 @@ impl TableColumns {
             if let Some(place) = place
                 && std::mem::replace(&mut is_taken[place], true)
             {
-                let name = shown(self.table.columns[place].name.as_bytes());
+                let name = shown(self.rows.table.columns[place].name.as_bytes());
                 return malformed(format!("column {name} is twice in a block"));
             }
             places.push(place);
@@ -119,62 +104,40 @@ impl TableColumns {
                 return malformed(format!("a designated timestamp of type {}", other.name()));
             }
         };
-        match self.table.timestamp {
+        match self.rows.table.timestamp {
             Some(column) => Ok(column),
-            None if self.exists => {
-                mismatch(format!("table '{}' has no designated timestamp", self.table.name))
-            }
+            None if self.rows.exists => mismatch(self.rows.without_timestamp()),
             None => self.make_timestamp(sql_type),
         }
     }
 
     fn make_timestamp(&mut self, sql_type: SqlType) -> Taken<usize> {
         if self.names.contains_key(TIMESTAMP) {
-            let table = &self.table.name;
+            let table = &self.rows.table.name;
             return mismatch(format!("column 'timestamp' of '{table}' is its timestamp"));
         }
-        let column = self.new_column(TIMESTAMP, sql_type);
-        self.table.timestamp = Some(column);
+        let column = self.rows.new_timestamp(sql_type);
+        self.names.insert(TIMESTAMP.to_owned(), column);
         Ok(column)
     }
 
     fn add(&mut self, wire: &WireColumn<'_>, options: &QwpOptions) -> Taken<Option<usize>> {
-        let (table, name) = (&self.table.name, shown(wire.name.as_bytes()));
-        if !is_valid_column_name(wire.name) {
-            return malformed(format!("{name} is no name of a column"));
-        }
-        if self.exists && !options.create_columns {
-            return mismatch(format!("table '{table}' has no column {name}, and none is added"));
-        }
-        let Ok(found) = convert::new_type(wire) else {
-            let kind = wire.kind.name();
-            return mismatch(format!("column {name}: no column is made for {kind}"));
+        let new_type = || {
+            convert::new_type(wire).map_err(|_| {
+                let (name, kind) = (shown(wire.name.as_bytes()), wire.kind.name());
+                format!("column {name}: no column is made for {kind}")
+            })
         };
-        let Some(sql_type) = found else { return Ok(None) };
-        if self.table.columns.len() >= options.most_columns {
-            let most = options.most_columns;
-            return mismatch(format!("table '{table}' has too many columns [limit={most}]"));
+        let QwpOptions { create_columns: columns, most_columns, .. } = *options;
+        match self.rows.add(wire.name, new_type, Additions { columns, most_columns }) {
+            Ok(Some(column)) => {
+                self.names.insert(fold(wire.name), column);
+                Ok(Some(column))
+            }
+            Ok(None) => Ok(None),
+            Err(NotAdded::Name(reason)) => malformed(reason),
+            Err(NotAdded::Refused(reason)) => mismatch(reason),
         }
-        // The designated timestamp of a new table is what rows say by its name.
-        let is_time = !self.exists && same(wire.name, TIMESTAMP);
-        if is_time && (self.table.timestamp.is_some() || !sql_type.is_timestamp()) {
-            let type_name = sql_type.name();
-            return mismatch(format!(
-                "column 'timestamp' is the timestamp of the table, found {type_name}"
-            ));
-        }
-        let column = self.new_column(wire.name, sql_type);
-        if is_time {
-            self.table.timestamp = Some(column);
-        }
-        Ok(Some(column))
-    }
-
-    fn new_column(&mut self, name: &str, sql_type: SqlType) -> usize {
-        self.table.columns.push(TargetColumn::new(name, sql_type));
-        let column = self.table.columns.len() - 1;
-        self.names.insert(fold(name), column);
-        column
     }
 
     fn cells(
@@ -183,16 +146,16 @@ impl TableColumns {
         place: usize,
         dictionary: &mut Dictionary,
     ) -> Taken<Cells> {
-        let column = &self.table.columns[place];
+        let column = &self.rows.table.columns[place];
         let array = match convert::array(wire, column.sql_type, dictionary) {
             Ok(array) => array,
             Err(problem) => return self.refuse(wire, place, problem),
         };
-        let array = if self.table.timestamp == Some(place) && array.null_count() > 0 {
+        let array = if self.rows.table.timestamp == Some(place) && array.null_count() > 0 {
             if !wire.name.is_empty() {
                 return mismatch(format!(
                     "a designated timestamp of '{}' is null",
-                    self.table.name
+                    self.rows.table.name
                 ));
             }
             with_server_time(&array, column.sql_type)?
@@ -207,8 +170,8 @@ impl TableColumns {
 
     #[cold]
     fn refuse<T>(&self, wire: &WireColumn<'_>, place: usize, problem: Problem) -> Taken<T> {
-        let TargetColumn { name, sql_type, .. } = &self.table.columns[place];
-        let (table, kind, type_name) = (&self.table.name, wire.kind.name(), sql_type.name());
+        let TargetColumn { name, sql_type, .. } = &self.rows.table.columns[place];
+        let (table, kind, type_name) = (&self.rows.table.name, wire.kind.name(), sql_type.name());
         match problem {
             Problem::Kind => {
                 mismatch(format!("column '{name}' of '{table}' is {type_name} and takes no {kind}"))
@@ -222,23 +185,25 @@ impl TableColumns {
 
     /// The designated timestamp of rows that say none.
     fn server_time(&mut self, rows: usize, cells: &[Cells]) -> Option<Cells> {
-        let column = match self.table.timestamp {
+        let column = match self.rows.table.timestamp {
             Some(column) => column,
-            None if self.exists => return None,
+            None if self.rows.exists => return None,
             None => self.make_timestamp(SqlType::Timestamp).ok()?,
         };
         if cells.iter().any(|cells| cells.column == column) {
             return None;
         }
-        let sql_type = self.table.columns[column].sql_type;
+        let sql_type = self.rows.table.columns[column].sql_type;
         Some(Cells { column, array: server_times(rows, sql_type), missing: None })
     }
 
     fn check_required(&self, cells: &[Cells]) -> Taken<()> {
-        for (at, column) in self.table.columns.iter().enumerate().filter(|(_, one)| one.required) {
+        for (at, column) in
+            self.rows.table.columns.iter().enumerate().filter(|(_, one)| one.required)
+        {
             let given = cells.iter().find(|cells| cells.column == at);
             if given.is_none_or(|cells| cells.array.null_count() > 0) {
-                let (name, table) = (&column.name, &self.table.name);
+                let (name, table) = (&column.name, &self.rows.table.name);
                 return mismatch(format!("column '{name}' of '{table}' is NOT NULL"));
             }
         }
@@ -247,7 +212,7 @@ impl TableColumns {
 
     fn keep(&mut self, rows: usize, cells: Vec<Cells>) {
         if rows <= MOST_CHUNK_ROWS {
-            self.chunks.push(Chunk { rows, cells });
+            self.rows.chunks.push(Chunk { rows, cells });
             return;
         }
         for start in (0..rows).step_by(MOST_CHUNK_ROWS) {
@@ -257,14 +222,8 @@ impl TableColumns {
                 array: cells.array.slice(start, length),
                 missing: cells.missing.as_ref().map(|missing| missing.slice(start, length)),
             };
-            self.chunks.push(Chunk { rows: length, cells: cells.iter().map(slice).collect() });
+            self.rows.chunks.push(Chunk { rows: length, cells: cells.iter().map(slice).collect() });
         }
-    }
-
-    /// All rows.
-    pub(super) fn finish(self) -> TableRows {
-        let Self { table, known, exists, chunks, .. } = self;
-        TableRows { table, known, exists, chunks }
     }
 }
 

@@ -10,9 +10,10 @@ use arrow_array::{
     ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray,
     TimestampMicrosecondArray,
 };
+use tidemark_border::{CsvAtomicity, LinePrecision};
 use tidemark_ingest::{
-    Atomicity, CsvColumn, CsvReader, CsvSpec, LineOptions, LineReader, MOST_LINE_BYTES, Precision,
-    TableRows, TargetTable, Targets,
+    CsvColumn, CsvReader, CsvSpec, LineOptions, LineReader, MOST_LINE_BYTES, TableRows,
+    TargetTable, Targets,
 };
 use tidemark_types::{EngineResult, Field, SqlType};
 use tidemark_wire::{RowEncoder, RowFormat};
@@ -59,7 +60,7 @@ fn lines(data: &Data) -> Entry {
         let _ = writeln!(text, "trades,symbol=s{code} price={price},size={}i {time}000", row % 977);
     }
     let options = LineOptions {
-        precision: Precision::Nanos,
+        precision: LinePrecision::Nanos,
         create_tables: true,
         create_columns: true,
         most_columns: 4096,
@@ -90,7 +91,7 @@ fn csv(data: &Data) -> Entry {
         delimiter: b',',
         header: false,
         columns: (0..fields().len()).map(column).collect(),
-        atomicity: Atomicity::Abort,
+        atomicity: CsvAtomicity::Abort,
         skip_extra_values: false,
         line_fields: fields().len(),
         most_line_bytes: MOST_LINE_BYTES,

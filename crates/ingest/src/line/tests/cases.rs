@@ -66,7 +66,7 @@ fn binary_values_cut_anywhere() {
 
 #[test]
 fn timestamps_in_every_unit() {
-    use crate::line::Precision::{Hours, Micros, Millis, Minutes, Nanos, Seconds};
+    use tidemark_border::LinePrecision::{Hours, Micros, Millis, Minutes, Nanos, Seconds};
     let time = |text: &str, precision| {
         let options = crate::line::LineOptions { precision, ..options() };
         let line = format!("t x=1i {text}\n");

@@ -2,13 +2,14 @@
 
 use tidemark_types::SqlType;
 
-use crate::line::{LineFailure, LineOptions, LineReader, Precision, Refusal};
+use crate::line::{LineFailure, LineOptions, LineReader, Refusal};
 use crate::rows::TableRows;
 pub(super) use crate::shown_rows::{Tables, nothing, one_column, shown};
+use tidemark_border::LinePrecision;
 
 pub(super) fn options() -> LineOptions {
     LineOptions {
-        precision: Precision::Nanos,
+        precision: LinePrecision::Nanos,
         create_tables: true,
         create_columns: true,
         most_columns: 100,

@@ -1,0 +1,96 @@
+//! The database as a whole: copies, checks, and what to do about a map that went bad.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tidemark_border as border;
+use tidemark_planner::{BoundMaintenance, MaintenanceAction};
+use tidemark_storage::{Damage, LostPart, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+use tidemark_vfs::{RealVfs, Vfs};
+
+use crate::database::Database;
+use crate::database::damage_report;
+use crate::runtime::log::{self, Level};
+
+const LIVE: &str = "db";
+
+/// Runs CHECKPOINT CREATE, CHECKPOINT RELEASE, CHECK or RECOVER. Blocks.
+pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineResult<()> {
+    failpoint::hit("engine.maintenance")?;
+    database.check_open()?;
+    let storage = &database.storage;
+    match statement.action {
+        MaintenanceAction::CheckpointCreate => storage.create_backup(),
+        MaintenanceAction::CheckpointRelease => storage.release_backup(),
+        MaintenanceAction::ShowLosses => {
+            let table = recovered(statement)?;
+            show_losses(&table.name, &storage.lost_parts(table.id)?)
+        }
+        MaintenanceAction::SkipDamage => {
+            let table = recovered(statement)?;
+            for part in storage.skip_damage(table.id)? {
+                let what = serde_json::json!({ "table": table.name, "lost": part.to_string() });
+                log::write(Level::Warn, "engine", "skipped", what);
+            }
+            Ok(())
+        }
+        MaintenanceAction::Check => {
+            let table = statement.table.as_ref().map(|table| table.schema().id);
+            let damages = storage.check(table)?;
+            match &damages[..] {
+                [] => Ok(()),
+                [first, ..] => {
+                    let more = damages.len() - 1;
+                    let more = if more > 0 { format!(" ({more} more)") } else { String::new() };
+                    let all: Vec<String> = damages.iter().map(shown).collect();
+                    let message = format!("{}{more}", shown(first));
+                    Err(EngineError::new(ErrorCode::Damaged, message).with_detail(all.join("\n")))
+                }
+            }
+        }
+    }
+}
+
+fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
+    let table = statement.table.as_ref().map(|table| &**table.schema());
+    table.ok_or_else(|| EngineError::internal("RECOVER without a table"))
+}
+
+/// What RECOVER TABLE would give up, as the error that it is.
+fn show_losses(table: &str, lost: &[LostPart]) -> EngineResult<()> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let rows: u64 = lost.iter().map(|part| part.rows).sum();
+    let parts: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    let message = format!(
+        "table '{table}' is damaged; without {rows} rows in damaged parts it is sound: {}",
+        parts.join("; ")
+    );
+    Err(EngineError::new(ErrorCode::Damaged, message)
+        .with_detail(parts.join("\n"))
+        .with_hint(format!("RECOVER TABLE '{table}' SKIP gives them up; a backup may have them")))
+}
+
+fn shown(damage: &Damage) -> String {
+    if damage.table.is_empty() {
+        damage.what.clone()
+    } else {
+        format!("table '{}': {}", damage.table, damage.what)
+    }
+}
+
+/// Checks a root that no process uses. Fails with `RootLocked` when one does.
+pub fn check_root(root: &Path) -> EngineResult<Vec<border::Damage>> {
+    if !root.join(LIVE).is_dir() {
+        let message = format!("there is no database in '{}'", root.display());
+        return Err(EngineError::new(ErrorCode::InvalidValue, message));
+    }
+    let vfs = RealVfs::new(root)
+        .map_err(|error| EngineError::io(format!("cannot use {}", root.display()), &error))?;
+    let vfs: Arc<dyn Vfs> = Arc::new(vfs);
+    let _lock = vfs.lock("lock")?;
+    let damages = tidemark_storage::check_root(&vfs)?;
+    Ok(damages.into_iter().map(damage_report).collect())
+}

@@ -1,0 +1,17 @@
+//! What TypeScript says of a text of CSV, in the words of its reader.
+
+use tidemark_border::CsvTextSpec;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
+
+pub(crate) fn delimiter(csv: &CsvTextSpec) -> EngineResult<u8> {
+    u8::try_from(csv.delimiter).map_err(|_| {
+        EngineError::new(ErrorCode::InvalidValue, "the delimiter is not an ASCII character")
+    })
+}
+
+/// `GEOHASH(5c)` and the like as a type.
+pub(crate) fn parse_type(text: &str) -> EngineResult<SqlType> {
+    SqlType::parse_text(text).ok_or_else(|| {
+        EngineError::new(ErrorCode::InvalidValue, format!("unsupported column type '{text}'"))
+    })
+}

@@ -1,0 +1,219 @@
+//! One file of text: which content of it is read, and how.
+
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tidemark_border::{CsvAtomicity, CsvColumnSpec, TextFile};
+use tidemark_ingest::{CsvColumn, CsvSpec};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, identifier};
+
+use crate::files::csv_text::{delimiter, parse_type};
+
+/// A column of a file.
+#[derive(Debug, Clone)]
+pub(super) struct TextColumn {
+    /// Its place in each line.
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) sql_type: SqlType,
+    /// How its dates or numbers are written.
+    pub(super) pattern: Option<String>,
+    /// Whether the type is a guess.
+    pub(super) guessed: bool,
+    /// Texts that are null where they are no value of the type.
+    pub(super) null_texts: Vec<String>,
+}
+
+impl TextColumn {
+    fn new(spec: &CsvColumnSpec) -> EngineResult<Self> {
+        Ok(Self {
+            index: spec.index,
+            name: spec.name.clone(),
+            sql_type: parse_type(&spec.type_name)?,
+            pattern: spec.pattern.clone(),
+            guessed: spec.guessed.unwrap_or(false),
+            null_texts: spec.null_texts.clone().unwrap_or_default(),
+        })
+    }
+}
+
+/// Which content of a file is read: what comes behind it later is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Version {
+    file: (u64, u64),
+    pub(super) bytes: u64,
+    /// Nanoseconds since 1970.
+    changed: i128,
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            bytes: metadata.len(),
+            changed: i128::from(metadata.mtime()) * 1_000_000_000
+                + i128::from(metadata.mtime_nsec()),
+        }
+    }
+
+    fn at(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|found| Self::of(&found))
+    }
+
+    /// What [`TextFile::version`] says.
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split(':').map(str::parse::<i128>);
+        let mut next = || numbers.next()?.ok();
+        let (device, number, bytes, changed) = (next()?, next()?, next()?, next()?);
+        let number = u64::try_from(number).ok()?;
+        let file = (u64::try_from(device).ok()?, number);
+        Some(Self { file, bytes: u64::try_from(bytes).ok()?, changed })
+    }
+
+    /// Whether what is at `path` now is this, or what was looked at a moment ago and grew.
+    fn is_at(&self, path: &Path, known: &TextFile) -> bool {
+        let grew = |found: Self| {
+            is_fresh(known)
+                && found.continues(self)
+                && edges(path, self.bytes).is_ok_and(|edges| edges == known.edges)
+        };
+        Self::at(path).is_some_and(|found| found == *self || grew(found))
+    }
+
+    /// Whether it is the same file, with more behind it.
+    fn continues(&self, before: &Self) -> bool {
+        self.file == before.file && self.bytes > before.bytes
+    }
+}
+
+/// A file and how its text is read.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    /// The file that is named, and which content of it was looked at.
+    original: (PathBuf, Version),
+    /// Where its text lies.
+    path: PathBuf,
+    /// As users know it.
+    pub(super) name: String,
+    pub(super) version: Version,
+    pub(super) columns: Vec<TextColumn>,
+    pub(super) delimiter: u8,
+    pub(super) header: bool,
+    pub(super) atomicity: CsvAtomicity,
+    skip_extra_values: bool,
+    most_line_bytes: usize,
+}
+
+impl Text {
+    /// The file at `path` as it was looked at; one that is another now is to be looked at again.
+    pub(super) fn new(
+        path: PathBuf,
+        known: &TextFile,
+        most_line_bytes: usize,
+    ) -> EngineResult<Self> {
+        let missing = || changed(&known.name);
+        let original = Version::parse(&known.version);
+        let original = original.filter(|version| version.is_at(&path, known));
+        let original = (path, original.ok_or_else(missing)?);
+        let (path, version) = match known.converted.as_ref().map(PathBuf::from) {
+            Some(converted) => {
+                let version = Version::at(&converted).ok_or_else(missing)?;
+                (converted, version)
+            }
+            None => original.clone(),
+        };
+        let csv = &known.csv;
+        Ok(Self {
+            original,
+            path,
+            name: known.name.clone(),
+            version,
+            columns: csv.columns.iter().map(TextColumn::new).collect::<EngineResult<_>>()?,
+            delimiter: delimiter(csv)?,
+            header: csv.header,
+            atomicity: csv.atomicity,
+            skip_extra_values: csv.skip_extra_values,
+            most_line_bytes,
+        })
+    }
+
+    /// Whether the file is still the one that was looked at.
+    pub(super) fn is_current(&self, known: &TextFile) -> bool {
+        let (path, version) = &self.original;
+        version.is_at(path, known) && self.version.is_at(&self.path, known)
+    }
+
+    /// Opens the content that this is about.
+    pub(super) fn open(&self) -> EngineResult<File> {
+        let file = File::open(&self.path).map_err(|_| changed(&self.name))?;
+        let found = file.metadata().map_err(|_| changed(&self.name))?;
+        let found = Version::of(&found);
+        let is_it = found == self.version || found.continues(&self.version);
+        if is_it { Ok(file) } else { Err(changed(&self.name)) }
+    }
+
+    /// The column of this name.
+    pub(super) fn column(&self, name: &str) -> Option<&TextColumn> {
+        let exact = self.columns.iter().find(|column| column.name == name);
+        exact.or_else(|| self.columns.iter().find(|one| identifier::same(&one.name, name)))
+    }
+
+    /// How the columns `target` are read of its lines; those it does not have are null.
+    pub(super) fn spec(&self, target: Vec<Field>) -> CsvSpec {
+        let columns = target.iter().enumerate().filter_map(|(at, field)| {
+            let TextColumn { index, pattern, guessed, null_texts, .. } =
+                self.column(&field.name)?;
+            Some(CsvColumn {
+                index: *index,
+                target: at,
+                pattern: pattern.clone(),
+                required: false,
+                guessed: *guessed,
+                null_texts: null_texts.clone(),
+            })
+        });
+        CsvSpec {
+            delimiter: self.delimiter,
+            header: self.header,
+            columns: columns.collect(),
+            atomicity: self.atomicity,
+            skip_extra_values: self.skip_extra_values,
+            line_fields: self.columns.iter().map(|column| column.index + 1).max().unwrap_or(0),
+            most_line_bytes: self.most_line_bytes,
+            target,
+            timestamp: None,
+        }
+    }
+}
+
+/// Milliseconds for which what is written behind a file's end makes it no other file: a statement
+/// over a log would be bound again and again.
+const FRESH_MS: u64 = 1_000;
+
+/// Bytes of an edge.
+const EDGE_BYTES: u64 = 64;
+
+/// As [`TextFile::edges`] has them, of so many bytes of a file.
+fn edges(path: &Path, bytes: u64) -> std::io::Result<String> {
+    let file = File::open(path)?;
+    let mut edge = vec![0; EDGE_BYTES.min(bytes) as usize];
+    let mut digits = String::new();
+    for at in [0, bytes.saturating_sub(EDGE_BYTES)] {
+        file.read_exact_at(&mut edge, at)?;
+        digits.extend(edge.iter().map(|byte| format!("{byte:02x}")));
+    }
+    Ok(digits)
+}
+
+fn is_fresh(known: &TextFile) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    now.saturating_sub(known.looked_at.into()) < FRESH_MS.into()
+}
+
+/// The file is not what it was: it is to be looked at again.
+pub(super) fn changed(name: &str) -> EngineError {
+    EngineError::new(ErrorCode::Replan, format!("file '{name}' changed while it was looked at"))
+        .with_hint("run the statement again")
+}

@@ -1,0 +1,465 @@
+//! Messages of the columnar protocol on their way into tables: an appender that lives as long as
+//! its connection, with the dictionary of that, and commits as often as it is asked to. Messages
+//! are read while those before them are committed.
+
+mod asked;
+mod messages;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tidemark_border::{AskedCommit, ColumnsSpec, MessagesProgress, RowsReply};
+use tidemark_ingest::{QwpFailure, QwpOptions, QwpReader, QwpRefusal};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+
+use crate::database::{Database, given};
+use crate::ingest::planned_rows::{NewTables, PlannedRows, SnapshotTargets};
+use crate::runtime::guard;
+use asked::{Asked, Group};
+pub use messages::Messages;
+
+/// Bytes of messages up to which they are read at once: handing them to another thread takes
+/// longer.
+const SMALL_BYTES: usize = 4 * 1024;
+/// Bytes of messages after which their socket is looked at again.
+const READ_BYTES: usize = 4 * 1024 * 1024;
+
+/// Takes messages, and writes the rows of as many as are to be one commit.
+pub(crate) struct ColumnAppender(Arc<Connection>);
+
+struct Connection {
+    database: Arc<Database>,
+    new_tables: NewTables,
+    most_waiting_rows: u64,
+    most_held_bytes: usize,
+    most_open_bytes: u64,
+    share: Share,
+    state: Mutex<State>,
+}
+
+/// What is between the reader and the commits, one of which is under way at most.
+struct State {
+    reading: Reading,
+    /// Messages that were read, and their bytes.
+    messages: u64,
+    bytes: u64,
+    /// Of the commit that is not asked for yet.
+    open: Open,
+    /// Commits that were asked for.
+    waiting: VecDeque<Asked>,
+    commit: Commit,
+    /// Messages whose commit is done.
+    answered: u64,
+    /// Commits that are to come one by one.
+    alone: usize,
+    /// What the rows of the commit under way take in memory.
+    committing_bytes: usize,
+}
+
+/// Rows whose commit is not asked for yet.
+#[derive(Default)]
+struct Open {
+    messages: u64,
+    /// What they take in memory.
+    bytes: usize,
+    dictionary_bytes: usize,
+}
+
+enum Reading {
+    Idle(Box<QwpReader>),
+    Busy,
+    /// Nothing after this is read. What was asked for before is committed.
+    Over(Why),
+    /// Nothing more is read, nor committed.
+    Ended,
+}
+
+/// What is wrong with a message.
+enum Why {
+    Refused(QwpRefusal),
+    Failed(EngineError),
+}
+
+enum Commit {
+    Idle,
+    Planned(Group, PlannedRows),
+    Busy,
+}
+
+impl State {
+    fn held_bytes(&self) -> usize {
+        let waiting: usize = self.waiting.iter().map(|asked| asked.bytes).sum();
+        self.open.bytes + waiting + self.committing_bytes
+    }
+
+    /// A group is written: answers what it was.
+    fn done(&mut self, group: &Group) -> Vec<AskedCommit> {
+        self.answered += group.messages();
+        self.alone = self.alone.saturating_sub(group.len());
+        self.committing_bytes = 0;
+        group.commits()
+    }
+
+    /// Those of a group come one by one.
+    fn split(&mut self, group: Group) {
+        self.alone = group.len();
+        self.committing_bytes = 0;
+        group.give_back(&mut self.waiting);
+    }
+
+    /// The end of what was read, where it has one.
+    fn nothing_left(&mut self) -> RowsReply {
+        match std::mem::replace(&mut self.reading, Reading::Ended) {
+            Reading::Over(Why::Refused(refusal)) => refused(self.messages, refusal),
+            Reading::Over(Why::Failed(error)) => failed(self.messages, error),
+            Reading::Ended => failed(self.messages, over()),
+            reading @ (Reading::Idle(_) | Reading::Busy) => {
+                self.reading = reading;
+                committed(self, 0, None, Vec::new())
+            }
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.reading, Reading::Ended)
+    }
+
+    fn end(&mut self) {
+        self.reading = Reading::Ended;
+        self.open = Open::default();
+        self.waiting.clear();
+        self.committing_bytes = 0;
+    }
+}
+
+impl ColumnAppender {
+    /// `spec` is the JSON of a [`ColumnsSpec`].
+    pub(crate) fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
+        let spec: ColumnsSpec = given(spec, "appender")?;
+        let options = QwpOptions {
+            create_tables: spec.create_tables,
+            create_columns: spec.create_columns,
+            most_columns: database.storage.options().max_columns,
+            most_rows: spec.most_rows,
+            most_tables: spec.most_tables,
+            most_dictionary_bytes: spec.most_dictionary_bytes,
+            most_held_bytes: spec.most_held_bytes,
+        };
+        let state = State {
+            reading: Reading::Idle(Box::new(QwpReader::new(options))),
+            messages: 0,
+            bytes: 0,
+            open: Open::default(),
+            waiting: VecDeque::new(),
+            commit: Commit::Idle,
+            answered: 0,
+            alone: 0,
+            committing_bytes: 0,
+        };
+        Ok(Self(Arc::new(Connection {
+            database: Arc::clone(database),
+            new_tables: NewTables::new(&spec.partition_by)?,
+            most_waiting_rows: spec.most_waiting_rows,
+            most_held_bytes: spec.most_held_bytes,
+            most_open_bytes: spec.most_open_bytes,
+            share: Share { total: Arc::clone(&database.columns_held), own: AtomicU64::new(0) },
+            state: Mutex::new(state),
+        })))
+    }
+
+    /// Reads what waits; what is wrong with it, [`Self::finish`] answers when it comes to it.
+    pub(crate) async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
+        let connection = &self.0;
+        connection.database.check_open()?;
+        let reading = {
+            let mut state = connection.state.lock();
+            match std::mem::replace(&mut state.reading, Reading::Busy) {
+                Reading::Idle(reader) => Some(reader),
+                Reading::Busy => return Err(over()),
+                ended @ (Reading::Over(_) | Reading::Ended) => {
+                    state.reading = ended;
+                    None
+                }
+            }
+        };
+        if let Some(reader) = reading {
+            let is_small = messages.left().1 <= SMALL_BYTES;
+            let (there, queue) = (Arc::clone(connection), Arc::clone(&messages));
+            let read = move || there.read(reader, &queue, is_small);
+            let read = if is_small {
+                guard::catch("columns", read)
+            } else {
+                guard::run_blocking("columns", read).await
+            };
+            let mut state = connection.state.lock();
+            if !state.has_ended() {
+                state.reading = read.unwrap_or_else(|error| Reading::Over(Why::Failed(error)));
+            }
+        }
+        Ok(connection.progress(&messages))
+    }
+
+    /// The first time, tells what the commits that were asked for would change; then commits them,
+    /// or tells it anew. `split`: what it answered becomes the first of them alone.
+    pub(crate) async fn finish(&self, split: bool) -> EngineResult<RowsReply> {
+        let connection = &self.0;
+        let commit = {
+            let mut state = connection.state.lock();
+            match std::mem::replace(&mut state.commit, Commit::Busy) {
+                Commit::Planned(group, _) if split && group.len() > 1 => {
+                    state.split(group);
+                    None
+                }
+                Commit::Planned(group, planned) => Some((group, planned)),
+                Commit::Idle => None,
+                Commit::Busy => return Err(over()),
+            }
+        };
+        match commit {
+            None => Ok(connection.plan()),
+            Some((group, planned)) => Ok(connection.commit(group, planned).await),
+        }
+    }
+
+    /// Forgets what waits.
+    pub(crate) fn abort(&self) {
+        let mut state = self.0.state.lock();
+        state.end();
+        state.commit = Commit::Idle;
+        self.0.share.set(0);
+    }
+}
+
+impl Connection {
+    /// Reads messages until one makes others wait.
+    fn read(
+        &self,
+        mut reader: Box<QwpReader>,
+        messages: &Messages,
+        is_small: bool,
+    ) -> EngineResult<Reading> {
+        let mut left = if is_small { SMALL_BYTES } else { READ_BYTES };
+        while let Some(message) = messages.next() {
+            {
+                let mut state = self.state.lock();
+                state.messages += 1;
+                state.bytes += message.len() as u64;
+            }
+            failpoint::hit("engine.parser")?;
+            self.database.metrics.bytes_imported.add(message.len() as u64);
+            let mut targets = SnapshotTargets::new(self.database.snapshot()?);
+            let defers = match reader.read(&message, &mut targets) {
+                Ok(defers) => defers,
+                Err(QwpFailure::Refused(refusal)) => {
+                    return Ok(Reading::Over(Why::Refused(refusal)));
+                }
+                Err(QwpFailure::Failed(error)) => return Err(error),
+            };
+            left = left.saturating_sub(message.len());
+            if !self.take(&mut reader, defers)? || left == 0 {
+                break;
+            }
+        }
+        Ok(Reading::Idle(reader))
+    }
+
+    /// Takes what a message brought; false where commits have to come before the next one.
+    fn take(&self, reader: &mut QwpReader, defers: bool) -> EngineResult<bool> {
+        let mut state = self.state.lock();
+        if state.has_ended() {
+            return Err(over());
+        }
+        let rows = reader.rows();
+        let dictionary_bytes = reader.dictionary_bytes();
+        let has_grown = dictionary_bytes > state.open.dictionary_bytes;
+        let messages = state.open.messages + 1;
+        state.open = Open { messages, bytes: reader.held_bytes(), dictionary_bytes };
+        let is_crowded = self.account(&state) > self.most_open_bytes;
+        if is_crowded && rows == 0 && has_grown {
+            return Err(self.crowded());
+        }
+        let is_full = |rows: u64, bytes: usize| {
+            is_crowded || rows >= self.most_waiting_rows || bytes >= self.most_held_bytes / 2
+        };
+        let forced = defers && rows > 0 && is_full(rows, state.open.bytes);
+        if !defers || forced || rows == 0 {
+            let (tables, bytes) = (reader.take_tables(), state.open.bytes);
+            state.open = Open { messages: 0, bytes: 0, dictionary_bytes };
+            state.waiting.push_back(Asked { tables, messages, rows, bytes, forced });
+        }
+        // Names mean something else behind a commit that makes tables or columns.
+        let defines = state.waiting.back().is_some_and(Asked::defines);
+        let waiting: u64 = state.waiting.iter().map(|asked| asked.rows).sum();
+        Ok(!defines && !is_full(reader.rows() + waiting, state.held_bytes()))
+    }
+
+    fn progress(&self, messages: &Messages) -> MessagesProgress {
+        let state = self.state.lock();
+        let (left, left_bytes) = messages.left();
+        let waiting: u64 = state.waiting.iter().map(|asked| asked.rows).sum();
+        let is_held = self.share.total() > self.most_open_bytes
+            || waiting >= self.most_waiting_rows
+            || state.held_bytes() >= self.most_held_bytes / 2;
+        MessagesProgress {
+            messages: state.messages,
+            bytes: state.bytes,
+            left: left as u64,
+            left_bytes: left_bytes as u64,
+            whole: !state.waiting.is_empty(),
+            full: is_held || state.waiting.back().is_some_and(Asked::defines),
+            ended: !matches!(state.reading, Reading::Idle(_)),
+        }
+    }
+
+    fn plan(&self) -> RowsReply {
+        let (group, rows) = {
+            let mut state = self.state.lock();
+            state.commit = Commit::Idle;
+            let is_alone = state.alone > 0;
+            let Some((group, rows)) = Group::take(&mut state.waiting, is_alone) else {
+                return state.nothing_left();
+            };
+            if rows.is_empty() {
+                let commits = state.done(&group);
+                return committed(&state, 0, None, commits);
+            }
+            state.commit = Commit::Busy;
+            state.committing_bytes = group.bytes();
+            (group, rows)
+        };
+        let planned =
+            guard::catch("columns", || PlannedRows::new(&self.database, self.new_tables, rows));
+        match planned {
+            Ok(planned) => {
+                let report = with_commits(planned.report(), &group);
+                self.state.lock().commit = Commit::Planned(group, planned);
+                report
+            }
+            Err(error) => self.fail(group, error),
+        }
+    }
+
+    async fn commit(&self, group: Group, mut planned: PlannedRows) -> RowsReply {
+        let commit = move || {
+            failpoint::hit("engine.commit")?;
+            let reply = planned.commit()?;
+            Ok((planned, reply))
+        };
+        let (planned, reply) = match guard::run_blocking("commit", commit).await {
+            Ok(done) => done,
+            Err(error) => return self.fail(group, error),
+        };
+        let mut state = self.state.lock();
+        let RowsReply::Committed { rows, transaction, .. } = reply else {
+            let report = with_commits(reply, &group);
+            state.commit = Commit::Planned(group, planned);
+            return report;
+        };
+        state.commit = Commit::Idle;
+        state.done(&group);
+        if !state.has_ended() {
+            self.account(&state);
+        }
+        committed(&state, rows, transaction, Vec::new())
+    }
+
+    /// Nothing of a group is written. Of several it may be the fault of one: they are tried one by
+    /// one. After one that fails nothing follows.
+    fn fail(&self, group: Group, error: EngineError) -> RowsReply {
+        {
+            let mut state = self.state.lock();
+            state.commit = Commit::Idle;
+            state.committing_bytes = 0;
+            if state.has_ended() || group.len() < 2 || is_our_fault(error.code) {
+                state.end();
+                return failed(state.answered + group.first_messages(), error);
+            }
+            state.split(group);
+        }
+        self.plan()
+    }
+
+    /// Tells the share of this connection; answers what all have.
+    fn account(&self, state: &State) -> u64 {
+        self.share.set((state.held_bytes() + state.open.dictionary_bytes) as u64)
+    }
+
+    fn crowded(&self) -> EngineError {
+        let message = format!(
+            "the connections of the columnar protocol hold more than {} bytes \
+             (qwp.max.open.size): send it again later",
+            self.most_open_bytes
+        );
+        EngineError::new(ErrorCode::Busy, message)
+    }
+}
+
+/// What a connection takes of the bytes of all of them.
+struct Share {
+    total: Arc<AtomicU64>,
+    own: AtomicU64,
+}
+
+impl Share {
+    /// Answers what all have now.
+    fn set(&self, bytes: u64) -> u64 {
+        let before = self.own.swap(bytes, Ordering::AcqRel);
+        if bytes >= before {
+            self.total.fetch_add(bytes - before, Ordering::AcqRel) + (bytes - before)
+        } else {
+            self.total.fetch_sub(before - bytes, Ordering::AcqRel) - (before - bytes)
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.total.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+/// Whether the rows cannot be what is wrong: others would fail as well, or it is not known whether
+/// they were written.
+fn is_our_fault(code: ErrorCode) -> bool {
+    use ErrorCode::{Closed, Damaged, DiskFull, Internal, Io, ReadOnly, RootLocked};
+    matches!(code, Closed | Damaged | DiskFull | Internal | Io | ReadOnly | RootLocked)
+}
+
+fn with_commits(mut reply: RowsReply, group: &Group) -> RowsReply {
+    if let RowsReply::Planned { commits, .. } = &mut reply {
+        *commits = group.commits();
+    }
+    reply
+}
+
+fn committed(
+    state: &State,
+    rows: u64,
+    transaction: Option<u64>,
+    commits: Vec<AskedCommit>,
+) -> RowsReply {
+    let more = !state.waiting.is_empty() || matches!(state.reading, Reading::Over(_));
+    RowsReply::Committed { rows, transaction, commits, more }
+}
+
+fn failed(line: u64, error: EngineError) -> RowsReply {
+    let EngineError { code, message: reason, .. } = guard::outward(error);
+    RowsReply::Failed { line, code: format!("{code:?}"), reason }
+}
+
+fn refused(line: u64, QwpRefusal { status, reason, target }: QwpRefusal) -> RowsReply {
+    let exists = target.as_ref().is_some_and(|target| target.exists);
+    let table = target.map(|target| target.table);
+    let status = Some(status as u8);
+    RowsReply::Refused { line, at: 0, reason, is_too_large: false, table, exists, status }
+}
+
+fn over() -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, "the appender has ended")
+}

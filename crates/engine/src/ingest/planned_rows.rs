@@ -1,0 +1,417 @@
+//! Typed rows of several tables, whatever protocol brought them, into one commit: with the tables
+//! and columns that are new, all of them or none. What a commit would change is known before it, so
+//! that rights are judged; where the tables changed meanwhile it is planned anew.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::compute::kernels::zip::zip;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use tidemark_border::{PlannedTable, RowsReply};
+use tidemark_catalog::{TableBuilder, View};
+use tidemark_ingest::{Chunk, TableRows, TargetColumn, TargetTable, Targets, absent_column};
+use tidemark_planner::{Defaults, Planner};
+use tidemark_storage::{BulkTarget, ColumnSchema, Snapshot, TableSchema};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
+
+use crate::database::Database;
+use crate::ingest::writer::{MOST_HELD_ROWS, Place, Writer, Written};
+use crate::runtime::cancel::CancelToken;
+
+/// The tables of a database, for readers of rows.
+pub(crate) struct SnapshotTargets {
+    snapshot: Arc<Snapshot>,
+}
+
+impl SnapshotTargets {
+    pub(crate) fn new(snapshot: Arc<Snapshot>) -> Self {
+        Self { snapshot }
+    }
+}
+
+impl Targets for SnapshotTargets {
+    fn table(&mut self, name: &str) -> EngineResult<Option<TargetTable>> {
+        let Some(found) = self.snapshot.table(name) else {
+            refuse_view(&self.snapshot, name)?;
+            return Ok(None);
+        };
+        let schema = found.schema();
+        let column = |column: &ColumnSchema| TargetColumn {
+            name: column.name.clone(),
+            sql_type: column.sql_type,
+            has_default: column.default.is_some(),
+            required: column.not_null && column.default.is_none(),
+        };
+        Ok(Some(TargetTable {
+            name: schema.name.clone(),
+            columns: schema.columns.iter().map(column).collect(),
+            timestamp: schema.timestamp,
+        }))
+    }
+}
+
+fn refuse_view(snapshot: &Snapshot, name: &str) -> EngineResult<()> {
+    match View::find(snapshot, name) {
+        Some(_) => Err(EngineError::new(
+            ErrorCode::InvalidName,
+            format!("'{name}' is a view: rows go into tables alone"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What tables get that are made with their rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewTables {
+    pub(crate) partition_by: PartitionBy,
+}
+
+impl NewTables {
+    pub(crate) fn new(partition_by: &str) -> EngineResult<Self> {
+        let partition_by = PartitionBy::parse(partition_by).ok_or_else(|| {
+            let message = format!("invalid partitioning [partitionBy={partition_by}]");
+            EngineError::new(ErrorCode::InvalidValue, message)
+        })?;
+        Ok(Self { partition_by })
+    }
+}
+
+/// Rows that are known, and what their commit would change.
+pub(crate) struct PlannedRows {
+    database: Arc<Database>,
+    new_tables: NewTables,
+    rows: Vec<TableRows>,
+    tables: Vec<Planned>,
+}
+
+/// One table of a plan.
+struct Planned {
+    definition: Definition,
+    /// Where each column of the rows is in it.
+    places: Vec<usize>,
+    schema: SchemaRef,
+    defaults: Defaults,
+}
+
+enum Definition {
+    New(TableSchema),
+    /// With columns behind its own.
+    Changed(TableSchema, Vec<String>),
+    Kept(TableSchema),
+}
+
+impl Definition {
+    fn schema(&self) -> &TableSchema {
+        match self {
+            Self::New(schema) | Self::Changed(schema, _) | Self::Kept(schema) => schema,
+        }
+    }
+}
+
+impl PlannedRows {
+    pub(crate) fn new(
+        database: &Arc<Database>,
+        new_tables: NewTables,
+        rows: Vec<TableRows>,
+    ) -> EngineResult<Self> {
+        let database = Arc::clone(database);
+        let mut planned = Self { database, new_tables, rows, tables: Vec::new() };
+        planned.plan()?;
+        Ok(planned)
+    }
+
+    /// Plans against the tables as they are now.
+    fn plan(&mut self) -> EngineResult<()> {
+        let snapshot = self.database.snapshot()?;
+        let one = |rows| Planned::new(&self.database, &snapshot, self.new_tables, rows);
+        self.tables = self.rows.iter().map(one).collect::<EngineResult<_>>()?;
+        Ok(())
+    }
+
+    /// What the commit would change.
+    pub(crate) fn report(&self) -> RowsReply {
+        let report = |(planned, rows): (&Planned, &TableRows)| PlannedTable {
+            table: planned.definition.schema().name.clone(),
+            creates: matches!(planned.definition, Definition::New(_)),
+            adds: match &planned.definition {
+                Definition::Changed(_, columns) => columns.clone(),
+                _ => Vec::new(),
+            },
+            rows: rows.rows(),
+        };
+        let tables = self.tables.iter().zip(&self.rows).map(report).collect();
+        RowsReply::Planned { tables, read: None, commits: Vec::new() }
+    }
+
+    /// Commits what was planned, or plans anew. Blocks.
+    pub(crate) fn commit(&mut self) -> EngineResult<RowsReply> {
+        match self.commit_once() {
+            Ok(Written { rows, transaction }) => {
+                Ok(RowsReply::Committed { rows, transaction, commits: Vec::new(), more: false })
+            }
+            Err(error) if matches!(error.code, ErrorCode::Replan | ErrorCode::TableExists) => {
+                self.plan()?;
+                Ok(self.report())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn commit_once(&self) -> EngineResult<Written> {
+        let mut writer = Writer::new(&self.database);
+        for (planned, rows) in self.tables.iter().zip(&self.rows) {
+            let place = planned.place(&mut writer, rows.rows())?;
+            for chunk in &rows.chunks {
+                writer.push(place, planned.batch(chunk)?)?;
+            }
+        }
+        writer.commit_numbered(&CancelToken::default())
+    }
+}
+
+impl Planned {
+    fn new(
+        database: &Database,
+        snapshot: &Arc<Snapshot>,
+        new_tables: NewTables,
+        rows: &TableRows,
+    ) -> EngineResult<Self> {
+        let found = snapshot.table(&rows.table.name);
+        let definition = match &found {
+            Some(found) => changed_schema(found.schema(), rows)?,
+            None if rows.exists => return Err(changed_meanwhile(&rows.table.name)),
+            None => {
+                refuse_view(snapshot, &rows.table.name)?;
+                Definition::New(new_schema(database, new_tables, &rows.table)?)
+            }
+        };
+        let schema = definition.schema();
+        let place = |column: &TargetColumn| {
+            schema.column_index(&column.name).ok_or_else(|| changed_meanwhile(&schema.name))
+        };
+        let places = rows.table.columns.iter().map(place).collect::<EngineResult<_>>()?;
+        let defaults = if schema.columns.iter().any(|column| column.default.is_some()) {
+            Planner::defaults(schema, &[], snapshot, &database.bind_context(""))?
+        } else {
+            Defaults::default()
+        };
+        let field =
+            |column: &ColumnSchema| Field::new(&column.name, column.sql_type.arrow_type(), true);
+        let fields = schema.columns.iter().map(field).collect::<Vec<_>>();
+        Ok(Self { places, schema: Arc::new(Schema::new(fields)), defaults, definition })
+    }
+
+    fn place(&self, writer: &mut Writer, rows: u64) -> EngineResult<Place> {
+        Ok(match &self.definition {
+            // Many go to files at once, and not through the log.
+            Definition::New(schema) if rows > MOST_HELD_ROWS as u64 => {
+                writer.staged(BulkTarget::Create(schema.clone()))?.0
+            }
+            Definition::New(schema) => writer.new_table(schema.clone()),
+            Definition::Changed(schema, _) => writer.changed_table(schema.clone()),
+            Definition::Kept(schema) if rows > MOST_HELD_ROWS as u64 => {
+                let (place, current) = writer.staged(BulkTarget::Existing(schema.id))?;
+                if current.version != schema.version {
+                    let message = format!("table '{}' was changed meanwhile", schema.name);
+                    return Err(EngineError::new(ErrorCode::Replan, message));
+                }
+                place
+            }
+            Definition::Kept(schema) => writer.table(schema),
+        })
+    }
+
+    /// A chunk in the columns of the table.
+    fn batch(&self, chunk: &Chunk) -> EngineResult<RecordBatch> {
+        let columns = &self.definition.schema().columns;
+        let mut arrays: Vec<Option<ArrayRef>> = vec![None; columns.len()];
+        let mut missing = vec![None; columns.len()];
+        for cells in &chunk.cells {
+            let place = self.places[cells.column];
+            arrays[place] = Some(Arc::clone(&cells.array));
+            missing[place] = cells.missing.as_ref();
+        }
+        let absent = |(array, column): (Option<ArrayRef>, &ColumnSchema)| {
+            array.unwrap_or_else(|| absent_column(column.sql_type, chunk.rows))
+        };
+        let given: Vec<bool> = arrays.iter().map(Option::is_some).collect();
+        let whole: Vec<ArrayRef> = arrays.into_iter().zip(columns).map(absent).collect();
+        let batch = made(&self.schema, whole)?;
+        let batch = if self.defaults.is_empty() {
+            batch
+        } else {
+            let filled = self.defaults.fill(&batch)?;
+            let choose = |index: usize| {
+                let (own, default) = (batch.column(index), filled.column(index));
+                match (given[index], missing[index]) {
+                    (false, _) => Ok(Arc::clone(default)),
+                    (true, None) => Ok(Arc::clone(own)),
+                    (true, Some(left_out)) => {
+                        zip(&BooleanArray::new(left_out.clone(), None), default, own)
+                    }
+                }
+            };
+            let columns = (0..columns.len()).map(choose).collect::<Result<Vec<_>, _>>();
+            let unfit = |error: arrow::error::ArrowError| EngineError::internal(error.to_string());
+            made(&self.schema, columns.map_err(unfit)?)?
+        };
+        self.check_values(&batch)?;
+        Ok(batch)
+    }
+
+    /// Readers refuse the line; here it is a rule that came later, or a default of null.
+    fn check_values(&self, batch: &RecordBatch) -> EngineResult<()> {
+        let schema = self.definition.schema();
+        for (column, array) in schema.columns.iter().zip(batch.columns()) {
+            if column.not_null && array.null_count() > 0 {
+                let message = format!("column '{}' of '{}' is NOT NULL", column.name, schema.name);
+                return Err(EngineError::new(ErrorCode::InvalidValue, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> EngineResult<RecordBatch> {
+    RecordBatch::try_new(Arc::clone(schema), columns)
+        .map_err(|error| EngineError::internal(error.to_string()))
+}
+
+/// The definition that a table gets with rows, made from the one that it has.
+fn changed_schema(found: &TableSchema, rows: &TableRows) -> EngineResult<Definition> {
+    let table = &rows.table;
+    let name_at = |columns: &[TargetColumn]| {
+        table.timestamp.and_then(|at| columns.get(at)).map(|column| column.name.clone())
+    };
+    let own = found.timestamp_column().map(|column| column.name.as_str());
+    let is_same = match (name_at(&table.columns), own) {
+        (Some(name), Some(own)) => tidemark_types::identifier::same(&name, own),
+        (None, None) => true,
+        _ => false,
+    };
+    if !is_same {
+        return Err(changed_meanwhile(&found.name));
+    }
+    let mut schema = found.clone();
+    let mut added = Vec::new();
+    for column in &table.columns {
+        match schema.column_index(&column.name) {
+            Some(index) if schema.columns[index].sql_type == column.sql_type => {}
+            Some(_) => return Err(changed_meanwhile(&found.name)),
+            None => {
+                schema.columns.push(ColumnSchema::new(&column.name, column.sql_type));
+                added.push(column.name.clone());
+            }
+        }
+    }
+    Ok(if added.is_empty() { Definition::Kept(schema) } else { Definition::Changed(schema, added) })
+}
+
+fn new_schema(
+    database: &Database,
+    new_tables: NewTables,
+    table: &TargetTable,
+) -> EngineResult<TableSchema> {
+    let mut builder = TableBuilder::new(&table.name).defaults(database.table_defaults);
+    for column in &table.columns {
+        builder = builder.column(&column.name, column.sql_type);
+    }
+    if let Some(timestamp) = table.timestamp.and_then(|at| table.columns.get(at)) {
+        builder = builder.timestamp(&timestamp.name);
+    }
+    let partition_by = new_tables.partition_by;
+    builder.partition_by(partition_by).wal(partition_by != PartitionBy::None).build()
+}
+
+/// The values were read for other columns than there are now: the sender has them still.
+fn changed_meanwhile(table: &str) -> EngineError {
+    let message = format!("table '{table}' was changed while its rows came: send them again");
+    EngineError::new(ErrorCode::Busy, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, TimestampMicrosecondArray};
+    use tidemark_ingest::Cells;
+    use tidemark_types::SqlType;
+
+    use super::*;
+
+    const CHUNK: usize = MOST_HELD_ROWS;
+
+    fn database(root: &tempfile::TempDir) -> Arc<Database> {
+        let options = crate::OpenOptions { root: root.path().into(), ..Default::default() };
+        Database::open(&options).unwrap()
+    }
+
+    fn definition() -> TableSchema {
+        let table = TableBuilder::new("t").column("ts", SqlType::Timestamp);
+        table.column("x", SqlType::Long).timestamp("ts").build().unwrap()
+    }
+
+    /// Rows in a chunk of 64 Ki and one of the rest, as readers of lines hand them over.
+    fn rows(database: &Database, rows: usize) -> TableRows {
+        let snapshot = database.snapshot().unwrap();
+        let table = SnapshotTargets::new(snapshot).table("t").unwrap().unwrap();
+        let chunk = |from: usize| {
+            let numbers = from as i64..rows.min(from + CHUNK) as i64;
+            let times: ArrayRef =
+                Arc::new(TimestampMicrosecondArray::from_iter_values(numbers.clone()));
+            let cells: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+            let columns = [times, cells].into_iter().enumerate();
+            let cells = columns.map(|(column, array)| Cells { column, array, missing: None });
+            Chunk { rows: rows.min(from + CHUNK) - from, cells: cells.collect() }
+        };
+        let chunks = (0..rows).step_by(CHUNK).map(chunk).collect();
+        TableRows { known: table.columns.len(), table, exists: true, chunks }
+    }
+
+    fn planned(database: &Arc<Database>, count: usize) -> PlannedRows {
+        let new_tables = NewTables::new("DAY").unwrap();
+        PlannedRows::new(database, new_tables, vec![rows(database, count)]).unwrap()
+    }
+
+    fn made(database: &Arc<Database>) {
+        let mut writer = Writer::new(database);
+        writer.new_table(definition());
+        writer.commit(&CancelToken::default()).unwrap();
+    }
+
+    /// How many files the table has.
+    fn files(database: &Database) -> usize {
+        let table = database.snapshot().unwrap().table("t").unwrap();
+        table.partition_list().iter().map(|partition| partition.segments).sum()
+    }
+
+    #[test]
+    fn many_rows_of_one_message_are_files_whatever_their_chunks() {
+        for (count, expected) in [(CHUNK, 0), (CHUNK + 1, 1), (3 * CHUNK, 1)] {
+            let root = tempfile::tempdir().unwrap();
+            let database = database(&root);
+            made(&database);
+            let committed = planned(&database, count).commit().unwrap();
+            let RowsReply::Committed { rows, .. } = committed else { panic!("{committed:?}") };
+            assert_eq!((rows, files(&database)), (count as u64, expected), "{count} rows");
+        }
+    }
+
+    #[test]
+    fn a_table_that_changed_since_the_plan_is_planned_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let database = database(&root);
+        made(&database);
+        for count in [10, CHUNK + 10] {
+            let mut planned = planned(&database, count);
+            let found = database.snapshot().unwrap().table("t").unwrap();
+            let mut schema = TableSchema::clone(found.schema());
+            schema.columns.push(ColumnSchema::new(format!("c{count}"), SqlType::Long));
+            let mut writer = Writer::new(&database);
+            writer.changed_table(schema);
+            writer.commit(&CancelToken::default()).unwrap();
+            assert!(matches!(planned.commit().unwrap(), RowsReply::Planned { .. }));
+            let committed = planned.commit().unwrap();
+            let RowsReply::Committed { rows, .. } = committed else { panic!("{committed:?}") };
+            assert_eq!(rows, count as u64);
+        }
+    }
+}

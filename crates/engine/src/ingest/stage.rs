@@ -1,0 +1,72 @@
+//! Rows of a query on their way into a table.
+
+use arrow::record_batch::RecordBatch;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+
+use crate::execution::check_faults;
+use crate::execution::source::BatchSource;
+use crate::ingest::transaction::Transaction;
+use crate::ingest::writer::{Place, Writer};
+use crate::runtime::cancel::CancelToken;
+use crate::runtime::guard;
+
+/// Writes all rows of a source: few are held, more are staged. With the statement's token come the
+/// faults of mapped files before anything was read.
+pub(crate) async fn write_all(
+    mut writer: Writer,
+    place: Place,
+    mut source: BatchSource,
+    transaction: Option<&Transaction>,
+    (token, faults): (&CancelToken, u64),
+) -> EngineResult<u64> {
+    // Rows of a block are held until it ends.
+    while transaction.is_some() || !writer.is_staging(place) {
+        let Some(batch) = source.next().await? else {
+            check_faults(faults)?;
+            return writer.finish(transaction, token).await;
+        };
+        writer.hold(place, batch)?;
+    }
+    stage_all(writer, place, source, (token, faults)).await
+}
+
+/// Streams rows into segments; visible and durable at the end, or not at all: dropping the future
+/// drops the writer, which leaves nothing. With the statement's token come the faults of mapped
+/// files before anything was read.
+pub(crate) async fn stage_all(
+    mut writer: Writer,
+    place: Place,
+    mut source: BatchSource,
+    (token, faults): (&CancelToken, u64),
+) -> EngineResult<u64> {
+    let token = token.clone();
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<Staged>(2);
+    let writing = tokio::spawn(guard::run_blocking("bulk_write", move || {
+        failpoint::hit("engine.bulk_write")?;
+        while let Some(rows) = receiver.blocking_recv() {
+            match rows {
+                Staged::Rows(batch) => writer.push(place, batch)?,
+                Staged::End => {
+                    check_faults(faults)?;
+                    return writer.commit(&token);
+                }
+            }
+        }
+        Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
+    }));
+    while let Some(batch) = source.next().await? {
+        // A closed channel means that the writer failed; its error is the answer.
+        if sender.send(Staged::Rows(batch)).await.is_err() {
+            break;
+        }
+    }
+    let _ = sender.send(Staged::End).await;
+    drop(sender);
+    writing.await.map_err(|error| EngineError::internal(error.to_string()))?
+}
+
+/// Rows on their way to files, and the word that all have come.
+enum Staged {
+    Rows(RecordBatch),
+    End,
+}

@@ -1,0 +1,229 @@
+//! The block of a session: rows that its own statements see at once and the others together,
+//! after the commit.
+//!
+//! States: open → committed or rolled back. Both are ends: what comes after is refused.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tidemark_border::Permission;
+use tidemark_planner::Access;
+use tidemark_storage::{PendingRows, Snapshot, TableId};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+
+use crate::database::Database;
+use crate::runtime::pool::SharedPool;
+
+/// A block of inserts. Rolled back when dropped.
+#[derive(Debug)]
+pub struct Transaction {
+    block: Mutex<Option<Block>>,
+}
+
+/// Rows that wait for COMMIT, in the order of their statements.
+#[derive(Debug)]
+struct Block {
+    memory: Arc<SharedPool>,
+    waiting: Vec<Waiting>,
+    /// Rows were added so often; savepoints name this.
+    added: u32,
+    view: Option<View>,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    rows: PendingRows,
+    /// What was taken of the memory for them.
+    bytes: usize,
+    /// The last addition that went into them.
+    number: u32,
+    /// A savepoint lies right behind them: later rows stay apart.
+    closed: bool,
+}
+
+/// What the block's statements see.
+#[derive(Debug)]
+struct View {
+    /// What it was made from.
+    committed: Arc<Snapshot>,
+    shown: Arc<Snapshot>,
+    /// How many of the waiting it shows.
+    count: usize,
+}
+
+impl Transaction {
+    /// An empty block.
+    pub fn begin(database: &Database) -> Self {
+        let memory = Arc::clone(&database.memory);
+        let block = Block { memory, waiting: Vec::new(), added: 0, view: None };
+        Self { block: Mutex::new(Some(block)) }
+    }
+
+    /// Holds the rows of one statement back, all or none. Fails where all blocks and queries
+    /// together hold more memory than they may.
+    pub(crate) fn add(&self, rows: Vec<PendingRows>) -> EngineResult<()> {
+        let mut block = self.block.lock();
+        let block = block.as_mut().ok_or_else(ended)?;
+        if !block.memory.take(rows.iter().map(PendingRows::bytes).sum()) {
+            let limit = block.memory.limit() >> 20;
+            let message = format!(
+                "no memory for rows that wait for COMMIT: blocks and queries hold {limit} MiB at \
+                 most"
+            );
+            return Err(
+                EngineError::new(ErrorCode::ResourceLimit, message).with_hint("commit more often")
+            );
+        }
+        block.added += 1;
+        let number = block.added;
+        let waiting = |rows: PendingRows| {
+            let bytes = rows.bytes();
+            Waiting { rows, bytes, number, closed: false }
+        };
+        block.waiting.extend(rows.into_iter().map(waiting));
+        Ok(())
+    }
+
+    /// Refuses what commits at once and changes a table while rows of this block wait in it.
+    pub(crate) fn refuse_changes(
+        &self,
+        command: &str,
+        accesses: &[Access],
+        snapshot: &Snapshot,
+    ) -> EngineResult<()> {
+        let changes = |access: &&Access| {
+            !matches!(access.permission, Permission::Select | Permission::Insert)
+        };
+        for Access { table, .. } in accesses.iter().filter(changes) {
+            let id = snapshot.table(table).map(|table| table.schema().id);
+            if id.is_some_and(|id| self.holds(id)) {
+                let message = format!(
+                    "{command} commits at once, and rows of this block wait for COMMIT in table \
+                     '{table}'"
+                );
+                return Err(EngineError::new(ErrorCode::NotSupported, message)
+                    .with_hint("commit the block before"));
+            }
+        }
+        Ok(())
+    }
+
+    fn holds(&self, table: TableId) -> bool {
+        let block = self.block.lock();
+        let mut waiting = block.iter().flat_map(|block| &block.waiting);
+        waiting.any(|waiting| waiting.rows.table() == table)
+    }
+
+    /// Everything committed so far, and the block's own rows.
+    pub(crate) fn snapshot(&self, database: &Database) -> EngineResult<Arc<Snapshot>> {
+        let committed = database.snapshot()?;
+        self.block.lock().as_mut().ok_or_else(ended)?.snapshot(database, committed)
+    }
+
+    /// Commits everything at once. Blocks until durable; answers the new epoch, or `None` when
+    /// there was nothing to commit.
+    pub fn commit(&self, database: &Database) -> EngineResult<Option<u64>> {
+        failpoint::hit("engine.transaction_commit")?;
+        database.check_open()?;
+        let mut block = self.block.lock().take().ok_or_else(ended)?;
+        if block.waiting.is_empty() {
+            return Ok(None);
+        }
+        block.join()?;
+        let rows = block.waiting.iter().map(|waiting| waiting.rows.clone()).collect();
+        Ok(Some(database.storage.commit_pending(rows)?.epoch))
+    }
+
+    /// Marks this moment; see [`Self::rollback_to`].
+    pub fn savepoint(&self) -> EngineResult<u32> {
+        failpoint::hit("engine.transaction_savepoint")?;
+        let mut block = self.block.lock();
+        let block = block.as_mut().ok_or_else(ended)?;
+        if let Some(last) = block.waiting.last_mut() {
+            last.closed = true;
+        }
+        Ok(block.added)
+    }
+
+    /// Forgets what was added after a savepoint.
+    pub fn rollback_to(&self, savepoint: u32) -> EngineResult<()> {
+        failpoint::hit("engine.transaction_rollback")?;
+        let mut block = self.block.lock();
+        let block = block.as_mut().ok_or_else(ended)?;
+        let kept = block.waiting.partition_point(|waiting| waiting.number <= savepoint);
+        block.give_back(kept);
+        block.waiting.truncate(kept);
+        block.view.take_if(|view| view.count > kept);
+        Ok(())
+    }
+
+    /// Forgets everything.
+    pub fn rollback(&self) -> EngineResult<()> {
+        failpoint::hit("engine.transaction_rollback")?;
+        self.block.lock().take().map(drop).ok_or_else(ended)
+    }
+}
+
+impl Block {
+    fn snapshot(
+        &mut self,
+        database: &Database,
+        committed: Arc<Snapshot>,
+    ) -> EngineResult<Arc<Snapshot>> {
+        if self.waiting.is_empty() {
+            return Ok(committed);
+        }
+        let known = self.view.take().filter(|view| Arc::ptr_eq(&view.committed, &committed));
+        let (before, seen) = if let Some(view) = known {
+            (view.shown, view.count)
+        } else {
+            self.join()?;
+            (Arc::clone(&committed), 0)
+        };
+        let count = self.waiting.len();
+        let shown = if seen == count {
+            before
+        } else {
+            let new: Vec<_> = self.waiting[seen..].iter().map(|w| w.rows.clone()).collect();
+            database.storage.preview(&committed, &before, &new)?
+        };
+        self.view = Some(View { committed, shown: Arc::clone(&shown), count });
+        Ok(shown)
+    }
+
+    /// Puts neighbours together that no savepoint parts: of many small statements few are left.
+    /// Each pair is of like size, so that a row is copied as often as the count has digits.
+    fn join(&mut self) -> EngineResult<()> {
+        self.view = None;
+        let mut joined: Vec<Waiting> = Vec::with_capacity(self.waiting.len());
+        for mut next in self.waiting.iter().cloned() {
+            while let Some(last) = joined.last()
+                && !last.closed
+                && last.rows.bytes() <= next.rows.bytes().saturating_mul(2)
+                && let Some(rows) = last.rows.joined(&next.rows)?
+            {
+                next.rows = rows;
+                next.bytes += last.bytes;
+                joined.pop();
+            }
+            joined.push(next);
+        }
+        self.waiting = joined;
+        Ok(())
+    }
+
+    /// Gives the memory back of all but the first so many.
+    fn give_back(&self, kept: usize) {
+        self.memory.give(self.waiting[kept..].iter().map(|waiting| waiting.bytes).sum());
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.give_back(0);
+    }
+}
+
+fn ended() -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, "the transaction has ended")
+}

@@ -1,0 +1,367 @@
+//! The one way of rows into tables: batches for one table or several, and the tables and columns
+//! that are new with them, in one commit.
+//!
+//! Few rows for a table that is there wait in memory and go through the log; more are staged as
+//! segments, which one record adopts. Nothing is seen before the commit, nothing stays without it.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use tidemark_operators::cell_bytes;
+use tidemark_storage::{BulkTarget, BulkWriter, Change, TableId, TableSchema};
+use tidemark_types::{EngineError, EngineResult, account, failpoint};
+
+use crate::database::Database;
+use crate::ingest::transaction::Transaction;
+use crate::runtime::cancel::CancelToken;
+use crate::runtime::guard;
+
+/// Rows of a table up to which they go through the log.
+pub(crate) const MOST_HELD_ROWS: usize = 64 * 1024;
+/// The same in bytes, those of texts and arrays included.
+const MOST_HELD_BYTES: usize = 16 << 20;
+
+/// Rows on their way into a commit. Dropping it gives them up.
+pub struct Writer {
+    database: Arc<Database>,
+    /// Tables and columns that come with the rows.
+    definitions: Vec<Change>,
+    tables: Vec<TableRows>,
+    rows: u64,
+}
+
+/// What a commit came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written {
+    pub(crate) rows: u64,
+    /// None where there was nothing to write.
+    pub(crate) transaction: Option<u64>,
+}
+
+/// Rows of one table.
+#[derive(Debug)]
+enum TableRows {
+    /// In memory.
+    Held(Held),
+    /// In segments that the commit adopts.
+    Staged(Box<BulkWriter>),
+}
+
+/// Rows that go through the log.
+#[derive(Debug)]
+struct Held {
+    table: TableId,
+    /// The definition that they fit.
+    schema_version: u64,
+    /// Whether that comes with the commit: until then no files can be staged for it.
+    is_defined: bool,
+    batches: Vec<RecordBatch>,
+    rows: usize,
+    /// Those of texts and arrays included.
+    bytes: usize,
+}
+
+/// One table of a [`Writer`].
+#[derive(Debug, Clone, Copy)]
+pub struct Place(usize);
+
+impl Writer {
+    /// Nothing yet.
+    pub fn new(database: &Arc<Database>) -> Self {
+        let database = Arc::clone(database);
+        Self { database, definitions: Vec::new(), tables: Vec::new(), rows: 0 }
+    }
+
+    /// Another change that is committed with the rows, before them.
+    pub(crate) fn with(&mut self, change: Change) {
+        self.definitions.push(change);
+    }
+
+    /// Rows for a table that is made with them.
+    pub fn new_table(&mut self, schema: TableSchema) -> Place {
+        let id = self.database.storage.reserve_table_id();
+        let schema = TableSchema { id, version: schema.version.max(1), ..schema };
+        self.definitions.push(Change::CreateTable(schema.clone()));
+        self.held(schema.id, schema.version, true)
+    }
+
+    /// Rows for a table that gets this definition with them, made from the one that is there:
+    /// columns are added at the end, say.
+    pub fn changed_table(&mut self, schema: TableSchema) -> Place {
+        let (id, version) = (schema.id, schema.version + 1);
+        self.definitions.push(Change::ReplaceSchema(schema));
+        self.held(id, version, true)
+    }
+
+    /// Rows for a table with this definition. Where it has another one at the commit, that fails
+    /// with `Replan`.
+    pub fn table(&mut self, schema: &TableSchema) -> Place {
+        self.held(schema.id, schema.version, false)
+    }
+
+    fn held(&mut self, table: TableId, schema_version: u64, is_defined: bool) -> Place {
+        self.tables.push(TableRows::Held(Held {
+            table,
+            schema_version,
+            is_defined,
+            batches: Vec::new(),
+            rows: 0,
+            bytes: 0,
+        }));
+        Place(self.tables.len() - 1)
+    }
+
+    /// Rows that are staged from the first one on: those of a table that is made with them, and
+    /// those of an import, beside which columns may be added. Answers the definition that they
+    /// have to fit.
+    pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(Place, TableSchema)> {
+        let bulk = self.database.storage.begin_bulk(target)?;
+        let schema = bulk.schema().clone();
+        self.tables.push(TableRows::Staged(Box::new(bulk)));
+        Ok((Place(self.tables.len() - 1), schema))
+    }
+
+    /// Rows written so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether the next rows of the table go to files: [`Self::push`] is to be called where it may
+    /// block.
+    pub fn is_staging(&self, Place(place): Place) -> bool {
+        match &self.tables[place] {
+            TableRows::Held(held) => {
+                !held.is_defined && (held.rows > MOST_HELD_ROWS || held.bytes > MOST_HELD_BYTES)
+            }
+            TableRows::Staged(_) => true,
+        }
+    }
+
+    /// Keeps rows in memory, however many they are.
+    pub(crate) fn hold(&mut self, Place(place): Place, batch: RecordBatch) -> EngineResult<()> {
+        let TableRows::Held(held) = &mut self.tables[place] else {
+            return self.push(Place(place), batch);
+        };
+        held.rows += batch.num_rows();
+        held.bytes += cell_bytes(&batch);
+        account::room(held.bytes)?;
+        self.rows += batch.num_rows() as u64;
+        held.batches.push(batch);
+        Ok(())
+    }
+
+    /// Adds rows: the columns in the definition's order, the rows in any order. May block.
+    pub fn push(&mut self, place: Place, batch: RecordBatch) -> EngineResult<()> {
+        if !self.is_staging(place) {
+            return self.hold(place, batch);
+        }
+        let rows = batch.num_rows() as u64;
+        account::room(cell_bytes(&batch))?;
+        self.bulk(place)?.push(batch)?;
+        self.rows += rows;
+        Ok(())
+    }
+
+    /// The table's files; rows that are in memory go there.
+    fn bulk(&mut self, Place(place): Place) -> EngineResult<&mut BulkWriter> {
+        let rows = &mut self.tables[place];
+        if let TableRows::Held(held) = rows {
+            let target = BulkTarget::Existing(held.table);
+            let mut bulk = self.database.storage.begin_bulk(target)?;
+            held.batches.drain(..).try_for_each(|batch| bulk.push(batch))?;
+            *rows = TableRows::Staged(Box::new(bulk));
+        }
+        match rows {
+            TableRows::Staged(bulk) => Ok(bulk),
+            TableRows::Held(_) => Err(EngineError::internal("rows that were not staged")),
+        }
+    }
+
+    /// Commits everything at once; answers the rows. Blocks until they are as durable as is
+    /// configured. Nothing is committed for a statement that was stopped before.
+    pub fn commit(self, token: &CancelToken) -> EngineResult<u64> {
+        self.commit_numbered(token).map(|written| written.rows)
+    }
+
+    /// The same; answers the transaction as well.
+    pub(crate) fn commit_numbered(self, token: &CancelToken) -> EngineResult<Written> {
+        let Self { database, definitions: mut changes, tables, rows } = self;
+        let mut staged = Vec::new();
+        for table in tables {
+            match table {
+                TableRows::Held(Held { table, schema_version, batches, .. }) => {
+                    let append = |batch| Change::Append { table, schema_version, batch };
+                    changes.extend(batches.into_iter().map(append));
+                }
+                TableRows::Staged(bulk) => staged.push(*bulk),
+            }
+        }
+        let storage = &database.storage;
+        let receipt = match (changes.is_empty(), staged.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some(token.settle(|| storage.commit(changes))?),
+            _ => Some(token.settle(|| storage.commit_bulk(staged, changes))?),
+        };
+        database.metrics.rows_written.add(rows);
+        Ok(Written { rows, transaction: receipt.map(|receipt| receipt.lsn) })
+    }
+
+    /// Hands the rows to a block, which commits them with its others; answers how many. They are in
+    /// memory.
+    pub(crate) fn pend(self, block: &Transaction) -> EngineResult<u64> {
+        let storage = &self.database.storage;
+        let mut pending = Vec::new();
+        for rows in &self.tables {
+            let TableRows::Held(held) = rows else {
+                return Err(EngineError::internal("rows of a block in files"));
+            };
+            for batch in &held.batches {
+                pending.push(storage.pend(held.table, held.schema_version, batch)?);
+            }
+        }
+        block.add(pending)?;
+        self.database.metrics.rows_written.add(self.rows);
+        Ok(self.rows)
+    }
+
+    /// Commits, or hands the rows to the block that there is.
+    pub(crate) async fn finish(
+        self,
+        block: Option<&Transaction>,
+        token: &CancelToken,
+    ) -> EngineResult<u64> {
+        if let Some(block) = block {
+            return self.pend(block);
+        }
+        if self.tables.iter().all(TableRows::is_empty) && self.definitions.is_empty() {
+            return Ok(0);
+        }
+        let token = token.clone();
+        guard::run_blocking("commit", move || {
+            failpoint::hit("engine.commit")?;
+            self.commit(&token)
+        })
+        .await
+    }
+}
+
+impl TableRows {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Held(held) if held.batches.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, TimestampMicrosecondArray};
+    use tidemark_catalog::TableBuilder;
+    use tidemark_storage::ColumnSchema;
+    use tidemark_types::{ErrorCode, PartitionBy, SqlType};
+
+    use super::*;
+
+    fn database(root: &tempfile::TempDir) -> Arc<Database> {
+        let options = crate::OpenOptions { root: root.path().into(), ..Default::default() };
+        Database::open(&options).unwrap()
+    }
+
+    fn definition(name: &str) -> TableSchema {
+        let table = TableBuilder::new(name).column("ts", SqlType::Timestamp);
+        let table = table.column("x", SqlType::Long).timestamp("ts");
+        table.partition_by(PartitionBy::Day).build().unwrap()
+    }
+
+    fn batch(rows: usize, columns: usize) -> RecordBatch {
+        let numbers = 0..rows as i64;
+        let times: ArrayRef =
+            Arc::new(TimestampMicrosecondArray::from_iter_values(numbers.clone()));
+        let cells: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+        let names = ["ts", "x", "y"].into_iter().take(columns);
+        RecordBatch::try_from_iter(
+            names.map(|name| {
+                (name, if name == "ts" { Arc::clone(&times) } else { Arc::clone(&cells) })
+            }),
+        )
+        .unwrap()
+    }
+
+    fn rows_of(database: &Database, table: &str) -> Option<u64> {
+        let snapshot = database.snapshot().unwrap();
+        snapshot.table(table).map(|table| table.row_count().unwrap())
+    }
+
+    fn existing(database: &Database, table: &str) -> TableSchema {
+        TableSchema::clone(database.snapshot().unwrap().table(table).unwrap().schema())
+    }
+
+    /// New tables, new columns, rows through the log and rows in files: one commit.
+    #[test]
+    fn several_tables_and_their_definitions_are_one_commit() {
+        let root = tempfile::tempdir().unwrap();
+        let database = database(&root);
+        let mut writer = Writer::new(&database);
+        for name in ["few", "many", "wider"] {
+            let place = writer.new_table(definition(name));
+            writer.push(place, batch(10, 2)).unwrap();
+        }
+        assert_eq!(rows_of(&database, "few"), None);
+        assert_eq!(writer.commit(&CancelToken::default()).unwrap(), 30);
+        let before = database.snapshot().unwrap();
+        let mut writer = Writer::new(&database);
+        let few = writer.table(&existing(&database, "few"));
+        let many = writer.table(&existing(&database, "many"));
+        let mut wider = existing(&database, "wider");
+        wider.columns.push(ColumnSchema::new("y", SqlType::Long));
+        let wider = writer.changed_table(wider);
+        let (made, _) = writer.staged(BulkTarget::Create(definition("made"))).unwrap();
+        for _ in 0..3 {
+            writer.push(few, batch(10, 2)).unwrap();
+            writer.push(many, batch(50_000, 2)).unwrap();
+            writer.push(wider, batch(10, 3)).unwrap();
+            writer.push(made, batch(7, 2)).unwrap();
+        }
+        assert!(writer.is_staging(many) && writer.is_staging(made) && !writer.is_staging(few));
+        assert_eq!((rows_of(&database, "many"), rows_of(&database, "made")), (Some(10), None));
+        assert_eq!(writer.commit(&CancelToken::default()).unwrap(), 3 * (10 + 50_000 + 10 + 7));
+        let after = database.snapshot().unwrap();
+        assert_eq!(after.lsn(), before.lsn() + 1, "one transaction");
+        let rows = ["few", "many", "wider", "made"].map(|table| rows_of(&database, table));
+        assert_eq!(rows, [Some(40), Some(150_010), Some(40), Some(21)]);
+        assert_eq!(existing(&database, "wider").columns.len(), 3);
+    }
+
+    #[test]
+    fn what_is_given_up_stopped_or_outdated_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let database = database(&root);
+        let mut writer = Writer::new(&database);
+        writer.new_table(definition("t"));
+        writer.commit(&CancelToken::default()).unwrap();
+        let fill = |writer: &mut Writer| {
+            let place = writer.table(&existing(&database, "t"));
+            for _ in 0..3 {
+                writer.push(place, batch(50_000, 2)).unwrap();
+            }
+        };
+        let mut writer = Writer::new(&database);
+        fill(&mut writer);
+        drop(writer);
+        let mut writer = Writer::new(&database);
+        fill(&mut writer);
+        let token = CancelToken::default();
+        token.cancel();
+        assert_eq!(writer.commit(&token).unwrap_err().code, ErrorCode::Cancelled);
+        let mut writer = Writer::new(&database);
+        let place = writer.table(&existing(&database, "t"));
+        writer.push(place, batch(10, 2)).unwrap();
+        let mut changing = Writer::new(&database);
+        let mut wider = existing(&database, "t");
+        wider.columns.push(ColumnSchema::new("y", SqlType::Long));
+        changing.changed_table(wider);
+        changing.commit(&CancelToken::default()).unwrap();
+        assert_eq!(writer.commit(&CancelToken::default()).unwrap_err().code, ErrorCode::Replan);
+        assert_eq!(rows_of(&database, "t"), Some(0));
+        let staged = std::fs::read_dir(root.path().join("db/stage")).map_or(0, Iterator::count);
+        assert_eq!(staged, 0);
+    }
+}

@@ -1,0 +1,165 @@
+//! The root directory: the machine below it, its subdirectories, what a start does to its tables.
+
+use std::path::{Path, PathBuf};
+
+use tidemark_border::OpenOptions;
+use tidemark_catalog::due_table_types;
+use tidemark_planner::{BindContext, Planner};
+use tidemark_storage::Storage;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+use tidemark_vfs::{FileSystem, RealVfs, Vfs};
+
+use crate::runtime::log::{self, Level};
+use crate::runtime::registry::now_micros;
+
+/// Directory below the root that `read_parquet` may read by default.
+const IMPORT_DIRECTORY: &str = "import";
+/// That of COPY … TO.
+const EXPORT_DIRECTORY: &str = "export";
+/// Directory below the root for spilled rows.
+const SPILL_DIRECTORY: &str = "tmp";
+/// Files open at once, and maps, below which an operator is warned.
+const FEW_FILES: u64 = 4_096;
+const FEW_MAPS: u64 = 65_530;
+
+/// The root directory, with the copy that it is to be restored from in its place.
+pub(super) fn checked(root: &Path) -> EngineResult<RealVfs> {
+    let vfs = root_directory(root)?;
+    restore_if_asked(&vfs)?;
+    check_machine(&vfs)?;
+    Ok(vfs)
+}
+
+fn root_directory(root: &Path) -> EngineResult<RealVfs> {
+    RealVfs::new(root).map_err(|error| {
+        let root = root.display();
+        EngineError::io(format_args!("cannot use the root directory {root}"), &error)
+    })
+}
+
+/// Refuses a root whose file system keeps no promises, and warns of what will hurt later.
+fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
+    let root = vfs.root().display();
+    let warn = |event: &'static str, notice: String| {
+        log::write(Level::Warn, "engine", event, serde_json::json!({ "notice": notice }));
+    };
+    match vfs.file_system().map_err(|error| EngineError::io(&root, &error))? {
+        FileSystem::Local => {}
+        FileSystem::Network(name) => {
+            let message = format!(
+                "the root '{root}' is on a network file system ({name}), which does not keep \
+                 what it acknowledges"
+            );
+            return Err(EngineError::new(ErrorCode::NotSupported, message)
+                .with_hint("use a directory on a local disk"));
+        }
+        FileSystem::Layered(name) => {
+            let notice = format!("the root '{root}' is on {name}: what it promises depends on it");
+            warn("file_system", notice);
+        }
+    }
+    let limits = tidemark_vfs::limits();
+    if limits.open_files < FEW_FILES {
+        let files = limits.open_files;
+        warn("limits", format!("only {files} files may be open at once: raise ulimit -n"));
+    }
+    if limits.maps < FEW_MAPS {
+        let maps = limits.maps;
+        warn("limits", format!("vm.max_map_count is {maps}: raise it for many partitions"));
+    }
+    Ok(())
+}
+
+/// A quarter of what is free.
+pub(super) fn default_spill_limit(vfs: &RealVfs) -> u64 {
+    const FALLBACK_BYTES: u64 = 10 << 30;
+    vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
+}
+
+/// Puts the copy that CHECKPOINT CREATE made in the database's place, where `_restore` asks for
+/// it. An interrupted restore goes on at the next start.
+fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<()> {
+    if tidemark_storage::restore_if_asked(vfs)? {
+        log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": ".checkpoint" }));
+    }
+    Ok(())
+}
+
+pub(super) fn import_root(options: &OpenOptions) -> EngineResult<PathBuf> {
+    match &options.import_root {
+        Some(path) => directory(&options.root.join(path)),
+        None => directory(&options.root.join(IMPORT_DIRECTORY)),
+    }
+}
+
+pub(super) fn export_root(options: &OpenOptions) -> PathBuf {
+    options.root.join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY)))
+}
+
+/// Removes what queries of a crashed process spilled: no other process uses a locked root.
+pub(super) fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
+    let spill = root.join(SPILL_DIRECTORY);
+    match std::fs::remove_dir_all(&spill) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(EngineError::io(format_args!("cannot clear {}", spill.display()), &error))
+        }
+        _ => directory(&spill),
+    }
+}
+
+fn directory(path: &Path) -> EngineResult<PathBuf> {
+    std::fs::create_dir_all(path)
+        .and_then(|()| path.canonicalize())
+        .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
+}
+
+/// What a start does to tables and views before they are used.
+pub(super) fn prepare_tables(storage: &Storage) {
+    report_damage(storage);
+    set_table_types(storage);
+    settle_views(storage);
+}
+
+/// What SET TYPE asked for before this start. A disk that refuses it now is asked again at the
+/// next one.
+fn set_table_types(storage: &Storage) {
+    let due = due_table_types(&storage.snapshot());
+    if due.is_empty() {
+        return;
+    }
+    if let Err(error) = storage.commit(due) {
+        let fields = serde_json::json!({ "message": error.message });
+        log::write(Level::Warn, "engine", "table_types", fields);
+    }
+}
+
+/// Binds views that an older version made to what they name. A disk that refuses it now is asked
+/// again at the next start; the names count until then.
+fn settle_views(storage: &Storage) {
+    let context = BindContext { now_micros: now_micros(), ..BindContext::default() };
+    let settle = || -> EngineResult<()> {
+        loop {
+            let due = Planner::settle_views(&storage.snapshot(), &context)?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            storage.commit(due)?;
+        }
+    };
+    if let Err(error) = settle() {
+        let fields = serde_json::json!({ "message": error.message });
+        log::write(Level::Warn, "engine", "views", fields);
+    }
+}
+
+fn report_damage(storage: &Storage) {
+    let error = |event: &'static str, what: &str| {
+        log::write(Level::Error, "engine", event, serde_json::json!({ "what": what }));
+    };
+    for what in storage.repairs() {
+        error("damage_at_start", what);
+    }
+    for damage in storage.snapshot().damages() {
+        error("damaged_table", &format!("{}: {}", damage.table, damage.what));
+    }
+}

@@ -1,0 +1,144 @@
+//! Panics become errors: at every entry of the façade and in every worker.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::FutureExt;
+use tidemark_types::{EngineError, EngineResult, ErrorCode};
+
+use crate::runtime::log::{self, Level};
+use crate::runtime::work::following_run;
+
+static NEXT_INCIDENT: AtomicU64 = AtomicU64::new(1);
+
+/// Runs `work`; a panic becomes an `Internal` error.
+pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
+}
+
+/// Runs `work` over a file that another program wrote; a panic becomes the error that its reader
+/// has for an invalid file. The text of the panic goes to the log.
+pub fn catch_unreadable<T>(
+    entry: &'static str,
+    unreadable: impl FnOnce(EngineError) -> EngineError,
+    work: impl FnOnce() -> EngineResult<T>,
+) -> EngineResult<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|payload| Err(unreadable(panicked(entry, &*payload))))
+}
+
+/// Runs `work` to its end; a panic becomes an `Internal` error.
+pub async fn catch_async<T>(
+    entry: &'static str,
+    work: impl Future<Output = EngineResult<T>>,
+) -> EngineResult<T> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(result) => result,
+        Err(payload) => Err(panicked(entry, &*payload)),
+    }
+}
+
+/// Runs `work` on a thread of its own. For work that others wait for on the blocking threads: all
+/// of those may be taken by them.
+pub fn run_apart<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> impl Future<Output = EngineResult<T>> {
+    on_own_thread(entry, following_run(work))
+}
+
+async fn on_own_thread<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> EngineResult<T> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name(format!("tidemark-{entry}"));
+    let spawned = thread.spawn(move || {
+        // No receiver is left when the statement was cancelled.
+        let _ = sender.send(catch(entry, work));
+    });
+    spawned.map_err(|error| EngineError::io("cannot start a thread", &error))?;
+    receiver.await.map_err(|error| EngineError::internal(error.to_string()))?
+}
+
+/// Runs `work` on a thread that may block. Must be called inside a tokio runtime.
+pub fn run_blocking<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> impl Future<Output = EngineResult<T>> {
+    on_blocking_thread(entry, following_run(work))
+}
+
+async fn on_blocking_thread<T: Send + 'static>(
+    entry: &'static str,
+    work: impl FnOnce() -> EngineResult<T> + Send + 'static,
+) -> EngineResult<T> {
+    match tokio::task::spawn_blocking(move || catch(entry, work)).await {
+        Ok(result) => result,
+        Err(error) => Err(EngineError::internal(error.to_string())),
+    }
+}
+
+/// The error of a worker that panicked. The text goes to the log; the client sees an id.
+pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError {
+    let text = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("panic without a message");
+    let incident = next_incident();
+    let fields = serde_json::json!({ "incident": incident, "entry": entry, "panic": text });
+    log::write(Level::Error, "engine", "panic", fields);
+    let message = format!("internal error {incident} in {entry}, see the server's log");
+    EngineError::new(ErrorCode::Internal, message)
+}
+
+/// The error as a client may see it: a library's text goes to the log, under a number that the
+/// client receives. Everything that crosses the border passes here.
+#[must_use]
+pub fn outward(mut error: EngineError) -> EngineError {
+    let Some(inner) = error.inner.take() else { return error };
+    let incident = next_incident();
+    let is_defect = error.code == ErrorCode::Internal;
+    let level = if is_defect { Level::Error } else { Level::Info };
+    let fields = serde_json::json!({
+        "incident": incident,
+        "code": error.code,
+        "error": error.message,
+        "inner": inner,
+    });
+    log::write(level, "engine", "failed", fields);
+    if is_defect {
+        error.message = format!("internal error {incident}, see the server's log");
+    }
+    error
+}
+
+fn next_incident() -> u64 {
+    NEXT_INCIDENT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_library_says_is_for_the_log() {
+        let error = outward(EngineError::internal("Schema error: no field r1.a"));
+        assert!(error.message.starts_with("internal error "), "{error}");
+        assert_eq!(error.inner, None);
+        let known = EngineError::new(ErrorCode::InvalidValue, "out of range").with_inner("Arrow");
+        assert_eq!(outward(known).message, "out of range");
+    }
+
+    #[test]
+    fn a_panic_becomes_an_internal_error() {
+        let result: EngineResult<()> = catch("test", || panic!("boom"));
+        assert_eq!(result.unwrap_err().code, ErrorCode::Internal);
+        let result: EngineResult<()> =
+            futures::executor::block_on(catch_async("test", async { panic!("boom") }));
+        assert_eq!(result.unwrap_err().code, ErrorCode::Internal);
+    }
+}

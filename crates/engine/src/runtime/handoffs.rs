@@ -1,0 +1,103 @@
+//! Ends loans from outside: a request to cancel, a change of rights, the end of the server.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Waker;
+
+use futures::task::AtomicWaker;
+use parking_lot::Mutex;
+
+use crate::runtime::cancel::CancelToken;
+
+/// Where identifiers of lent executions begin: far beyond those that are counted elsewhere.
+const FIRST_EXECUTION: u64 = 1 << 48;
+
+/// All loans of a database.
+#[derive(Debug, Default)]
+pub(crate) struct Loans {
+    open: Mutex<HashMap<u64, Arc<Control>>>,
+    executions: AtomicU64,
+}
+
+impl Loans {
+    /// Takes note of a loan; false where there is one with this id.
+    pub(crate) fn begin(&self, id: u64, control: &Arc<Control>) -> bool {
+        self.open.lock().insert(id, Arc::clone(control)).is_none()
+    }
+
+    pub(crate) fn end(&self, id: u64) {
+        self.open.lock().remove(&id);
+    }
+
+    /// Ends a loan; false when there is none with this id. `gently`: what runs may end first.
+    pub(crate) fn recall(&self, id: u64, gently: bool) -> bool {
+        let open = self.open.lock();
+        open.get(&id).map(|control| control.recall(gently)).is_some()
+    }
+
+    /// Ends all of them.
+    pub(crate) fn recall_all(&self) {
+        self.open.lock().values().for_each(|control| control.recall(false));
+    }
+
+    pub(crate) fn next_execution(&self) -> u64 {
+        FIRST_EXECUTION + self.executions.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// How a loan is ended from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    is_recalled: AtomicBool,
+    /// The client sends nothing any more.
+    has_left: AtomicBool,
+    /// Of the execution that runs.
+    running: Mutex<Option<CancelToken>>,
+    waker: AtomicWaker,
+}
+
+impl Control {
+    fn recall(&self, gently: bool) {
+        self.is_recalled.store(true, Ordering::SeqCst);
+        if !gently {
+            self.stop();
+        }
+        self.waker.wake();
+    }
+
+    fn stop(&self) {
+        if let Some(token) = &*self.running.lock() {
+            token.cancel();
+        }
+    }
+
+    pub(crate) fn leave(&self) {
+        self.has_left.store(true, Ordering::SeqCst);
+    }
+
+    /// Stops what runs for a client that is gone.
+    pub(crate) fn stop_if_left(&self) {
+        if self.has_left.load(Ordering::SeqCst) {
+            self.stop();
+        }
+    }
+
+    pub(crate) fn is_recalled(&self) -> bool {
+        self.is_recalled.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn wait(&self, waker: &Waker) {
+        self.waker.register(waker);
+    }
+
+    /// Takes note of an execution; false where none may begin any more.
+    pub(crate) fn begins(&self, token: &CancelToken) -> bool {
+        *self.running.lock() = Some(token.clone());
+        !self.is_recalled()
+    }
+
+    pub(crate) fn ended(&self) {
+        *self.running.lock() = None;
+    }
+}

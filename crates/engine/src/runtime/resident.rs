@@ -1,0 +1,307 @@
+//! The process's own size: a second limit beside the pool, which does not count everything.
+//!
+//! Above the low mark new queries wait and ingestion is slowed; above the high one the query that
+//! holds most is stopped and ingestion is refused. Both end by themselves. Mapped files do not
+//! count: the kernel takes their pages back when it needs them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tidemark_storage::{Pressure, Storage};
+use tidemark_types::{EngineError, ErrorCode, account};
+use tokio::runtime::Handle;
+
+use crate::runtime::log;
+use crate::runtime::registry::QueryRegistry;
+
+/// How often the process is measured, and how often where it holds much: what one thread freed, and
+/// keeps, counts as free until then, and is given to another.
+const MEASURE_EVERY: Duration = Duration::from_millis(100);
+const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
+/// The most often that the log says of a level that it was reached.
+const LOG_EVERY: Duration = Duration::from_secs(1);
+/// Threads give back what they freed no more often than this, and where it grew by one part in so
+/// many of the limit.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
+const KEPT_SHARE: u64 = 8;
+/// Percent of the limit that are much.
+const MUCH_PERCENT: u64 = 60;
+/// How long after a query was stopped the next one may be: it takes a moment to let go of what it
+/// holds.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Percent of the limit above which new queries wait.
+const LOW_PERCENT: u64 = 80;
+/// Percent of the limit above which the largest query is stopped.
+const HIGH_PERCENT: u64 = 90;
+
+/// How much is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Level {
+    /// Enough.
+    Normal,
+    /// Nothing new is begun.
+    Low,
+    /// Something has to go.
+    High,
+}
+
+/// What the process may hold, and what it holds.
+#[derive(Debug)]
+pub(crate) struct ResidentGuard {
+    limit: u64,
+    resident: AtomicU64,
+    level: AtomicU8,
+}
+
+impl ResidentGuard {
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self { limit, resident: AtomicU64::new(0), level: AtomicU8::new(0) })
+    }
+
+    /// A guard that measures until the database is closed, and watches its queries and the rows
+    /// that it holds.
+    pub(crate) fn watching(
+        limit: u64,
+        handle: &Handle,
+        (registry, storage): (&Arc<QueryRegistry>, &Arc<Storage>),
+    ) -> Arc<Self> {
+        let guard = Self::new(limit);
+        let (queries, rows) = (Arc::downgrade(registry), Arc::downgrade(storage));
+        handle.spawn(watch(Arc::clone(&guard), queries, rows));
+        guard
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        match self.level.load(Ordering::Relaxed) {
+            0 => Level::Normal,
+            1 => Level::Low,
+            _ => Level::High,
+        }
+    }
+
+    /// Bytes at the last measurement.
+    pub(crate) fn resident(&self) -> u64 {
+        self.resident.load(Ordering::Relaxed)
+    }
+
+    fn percent(&self, percent: u64) -> u64 {
+        self.limit / 100 * percent
+    }
+
+    fn note(&self, resident: u64) -> Level {
+        let level = match resident {
+            bytes if bytes >= self.percent(HIGH_PERCENT) => Level::High,
+            bytes if bytes >= self.percent(LOW_PERCENT) => Level::Low,
+            _ => Level::Normal,
+        };
+        self.resident.store(resident, Ordering::Relaxed);
+        self.level.store(level as u8, Ordering::Relaxed);
+        level
+    }
+
+    /// Why nothing is begun.
+    pub(crate) fn refusal(&self) -> EngineError {
+        let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
+        let message = format!("memory is low: the server holds {resident} of {limit} MiB");
+        EngineError::new(ErrorCode::OutOfMemory, message)
+            .with_hint("retry later: it goes on by itself; see memory.limit")
+    }
+
+    fn stopped(&self) -> EngineError {
+        let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
+        let message =
+            format!("stopped as the largest query: the server holds {resident} of {limit} MiB");
+        EngineError::new(ErrorCode::OutOfMemory, message)
+            .with_hint("let the query touch fewer rows or groups; see memory.limit")
+    }
+}
+
+/// When threads give back what they freed and keep: as soon as that has grown by an eighth of
+/// `memory.limit` since they last did.
+#[derive(Debug)]
+struct Kept {
+    step: u64,
+    /// The least that was kept since threads gave back.
+    least: u64,
+    asked: Option<Instant>,
+}
+
+impl Kept {
+    fn new(limit: u64) -> Self {
+        Self { step: limit / KEPT_SHARE, least: 0, asked: None }
+    }
+
+    /// Whether threads are to give back now that so many bytes are kept.
+    fn is_too_much(&mut self, kept: u64) -> bool {
+        if self.asked.is_some_and(|at| at.elapsed() < GIVE_BACK_EVERY) {
+            return false;
+        }
+        if self.asked.take().is_some() {
+            self.least = kept;
+        }
+        self.least = self.least.min(kept);
+        let is_too_much = kept - self.least >= self.step;
+        if is_too_much {
+            self.asked = Some(Instant::now());
+        }
+        is_too_much
+    }
+}
+
+/// Wakes those that rest: before they do again they give back what they freed.
+fn wake_workers() {
+    let handle = Handle::current();
+    for _ in 0..handle.metrics().num_workers() {
+        handle.spawn(async {});
+    }
+}
+
+/// Measures until the database is closed.
+async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage: Weak<Storage>) {
+    let (mut stopped, mut asked) = (None::<Instant>, 0);
+    let mut kept = Kept::new(guard.limit);
+    let (mut pause, mut logged) = (Duration::ZERO, None::<(Level, Instant)>);
+    loop {
+        tokio::time::sleep(pause).await;
+        let (Some(registry), Some(storage)) = (registry.upgrade(), storage.upgrade()) else {
+            return;
+        };
+        let before = guard.level();
+        let Some(resident) = resident_bytes() else { return };
+        account::set_process_limit(guard.limit, resident);
+        let level = guard.note(resident);
+        storage.set_pressure(match level {
+            Level::Normal => Pressure::None,
+            Level::Low => Pressure::Low,
+            Level::High => Pressure::High,
+        });
+        let may_log = logged.is_none_or(|(low, at)| level > low || at.elapsed() >= LOG_EVERY);
+        if level > before && may_log {
+            logged = Some((level, Instant::now()));
+            let fields = serde_json::json!({
+                "resident_bytes": resident, "limit_bytes": guard.limit, "level": level as u8,
+            });
+            log::write(log::Level::Warn, "engine", "memory_low", fields);
+        }
+        if kept.is_too_much(resident.saturating_sub(account::live_bytes())) {
+            account::ask_to_give_back();
+        }
+        if std::mem::replace(&mut asked, account::times_asked()) != asked {
+            wake_workers();
+        }
+        let may_stop = stopped.is_none_or(|at| at.elapsed() >= PATIENCE);
+        if level == Level::High && may_stop && registry.stop_largest(guard.stopped()) {
+            stopped = Some(Instant::now());
+        }
+        let is_much = resident >= guard.percent(MUCH_PERCENT);
+        pause = if is_much { MEASURE_MUCH_EVERY } else { MEASURE_EVERY };
+    }
+}
+
+/// Bytes of the process in memory but for mapped files.
+pub(crate) fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    Some(kib_after(&status, "RssAnon:")? + kib_after(&status, "RssShmem:").unwrap_or(0))
+}
+
+/// Bytes of the process in memory, mapped files included.
+pub(crate) fn process_bytes() -> Option<u64> {
+    kib_after(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+/// The number of bytes in a line `name  N kB`.
+fn kib_after(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Bytes the process may use: those of the machine, or fewer where a control group says so.
+pub(crate) fn machine_memory() -> u64 {
+    const FALLBACK_BYTES: u64 = 2 << 30;
+    let machine = std::fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|text| kib_after(&text, "MemTotal:"));
+    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = group_files(&group)
+        .into_iter()
+        .filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok());
+    limits.chain(machine).min().unwrap_or(FALLBACK_BYTES)
+}
+
+/// Files that may hold the limit of a control group of ours or of one around it.
+fn group_files(groups: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next(), parts.next(), parts.next());
+        let (root, file) = match controllers {
+            Some("") => ("/sys/fs/cgroup", "memory.max"),
+            Some(list) if list.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        let group = Path::new(root).join(path.unwrap_or("").trim_start_matches('/'));
+        let around = group.ancestors().take_while(|path| path.starts_with(root));
+        files.extend(around.map(|path| path.join(file)));
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_follow_the_measurements() {
+        let guard = ResidentGuard::new(1_000);
+        assert_eq!(guard.level(), Level::Normal);
+        for (bytes, level) in [
+            (799, Level::Normal),
+            (800, Level::Low),
+            (900, Level::High),
+            (899, Level::Low),
+            (10, Level::Normal),
+        ] {
+            assert_eq!(guard.note(bytes), level);
+            assert_eq!(guard.level(), level);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_given_back_where_it_grew() {
+        let mut kept = Kept::new(800);
+        assert!(!kept.is_too_much(99));
+        assert!(kept.is_too_much(100));
+        assert!(!kept.is_too_much(1_000), "threads were just asked");
+        kept.asked = Instant::now().checked_sub(GIVE_BACK_EVERY);
+        assert!(!kept.is_too_much(300), "that much is left when all gave back");
+        assert!(!kept.is_too_much(250));
+        assert!(!kept.is_too_much(349));
+        assert!(kept.is_too_much(350));
+    }
+
+    #[test]
+    fn this_process_is_measured() {
+        let bytes = resident_bytes().unwrap();
+        assert!(bytes > 100 << 10 && bytes < machine_memory(), "{bytes}");
+    }
+
+    #[test]
+    fn control_groups_are_looked_for_up_to_the_root() {
+        let files = group_files("12:cpu,memory:/a\n0::/b/c\n3:pids:/x");
+        let names: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
+        assert_eq!(
+            names,
+            [
+                "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+                "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                "/sys/fs/cgroup/b/c/memory.max",
+                "/sys/fs/cgroup/b/memory.max",
+                "/sys/fs/cgroup/memory.max",
+            ]
+        );
+    }
+}

@@ -1,0 +1,109 @@
+// The order of the folders inside a crate: a file names nothing of a folder above its own, and
+// calls no method that such a folder adds to the `type` of the order. Methods need no import, so no
+// circle of imports shows them.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { codeOf, imports } from './rust-modules.mjs';
+
+/**
+ * From the bottom up. `isWhole`: every module of the root has a place. `receivers`: as values of
+ * the type are called.
+ */
+const ORDERS = [
+  {
+    root: 'crates/planner/src/binder',
+    // `state` has `Queries`, by which the folders below `clauses` bind queries.
+    folders: ['state', 'catalog', 'expressions', 'sources', 'clauses', 'statements'],
+    type: 'Binder',
+    receivers: ['self', 'Self', 'binder', 'Binder', 'inner'],
+  },
+  {
+    root: 'crates/engine/src',
+    folders: [
+      'runtime',
+      'files',
+      'jobs',
+      'execution',
+      'named_test',
+      'cached_results',
+      'plans',
+      'database',
+      'ingest',
+      'views',
+      'apply',
+      'external',
+      'statement',
+      'changes',
+      'loans',
+      'open',
+    ],
+    isWhole: true,
+    type: 'Database',
+    receivers: ['database', 'Database'],
+  },
+];
+
+/** @param {string} root the folder of the repository */
+export function rustFolderProblems(root) {
+  return ORDERS.flatMap((order) => orderProblems(root, order));
+}
+
+function orderProblems(root, order) {
+  const texts = textsOf(root, order.root.replace(/\/src\/.*/, '/src'));
+  const edges = imports(texts);
+  const inside = [...texts.keys()].filter((file) => file.startsWith(`${order.root}/`));
+  const files = inside.map((file) => ({ file, level: levelOf(file, order) }));
+  const placed = files.filter(({ level }) => level >= 0);
+  const code = new Map(inside.map((file) => [file, codeOf(texts.get(file))]));
+  const methods = new Map();
+  for (const { file, level } of placed) {
+    for (const method of methodsOf(code.get(file), order.type)) {
+      methods.set(method, Math.min(level, methods.get(method) ?? level));
+    }
+  }
+  const lost = files.filter(({ file, level }) => order.isWhole && level < 0 && !isEntry(file));
+  return [
+    ...lost.map(({ file }) => `${file} is in no folder of scripts/rust-folders.mjs`),
+    ...placed.flatMap(({ file, level }) => [
+      ...[...edges.get(file)]
+        .filter((target) => levelOf(target, order) > level)
+        .map((target) => `${file} may not name ${target}`),
+      ...called(code.get(file), order.receivers)
+        .filter((method) => methods.get(method) > level)
+        .map((method) => `${file} may not call ${method} of ${order.folders[methods.get(method)]}`),
+    ]),
+  ];
+}
+
+function textsOf(root, folder) {
+  const files = readdirSync(join(root, folder), { recursive: true });
+  const rust = files.filter((file) => file.endsWith('.rs')).map((file) => `${folder}/${file}`);
+  return new Map(rust.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+}
+
+/** The place of a file's folder; -1 where it has none. */
+function levelOf(file, { root, folders }) {
+  const [folder = ''] = file.startsWith(`${root}/`) ? file.slice(root.length + 1).split('/') : [];
+  return folders.indexOf(folder.replace(/\.rs$/, ''));
+}
+
+function isEntry(file) {
+  return file.endsWith('/src/lib.rs');
+}
+
+/** The methods that a file adds to a type. */
+function methodsOf(code, type) {
+  const block = new RegExp(`^impl(?:<[^>]*>)? ${type}(?:<[^>]*>)? \\{\\n([^]*?)^\\}`, 'gm');
+  return [...code.matchAll(block)].flatMap(([, body]) =>
+    [...body.matchAll(/^ {4}(?:pub(?:\([^)]*\))? )?(?:async )?fn (\w+)/gm)].map(([, name]) => name),
+  );
+}
+
+function called(code, receivers) {
+  const call = new RegExp(
+    `(?<!\\w)(?:${receivers.join('|')})\\s*(?:\\.|::)\\s*(\\w+)(?:::<[^>]*>)?\\(`,
+    'g',
+  );
+  return [...code.matchAll(call)].map(([, method]) => method);
+}
