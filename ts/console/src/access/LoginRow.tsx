@@ -1,9 +1,9 @@
 /** With what one can log in, and the tokens for HTTP: made, shown once, ended. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { confirmed } from '../page/questions.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { Icon } from '../ui/icons.js';
 import { tokenEnd, type Principal } from './model.js';
 import type { RightsProps } from './RightButton.js';
 import type { AccessState } from './state.js';

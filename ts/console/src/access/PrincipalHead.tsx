@@ -1,10 +1,10 @@
 /** Who the rights are of, and what can be done with them as a whole. */
 import { createSignal, Show, type JSX } from 'solid-js';
-import { quoted } from '../schema/model.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
+import { quoted } from '../sql/names.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { confirmed } from '../page/questions.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 import { passwordStatement, type Principal } from './model.js';
 import { PasswordDialog } from './PasswordDialog.js';
 import type { AccessState } from './state.js';

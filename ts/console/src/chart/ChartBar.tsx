@@ -1,8 +1,8 @@
 /** What is drawn, and how: kind, column, axes, zoom, or the same as a table. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow } from '../shell/Menu.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
 import type { CandleColumns } from './candle-columns.js';
 import type { AxisKind, ChartPlan } from './model.js';
 import { PICTURE_FORMATS, type PictureFormat } from './files.js';

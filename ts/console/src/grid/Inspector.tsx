@@ -16,8 +16,8 @@ import { asOf, typeName, type Result } from '../model/result.js';
 import { familyOf } from '../model/types.js';
 import { ProfileFacts } from '../profile/ProfileFacts.js';
 import { rowsOfQuery } from '../profile/questions.js';
-import { copy } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { copy } from '../ui/clipboard.js';
+import { Icon } from '../ui/icons.js';
 import type { GridParts } from './parts.js';
 
 const ServerSummary = lazy(() =>

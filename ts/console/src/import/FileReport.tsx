@@ -2,18 +2,18 @@
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import type { ImportReport } from '../api/upload.js';
 import { duration, grouped } from '../model/format.js';
-import { quoted } from '../schema/model.js';
-import { Icon } from '../shell/icons.js';
-import { openPage } from '../shell/pages.js';
-import type { Session } from '../state/session.js';
+import { quoted } from '../sql/names.js';
+import { Icon } from '../ui/icons.js';
+import { openPage } from '../page/pages.js';
 import { BadLines } from './BadLines.js';
 import { badLineOf, type BadLine, type FileLine } from './lines.js';
 import type { ImportFile, ImportQueue } from './queue.js';
+import type { Statements } from '../state/statements.js';
 
 const PREVIEW_ROWS = 1000;
 
 interface ReportProps {
-  readonly session: Session;
+  readonly statements: Statements;
   readonly file: ImportFile;
   readonly queue: ImportQueue;
 }
@@ -67,7 +67,7 @@ export function FileReport(props: ReportProps): JSX.Element {
         <button
           class="button primary"
           onClick={() =>
-            props.session.preview(`SELECT * FROM ${quoted(table())} LIMIT ${PREVIEW_ROWS}`)
+            props.statements.preview(`SELECT * FROM ${quoted(table())} LIMIT ${PREVIEW_ROWS}`)
           }
         >
           <Icon name="play" />

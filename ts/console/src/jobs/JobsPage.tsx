@@ -1,19 +1,17 @@
 /** The work that the server does by itself: what it last did, what failed, when it goes on. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import { duration, grouped } from '../model/format.js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { LivePage } from '../shell/LivePage.js';
-import { addressOf, openPage, spot } from '../shell/pages.js';
-import type { Job, JobState } from '../state/jobs.js';
-import type { Session } from '../state/session.js';
-import { instantText } from '../tables/model.js';
+import { duration, grouped, instantText } from '../model/format.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { LivePage } from '../ui/LivePage.js';
+import { addressOf, openPage, spot } from '../page/pages.js';
+import type { Job, JobState, Jobs } from '../state/jobs.js';
 import { FILTERS, filterOf, filtered, jobTitle, type JobFilter } from './model.js';
 
 const REFRESH_MS = 2000;
 
-export default function JobsPage(props: { session: Session }): JSX.Element {
-  const { jobs } = props.session;
+export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
+  const { jobs } = props;
   return (
     <LivePage
       page="jobs"

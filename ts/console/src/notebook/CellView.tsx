@@ -1,17 +1,18 @@
 /** One cell: its head with what can be done with it, its text, its result. */
 import { createSignal, Match, onCleanup, onMount, Show, Switch, type JSX } from 'solid-js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow } from '../shell/Menu.js';
-import { rowsText, runTitle } from '../state/session.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
+import { rowsText } from '../model/format.js';
+import { runTitle } from '../state/run.js';
 import { cellMenu } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
 import { CellResult } from './CellResult.js';
-import { titleOf } from './arrangement.js';
-import { MAX_TITLE_LENGTH, nameTrouble, type SqlCell } from './model.js';
+import { titleOf } from '../cells/arrangement.js';
+import { MAX_TITLE_LENGTH, nameTrouble, type SqlCell } from '../cells/model.js';
 import { MarkdownBody } from './markdown/MarkdownBody.js';
 import type { CellProps } from './parts.js';
 import { Resizer } from './Resizer.js';
-import { shownSize } from './sizes.js';
+import { shownSize } from '../cells/sizes.js';
 import { SqlBody } from './SqlBody.js';
 
 const CELL_TYPE = 'application/x-tidemark-cell';

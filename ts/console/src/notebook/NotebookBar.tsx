@@ -1,11 +1,11 @@
 /** What is done with all of a notebook: run, undo, time range, refresh, layout. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { keptItems, KeptTools } from '../kept/KeptTools.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
-import { ZoneSwitch } from '../shell/ZoneSwitch.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
+import { ZoneSwitch } from '../ui/ZoneSwitch.js';
 import { exportFile } from './entrances.js';
-import { LAYOUTS, REFRESH_SECONDS, type Refresh } from './model.js';
+import { LAYOUTS, REFRESH_SECONDS, type Refresh } from '../cells/model.js';
 import type { NotebookParts } from './parts.js';
 import { present } from './presenting.js';
 import { RangeChoice } from './RangeChoice.js';
@@ -45,11 +45,11 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
       <RefreshChoice {...props} />
       <RefreshSays {...props} />
       <span class="spring" />
-      <KeptTools {...props} />
+      <KeptTools keeper={props.keeper} server={props.server} />
       <span class="notebook-looks">
         <LayoutChoice doc={doc} />
         <span class="beyond-phone">
-          <ZoneSwitch session={props.session} />
+          <ZoneSwitch />
         </span>
         <FullScreen host={props.host} />
         <button
@@ -107,7 +107,7 @@ function menuOf(props: NotebookParts): MenuItem[] {
   return [
     { label: 'Variables', run: () => openVariables() },
     { label: 'Refresh now', run: () => props.refresher.now() },
-    ...keptItems(props),
+    ...keptItems(props.keeper),
     { label: 'Export as a file', apart: true, run: () => exportFile(props.tab) },
   ];
 }
@@ -118,7 +118,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
     const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
     doc.change({ kind: 'settings', patch: { refresh } });
     // Who chooses it wants it.
-    props.session.workspace.approveNotebook(props.tab.id);
+    props.workspace.approveNotebook(props.tab.id);
   };
   const choices: readonly (readonly [Refresh, string])[] = [
     ['off', 'No refresh'],

@@ -2,9 +2,10 @@
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/tab.js';
-import { Icon, type IconName } from './icons.js';
-import { openMenuBelow } from './Menu.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
 import { tabMenu } from './tab-menu.js';
+import { editor } from '../state/editor.js';
 
 export function TabBar(props: { session: Session; palette: () => void }): JSX.Element {
   const { session } = props;
@@ -25,7 +26,7 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
       workspace.step(step);
       focusActive();
     } else if (event.key === 'Delete') {
-      session.closeTab(workspace.active());
+      session.tabs.close(workspace.active());
       focusActive();
     } else if (event.key === 'F2') {
       setRenamed(workspace.active());
@@ -56,7 +57,7 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
         title="New tab (Alt+T)"
         onClick={() => {
           workspace.add();
-          session.editor?.focus();
+          editor()?.focus();
         }}
       >
         <Icon name="plus" />
@@ -142,7 +143,7 @@ function TabItem(props: TabItemProps): JSX.Element {
         class="tab-close"
         aria-hidden="true"
         title="Close (Delete); the draft can be brought back"
-        onClick={() => props.session.closeTab(props.tab.id)}
+        onClick={() => props.session.tabs.close(props.tab.id)}
       >
         <Icon name="close" />
       </span>
@@ -169,7 +170,7 @@ function TabButton(props: {
       onDragStart={(event) => event.dataTransfer?.setData(TAB_TYPE, props.tab.id)}
       onClick={() => workspace.select(props.tab.id)}
       onDblClick={() => props.rename(props.tab.id)}
-      onAuxClick={(event) => event.button === 1 && props.session.closeTab(props.tab.id)}
+      onAuxClick={(event) => event.button === 1 && props.session.tabs.close(props.tab.id)}
     >
       <Show
         when={workspace.runner(props.tab.id).run()?.state === 'running'}

@@ -13,25 +13,24 @@ import {
   type JSX,
 } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
-import { grouped } from '../model/format.js';
-import { literal, quoted, type TableKind } from '../schema/model.js';
-import { copy } from '../shell/announce.js';
-import { download } from '../shell/files.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow } from '../shell/Menu.js';
-import { settle, type Loading } from '../state/schema.js';
+import { grouped, bytesText, instantText } from '../model/format.js';
+import type { TableKind } from '../model/schema.js';
+import { literal, quoted } from '../sql/names.js';
+import { copy } from '../ui/clipboard.js';
+import { download } from '../ui/files.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
+import { createStatement } from '../state/schema.js';
+import { settle, type Loading, failureOf, readyOf } from '../state/loading.js';
 import type { Session } from '../state/session.js';
-import { createStatement } from './statement.js';
 import {
-  bytesText,
   columnFacts,
-  instantText,
   partitionsOf,
   type ColumnFacts,
   type Partition,
   type TableFacts,
 } from './model.js';
-import { sparkline } from './rates.js';
+import { sparkline } from '../model/rates.js';
 
 const PREVIEW_ROWS = 1000;
 const TABS = ['Columns', 'Summary', 'Partitions', 'DDL', 'Ingestion'] as const;
@@ -74,14 +73,8 @@ export function TableDetails(props: DetailsProps): JSX.Element {
       },
     ),
   );
-  const failure = (): string => {
-    const loaded = details();
-    return loaded.state === 'failed' ? loaded.message : '';
-  };
-  const ready = (): Details | undefined => {
-    const loaded = details();
-    return loaded.state === 'ready' ? loaded.value : undefined;
-  };
+  const failure = (): string => failureOf(details());
+  const ready = (): Details | undefined => readyOf(details());
 
   return (
     <article class="details" aria-labelledby="details-title" data-region="details">
@@ -152,12 +145,12 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
       <div class="details-actions">
         <button
           class="button small"
-          onClick={() => props.session.preview(`${all()} LIMIT ${PREVIEW_ROWS}`)}
+          onClick={() => props.session.statements.preview(`${all()} LIMIT ${PREVIEW_ROWS}`)}
         >
           <Icon name="play" />
           Preview
         </button>
-        <button class="button small" onClick={() => props.session.follow(props.facts.name)}>
+        <button class="button small" onClick={() => props.session.tabs.follow(props.facts.name)}>
           <Icon name="follow" />
           Follow
         </button>

@@ -3,31 +3,27 @@ import '../styles/kept.css';
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import * as notebooks from '../api/notebooks.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { withNotebooks } from '../shell/tab-menu.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
-import { LivePage } from '../shell/LivePage.js';
-import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
-import { openPage, spot } from '../shell/pages.js';
+import { confirmed } from '../page/questions.js';
+import { withNotebooks } from './load.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { Icon } from '../ui/icons.js';
+import { LivePage } from '../ui/LivePage.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
+import { openPage, spot } from '../page/pages.js';
 import { signIn } from '../signin/state.js';
-import type { Loading } from '../state/schema.js';
-import type { Session } from '../state/session.js';
-import { openKept, openLink } from './open.js';
-import { ShareDialog } from './ShareDialog.js';
-import { instant } from './VersionsDialog.js';
+import { type Loading, settle } from '../state/loading.js';
+import { openKept, openLink } from '../kept/open.js';
+import { ShareDialog } from '../kept/ShareDialog.js';
+import { instant } from '../kept/VersionsDialog.js';
+import type { Workspace } from '../state/workspace.js';
 
 const REFRESH_MS = 5000;
 
-export default function NotebooksPage(props: { session: Session }): JSX.Element {
+export default function NotebooksPage(props: { workspace: Workspace }): JSX.Element {
   const [all, setAll] = createSignal<Loading<readonly notebooks.Listed[]>>({ state: 'loading' });
   const [shared, setShared] = createSignal<notebooks.Listed>();
   const look = async (): Promise<void> => {
-    try {
-      setAll({ state: 'ready', value: await notebooks.list() });
-    } catch (cause) {
-      setAll({ state: 'failed', message: cause instanceof Error ? cause.message : String(cause) });
-    }
+    setAll(await settle(notebooks.list));
   };
   // A link that a user was given; without a login it is followed after it.
   createEffect(
@@ -35,7 +31,7 @@ export default function NotebooksPage(props: { session: Session }): JSX.Element 
       () => (signIn().state === 'out' ? '' : spot().subject),
       (link) => {
         if (link !== '') {
-          openLink(props.session, link).catch((cause: unknown) => {
+          openLink(props.workspace, link).catch((cause: unknown) => {
             if (signIn().state !== 'out') {
               openPage('notebooks');
               showFailure(cause);
@@ -56,11 +52,11 @@ export default function NotebooksPage(props: { session: Session }): JSX.Element 
         loaded={all()}
         key="id"
         unread="The notebooks could not be read"
-        empty={<NothingKept session={props.session} />}
+        empty={<NothingKept workspace={props.workspace} />}
       >
         {(rows) => (
           <Shelf
-            session={props.session}
+            workspace={props.workspace}
             rows={rows}
             share={setShared}
             changed={() => void look()}
@@ -81,14 +77,14 @@ export default function NotebooksPage(props: { session: Session }): JSX.Element 
   );
 }
 
-function NothingKept(props: { session: Session }): JSX.Element {
+function NothingKept(props: { workspace: Workspace }): JSX.Element {
   return (
     <>
       <strong>No notebook is kept here yet</strong>
       <p>Make one, and press Save. Notebooks that others share with you appear here, too.</p>
       <button
         class="button primary"
-        onClick={() => withNotebooks((make) => make.create(props.session))}
+        onClick={() => withNotebooks((make) => make.create(props.workspace))}
       >
         New notebook
       </button>
@@ -97,7 +93,7 @@ function NothingKept(props: { session: Session }): JSX.Element {
 }
 
 interface ShelfProps {
-  readonly session: Session;
+  readonly workspace: Workspace;
   readonly rows: readonly notebooks.Listed[];
   readonly share: (notebook: notebooks.Listed) => void;
   readonly changed: () => void;
@@ -144,7 +140,7 @@ function Shelf(props: ShelfProps): JSX.Element {
 
 function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
   const open = (): void => {
-    openKept(props.session, props.row.id).catch(showFailure);
+    openKept(props.workspace, props.row.id).catch(showFailure);
   };
   return (
     <tr>
