@@ -3,11 +3,11 @@ import { createSignal, Show, type JSX } from 'solid-js';
 import { quoted } from '../sql/names.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { confirmed } from '../page/questions.js';
-import { Icon } from '../ui/icons.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 import { passwordStatement, type Principal } from './model.js';
 import { PasswordDialog } from './PasswordDialog.js';
 import type { AccessState } from './state.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function PrincipalHead(props: { state: AccessState; principal: Principal }): JSX.Element {
   const [isAsking, setAsking] = createSignal(false);
@@ -17,14 +17,12 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
       <h2>
         <bdi>{props.principal.name}</bdi> <span class="hint">{props.principal.kind}</span>
       </h2>
-      <button
-        class="icon-button"
+      <IconButton
+        icon="more"
         aria-haspopup="menu"
-        aria-label={`More about ${props.principal.name}`}
+        label={`More about ${props.principal.name}`}
         onClick={(event) => openMenuBelow(props.principal.name, event.currentTarget, items())}
-      >
-        <Icon name="more" />
-      </button>
+      />
       <Show when={isAsking()}>
         <PasswordDialog
           name={props.principal.name}

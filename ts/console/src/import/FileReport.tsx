@@ -9,6 +9,7 @@ import { BadLines } from './BadLines.js';
 import { badLineOf, type BadLine, type FileLine } from './lines.js';
 import type { ImportFile, ImportQueue } from './queue.js';
 import type { Statements } from '../state/statements.js';
+import { Listing } from '../ui/Listing.js';
 
 const PREVIEW_ROWS = 1000;
 
@@ -92,38 +93,28 @@ interface SpoiltProps {
 
 function SpoiltColumns(props: SpoiltProps): JSX.Element {
   return (
-    <table class="listing">
-      <caption>Values that could not be read</caption>
-      <thead>
+    <Listing
+      caption="Values that could not be read"
+      heads={[['Column'], ['Values', 'num'], ['Where']]}
+      rows={props.spoilt}
+    >
+      {(column) => (
         <tr>
-          <th scope="col">Column</th>
-          <th scope="col" class="num">
-            Values
+          <th scope="row" class="data">
+            <bdi>{column.name}</bdi>
           </th>
-          <th scope="col">Where</th>
+          <td class="data num">{grouped(String(column.errors))}</td>
+          <td>
+            <BadLines
+              lines={props.badOf(column.name)}
+              count={column.errors}
+              what={column.name}
+              read={props.read}
+            />
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        <For each={props.spoilt}>
-          {(column) => (
-            <tr>
-              <th scope="row" class="data">
-                <bdi>{column.name}</bdi>
-              </th>
-              <td class="data num">{grouped(String(column.errors))}</td>
-              <td>
-                <BadLines
-                  lines={props.badOf(column.name)}
-                  count={column.errors}
-                  what={column.name}
-                  read={props.read}
-                />
-              </td>
-            </tr>
-          )}
-        </For>
-      </tbody>
-    </table>
+      )}
+    </Listing>
   );
 }
 

@@ -7,6 +7,7 @@ import { LivePage } from '../ui/LivePage.js';
 import { addressOf, openPage, spot } from '../page/pages.js';
 import type { Job, JobState, Jobs } from '../state/jobs.js';
 import { FILTERS, filterOf, filtered, jobTitle, type JobFilter } from './model.js';
+import { Listing } from '../ui/Listing.js';
 
 const REFRESH_MS = 2000;
 
@@ -90,26 +91,21 @@ const FILTER_NAMES: Readonly<Record<JobFilter, string>> = {
 function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
   return (
     <div class="page-table" role="region" aria-label="Table of background jobs" tabindex="0">
-      <table class="listing jobs">
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            <th scope="col">Last error</th>
-            <th scope="col">Last run, UTC</th>
-            <th scope="col" class="num">
-              Took
-            </th>
-            <th scope="col">Next run, UTC</th>
-            <th scope="col" class="num">
-              Runs
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={props.jobs}>{(job) => <JobRow job={job} />}</For>
-        </tbody>
-      </table>
+      <Listing
+        class="listing jobs"
+        heads={[
+          ['Job'],
+          ['State'],
+          ['Last error'],
+          ['Last run, UTC'],
+          ['Took', 'num'],
+          ['Next run, UTC'],
+          ['Runs', 'num'],
+        ]}
+        rows={props.jobs}
+      >
+        {(job) => <JobRow job={job} />}
+      </Listing>
     </div>
   );
 }

@@ -3,10 +3,10 @@ import { createSignal, For, onMount, Show, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { copy } from '../ui/clipboard.js';
-import { Icon } from '../ui/icons.js';
 import { addressOfLink } from './open.js';
 import { Failure } from '../ui/Failure.js';
 import { messageOf } from '../model/message.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function ShareDialog(props: {
   id: string;
@@ -119,14 +119,12 @@ function ShareList(props: {
                 may write
               </option>
             </select>
-            <button
+            <IconButton
+              icon="close"
               type="button"
-              class="icon-button"
-              aria-label={`No longer with ${one.name}`}
+              label={`No longer with ${one.name}`}
               onClick={() => props.onChange(props.shares.filter((other) => other !== one))}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </li>
         )}
       </For>

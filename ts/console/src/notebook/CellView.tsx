@@ -14,6 +14,7 @@ import type { CellProps } from './parts.js';
 import { Resizer } from './Resizer.js';
 import { shownSize } from '../cells/sizes.js';
 import { SqlBody } from './SqlBody.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const CELL_TYPE = 'application/x-tidemark-cell';
 
@@ -113,31 +114,29 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
 
 function DragHandle(props: CellProps): JSX.Element {
   return (
-    <button
-      class="icon-button tight cell-drag"
-      aria-label="Move the cell"
+    <IconButton
+      icon="drag"
+      label="Move the cell"
       title="Drag, or Alt with Up and Down, moves the cell"
       draggable={true}
       onDragStart={(event) => event.dataTransfer?.setData(CELL_TYPE, props.cell.id)}
-    >
-      <Icon name="drag" />
-    </button>
+      class="icon-button tight cell-drag"
+    />
   );
 }
 
 function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   const isRunning = (): boolean => props.run.runner.run()?.state === 'running';
   return (
-    <button
-      class="icon-button tight cell-play"
-      aria-label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
+    <IconButton
+      icon={isRunning() ? 'stop' : 'play'}
+      label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
       title={isRunning() ? 'Stop (Alt+K stops all)' : 'Run the cell (Ctrl+Enter)'}
       onClick={() =>
         isRunning() ? props.run.runner.cancel() : void props.document.runCell(props.cell.id)
       }
-    >
-      <Icon name={isRunning() ? 'stop' : 'play'} />
-    </button>
+      class="icon-button tight cell-play"
+    />
   );
 }
 
@@ -239,23 +238,21 @@ function CellTools(props: CellProps): JSX.Element {
   const isMaximised = (): boolean => props.maximised() === props.cell.id;
   return (
     <span class="cell-tools">
-      <button
-        class="icon-button tight"
-        aria-label={isMaximised() ? 'Show all cells' : 'Fill the notebook'}
+      <IconButton
+        icon="expand"
+        label={isMaximised() ? 'Show all cells' : 'Fill the notebook'}
         title={isMaximised() ? 'Show all cells (Escape)' : 'Fill the notebook'}
         aria-pressed={isMaximised() ? 'true' : 'false'}
         onClick={() => props.maximise(isMaximised() ? undefined : props.cell.id)}
-      >
-        <Icon name="expand" />
-      </button>
-      <button
         class="icon-button tight"
-        aria-label="More of the cell"
+      />
+      <IconButton
+        icon="more"
+        label="More of the cell"
         aria-haspopup="menu"
         onClick={(event) => openMenuBelow('Cell', event.currentTarget, cellMenu(props))}
-      >
-        <Icon name="more" />
-      </button>
+        class="icon-button tight"
+      />
     </span>
   );
 }

@@ -10,6 +10,7 @@ import type { NotebookParts } from './parts.js';
 import { present } from './presenting.js';
 import { RangeChoice } from './RangeChoice.js';
 import { openVariables } from './VariableBar.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
   const { document: doc } = props;
@@ -23,24 +24,20 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
         <Icon name={doc.isRunning() ? 'stop' : 'play'} />
         {doc.isRunning() ? 'Stop' : 'Run all'}
       </button>
-      <button
-        class="icon-button"
-        aria-label="Undo"
+      <IconButton
+        icon="undo"
+        label="Undo"
         title="Undo (Ctrl+Z)"
         disabled={!doc.canUndo()}
         onClick={() => doc.undo()}
-      >
-        <Icon name="undo" />
-      </button>
-      <button
-        class="icon-button"
-        aria-label="Redo"
+      />
+      <IconButton
+        icon="redo"
+        label="Redo"
         title="Redo (Ctrl+Shift+Z)"
         disabled={!doc.canRedo()}
         onClick={() => doc.redo()}
-      >
-        <Icon name="redo" />
-      </button>
+      />
       <RangeChoice {...props} />
       <RefreshChoice {...props} />
       <RefreshSays {...props} />
@@ -60,14 +57,12 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
           <Icon name="chart" />
           Present
         </button>
-        <button
-          class="icon-button"
-          aria-label="More of the notebook"
+        <IconButton
+          icon="more"
+          label="More of the notebook"
           aria-haspopup="menu"
           onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
-        >
-          <Icon name="more" />
-        </button>
+        />
       </span>
     </div>
   );
@@ -185,16 +180,14 @@ function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
     }
   });
   return (
-    <button
-      class="icon-button"
-      aria-label={isFull() ? 'Leave full screen' : 'Full screen'}
+    <IconButton
+      icon="expand"
+      label={isFull() ? 'Leave full screen' : 'Full screen'}
       title={isFull() ? 'Leave full screen (Escape)' : 'Full screen'}
       aria-pressed={isFull() ? 'true' : 'false'}
       onClick={() =>
         void (isFull() ? document.exitFullscreen() : document.documentElement.requestFullscreen())
       }
-    >
-      <Icon name="expand" />
-    </button>
+    />
   );
 }

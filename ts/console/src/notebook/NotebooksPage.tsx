@@ -1,12 +1,11 @@
 /** The notebooks that the server keeps: one's own, and those that others share. */
 import '../styles/kept.css';
-import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import * as notebooks from '../api/notebooks.js';
 import { confirmed } from '../page/questions.js';
 import { withNotebooks } from './load.js';
 import { showFailure, showToast } from '../page/notices.js';
-import { Icon } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 import { openPage, spot } from '../page/pages.js';
@@ -16,6 +15,8 @@ import { openKept, openLink } from '../kept/open.js';
 import { ShareDialog } from '../kept/ShareDialog.js';
 import { instant } from '../kept/VersionsDialog.js';
 import type { Workspace } from '../state/workspace.js';
+import { IconButton } from '../ui/IconButton.js';
+import { Listing } from '../ui/Listing.js';
 
 const REFRESH_MS = 5000;
 
@@ -113,26 +114,20 @@ function Shelf(props: ShelfProps): JSX.Element {
         <SearchField placeholder="Filter by title or owner" search={setWanted} />
       </div>
       <div class="page-table" role="region" aria-label="Table of notebooks" tabindex="0">
-        <table class="listing">
-          <thead>
-            <tr>
-              <th scope="col">Notebook</th>
-              <th scope="col">Owner</th>
-              <th scope="col">Shared</th>
-              <th scope="col">Changed</th>
-              <th scope="col">By</th>
-              <th scope="col" class="num">
-                Version
-              </th>
-              <th scope="col">
-                <span class="visually-hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={shown()}>{(row) => <Row {...props} row={row} />}</For>
-          </tbody>
-        </table>
+        <Listing
+          heads={[
+            ['Notebook'],
+            ['Owner'],
+            ['Shared'],
+            ['Changed'],
+            ['By'],
+            ['Version', 'num'],
+            ['Actions', 'actions'],
+          ]}
+          rows={shown()}
+        >
+          {(row) => <Row {...props} row={row} />}
+        </Listing>
       </div>
     </>
   );
@@ -161,14 +156,12 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
       </td>
       <td class="data num">{props.row.version}</td>
       <td class="actions">
-        <button
-          class="icon-button"
-          aria-label={`More about ${props.row.title}`}
+        <IconButton
+          icon="more"
+          label={`More about ${props.row.title}`}
           aria-haspopup="menu"
           onClick={(event) => openMenuBelow('Notebook', event.currentTarget, itemsOf(props, open))}
-        >
-          <Icon name="more" />
-        </button>
+        />
       </td>
     </tr>
   );

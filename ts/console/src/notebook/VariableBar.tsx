@@ -14,6 +14,7 @@ import {
 import type { NotebookParts } from './parts.js';
 import { valueOf, valueTrouble } from '../cells/statement.js';
 import { messageOf } from '../model/message.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const [editing, setEditing] = createSignal(false);
 
@@ -259,14 +260,12 @@ function VariableRow(props: {
           onInput={(event) => props.set({ value: event.currentTarget.value })}
         />
       </label>
-      <button
-        class="icon-button"
+      <IconButton
+        icon="close"
         type="button"
-        aria-label={`Remove ${props.variable.name}`}
+        label={`Remove ${props.variable.name}`}
         onClick={() => props.remove()}
-      >
-        <Icon name="close" />
-      </button>
+      />
       <Show when={props.variable.kind === 'list'}>
         <label class="wide">
           Query of the values

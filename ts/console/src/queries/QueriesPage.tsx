@@ -1,11 +1,12 @@
 /** What runs on the server now, for whom and since when; any of it can be cancelled. */
-import { createSignal, For, Show, type JSX } from 'solid-js';
+import { createSignal, Show, type JSX } from 'solid-js';
 import { duration } from '../model/format.js';
 import { announce, showFailure } from '../page/notices.js';
 import { Icon } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
 import type { RunningQuery, Activity } from '../state/activity.js';
 import type { Tabs } from '../state/tabs.js';
+import { Listing } from '../ui/Listing.js';
 
 const REFRESH_MS = 1000;
 
@@ -48,24 +49,18 @@ function QueryTable(
 ): JSX.Element {
   return (
     <div class="page-table" role="region" aria-label="Table of running queries" tabindex="0">
-      <table class="listing">
-        <thead>
-          <tr>
-            <th scope="col">Statement</th>
-            <th scope="col">User</th>
-            <th scope="col">Started, UTC</th>
-            <th scope="col" class="num">
-              Running for
-            </th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={props.queries}>{(running) => <QueryRow {...props} query={running} />}</For>
-        </tbody>
-      </table>
+      <Listing
+        heads={[
+          ['Statement'],
+          ['User'],
+          ['Started, UTC'],
+          ['Running for', 'num'],
+          ['Actions', 'actions'],
+        ]}
+        rows={props.queries}
+      >
+        {(running) => <QueryRow {...props} query={running} />}
+      </Listing>
     </div>
   );
 }

@@ -2,9 +2,9 @@
 import { createEffect, createResource, createSignal, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';
-import { Icon } from '../ui/icons.js';
 import { mayDo, readOwnRights } from '../state/own-rights.js';
 import type { Server } from '../state/server.js';
+import { IconButton } from '../ui/IconButton.js';
 
 type Choices = NonNullable<FieldSpec['choices']>;
 
@@ -52,14 +52,12 @@ export function Instance(props: { server: Server }): JSX.Element {
         </Show>
       </span>
       <Show when={mayChange()}>
-        <button
-          class="icon-button"
-          aria-label="Name, role and colour of this server"
+        <IconButton
+          icon="options"
+          label="Name, role and colour of this server"
           title="Name, role and colour of this server"
           onClick={() => setOpen(true)}
-        >
-          <Icon name="options" />
-        </button>
+        />
       </Show>
       <Show when={isOpen()}>
         <InstanceDialog server={server} onClose={() => setOpen(false)} />

@@ -16,6 +16,7 @@ import type { TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
 import type { Schema } from '../state/schema.js';
 import { failureOf } from '../state/loading.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
   const { session } = props;
@@ -164,31 +165,29 @@ interface TableActions {
 function TableButtons(props: TableActions & { table: TableEntry }): JSX.Element {
   return (
     <>
-      <button
-        class="icon-button tight"
+      <IconButton
+        icon="play"
         tabindex="-1"
-        aria-label={`Preview ${props.table.name}`}
+        label={`Preview ${props.table.name}`}
         title="Preview rows (Shift+Enter)"
         onClick={(event) => {
           event.stopPropagation();
           props.onPreview(props.table);
         }}
-      >
-        <Icon name="play" />
-      </button>
-      <button
         class="icon-button tight"
+      />
+      <IconButton
+        icon="more"
         tabindex="-1"
-        aria-label={`More about ${props.table.name}`}
+        label={`More about ${props.table.name}`}
         title="More (Shift+F10)"
         onClick={(event) => {
           event.stopPropagation();
           const box = event.currentTarget.getBoundingClientRect();
           props.onMenu(props.table, box.left, box.bottom);
         }}
-      >
-        <Icon name="more" />
-      </button>
+        class="icon-button tight"
+      />
     </>
   );
 }

@@ -8,6 +8,7 @@ import type { Session } from '../state/session.js';
 import { Icon } from '../ui/icons.js';
 import type { Tabs } from '../state/tabs.js';
 import type { Workspace } from '../state/workspace.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function LogView(props: { session: Session }): JSX.Element {
   const { workspace } = props.session;
@@ -88,14 +89,12 @@ function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
             Plan
           </button>
         </Show>
-        <button
-          class="icon-button"
-          aria-label="Open in a new tab"
+        <IconButton
+          icon="sql"
+          label="Open in a new tab"
           title="Open in a new tab"
           onClick={() => props.tabs.edit(run.statement.text)}
-        >
-          <Icon name="sql" />
-        </button>
+        />
       </span>
       <Show when={isOpen() && plan}>
         {(lines) => (

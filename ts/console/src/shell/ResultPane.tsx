@@ -36,6 +36,7 @@ import { zone } from '../page/zone.js';
 import { editor } from '../state/editor.js';
 import type { Tabs } from '../state/tabs.js';
 import type { Statements } from '../state/statements.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
@@ -117,14 +118,12 @@ export function ResultPane(props: { session: Session }): JSX.Element {
 
 function FollowButton(props: { tabs: Tabs; result: Result }): JSX.Element {
   return (
-    <button
-      class="icon-button"
-      aria-label="Follow the query"
+    <IconButton
+      icon="follow"
+      label="Follow the query"
       title="Follow the query: its last rows in a tab of their own, kept up to date"
       onClick={() => void props.tabs.followQuery(props.result.statement)}
-    >
-      <Icon name="follow" />
-    </button>
+    />
   );
 }
 

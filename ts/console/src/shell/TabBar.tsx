@@ -6,6 +6,7 @@ import { Icon, type IconName } from '../ui/icons.js';
 import { openMenuBelow } from '../ui/Menu.js';
 import { tabMenu } from './tab-menu.js';
 import { editor } from '../state/editor.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function TabBar(props: { session: Session; palette: () => void }): JSX.Element {
   const { session } = props;
@@ -51,17 +52,15 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
           )}
         </For>
       </div>
-      <button
-        class="icon-button"
-        aria-label="New tab"
+      <IconButton
+        icon="plus"
+        label="New tab"
         title="New tab (Alt+T)"
         onClick={() => {
           workspace.add();
           editor()?.focus();
         }}
-      >
-        <Icon name="plus" />
-      </button>
+      />
       <span class="spring" />
       <Tools
         session={session}
@@ -84,9 +83,9 @@ function Tools(props: { session: Session; palette: () => void; rename: () => voi
         <span>Go to table or command</span>
         <kbd>Ctrl K</kbd>
       </button>
-      <button
-        class="icon-button"
-        aria-label="Tabs"
+      <IconButton
+        icon="menu"
+        label="Tabs"
         aria-haspopup="menu"
         title="Closed tabs, export, import"
         onClick={(event) =>
@@ -96,9 +95,7 @@ function Tools(props: { session: Session; palette: () => void; rename: () => voi
             tabMenu(props.session, () => props.rename()),
           )
         }
-      >
-        <Icon name="menu" />
-      </button>
+      />
     </>
   );
 }

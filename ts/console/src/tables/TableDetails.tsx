@@ -31,6 +31,7 @@ import {
   type TableFacts,
 } from './model.js';
 import { sparkline } from '../model/rates.js';
+import { Listing } from '../ui/Listing.js';
 
 const PREVIEW_ROWS = 1000;
 const TABS = ['Columns', 'Summary', 'Partitions', 'DDL', 'Ingestion'] as const;
@@ -252,33 +253,22 @@ function TabButtons(props: {
 
 function Columns(props: { columns: readonly ColumnFacts[] }): JSX.Element {
   return (
-    <table class="listing">
-      <thead>
+    <Listing heads={[['Column'], ['Type'], ['Notes']]} rows={props.columns}>
+      {(column) => (
         <tr>
-          <th scope="col">Column</th>
-          <th scope="col">Type</th>
-          <th scope="col">Notes</th>
+          <th scope="row" class="data">
+            <bdi>{column.name}</bdi>
+          </th>
+          <td class="data">{column.type}</td>
+          <td>
+            <Show when={column.isDesignated}>
+              <span class="badge accent">time</span>{' '}
+            </Show>
+            <span class="hint">{columnNotes(column)}</span>
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        <For each={props.columns}>
-          {(column) => (
-            <tr>
-              <th scope="row" class="data">
-                <bdi>{column.name}</bdi>
-              </th>
-              <td class="data">{column.type}</td>
-              <td>
-                <Show when={column.isDesignated}>
-                  <span class="badge accent">time</span>{' '}
-                </Show>
-                <span class="hint">{columnNotes(column)}</span>
-              </td>
-            </tr>
-          )}
-        </For>
-      </tbody>
-    </table>
+      )}
+    </Listing>
   );
 }
 
@@ -298,40 +288,30 @@ function columnNotes(column: ColumnFacts): string {
 
 function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
   return (
-    <table class="listing">
-      <thead>
+    <Listing
+      heads={[
+        ['Partition'],
+        ['Rows', 'num'],
+        ['On disk', 'num'],
+        ['From, UTC'],
+        ['To, UTC'],
+        ['Form'],
+      ]}
+      rows={props.partitions}
+    >
+      {(partition) => (
         <tr>
-          <th scope="col">Partition</th>
-          <th scope="col" class="num">
-            Rows
+          <th scope="row" class="data">
+            {partition.name}
           </th>
-          <th scope="col" class="num">
-            On disk
-          </th>
-          <th scope="col">From, UTC</th>
-          <th scope="col">To, UTC</th>
-          <th scope="col">Form</th>
+          <td class="data num">{grouped(String(partition.rows))}</td>
+          <td class="data num">{bytesText(partition.bytes)}</td>
+          <td class="data">{instantText(partition.oldest)}</td>
+          <td class="data">{instantText(partition.newest)}</td>
+          <td>{partition.isDetached ? 'detached' : partition.isParquet ? 'Parquet' : 'native'}</td>
         </tr>
-      </thead>
-      <tbody>
-        <For each={props.partitions}>
-          {(partition) => (
-            <tr>
-              <th scope="row" class="data">
-                {partition.name}
-              </th>
-              <td class="data num">{grouped(String(partition.rows))}</td>
-              <td class="data num">{bytesText(partition.bytes)}</td>
-              <td class="data">{instantText(partition.oldest)}</td>
-              <td class="data">{instantText(partition.newest)}</td>
-              <td>
-                {partition.isDetached ? 'detached' : partition.isParquet ? 'Parquet' : 'native'}
-              </td>
-            </tr>
-          )}
-        </For>
-      </tbody>
-    </table>
+      )}
+    </Listing>
   );
 }
 
