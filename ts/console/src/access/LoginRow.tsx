@@ -81,12 +81,8 @@ async function endAll(state: AccessState, principal: Principal): Promise<void> {
     destroy: 'Drop all tokens',
   });
   if (isSure) {
-    try {
-      await query(statement);
-      showToast({ text: `${name} has no tokens any more` });
-    } catch (cause) {
-      showFailure(cause);
-    }
+    const done = (): void => showToast({ text: `${name} has no tokens any more` });
+    await query(statement).then(done, showFailure);
     await state.refresh(principal);
   }
 }

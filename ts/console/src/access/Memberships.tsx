@@ -24,11 +24,8 @@ export function Memberships(props: MembershipsProps): JSX.Element {
     const { principal } = props.rights;
     const [user, group] = isGroup() ? [other, principal.name] : [principal.name, other];
     const words = verb === 'ADD' ? 'TO' : 'FROM';
-    try {
-      await props.state.run(`${verb} USER ${quoted(user)} ${words} ${quoted(group)}`, principal);
-    } catch (cause) {
-      showFailure(cause);
-    }
+    const statement = `${verb} USER ${quoted(user)} ${words} ${quoted(group)}`;
+    await props.state.run(statement, principal).catch(showFailure);
   };
   const users = (): number => props.all.filter(({ kind }) => kind === 'user').length;
   return (

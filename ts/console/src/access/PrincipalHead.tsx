@@ -40,12 +40,8 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
   /** Tells what was done, never with a password in it. */
   const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {
-    try {
-      await state.run(statement, isGone ? undefined : principal);
-      showToast({ text: done });
-    } catch (cause) {
-      showFailure(cause);
-    }
+    const said = state.run(statement, isGone ? undefined : principal);
+    await said.then(() => showToast({ text: done }), showFailure);
   };
   const drop = async (): Promise<void> => {
     const { kind, name } = principal;

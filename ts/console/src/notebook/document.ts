@@ -1,5 +1,5 @@
 /** A notebook that is open in a tab: its text, its changes and how they are undone, its runs. */
-import { createSignal, type Accessor } from 'solid-js';
+import type { Accessor } from 'solid-js';
 import { announce } from '../page/notices.js';
 import { type Runner, runTitle } from '../state/run.js';
 import { CellRun } from './cell-run.js';
@@ -32,12 +32,12 @@ export class NotebookDocument {
   readonly #problem = signal<NotebookError | undefined>(undefined);
   /** Why the tab's text is no notebook; it stays as it is then. */
   readonly problem: Accessor<NotebookError | undefined> = this.#problem;
-  readonly canUndo: Accessor<boolean>;
-  readonly canRedo: Accessor<boolean>;
+  readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
+  readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
   readonly #isRunning = signal(false);
   /** Cells that run one after the other now. */
   readonly isRunning: Accessor<boolean> = this.#isRunning;
-  readonly #setSteps: (steps: { undo: number; redo: number }) => void;
+  readonly #steps = signal({ undo: 0, redo: 0 });
   readonly #workspace: Workspace;
   readonly #schema: Schema;
   readonly #tab: string;
@@ -51,10 +51,6 @@ export class NotebookDocument {
   #turn = 0;
 
   constructor({ workspace, schema }: Around, tab: string, text: string) {
-    const [steps, setSteps] = createSignal({ undo: 0, redo: 0 });
-    this.canUndo = () => steps().undo > 0;
-    this.canRedo = () => steps().redo > 0;
-    this.#setSteps = setSteps;
     this.#workspace = workspace;
     this.#schema = schema;
     this.#tab = tab;
@@ -135,7 +131,7 @@ export class NotebookDocument {
 
   #set(notebook: Notebook): void {
     this.#notebook.set(notebook);
-    this.#setSteps({ undo: this.#undo.length, redo: this.#redo.length });
+    this.#steps.set({ undo: this.#undo.length, redo: this.#redo.length });
     this.#written = write(notebook);
     this.#workspace.setDraft(this.#tab, this.#written);
   }

@@ -45,7 +45,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
       run: () => editor()?.insert(quoted(name)),
     },
     { label: 'Copy name', icon: 'copy', apart: true, run: () => void copy(name, 'Name') },
-    { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table) },
+    { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table).catch(showFailure) },
     ...EXPORT_FORMATS.map((format, index): MenuItem => ({
       label: `Download as ${FORMAT_NAMES[format]}`,
       icon: 'export',
@@ -77,11 +77,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
 }
 
 async function copyStatement(table: TableEntry): Promise<void> {
-  try {
-    await copy(await createStatement(table.name, table.kind), 'DDL');
-  } catch (cause) {
-    showFailure(cause);
-  }
+  await copy(await createStatement(table.name, table.kind), 'DDL');
 }
 
 async function dropTable(session: Session, table: TableEntry): Promise<void> {
@@ -106,11 +102,6 @@ async function recoverTable(session: Session, name: string): Promise<void> {
 }
 
 async function run(session: Session, statement: string, done: string): Promise<void> {
-  try {
-    await query(statement);
-    showToast({ text: done });
-  } catch (cause) {
-    showFailure(cause);
-  }
+  await query(statement).then(() => showToast({ text: done }), showFailure);
   await session.schema.refresh();
 }
