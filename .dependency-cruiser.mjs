@@ -1,4 +1,5 @@
 /** Who may import whom among the folders of ts/: docs/architecture.md, as rules. */
+import { dirname } from 'node:path/posix';
 
 /** Folder → folders of ours it may import, besides itself. */
 const MAY_IMPORT = {
@@ -48,6 +49,26 @@ const SHELVES = {
   'pgwire/connection': ['conversation', 'login', 'protocol'],
 };
 
+/** Layers of the console, from the bottom up: a folder imports those of earlier rows. */
+const CONSOLE = [
+  ['api', 'sql', 'styles'],
+  ['model'],
+  ['page'],
+  ['state'],
+  ['ui'],
+  ['dialogs', 'editor', 'signin'],
+  ['access', 'chart', 'import', 'jobs', 'plan', 'profile', 'queries', 'views'],
+  ['cells', 'grid', 'schema', 'start', 'tables'],
+  ['follow', 'kept'],
+  ['notebook'],
+  ['shell'],
+];
+CONSOLE.forEach((row, at) => {
+  for (const name of row) {
+    SHELVES[`console/src/${name}`] = CONSOLE.slice(0, at).flat();
+  }
+});
+
 const folders = Object.entries(MAY_IMPORT).map(([folder, others]) => ({
   name: `${folder}-imports`,
   comment: `ts/${folder} may import ${others.join(', ') || 'nothing of ours'}`,
@@ -58,7 +79,7 @@ const folders = Object.entries(MAY_IMPORT).map(([folder, others]) => ({
 
 /** What lies in a folder itself (its entry) is above its shelves, but for generated types. */
 const shelves = Object.entries(SHELVES).map(([shelf, others]) => {
-  const folder = shelf.split('/')[0];
+  const folder = dirname(shelf);
   const allowed = [shelf, ...others.map((name) => `${folder}/${name}`)];
   return {
     name: `${shelf}-imports`,

@@ -41,7 +41,7 @@ export function insteadOf(word) {
   return WORDS.find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(word))?.[1] ?? '';
 }
 
-/** Names taken apart: `loginWitness` and `open-doors` are two words. */
+/** Names taken apart: `loginMonitor` and `login-monitor` are two words. */
 function plain(line) {
   return line
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ')

@@ -3,18 +3,18 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
 import { until } from '../until.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 const PASSWORD = 'pw-12345678';
 
 async function connect(place: TestServer, user: string, password: string): Promise<pg.Client> {
-  const [host = '', port = ''] = place.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  const client = pgClient(place.pg, { user, password });
   client.on('error', () => undefined);
   await client.connect();
   return client;

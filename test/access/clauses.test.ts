@@ -4,7 +4,7 @@
  * another reason than the right.
  */
 import test from 'ava';
-import pg from 'pg';
+import { pgClient } from '../pg-client.js';
 
 import { parse } from '../../ts/sql/index.js';
 import type { TestServer } from '../golden/server.js';
@@ -117,9 +117,7 @@ test.serial('on every way', async (t) => {
 });
 
 test.serial('prepared before a revoke, a rename, a new table of the name', async (t) => {
-  const [host = '', port = ''] = server.pg.split(':');
-  const place = { host, port: Number(port), database: 'qdb' };
-  const client = new pg.Client({ ...place, user: 'whole', password: 'p' });
+  const client = pgClient(server.pg, { user: 'whole', password: 'p' });
   await client.connect();
   t.teardown(() => client.end());
   const queries = CLAUSES.filter(({ column, isQuery }) => isQuery && column === 'secret');

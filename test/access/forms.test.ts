@@ -1,10 +1,10 @@
 /** Every form of statement about users and rights, by what it changes. */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
 
 import type { TestServer } from '../golden/server.js';
 import { ITEMS } from '../sql/grammar/index.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 /** Section of the dialect's table whose items these are. */
 const SECTION = '29.';
@@ -288,9 +288,7 @@ const FORMS: Readonly<Record<string, Show>> = {
 /** Who a session of ann's is, before and after each statement. */
 async function sessionNames(...statements: readonly string[]): Promise<unknown[]> {
   await run(server, 'GRANT ASSUME SERVICE ACCOUNT feed TO ann');
-  const [host = '', port = ''] = server.pg.split(':');
-  const login = { user: 'ann', password: 'p', database: 'qdb' };
-  const client = new pg.Client({ host, port: Number(port), ...login });
+  const client = pgClient(server.pg, { user: 'ann', password: 'p' });
   await client.connect();
   try {
     const found: unknown[] = [];

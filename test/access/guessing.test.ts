@@ -6,6 +6,7 @@ import { FailureLimiter } from '../../ts/auth/index.js';
 
 import type { TestServer } from '../golden/server.js';
 import { exec, run, startAccessServer } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 const MOST = 10;
 
@@ -30,8 +31,7 @@ test.after.always(async () => {
 
 /** The SQLSTATE of a refused login; null for one that came in. */
 async function wireLogin(user: string, password: string): Promise<string | null> {
-  const [host = '', port = ''] = server.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  const client = pgClient(server.pg, { user, password });
   try {
     await client.connect();
     await client.end();

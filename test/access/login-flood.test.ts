@@ -5,13 +5,13 @@ import { connect, type Socket } from 'node:net';
 import { availableParallelism } from 'node:os';
 
 import test from 'ava';
-import pg from 'pg';
 
 import { CallerGone, HashPool, LoginsBusy, MOST_WAITING } from '../../ts/auth/hash-pool.js';
 import { HashQueue, type Waiting } from '../../ts/auth/hash-queue.js';
 import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ADMIN, credentials, exec, run, startAccessServer } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 const ROUNDS = 100_000;
 const SOCKETS = 50;
@@ -226,8 +226,7 @@ test.serial('2,000 bad logins: a real first login is next, and DDL does not noti
   t.is((await table).status, 200);
 
   const { pg: address } = server;
-  const [host = '', port = ''] = address.split(':');
-  const client = new pg.Client({ host, port: Number(port), user: 'bob', password: 'b' });
+  const client = pgClient(address, { user: 'bob', password: 'b' });
   await client.connect();
   await client.end();
   const all = SOCKETS * TRIES;

@@ -1,10 +1,11 @@
 /** SET ROLE and its kin: what clients of PostgreSQL say for a service account. */
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import type { TestServer } from '../golden/server.js';
 import { startTestServer } from '../golden/server.js';
 import { run, startAccessServer } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 let server: TestServer;
 
@@ -24,8 +25,7 @@ test.after.always(async () => {
 });
 
 async function connect(place: TestServer, user: string, password: string): Promise<pg.Client> {
-  const [host = '', port = ''] = place.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  const client = pgClient(place.pg, { user, password });
   await client.connect();
   return client;
 }

@@ -1,9 +1,9 @@
 /** What acts on the server, or tells of it, is for its administrators: wherever it is written. */
 import test from 'ava';
-import pg from 'pg';
 
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, run, startAccessServer } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 let server: TestServer;
 
@@ -66,9 +66,8 @@ test('a view hides nothing of who made it', async (t) => {
 });
 
 test('a prepared statement asks each time', async (t) => {
-  const [host = '', port = ''] = server.pg.split(':');
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT PGWIRE, SYSTEM ADMIN TO eve');
-  const client = new pg.Client({ host, port: Number(port), user: 'eve', password: 'e' });
+  const client = pgClient(server.pg, { user: 'eve', password: 'e' });
   await client.connect();
   const statement = { name: 'one', text: 'SELECT count() FROM memory_metrics()' };
   t.is((await client.query(statement)).rows.length, 1);

@@ -4,11 +4,12 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
 import { brokenLine } from './audit-chain.js';
+import { pgClient } from '../pg-client.js';
 
 const TABLE =
   'CREATE TABLE t (ts TIMESTAMP, a INT, b INT, secret INT) TIMESTAMP(ts) PARTITION BY DAY';
@@ -38,8 +39,7 @@ async function errorOf(who: string, query: string): Promise<string> {
 }
 
 async function connect(user: string, password: string): Promise<pg.Client> {
-  const [host = '', port = ''] = server.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  const client = pgClient(server.pg, { user, password });
   await client.connect();
   return client;
 }

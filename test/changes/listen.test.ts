@@ -3,8 +3,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
+import { pgClient } from '../pg-client.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { startAccessServer, run as administer } from '../access/harness.js';
 import { run } from '../scenario/statements.js';
@@ -31,8 +32,7 @@ async function connect(
   user = 'admin',
   password = 'quest',
 ): Promise<Client> {
-  const [host = '', port = ''] = address.split(':');
-  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  const client = pgClient(address, { user, password });
   const heard: pg.Notification[] = [];
   client.on('notification', (one) => heard.push(one));
   client.on('error', () => undefined);

@@ -1,8 +1,9 @@
 /** What a block sees of its own rows, and others do not, through node-postgres. */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { PASSWORD, portFor } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 interface Pair {
   /** Answers of the session with the block: rows joined by `|`, or SQLSTATE and message. */
@@ -17,13 +18,7 @@ async function pair(t: ExecutionContext): Promise<Pair | null> {
     return null;
   }
   const open = async (): Promise<(text: string) => Promise<string>> => {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port,
-      user: 'admin',
-      password: PASSWORD,
-      database: 'qdb',
-    });
+    const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
     await client.connect();
     t.teardown(() => client.end());
     return async (text) => {

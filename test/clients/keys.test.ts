@@ -3,9 +3,10 @@
  * columns are said to be. The answers are those of PostgreSQL 15, but for what a comment says.
  */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { PASSWORD, portFor } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 interface Connected {
   /** Rows, their cells joined by `,`; or SQLSTATE and message. */
@@ -21,8 +22,7 @@ async function connected(t: ExecutionContext): Promise<Connected | null> {
   if (port === null) {
     return null;
   }
-  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
-  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
   // Values as they come.
   const raw = { getTypeParser: () => (value: string | Buffer) => value };
   const rows = async (query: object): Promise<pg.QueryArrayResult<unknown[]>> =>

@@ -3,18 +3,13 @@
  * machine does not have is skipped, loudly.
  */
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { has, PASSWORD, portFor, run, skip } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 async function connect(port: number): Promise<pg.Client> {
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
-    user: 'admin',
-    password: PASSWORD,
-    database: 'qdb',
-  });
+  const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
   await client.connect();
   return client;
 }

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { has, PASSWORD, portFor, skip, SOURCES } from './harness.js';
 import { headings, psqlFor } from './psql.js';
@@ -19,6 +19,7 @@ import {
   recordedTools,
   SCHEMA,
 } from './statements.js';
+import { pgClient } from '../pg-client.js';
 
 const answers = JSON.parse(readFileSync(ANSWERS_FILE, 'utf8')) as {
   readonly tools: Readonly<Record<string, Readonly<Record<string, Answer>>>>;
@@ -29,8 +30,7 @@ const pending = JSON.parse(
 ) as Readonly<Record<string, readonly string[]>>;
 
 async function connected(port: number): Promise<pg.Client> {
-  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
-  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
   await client.connect();
   return client;
 }

@@ -1,9 +1,10 @@
 /** ON CONFLICT, temporary tables, numbered columns and rules of columns, through node-postgres. */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { until } from '../until.js';
 import { PASSWORD, portFor } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 type Ask = (text: string, values?: unknown[]) => Promise<string>;
 
@@ -18,8 +19,7 @@ async function connected(t: ExecutionContext): Promise<Connected | null> {
   if (port === null) {
     return null;
   }
-  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
-  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
   await client.connect();
   t.teardown(() => client.end());
   const ask: Ask = async (text, values = []) => {

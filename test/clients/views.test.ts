@@ -1,9 +1,9 @@
 /** What tools see of views, materialized and live ones among them. */
 import test from 'ava';
-import pg from 'pg';
 
 import { until } from '../until.js';
 import { answerOf, has, PASSWORD, portFor, program, skip } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 const STATEMENTS = [
   'CREATE TABLE vw_log (ts TIMESTAMP, pump SYMBOL, flow DOUBLE) TIMESTAMP(ts) PARTITION BY DAY WAL',
@@ -46,8 +46,7 @@ test.serial('the catalog, SQLAlchemy and Alembic over views of all kinds', async
   if (port === null) {
     return;
   }
-  const user = { user: 'admin', password: PASSWORD, database: 'qdb' };
-  const client = new pg.Client({ host: '127.0.0.1', port, ...user });
+  const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
   await client.connect();
   t.teardown(() => client.end());
   const rows = async (text: string): Promise<string[]> => {

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
 
 import { ConfigError, KEYS, loadConfig } from '../../ts/config/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { pgClient } from '../pg-client.js';
 
 const WAIT_MS = 60_000;
 
@@ -66,8 +66,7 @@ async function reload(t: ExecutionContext, server: TestServer): Promise<string> 
 }
 
 async function canLogIn(server: TestServer, user: string, password: string): Promise<boolean> {
-  const port = Number(server.pg.split(':')[1]);
-  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'qdb' });
+  const client = pgClient(server.pg, { user, password });
   try {
     await client.connect();
     await client.query('select 1');
@@ -157,8 +156,7 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
     rmSync(folder, { recursive: true });
   });
   const call = async (user: string, password: string, text: string): Promise<unknown[]> => {
-    const port = Number(server.pg.split(':')[1]);
-    const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'qdb' });
+    const client = pgClient(server.pg, { user, password });
     await client.connect();
     try {
       const rows: unknown[] = [];

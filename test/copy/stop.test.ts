@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, restart, rows, run } from '../scenario/statements.js';
 import { ended, exported, manyRows, put, reached, start } from './harness.js';
+import { pgClient } from '../pg-client.js';
 
 const ROWS = 1_000_000;
 const IMPORT = "COPY many FROM 'many.csv' WITH HEADER true TIMESTAMP ts PARTITION BY DAY";
@@ -121,8 +121,7 @@ test.serial('the log may be dropped; the next job makes it anew', async (t) => {
 
 test.serial('the wire protocol answers the same rows', async (t) => {
   await withRoot(t, async (server) => {
-    const [host = '', port = ''] = server.pg.split(':');
-    const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+    const client = pgClient(server.pg);
     await client.connect();
     try {
       await client.query('CREATE TABLE t (x INT)');

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 import test from 'ava';
-import pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, rows, run } from '../scenario/statements.js';
+import { pgClient } from '../pg-client.js';
 
 let server: TestServer;
 
@@ -345,14 +345,7 @@ test('a view over a file that cannot be read hides no other', async (t) => {
 
 test('a prepared statement keeps its columns, whatever its file becomes', async (t) => {
   await put('prepared.csv', 'a,b\n1,x1\n2,y1\n');
-  const [host, port] = server.pg.split(':');
-  const client = new pg.Client({
-    host: host ?? '',
-    port: Number(port),
-    user: 'admin',
-    password: 'quest',
-    database: 'qdb',
-  });
+  const client = pgClient(server.pg);
   await client.connect();
   try {
     const text = "SELECT a FROM read_csv('prepared.csv') WHERE a >= $1";

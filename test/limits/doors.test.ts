@@ -9,10 +9,11 @@ import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
+import { pgClient } from '../pg-client.js';
 
 const LIMIT = 16;
 const MANY = 3 * LIMIT;
@@ -52,8 +53,7 @@ async function open(t: ExecutionContext, port: Port, host = '127.0.0.1'): Promis
 }
 
 async function wireLogin(): Promise<void> {
-  const [host = '', port = ''] = server.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  const client = pgClient(server.pg);
   await client.connect();
   await client.query('SELECT 1');
   await client.end();
@@ -145,8 +145,7 @@ for (const [what, port, behave] of CLIENTS) {
 }
 
 test.serial('who is logged in is not closed for those who are not', async (t) => {
-  const [host = '', port = ''] = server.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  const client = pgClient(server.pg);
   await client.connect();
   for (let index = 0; index < MANY; index += 1) {
     await open(t, 'pg');
@@ -167,10 +166,7 @@ test.serial('one other machine has a part of the connections of the wire protoco
     set: ['pg.net.bind.to=0.0.0.0:0', 'pg.password=other', 'pg.net.connection.limit.per.address=2'],
   });
   t.teardown(() => wide.stop());
-  const clientAt = (host: string): pg.Client => {
-    const port = Number(wide.pg.split(':')[1]);
-    return new pg.Client({ host, port, user: 'admin', password: 'other' });
-  };
+  const clientAt = (host: string): pg.Client => pgClient(wide.pg, { host, password: 'other' });
   const clients = [clientAt(other.address), clientAt(other.address)];
   for (const client of clients) {
     await client.connect();

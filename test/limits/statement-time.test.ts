@@ -1,9 +1,10 @@
 /** What a client sends in one message ends with the client's own limit of time, or is refused. */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { rowsOf } from './client.js';
+import { pgClient } from '../pg-client.js';
 
 const TIMEOUT_MS = 500;
 /** Tests share the machine; without a limit the statements below take much longer. */
@@ -24,15 +25,7 @@ test.after.always(async () => {
 
 /** The error of a statement, which comes in time. */
 async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<string> {
-  const [host, port] = server.pg.split(':');
-  const client = new pg.Client({
-    host: host ?? '',
-    port: Number(port),
-    user: 'admin',
-    password: 'quest',
-    database: 'qdb',
-    options: `-c statement_timeout=${TIMEOUT_MS}`,
-  });
+  const client = pgClient(server.pg, { options: `-c statement_timeout=${TIMEOUT_MS}` });
   await client.connect();
   try {
     const startedMs = performance.now();

@@ -7,10 +7,9 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import pg from 'pg';
-
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { type Construct, COUNTS, PREPARATION } from './constructs.js';
+import { pgClient } from '../pg-client.js';
 
 export type Door = 'http' | 'pgwire';
 
@@ -173,15 +172,7 @@ async function askedOverPgwire(
   statement: string,
   timeoutMs: number,
 ): Promise<string> {
-  const [host, port] = server.pg.split(':');
-  const client = new pg.Client({
-    host: host ?? '',
-    port: Number(port),
-    user: 'admin',
-    password: 'quest',
-    database: 'qdb',
-    options: `-c statement_timeout=${timeoutMs}`,
-  });
+  const client = pgClient(server.pg, { options: `-c statement_timeout=${timeoutMs}` });
   client.on('error', () => undefined);
   await client.connect();
   try {

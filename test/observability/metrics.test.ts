@@ -1,6 +1,5 @@
 /** What a running server counts, and that everything it counts is explained. */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { WebSocketClient } from '../http/websocket-client.js';
@@ -9,6 +8,7 @@ import { rows, write } from '../line/harness.js';
 import { answer, FLAG, message, row } from '../qwp/messages.js';
 import { ReadClient } from '../qwp/read-client.js';
 import { until } from '../until.js';
+import { pgClient } from '../pg-client.js';
 
 const LABEL = '\\w+="[\\w.+]+"';
 const LINE = new RegExp(
@@ -61,8 +61,7 @@ test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
   const wrong = await openLines(server, t);
   await wrong.send('m x=zz 4\n');
   await wrong.closed;
-  const [host = '', port = ''] = server.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  const client = pgClient(server.pg);
   await client.connect();
   const after = await figures();
   t.deepEqual(of(after, 'line_http'), [2, 17, 1, 1]);
@@ -126,9 +125,7 @@ test('how long statements, commits and requests took, by protocol', async (t) =>
   reader.request(2, 'select x from long_sequence(9000000000)', { credit: 1 });
   t.is((await reader.next())?.kind, 'batch');
   reader.close();
-  const [host = '', pgPort = ''] = server.pg.split(':');
-  const login = { host, port: Number(pgPort), user: 'admin', password: 'quest' };
-  const client = new pg.Client(login);
+  const client = pgClient(server.pg);
   await client.connect();
   await client.query('select 1');
   await client.query('select $1::int', [1]);

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import test from 'ava';
-import pg from 'pg';
 
 import { startTestServer } from '../golden/server.js';
 import { TestProvider } from './provider.js';
+import { pgClient } from '../pg-client.js';
 
 const CANARY = 'canary4711';
 const PASSWORD = `pass-${CANARY}`;
@@ -60,8 +60,7 @@ test('tokens, passwords and cookies are written nowhere', async (t) => {
   provider.faults.set('/me', { kind: 'answer', status: 500, type: 'text/plain', body: CANARY });
   t.is(await exec('select 1', bearer), 503);
   provider.faults.clear();
-  const [host, port] = server.pg.split(':');
-  const client = new pg.Client({ user: '_sso', password: access, host, port: Number(port) });
+  const client = pgClient(server.pg, { user: '_sso', password: access });
   await client.connect();
   await client.query('select query from query_activity()').then(
     ({ rows }) => answers.push(JSON.stringify(rows)),

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 import test from 'ava';
-import pg from 'pg';
+import { pgClient } from '../pg-client.js';
 
 import { until } from '../until.js';
 import { start } from './harness.js';
@@ -399,8 +399,7 @@ test('connections over the limit are told so; an idle one ends', async (t) => {
 
 test('node-postgres logs in with SCRAM, binds, streams and cancels', async (t) => {
   const { port, server } = await start({ method: 'scram' });
-  const settings = { host: '127.0.0.1', port, database: 'qdb', ssl: false as const };
-  const client = new pg.Client({ ...settings, user: 'reader', password: 'pässword' });
+  const client = pgClient(`127.0.0.1:${port}`, { user: 'reader', password: 'pässword' });
   await client.connect();
   const rows = await client.query<{ n: string; s: string }>('rows 2500');
   t.is(rows.rowCount, 2_500);
@@ -410,7 +409,7 @@ test('node-postgres logs in with SCRAM, binds, streams and cancels', async (t) =
   const error = await t.throwsAsync(client.query('missing'));
   t.is((error as { code?: string }).code, '42P01');
   await client.end();
-  const stranger = new pg.Client({ ...settings, user: 'admin', password: 'wrong' });
+  const stranger = pgClient(`127.0.0.1:${port}`, { password: 'wrong' });
   await t.throwsAsync(stranger.connect(), { message: 'invalid username/password' });
   await server.close();
 });

@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs';
 
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer } from '../golden/server.js';
 import { residentBytes } from '../torture/process.js';
 import { until } from '../until.js';
 import { start } from './harness.js';
 import { clientMessage, errorFields, RawClient, startup } from './raw-client.js';
+import { pgClient } from '../pg-client.js';
 
 const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
@@ -78,11 +79,8 @@ const SLOW = 'SELECT sum(sqrt(x)) FROM long_sequence(100000000000)';
 
 real('a statement has its time, a backend its number', async (t) => {
   const server = await startTestServer({ set: ['pg.readonly.user.enabled=true'] });
-  const port = Number(server.pg.split(':').at(-1));
   const connect = async (user = 'admin', options?: string): Promise<pg.Client> => {
-    const password = 'quest';
-    const settings = { host: '127.0.0.1', port, user, password, database: 'qdb' };
-    const client = new pg.Client(options === undefined ? settings : { ...settings, options });
+    const client = pgClient(server.pg, { user, ...(options === undefined ? {} : { options }) });
     client.on('error', () => undefined);
     await client.connect();
     return client;

@@ -3,7 +3,6 @@
  * they are lent for themselves.
  */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { CertificateFolder } from '../tls/certificates.js';
@@ -23,6 +22,7 @@ import {
   startBoth,
   SYNC,
 } from './repeating.js';
+import { pgClient } from '../pg-client.js';
 
 let lending: TestServer;
 let plain: TestServer;
@@ -225,9 +225,8 @@ test.serial('encrypted connections are not lent', async (t) => {
   folder.make('server');
   const set = [...folder.settings('server'), 'metrics.enabled=true'];
   const server = await startTestServer({ set });
-  const port = Number(server.pg.split(':').at(-1));
   const ssl = { rejectUnauthorized: false };
-  const one = new pg.Client({ host: '127.0.0.1', port, user: 'admin', password: 'quest', ssl });
+  const one = pgClient(server.pg, { ssl });
   t.teardown(async () => {
     await one.end();
     await server.stop();

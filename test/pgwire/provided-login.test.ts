@@ -1,11 +1,12 @@
 /** People of an identity provider over the wire protocol: tokens and passwords, and their end. */
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
 import { CertificateFolder } from '../tls/certificates.js';
 import { until } from '../until.js';
+import { pgClient } from '../pg-client.js';
 
 const TOKENS = 'acl.oidc.pg.token.as.password.enabled=true';
 const PASSWORDS = 'acl.oidc.ropc.flow.enabled=true';
@@ -25,16 +26,8 @@ async function placeFor(t: ExecutionContext, ...set: readonly string[]): Promise
     set: ['acl.enabled=true', ...provider.settings('acl.oidc.cache.ttl=200ms', ...set)],
   });
   t.teardown(() => server.stop());
-  const [host, port] = server.pg.split(':');
   const connect: Place['connect'] = async (user, password, more = {}) => {
-    const client = new pg.Client({
-      user,
-      password,
-      host,
-      port: Number(port),
-      database: 'qdb',
-      ...more,
-    });
+    const client = pgClient(server.pg, { user, password, ...more });
     client.on('error', () => undefined);
     t.teardown(() => client.end().catch(() => undefined));
     await client.connect();

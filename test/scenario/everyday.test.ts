@@ -3,11 +3,12 @@
  * that the server uses itself, sub-queries with many equal rows, arrays of parameters.
  */
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { innerWord } from '../inner-words.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { type Answer, exec, rows, run } from './statements.js';
+import { pgClient } from '../pg-client.js';
 
 type Rows = readonly (readonly unknown[])[];
 
@@ -36,8 +37,7 @@ test.after.always(async () => {
 });
 
 async function connect(): Promise<pg.Client> {
-  const port = Number(server.pg.split(':')[1]);
-  const client = new pg.Client({ host: '127.0.0.1', port, user: 'admin', password: 'quest' });
+  const client = pgClient(server.pg);
   await client.connect();
   return client;
 }

@@ -2,10 +2,11 @@
 import { existsSync } from 'node:fs';
 
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, run } from '../scenario/statements.js';
+import { pgClient } from '../pg-client.js';
 
 const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
@@ -28,8 +29,7 @@ async function repeated(
 }
 
 async function client(server: TestServer): Promise<pg.Client> {
-  const port = Number(server.pg.split(':')[1]);
-  const made = new pg.Client({ host: '127.0.0.1', port, user: 'admin', password: 'quest' });
+  const made = pgClient(server.pg);
   await made.connect();
   return made;
 }

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { pgClient } from '../pg-client.js';
 
 let server: TestServer;
 let folder = '';
@@ -36,9 +37,7 @@ async function exec(query: string): Promise<Answer> {
 }
 
 async function connect(): Promise<pg.Client> {
-  const port = Number(server.pg.split(':').at(-1));
-  const login = { host: '127.0.0.1', port, user: 'admin', password: 'quest', database: 'qdb' };
-  const client = new pg.Client(login);
+  const client = pgClient(server.pg);
   client.on('error', () => undefined);
   await client.connect();
   return client;

@@ -8,11 +8,11 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely, type TLSSocket } from 'node:tls';
 
 import test, { type ExecutionContext } from 'ava';
-import pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { CertificateFolder } from './certificates.js';
+import { pgClient } from '../pg-client.js';
 
 const LIMIT = 12;
 const MANY = 2 * LIMIT;
@@ -81,9 +81,8 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext) => Promis
 ];
 
 async function wireLogin(): Promise<void> {
-  const [host = '', port = ''] = server.pg.split(':');
   const ssl = { rejectUnauthorized: false };
-  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest', ssl });
+  const client = pgClient(server.pg, { ssl });
   await client.connect();
   await client.end();
 }

@@ -7,7 +7,6 @@ import { networkInterfaces } from 'node:os';
 
 import test from 'ava';
 import fc from 'fast-check';
-import pg from 'pg';
 
 import { ConfigError, loadConfig } from '../../ts/config/index.js';
 import { endPointBinding } from '../../ts/tls/end-point-binding.js';
@@ -15,6 +14,7 @@ import { certificateFiles, CredentialStore, TlsError } from '../../ts/tls/index.
 import { start } from '../pgwire/harness.js';
 import { CertificateFolder } from './certificates.js';
 import { suiteSeed } from '../seed.js';
+import { pgClient } from '../pg-client.js';
 
 const seed = suiteSeed();
 const folder = new CertificateFolder();
@@ -91,13 +91,7 @@ test('a store keeps its pair when the next cannot be used', (t) => {
 test('an encrypted connection that ended counts no longer', async (t) => {
   const { port, server } = await start({ method: 'scram', connectionsMax: 1 }, store());
   for (let round = 0; round < 3; round += 1) {
-    const client = new pg.Client({
-      host: '127.0.0.1',
-      port,
-      user: 'admin',
-      password: 'quest',
-      ssl: { rejectUnauthorized: false },
-    });
+    const client = pgClient(`127.0.0.1:${port}`, { ssl: { rejectUnauthorized: false } });
     await client.connect();
     t.is((await client.query('rows 3000')).rowCount, 3_000);
     await client.end();
@@ -142,13 +136,7 @@ test('broken handshakes end their connection and nothing else', async (t) => {
     },
   );
   await fc.assert(property, { seed, numRuns: 150 });
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port,
-    user: 'admin',
-    password: 'quest',
-    ssl: { rejectUnauthorized: false },
-  });
+  const client = pgClient(`127.0.0.1:${port}`, { ssl: { rejectUnauthorized: false } });
   await client.connect();
   t.is((await client.query('rows 10')).rowCount, 10);
   await client.end();
@@ -168,7 +156,7 @@ test('where encryption is required, other machines must use it', async (t) => {
   const { port, server } = await start(required, store());
   const connect = async (host: string, encrypted: boolean): Promise<void> => {
     const ssl = encrypted ? { rejectUnauthorized: false } : false;
-    const client = new pg.Client({ host, port, user: 'admin', password: 'quest', ssl });
+    const client = pgClient(`${host}:${port}`, { ssl });
     await client.connect();
     await client.end();
   };

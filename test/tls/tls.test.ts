@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import test from 'ava';
-import pg from 'pg';
+import { pgClient } from '../pg-client.js';
 
 import { exitCode, runCli, startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, startup } from '../pgwire/raw-client.js';
@@ -121,14 +121,7 @@ test.serial('psql and node-postgres are served encrypted', async (t) => {
   const place = `host=127.0.0.1 port=${pgPort()} user=admin password=quest dbname=qdb`;
   const args = ['-At', '-c', 'select 3 + 4', `${place} sslmode=require`];
   t.is((await run('psql', args)).stdout.trim(), '7');
-  const client = new pg.Client({
-    host: '127.0.0.1',
-    port: pgPort(),
-    user: 'admin',
-    password: 'quest',
-    database: 'qdb',
-    ssl: { rejectUnauthorized: false },
-  });
+  const client = pgClient(server.pg, { ssl: { rejectUnauthorized: false } });
   await client.connect();
   const rows = await client.query('select x from long_sequence(50000)');
   t.is(rows.rowCount, 50_000);

@@ -10,12 +10,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import pg from 'pg';
-
 import { exitCode, runCli, startTestServer, type TestServer } from '../golden/server.js';
 import { exec, importCsv, isGone, Refused } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
+import { pgClient } from '../pg-client.js';
 
 const TABLES = ['alpha', 'beta', 'gamma'] as const;
 const UNITS = ['DAY', 'HOUR', 'MONTH'] as const;
@@ -180,9 +179,7 @@ async function inserter(server: TestServer, client: number, random: Random): Pro
 
 /** A transaction of several inserts over the wire protocol. */
 async function transactor(server: TestServer, client: number, random: Random): Promise<void> {
-  const [host, port] = server.pg.split(':');
-  const login = { user: 'admin', password: 'quest', database: 'qdb' };
-  const connection = new pg.Client({ host: host ?? '', port: Number(port), ...login });
+  const connection = pgClient(server.pg);
   connection.on('error', () => undefined);
   try {
     await connection.connect();

@@ -12,14 +12,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import pg from 'pg';
-
 import { exitCode, runCli, startTestServer } from '../golden/server.js';
 import { exec, importCsv, Refused } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 import { HOSTILE_SHAPES, hostileStatement } from './hostile.js';
 import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
 import { residentBytes, spilledFiles } from './process.js';
+import { pgClient } from '../pg-client.js';
 
 const MIB = 1024 * 1024;
 /** What the process may hold beside its limit. */
@@ -213,9 +212,7 @@ async function overHttp(query: string, random: Random): Promise<void> {
 }
 
 async function overWire(query: string, random: Random): Promise<void> {
-  const [host, port] = server.pg.split(':');
-  const login = { user: 'admin', password: 'quest', database: 'qdb' };
-  const client = new pg.Client({ host: host ?? '', port: Number(port), ...login });
+  const client = pgClient(server.pg);
   client.on('error', () => undefined);
   const leaves = random.next() < 0.2;
   let timer: NodeJS.Timeout | undefined;

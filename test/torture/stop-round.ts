@@ -16,6 +16,7 @@ import { exitCode, startTestServer, type TestServer } from '../golden/server.js'
 import { until } from '../until.js';
 import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
 import { exec } from './client.js';
+import { pgClient } from '../pg-client.js';
 
 /** Clients that tell when rows have come. */
 const STREAMS = 3;
@@ -196,8 +197,7 @@ function gone(error: unknown): HttpEnd {
 const REFUSALS: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET']);
 
 function clientOf(server: TestServer): pg.Client {
-  const [host = '', port = ''] = server.pg.split(':');
-  const client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  const client = pgClient(server.pg);
   client.on('error', () => undefined);
   return client;
 }

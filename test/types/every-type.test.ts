@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import test from 'ava';
-import pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { pgClient } from '../pg-client.js';
 
 interface TypeCase {
   readonly type: string;
@@ -213,13 +213,7 @@ test('every type keeps its values on every way in and out', async (t) => {
     );
     t.deepEqual(imported.dataset, kept, 'through /imp');
 
-    const [host, port] = server.pg.split(':');
-    const client = new pg.Client({
-      host: host ?? '',
-      port: Number(port),
-      user: 'admin',
-      password: 'quest',
-      database: 'qdb',
+    const client = pgClient(server.pg, {
       types: { getTypeParser: () => (text: unknown) => String(text) },
     });
     await client.connect();

@@ -1,17 +1,17 @@
 /** Casts from constants and parameters to every type, and values that no row needs. */
 import test from 'ava';
-import pg from 'pg';
+import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec } from '../torture/client.js';
+import { pgClient } from '../pg-client.js';
 
 let server: TestServer;
 let client: pg.Client;
 
 test.before(async () => {
   server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
-  const [host, port] = server.pg.split(':');
-  client = new pg.Client({ host, port: Number(port), user: 'admin', password: 'quest' });
+  client = pgClient(server.pg);
   await client.connect();
   await exec(server, 'CREATE TABLE t (a DECIMAL(10,2), b DOUBLE, s VARCHAR, ts TIMESTAMP)');
   await exec(

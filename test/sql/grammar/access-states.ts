@@ -1,9 +1,9 @@
 /** Items about users and rights: run by the administrator over the wire, where sessions last. */
-import pg from 'pg';
 
 import { rows, run, ADMIN } from '../../access/harness.js';
 import type { TestServer } from '../../golden/server.js';
 import type { Item } from './index.js';
+import { pgClient } from '../../pg-client.js';
 
 /** The placeholder in statements of the token shown last. */
 const TOKEN = 'tdm_1';
@@ -15,9 +15,8 @@ export async function runAccessItem(
   { statements }: Item,
 ): Promise<string | null> {
   await run(server, 'DROP ALL TABLES', ...(await leftOver(server)), ...tables);
-  const [host = '', port = ''] = server.pg.split(':');
   const [user, password] = ADMIN.split(':');
-  const client = new pg.Client({ host, port: Number(port), user, password, database: 'qdb' });
+  const client = pgClient(server.pg, { user, password });
   await client.connect();
   let token = TOKEN;
   let text = '';

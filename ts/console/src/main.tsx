@@ -1,7 +1,7 @@
 /** Where the page begins: takes the provider's answer, then asks who it is. */
 import { render } from 'solid-js/web';
 import { begin } from './signin/begin.js';
-import { SignInGate } from './signin/SignInGate.js';
+import { SignInGate } from './SignInGate.js';
 
 const host = document.getElementById('app');
 if (!host) {

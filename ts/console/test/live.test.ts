@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Row } from '../src/api/answer.js';
-import { tableEntries, type TableEntry } from '../src/schema/model.js';
+import { tableEntries, type TableEntry } from '../src/model/schema.js';
 import { treeRows } from '../src/schema/rows.js';
 import { isKeyword } from '../src/sql/keywords.js';
 import {
@@ -11,7 +11,7 @@ import {
   startText,
   suspendStatement,
 } from '../src/views/live.js';
-import { freshnessOf, freshnessText, lagText, type ViewFacts } from '../src/views/model.js';
+import { freshnessOf, freshnessText, lagText, type ViewFacts } from '../src/model/views.js';
 
 function answer(names: string[], rows: Row[]): Parameters<typeof tableEntries>[0] {
   return { head: { columns: names.map((name) => ({ name, type: 'STRING' })) }, rows };

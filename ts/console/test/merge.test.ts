@@ -2,8 +2,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 
-import { read, write } from '../src/notebook/file.js';
-import { EMPTY, type Cell, type Notebook } from '../src/notebook/model.js';
+import { read, write } from '../src/cells/file.js';
+import { EMPTY, type Cell, type Notebook } from '../src/cells/model.js';
 import { merge, type Choice } from '../src/kept/merge.js';
 
 function sql(name: string, text: string): Cell {

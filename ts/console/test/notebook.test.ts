@@ -1,6 +1,6 @@
 import test from 'ava';
 import { parse } from '../../sql/index.js';
-import { NotebookError, read, write } from '../src/notebook/file.js';
+import { NotebookError, read, write } from '../src/cells/file.js';
 import {
   apply,
   EMPTY,
@@ -13,9 +13,9 @@ import {
   type Cell,
   type Command,
   type Notebook,
-} from '../src/notebook/model.js';
-import { compose, valueOf } from '../src/notebook/statement.js';
-import { instant, timeOf } from '../src/notebook/times.js';
+} from '../src/cells/model.js';
+import { compose, valueOf } from '../src/cells/statement.js';
+import { instant, timeOf } from '../src/cells/times.js';
 
 const NOW = Date.parse('2026-03-31T12:34:56.789Z');
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { millis, parsePlan } from '../src/plan/model.js';
+import { millis, parsePlan } from '../src/model/plan.js';
 
 test('the lines of a plan become a tree with rows and times', (t) => {
   const { nodes, totals } = parsePlan([

@@ -1,12 +1,7 @@
 import test from 'ava';
 import type { Row } from '../src/api/answer.js';
-import {
-  columnEntries,
-  functionEntries,
-  nearest,
-  quoted,
-  tableEntries,
-} from '../src/schema/model.js';
+import { columnEntries, functionEntries, tableEntries } from '../src/model/schema.js';
+import { nearest, quoted } from '../src/sql/names.js';
 import { treeRows } from '../src/schema/rows.js';
 
 function answer(names: string[], rows: Row[]): Parameters<typeof tableEntries>[0] {

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { bytesText, instantText } from '../src/tables/model.js';
-import { Rates, sparkline } from '../src/tables/rates.js';
+import { bytesText, instantText } from '../src/model/format.js';
+import { Rates, sparkline } from '../src/model/rates.js';
 
 test('sizes and instants are short', (t) => {
   t.is(bytesText(0), '0 B');

@@ -1,11 +1,11 @@
 import test from 'ava';
 import type { Row } from '../src/api/answer.js';
 import { filtered, filterOf, type JobFilter } from '../src/jobs/model.js';
-import { tableEntries, type TableEntry } from '../src/schema/model.js';
+import { tableEntries, type TableEntry } from '../src/model/schema.js';
 import { treeRows, type TreeRow } from '../src/schema/rows.js';
 import { jobsOf } from '../src/state/jobs.js';
 import { mayDo, ownGrants } from '../src/state/own-rights.js';
-import { ageText, freshnessOf, freshnessText, type ViewFacts } from '../src/views/model.js';
+import { ageText, freshnessOf, freshnessText, type ViewFacts } from '../src/model/views.js';
 import {
   changeStatement,
   definitionOf,

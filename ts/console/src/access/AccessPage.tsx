@@ -12,11 +12,11 @@ import {
   type JSX,
 } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import { showFailure } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
-import { openPage, spot } from '../shell/pages.js';
-import type { Loading } from '../state/schema.js';
-import type { Session } from '../state/session.js';
+import { showFailure } from '../page/notices.js';
+import { Icon } from '../ui/icons.js';
+import { openPage, spot } from '../page/pages.js';
+import type { Schema } from '../state/schema.js';
+import { failureOf, readyOf } from '../state/loading.js';
 import { PendingPane } from './PendingPane.js';
 import { RightsPane } from './RightsPane.js';
 import { AccessState, type Rights } from './state.js';
@@ -28,10 +28,10 @@ const KINDS: readonly (readonly [PrincipalKind, string])[] = [
   ['service account', 'Services'],
 ];
 
-export default function AccessPage(props: { session: Session }): JSX.Element {
+export default function AccessPage(props: { schema: Schema }): JSX.Element {
   const state = new AccessState();
   const [kind, setKind] = createSignal<PrincipalKind>('user');
-  const all = (): readonly Principal[] => valueOf(state.principals()) ?? [];
+  const all = (): readonly Principal[] => readyOf(state.principals()) ?? [];
   const show = (principal: Principal): void => {
     setKind(principal.kind);
     openPage('access', principal.name);
@@ -47,14 +47,14 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
   onMount(() => void begin());
   // Who has just signed in gets what was refused before.
   createEffect(
-    on(props.session.schema.tables, ({ state: isThere }) => {
+    on(props.schema.tables, ({ state: isThere }) => {
       if (isThere === 'ready' && state.principals().state === 'failed') {
         void begin();
       }
     }),
   );
-  const failure = (): string => messageOf(state.principals()) || messageOf(state.rights());
-  const rights = (): Rights | undefined => valueOf(state.rights());
+  const failure = (): string => failureOf(state.principals()) || failureOf(state.rights());
+  const rights = (): Rights | undefined => readyOf(state.rights());
 
   return (
     <section class="page" aria-labelledby="access-title" data-region="access">
@@ -88,7 +88,7 @@ export default function AccessPage(props: { session: Session }): JSX.Element {
           <Match when={rights()}>
             {(shown) => (
               <>
-                <RightsPane session={props.session} state={state} rights={shown()} all={all()} />
+                <RightsPane schema={props.schema} state={state} rights={shown()} all={all()} />
                 <PendingPane state={state} />
               </>
             )}
@@ -157,14 +157,6 @@ function PrincipalList(props: {
       <NewPrincipal kind={props.kind} state={props.state} onMade={props.onPick} />
     </div>
   );
-}
-
-function valueOf<T>(loaded: Loading<T> | undefined): T | undefined {
-  return loaded?.state === 'ready' ? loaded.value : undefined;
-}
-
-function messageOf(loaded: { state: string; message?: string } | undefined): string {
-  return loaded?.state === 'failed' ? (loaded.message ?? '') : '';
 }
 
 function NewPrincipal(props: {

@@ -1,9 +1,9 @@
 /** With what one can log in, and the tokens for HTTP: made, shown once, ended. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { confirmed } from '../page/questions.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { Icon } from '../ui/icons.js';
 import { tokenEnd, type Principal } from './model.js';
 import type { RightsProps } from './RightButton.js';
 import type { AccessState } from './state.js';
@@ -81,12 +81,8 @@ async function endAll(state: AccessState, principal: Principal): Promise<void> {
     destroy: 'Drop all tokens',
   });
   if (isSure) {
-    try {
-      await query(statement);
-      showToast({ text: `${name} has no tokens any more` });
-    } catch (cause) {
-      showFailure(cause);
-    }
+    const done = (): void => showToast({ text: `${name} has no tokens any more` });
+    await query(statement).then(done, showFailure);
     await state.refresh(principal);
   }
 }

@@ -1,8 +1,8 @@
 /** The groups of a user, or the users of a group: each can be taken out, others put in. */
 import { For, Show, type JSX } from 'solid-js';
-import { quoted } from '../schema/model.js';
-import { showFailure } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { quoted } from '../sql/names.js';
+import { showFailure } from '../page/notices.js';
+import { Icon } from '../ui/icons.js';
 import type { Principal } from './model.js';
 import { MAX_MEMBER_QUESTIONS, type AccessState, type Rights } from './state.js';
 
@@ -24,11 +24,8 @@ export function Memberships(props: MembershipsProps): JSX.Element {
     const { principal } = props.rights;
     const [user, group] = isGroup() ? [other, principal.name] : [principal.name, other];
     const words = verb === 'ADD' ? 'TO' : 'FROM';
-    try {
-      await props.state.run(`${verb} USER ${quoted(user)} ${words} ${quoted(group)}`, principal);
-    } catch (cause) {
-      showFailure(cause);
-    }
+    const statement = `${verb} USER ${quoted(user)} ${words} ${quoted(group)}`;
+    await props.state.run(statement, principal).catch(showFailure);
   };
   const users = (): number => props.all.filter(({ kind }) => kind === 'user').length;
   return (

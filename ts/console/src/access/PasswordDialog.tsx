@@ -1,6 +1,6 @@
 /** Asks for a new password, twice; it is sent once and kept nowhere. */
 import { createSignal, type JSX } from 'solid-js';
-import { showToast } from '../shell/announce.js';
+import { showToast } from '../page/notices.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 
 export function PasswordDialog(props: {
@@ -15,11 +15,7 @@ export function PasswordDialog(props: {
     if (password() !== repeated()) {
       return 'The two passwords differ.';
     }
-    try {
-      await props.set(password());
-    } catch (cause) {
-      return cause instanceof Error ? cause.message : String(cause);
-    }
+    await props.set(password());
     showToast({ text: `${props.name} has a new password` });
     return '';
   };

@@ -1,8 +1,10 @@
 /** What is planned as SQL, in the order in which it would run. */
 import { For, Show, type JSX } from 'solid-js';
-import { announce, copy } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { announce } from '../page/notices.js';
+import { copy } from '../ui/clipboard.js';
+import { Icon } from '../ui/icons.js';
 import type { AccessState } from './state.js';
+import { Failure } from '../ui/Failure.js';
 
 export function PendingPane(props: { state: AccessState }): JSX.Element {
   const statements = (): string[] => props.state.steps().map(({ statement }) => statement);
@@ -21,11 +23,7 @@ export function PendingPane(props: { state: AccessState }): JSX.Element {
       <ol>
         <For each={statements()}>{(statement) => <li class="data">{statement}</li>}</For>
       </ol>
-      <Show when={props.state.failure()}>
-        <p class="error" role="alert">
-          <Icon name="alert" /> <bdi>{props.state.failure()}</bdi>
-        </p>
-      </Show>
+      <Failure text={props.state.failure()} />
       <Show when={statements().length > 0}>
         <div class="details-actions">
           <button class="button primary" data-action="apply" onClick={() => void apply()}>

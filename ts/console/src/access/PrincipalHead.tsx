@@ -1,13 +1,13 @@
 /** Who the rights are of, and what can be done with them as a whole. */
 import { createSignal, Show, type JSX } from 'solid-js';
-import { quoted } from '../schema/model.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
+import { quoted } from '../sql/names.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { confirmed } from '../page/questions.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 import { passwordStatement, type Principal } from './model.js';
 import { PasswordDialog } from './PasswordDialog.js';
 import type { AccessState } from './state.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function PrincipalHead(props: { state: AccessState; principal: Principal }): JSX.Element {
   const [isAsking, setAsking] = createSignal(false);
@@ -17,14 +17,12 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
       <h2>
         <bdi>{props.principal.name}</bdi> <span class="hint">{props.principal.kind}</span>
       </h2>
-      <button
-        class="icon-button"
+      <IconButton
+        icon="more"
         aria-haspopup="menu"
-        aria-label={`More about ${props.principal.name}`}
+        label={`More about ${props.principal.name}`}
         onClick={(event) => openMenuBelow(props.principal.name, event.currentTarget, items())}
-      >
-        <Icon name="more" />
-      </button>
+      />
       <Show when={isAsking()}>
         <PasswordDialog
           name={props.principal.name}
@@ -42,12 +40,8 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
   /** Tells what was done, never with a password in it. */
   const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {
-    try {
-      await state.run(statement, isGone ? undefined : principal);
-      showToast({ text: done });
-    } catch (cause) {
-      showFailure(cause);
-    }
+    const said = state.run(statement, isGone ? undefined : principal);
+    await said.then(() => showToast({ text: done }), showFailure);
   };
   const drop = async (): Promise<void> => {
     const { kind, name } = principal;

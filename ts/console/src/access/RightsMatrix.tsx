@@ -1,15 +1,15 @@
 /** Objects by rights; a table opens into its columns. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import type { ColumnEntry, TableEntry } from '../schema/model.js';
-import { Icon } from '../shell/icons.js';
-import type { Session } from '../state/session.js';
+import type { ColumnEntry, TableEntry } from '../model/schema.js';
+import { Icon } from '../ui/icons.js';
 import { applies, rightSets, type RightSet } from './catalogue.js';
 import { EVERYWHERE, type Place } from './model.js';
 import { RightButton, type RightsProps } from './RightButton.js';
+import type { Schema } from '../state/schema.js';
 
 export interface MatrixProps extends RightsProps {
-  readonly session: Session;
+  readonly schema: Schema;
 }
 
 /** The set of rights that the columns are; it stays when another principal is shown. */
@@ -18,8 +18,7 @@ const [chosen, setChosen] = createSignal('');
 export function RightsMatrix(props: MatrixProps): JSX.Element {
   // The list changes as others make tables: a row stays, and stays open, while its table is there.
   const tables = createMemo<readonly Listed[]>((before) => {
-    const loaded = props.session.schema.tables();
-    const now = loaded.state === 'ready' ? loaded.value : [];
+    const now = props.schema.known;
     const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
     return now.map(({ name, kind }) => known.get(`${kind} ${name}`) ?? { name, kind });
   }, []);
@@ -142,10 +141,10 @@ function TableRows(
   props: MatrixProps & { columns: readonly string[]; table: Listed },
 ): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
-  const columns = (): readonly ColumnEntry[] => props.session.schema.columnsOf(props.table.name);
+  const columns = (): readonly ColumnEntry[] => props.schema.columnsOf(props.table.name);
   const toggle = (): void => {
     setOpen(!isOpen());
-    void props.session.schema.open(props.table.name);
+    void props.schema.open(props.table.name);
   };
   return (
     <>

@@ -1,6 +1,6 @@
 /** The rights of one: how it may connect, its groups, and a table of objects by rights. */
 import { For, Show, type JSX } from 'solid-js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import { ENDPOINTS } from './catalogue.js';
 import { DatabaseRights } from './DatabaseRights.js';
 import { LoginRow } from './LoginRow.js';
@@ -42,7 +42,7 @@ export function RightsPane(props: PaneProps): JSX.Element {
       <Accounts {...props} />
       <DatabaseRights state={props.state} rights={props.rights} />
       <MarkLegend />
-      <RightsMatrix session={props.session} state={props.state} rights={props.rights} />
+      <RightsMatrix schema={props.schema} state={props.state} rights={props.rights} />
     </div>
   );
 }

@@ -1,11 +1,12 @@
 /** Dialogs about tokens for HTTP. A token is in none of them longer than it is shown. */
 import { createSignal, onMount, type JSX } from 'solid-js';
-import { reader } from '../api/cells.js';
+import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField } from '../dialogs/FormField.js';
-import { copy, showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { showToast } from '../page/notices.js';
+import { copy } from '../ui/clipboard.js';
+import { Icon } from '../ui/icons.js';
 import { tokenEnd, tokenStatement, type Principal } from './model.js';
 
 export interface NewToken {
@@ -26,18 +27,18 @@ export function NewTokenDialog(props: {
   let made: NewToken | undefined;
   const [ttl, setTtl] = createSignal(USUAL_TTL);
   const [isRenewed, setRenewed] = createSignal(false);
-  const submit = (): Promise<string> =>
-    refusalOf(async () => {
-      const { principal } = props;
-      const answer = await query(tokenStatement(principal, ttl().trim(), isRenewed()));
-      const [row = []] = answer.rows;
-      made = {
-        owner: principal.name,
-        token: String(reader(answer, 'token')(row)),
-        expires: String(reader(answer, 'expires_at')(row)),
-        isRenewed: isRenewed(),
-      };
-    });
+  const submit = async (): Promise<string> => {
+    const { principal } = props;
+    const answer = await query(tokenStatement(principal, ttl().trim(), isRenewed()));
+    const [cell] = recordsOf(answer);
+    made = {
+      owner: principal.name,
+      token: String(cell?.('token')),
+      expires: String(cell?.('expires_at')),
+      isRenewed: isRenewed(),
+    };
+    return '';
+  };
   return (
     <FormDialog
       title="New token of"
@@ -112,12 +113,12 @@ export function OneTokenDialog(props: {
   onClose: () => void;
 }): JSX.Element {
   const [token, setToken] = createSignal('');
-  const submit = (): Promise<string> =>
-    refusalOf(async () => {
-      await query(tokenEnd(props.principal, token().trim()));
-      showToast({ text: `A token of ${props.principal.name} is dropped` });
-      props.onDone();
-    });
+  const submit = async (): Promise<string> => {
+    await query(tokenEnd(props.principal, token().trim()));
+    showToast({ text: `A token of ${props.principal.name} is dropped` });
+    props.onDone();
+    return '';
+  };
   return (
     <FormDialog
       title="Drop a token of"
@@ -141,14 +142,4 @@ export function OneTokenDialog(props: {
       </label>
     </FormDialog>
   );
-}
-
-/** What the server has against it; nothing where it is done. */
-async function refusalOf(work: () => Promise<void>): Promise<string> {
-  try {
-    await work();
-    return '';
-  } catch (cause) {
-    return cause instanceof Error ? cause.message : String(cause);
-  }
 }

@@ -1,6 +1,6 @@
 /** Every right that the server knows, and in which groups the page shows them. */
-import { reader, textOf, type Answer } from '../api/cells.js';
-import type { TableKind } from '../schema/model.js';
+import { recordsOf, textOf, type Answer } from '../api/cells.js';
+import type { TableKind } from '../model/schema.js';
 
 /** The levels on which each right can be held, by its name: `database`, `table`, `column`. */
 export type Catalogue = ReadonlyMap<string, ReadonlySet<string>>;
@@ -127,10 +127,8 @@ const SHORT_FORM = 'ALL';
 
 /** Rows of `all_permissions()`. */
 export function catalogueOf(answer: Answer): Catalogue {
-  const permission = reader(answer, 'permission');
-  const levels = reader(answer, 'levels');
-  const rows = answer.rows.map(
-    (row) => [String(permission(row)), new Set(textOf(levels(row))?.split(', '))] as const,
+  const rows = recordsOf(answer).map(
+    (cell) => [String(cell('permission')), new Set(textOf(cell('levels'))?.split(', '))] as const,
   );
   return new Map(rows.filter(([name]) => name !== SHORT_FORM));
 }

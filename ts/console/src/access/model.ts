@@ -1,6 +1,6 @@
 /** Rights as the server lists them, what a click plans, and the SQL it comes to. */
-import { reader, textOf, type Answer } from '../api/cells.js';
-import { literal, quoted } from '../schema/model.js';
+import { recordsOf, textOf, type Answer } from '../api/cells.js';
+import { literal, quoted } from '../sql/names.js';
 import { isOfTables, type Catalogue } from './catalogue.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
@@ -50,19 +50,13 @@ export function assumes(account: string): string {
 
 /** Rows of `SHOW PERMISSIONS`. */
 export function grantsOf(answer: Answer): Grant[] {
-  const permission = reader(answer, 'permission');
-  const table = reader(answer, 'table_name');
-  const column = reader(answer, 'column_name');
-  const option = reader(answer, 'grant_option');
-  const origin = reader(answer, 'origin');
-  const grantedTo = reader(answer, 'granted_to');
-  return answer.rows.map((row) => ({
-    permission: String(permission(row)),
-    table: textOf(table(row)),
-    column: textOf(column(row)),
-    option: option(row) === true || option(row) === 't',
-    isImplied: origin(row) === 'I',
-    grantedTo: textOf(grantedTo(row))?.split(', ') ?? [],
+  return recordsOf(answer).map((cell) => ({
+    permission: String(cell('permission')),
+    table: textOf(cell('table_name')),
+    column: textOf(cell('column_name')),
+    option: cell('grant_option') === true || cell('grant_option') === 't',
+    isImplied: cell('origin') === 'I',
+    grantedTo: textOf(cell('granted_to'))?.split(', ') ?? [],
   }));
 }
 

@@ -1,9 +1,9 @@
 /** Users, groups and service accounts, the rights of one of them, and what is planned for it. */
-import { createSignal, type Accessor } from 'solid-js';
-import { reader } from '../api/cells.js';
+import type { Accessor } from 'solid-js';
+import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
-import { quoted } from '../schema/model.js';
-import { settle, type Loading } from '../state/schema.js';
+import { quoted } from '../sql/names.js';
+import { settle, type Loading, readyOf } from '../state/loading.js';
 import { catalogueOf, type Catalogue } from './catalogue.js';
 import {
   grantsOf,
@@ -17,6 +17,8 @@ import {
   type PrincipalKind,
   type Step,
 } from './model.js';
+import { messageOf } from '../model/message.js';
+import { signal } from '../model/signal.js';
 
 export interface Rights {
   readonly principal: Principal;
@@ -38,38 +40,23 @@ const LISTS: Readonly<Record<PrincipalKind, string>> = {
 };
 
 export class AccessState {
-  readonly principals: Accessor<Loading<readonly Principal[]>>;
-  readonly rights: Accessor<Loading<Rights> | undefined>;
-  readonly changes: Accessor<readonly Change[]>;
+  readonly #principals = signal<Loading<readonly Principal[]>>({
+    state: 'loading',
+  });
+  readonly principals: Accessor<Loading<readonly Principal[]>> = this.#principals;
+  readonly #rights = signal<Loading<Rights> | undefined>(undefined);
+  readonly rights: Accessor<Loading<Rights> | undefined> = this.#rights;
+  readonly #changes = signal<readonly Change[]>([]);
+  readonly changes: Accessor<readonly Change[]> = this.#changes;
+  readonly #failure = signal('');
   /** Why the first of the planned statements that failed did so. */
-  readonly failure: Accessor<string>;
-  readonly #setPrincipals: (principals: Loading<readonly Principal[]>) => void;
-  readonly #setRights: (rights: Loading<Rights> | undefined) => void;
-  readonly #setChanges: (changes: readonly Change[]) => void;
-  readonly #setFailure: (failure: string) => void;
+  readonly failure: Accessor<string> = this.#failure;
   /** What is planned for those who are not shown. */
   readonly #plans = new Map<string, readonly Change[]>();
   #shown = '';
 
-  constructor() {
-    const [principals, setPrincipals] = createSignal<Loading<readonly Principal[]>>({
-      state: 'loading',
-    });
-    const [rights, setRights] = createSignal<Loading<Rights>>();
-    const [changes, setChanges] = createSignal<readonly Change[]>([]);
-    const [failure, setFailure] = createSignal('');
-    this.principals = principals;
-    this.rights = rights;
-    this.changes = changes;
-    this.failure = failure;
-    this.#setPrincipals = setPrincipals;
-    this.#setRights = setRights;
-    this.#setChanges = setChanges;
-    this.#setFailure = setFailure;
-  }
-
   async load(): Promise<void> {
-    this.#setPrincipals(
+    this.#principals.set(
       await settle(async () => {
         const lists = (Object.entries(LISTS) as [PrincipalKind, string][]).map(
           async ([kind, statement]) => {
@@ -85,56 +72,53 @@ export class AccessState {
   /** Shows another one; what is planned for the one before waits until that is shown again. */
   async show(principal: Principal): Promise<void> {
     this.#select(`${principal.kind} ${principal.name}`);
-    this.#setRights({ state: 'loading' });
-    this.#setRights(await settle(() => this.#rightsOf(principal)));
+    this.#rights.set({ state: 'loading' });
+    this.#rights.set(await settle(() => this.#rightsOf(principal)));
   }
 
   /** Closes the rights; the plan waits as it does when another one is shown. */
   hide(): void {
     this.#select('');
-    this.#setRights(undefined);
+    this.#rights.set(undefined);
   }
 
   #select(shown: string): void {
     this.#plans.set(this.#shown, this.changes());
     this.#shown = shown;
-    this.#setFailure('');
-    this.#setChanges(this.#plans.get(shown) ?? []);
+    this.#failure.set('');
+    this.#changes.set(this.#plans.get(shown) ?? []);
   }
 
   plan(permission: string, place: Place, mark: Mark): void {
-    this.#setFailure('');
-    this.#setChanges(toggled(this.changes(), permission, place, mark));
+    this.#failure.set('');
+    this.#changes.set(toggled(this.changes(), permission, place, mark));
   }
 
   /** What is planned, as statements in the order in which they would run. */
   steps(): readonly Step[] {
-    const rights = this.rights();
-    return rights?.state === 'ready'
-      ? stepsOf(this.changes(), rights.value.principal, rights.value.catalogue)
-      : [];
+    const rights = readyOf(this.rights());
+    return rights ? stepsOf(this.changes(), rights.principal, rights.catalogue) : [];
   }
 
   discard(): void {
-    this.#setFailure('');
-    this.#setChanges([]);
+    this.#failure.set('');
+    this.#changes.set([]);
   }
 
   /** Runs what is planned in order, up to the first error; what is left stays planned. */
   async apply(): Promise<boolean> {
-    const rights = this.rights();
-    if (rights?.state !== 'ready') {
+    const principal = readyOf(this.rights())?.principal;
+    if (!principal) {
       return false;
     }
-    const { principal } = rights.value;
-    this.#setFailure('');
+    this.#failure.set('');
     try {
       for (const { statement, changes } of this.steps()) {
         await query(statement);
-        this.#setChanges(this.changes().filter((left) => !changes.includes(left)));
+        this.#changes.set(this.changes().filter((left) => !changes.includes(left)));
       }
     } catch (cause) {
-      this.#setFailure(cause instanceof Error ? cause.message : String(cause));
+      this.#failure.set(messageOf(cause));
     }
     await this.refresh(principal);
     return this.failure() === '';
@@ -142,12 +126,11 @@ export class AccessState {
 
   /** Reads the rights of the shown one anew; what is shown stays until they are there. */
   async refresh(principal: Principal): Promise<void> {
-    this.#setRights(await settle(() => this.#rightsOf(principal)));
+    this.#rights.set(await settle(() => this.#rightsOf(principal)));
   }
 
   async #rightsOf(principal: Principal): Promise<Rights> {
-    const all = this.principals();
-    const users = all.state === 'ready' ? all.value.filter(({ kind }) => kind === 'user') : [];
+    const users = (readyOf(this.principals()) ?? []).filter(({ kind }) => kind === 'user');
     return await rightsOf(
       principal,
       users.map(({ name }) => name),
@@ -161,7 +144,7 @@ export class AccessState {
     if (shown) {
       await this.show(shown);
     } else {
-      this.#setRights(undefined);
+      this.#rights.set(undefined);
     }
   }
 }
@@ -201,7 +184,7 @@ async function membersOf(group: string, users: readonly string[]): Promise<reado
 
 async function loginsOf({ kind, name }: Principal): Promise<readonly string[]> {
   const answer = await query(`SHOW ${kind.toUpperCase()} ${quoted(name)}`);
-  const type = reader(answer, 'auth_type');
-  const isEnabled = reader(answer, 'enabled');
-  return answer.rows.filter((row) => isEnabled(row) === true).map((row) => String(type(row)));
+  return recordsOf(answer)
+    .filter((cell) => cell('enabled') === true)
+    .map((cell) => String(cell('auth_type')));
 }

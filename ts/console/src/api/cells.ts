@@ -6,12 +6,15 @@ export interface Answer {
   readonly rows: readonly Row[];
 }
 
-/** Reads a cell by the first of several column names that the answer has. */
-export function reader(answer: Answer, ...names: string[]): (row: Row) => Value {
-  const at = names
-    .map((name) => answer.head.columns.findIndex((column) => column.name === name))
-    .find((index) => index >= 0);
-  return (row) => (at === undefined ? null : (row[at] ?? null));
+/** One row: the cell of the first of several column names that its answer has. */
+export type RowRecord = (...names: readonly string[]) => Value;
+
+export function recordsOf({ head, rows }: Answer): RowRecord[] {
+  const places = new Map(head.columns.map(({ name }, at) => [name, at]));
+  return rows.map((row) => (...names) => {
+    const at = names.map((name) => places.get(name)).find((place) => place !== undefined);
+    return at === undefined ? null : (row[at] ?? null);
+  });
 }
 
 /** A text that says something; nothing for null and the empty text. */

@@ -1,7 +1,11 @@
 /** The workspace that the server stores for the user who has signed in. */
-import type { Dated } from '../state/store.js';
 import { call, SqlError } from './client.js';
 import { credentialHeaders } from './credentials.js';
+
+export interface Dated {
+  /** Milliseconds since 1970; of two values under one key the one with the larger one counts. */
+  readonly changed: number;
+}
 
 interface OpenedWorkspace {
   readonly id: string;

@@ -1,7 +1,7 @@
 /** The plot itself, with the keys that move its crosshair and its range. */
 import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
 import type { Zone } from '../model/format.js';
-import { theme } from '../shell/theme.js';
+import { theme } from '../ui/theme.js';
 import type { Annotation } from './plot/draw.js';
 import type { Picture } from './files.js';
 import { KIND_NAMES, type ChartKind } from './kinds.js';

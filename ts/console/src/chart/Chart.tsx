@@ -15,7 +15,7 @@ import {
 import { Dynamic } from 'solid-js/web';
 import { grouped, type Zone } from '../model/format.js';
 import { asOf, isPart, type Result } from '../model/result.js';
-import { showFailure } from '../shell/announce.js';
+import { showFailure } from '../page/notices.js';
 import { annotate, followAnnotations, type Annotate } from './annotations.js';
 import { axisNumber } from './plot/axes.js';
 import { Canvas } from './Canvas.js';

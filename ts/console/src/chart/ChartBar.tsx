@@ -1,8 +1,7 @@
 /** What is drawn, and how: kind, column, axes, zoom, or the same as a table. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow } from '../shell/Menu.js';
+import { openMenuBelow } from '../ui/Menu.js';
 import type { CandleColumns } from './candle-columns.js';
 import type { AxisKind, ChartPlan } from './model.js';
 import { PICTURE_FORMATS, type PictureFormat } from './files.js';
@@ -11,6 +10,7 @@ import { OptionsDialog } from './OptionsDialog.js';
 import type { ChartOptions } from './options.js';
 import type { ChartSelection } from './selection.js';
 import type { Zoom } from './zoom.js';
+import { IconButton } from '../ui/IconButton.js';
 
 interface BarProps {
   readonly selection: ChartSelection;
@@ -85,15 +85,13 @@ export function ChartBar(props: BarProps): JSX.Element {
           <TimeRange {...props} />
         </Show>
         <Tools {...props} />
-        <button
-          class="icon-button"
-          aria-label="Show as a table"
+        <IconButton
+          icon="table"
+          label="Show as a table"
           title="Show as a table"
           aria-pressed={props.asTable ? 'true' : 'false'}
           onClick={() => props.setAsTable(!props.asTable)}
-        >
-          <Icon name="table" />
-        </button>
+        />
       </div>
     </div>
   );
@@ -130,18 +128,16 @@ function Tools(props: BarProps): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   return (
     <>
-      <button
-        class="icon-button"
-        aria-label="Options of the chart"
+      <IconButton
+        icon="options"
+        label="Options of the chart"
         title="Unit, axis, thresholds, annotations"
         aria-haspopup="dialog"
         onClick={() => setOpen(true)}
-      >
-        <Icon name="options" />
-      </button>
-      <button
-        class="icon-button"
-        aria-label="Save the chart"
+      />
+      <IconButton
+        icon="export"
+        label="Save the chart"
         title="Save the chart as a picture or its points"
         aria-haspopup="menu"
         onClick={(event) =>
@@ -154,9 +150,7 @@ function Tools(props: BarProps): JSX.Element {
             })),
           )
         }
-      >
-        <Icon name="export" />
-      </button>
+      />
       <Show when={isOpen()}>
         <OptionsDialog
           options={props.options}
@@ -190,27 +184,23 @@ function TimeRange(props: BarProps): JSX.Element {
   const show = (length: number): void => props.zoom.to({ from: end() - length, to: end() });
   return (
     <>
-      <button
-        class="icon-button"
-        aria-label="Previous range"
+      <IconButton
+        icon="left"
+        label="Previous range"
         title="Previous range (Backspace)"
         disabled={!props.zoom.canGoBack()}
         onClick={() => props.zoom.back()}
-      >
-        <Icon name="left" />
-      </button>
-      <button
-        class="icon-button"
-        aria-label="Next range"
+      />
+      <IconButton
+        icon="right"
+        label="Next range"
         title="Next range (Shift+Backspace)"
         disabled={!props.zoom.canGoForward()}
         onClick={() => props.zoom.forward()}
-      >
-        <Icon name="right" />
-      </button>
-      <button
-        class="icon-button"
-        aria-label="Range of time"
+      />
+      <IconButton
+        icon="clock"
+        label="Range of time"
         title="Range of time, counted back from the newest row"
         aria-haspopup="menu"
         onClick={(event) =>
@@ -219,9 +209,7 @@ function TimeRange(props: BarProps): JSX.Element {
             { label: 'All of it', keys: '0', apart: true, run: () => props.zoom.reset() },
           ])
         }
-      >
-        <Icon name="clock" />
-      </button>
+      />
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** Big numbers and gauges. */
 import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
-import { theme } from '../shell/theme.js';
+import { theme } from '../ui/theme.js';
 import { axisNumber } from './plot/axes.js';
 import type { Picture } from './files.js';
 import { drawFigures, figuresOf } from './plot/figures.js';

@@ -6,6 +6,7 @@ import { copyText } from '../model/format.js';
 import { familyOf } from '../model/types.js';
 import type { Annotation } from './plot/draw.js';
 import { milliseconds } from './model.js';
+import { messageOf } from '../model/message.js';
 
 const MOST_ANNOTATIONS = 500;
 /** How often the same query is asked for at most, however often the chart's rows are. */
@@ -89,7 +90,7 @@ export function followAnnotations({ text, revision, annotate: ask }: Wanted): {
         },
         (cause: unknown) => {
           if (!aborted(cause) && !mine.signal.aborted) {
-            setFailure(cause instanceof Error ? cause.message : String(cause));
+            setFailure(messageOf(cause));
           }
         },
       );
@@ -100,7 +101,7 @@ export function followAnnotations({ text, revision, annotate: ask }: Wanted): {
       setAnnotations(annotationsOf(rows));
       setFailure('');
     } catch (cause) {
-      setFailure(cause instanceof Error ? cause.message : String(cause));
+      setFailure(messageOf(cause));
     }
   };
   onCleanup(() => abort?.abort());

@@ -1,7 +1,7 @@
 /** A chart as a file: a picture of what is shown, or its points. */
 import { copyText } from '../model/format.js';
 import { rowsAs } from '../model/copies.js';
-import { saveBlob, saveFile } from '../shell/files.js';
+import { saveBlob, saveFile } from '../ui/files.js';
 import type { Row } from '../api/answer.js';
 import type { ChartData } from './model.js';
 import type { Pen, Role } from './plot/pen.js';

@@ -3,8 +3,7 @@
  * axis, thresholds, annotations. Each is kept as the text that was typed; what is none is not
  * accepted. Pure.
  */
-import { duration, grouped } from '../model/format.js';
-import { bytesText } from '../tables/model.js';
+import { duration, grouped, bytesText } from '../model/format.js';
 
 export const OPTION_NAMES = [
   'unit',

@@ -1,11 +1,13 @@
 /** The part of the time axis in view, and the rows the server has for it. */
-import { createEffect, createSignal, on, onCleanup, type Accessor } from 'solid-js';
+import { createEffect, on, onCleanup, type Accessor } from 'solid-js';
 import { aborted, execute, SqlError } from '../api/client.js';
 import { isPart, MAX_ROWS, Result } from '../model/result.js';
 import { rangeQueries } from '../sql/ranges.js';
 import type { Range } from './decimate.js';
 import type { AxisKind } from './model.js';
 import { sampled, type Wanted } from './sampled.js';
+import { messageOf } from '../model/message.js';
+import { signal } from '../model/signal.js';
 
 type Asking = 'idle' | 'asking' | 'answered' | { readonly failed: string };
 
@@ -22,49 +24,26 @@ interface Source {
 }
 
 export class Zoom {
-  readonly range: Accessor<Range | undefined>;
+  readonly #range = signal<Range | undefined>(undefined);
+  readonly range: Accessor<Range | undefined> = this.#range;
+  readonly #detail = signal<Result | undefined>(undefined);
   /** The rows of the range, once they have come. */
-  readonly detail: Accessor<Result | undefined>;
-  readonly asking: Accessor<Asking>;
+  readonly detail: Accessor<Result | undefined> = this.#detail;
+  readonly #asking = signal<Asking>('idle');
+  readonly asking: Accessor<Asking> = this.#asking;
+  readonly #isSampled = signal(false);
   /** Whether the server has summed up all rows for the picture. */
-  readonly isSampled: Accessor<boolean>;
-  readonly canGoBack: Accessor<boolean>;
-  readonly canGoForward: Accessor<boolean>;
+  readonly isSampled: Accessor<boolean> = this.#isSampled;
+  readonly canGoBack: Accessor<boolean> = () => this.#past().length > 0;
+  readonly canGoForward: Accessor<boolean> = () => this.#future().length > 0;
   readonly #source: Source;
-  readonly #setRange: (range: Range | undefined) => void;
-  readonly #setDetail: (result: Result | undefined, isSampled: boolean) => void;
-  readonly #setAsking: (asking: Asking) => void;
   /** The ranges before and after this one, the nearest last. */
-  readonly #past: Accessor<readonly (Range | undefined)[]>;
-  readonly #future: Accessor<readonly (Range | undefined)[]>;
-  readonly #setPast: (ranges: readonly (Range | undefined)[]) => void;
-  readonly #setFuture: (ranges: readonly (Range | undefined)[]) => void;
+  readonly #past = signal<readonly (Range | undefined)[]>([]);
+  readonly #future = signal<readonly (Range | undefined)[]>([]);
   #abort: AbortController | undefined;
 
   constructor(source: Source) {
-    const [range, setRange] = createSignal<Range>();
-    const [detail, setDetail] = createSignal<Result>();
-    const [isSampled, setSampled] = createSignal(false);
-    const [asking, setAsking] = createSignal<Asking>('idle');
-    const [past, setPast] = createSignal<readonly (Range | undefined)[]>([]);
-    const [future, setFuture] = createSignal<readonly (Range | undefined)[]>([]);
-    this.range = range;
-    this.detail = detail;
-    this.asking = asking;
-    this.isSampled = isSampled;
-    this.canGoBack = () => past().length > 0;
-    this.canGoForward = () => future().length > 0;
-    this.#past = past;
-    this.#future = future;
-    this.#setPast = setPast;
-    this.#setFuture = setFuture;
     this.#source = source;
-    this.#setRange = (next) => setRange(() => next);
-    this.#setDetail = (next, isOfAll) => {
-      setSampled(isOfAll);
-      setDetail(() => next);
-    };
-    this.#setAsking = (next) => setAsking(() => next);
     createEffect(
       on(
         () => source.result,
@@ -75,10 +54,15 @@ export class Zoom {
     onCleanup(() => this.#abort?.abort());
   }
 
+  #setDetail(result: Result | undefined, isOfAll: boolean): void {
+    this.#isSampled.set(isOfAll);
+    this.#detail.set(result);
+  }
+
   /** All of it, and nothing to go back to: something else is drawn. */
   startOver(): void {
-    this.#setPast([]);
-    this.#setFuture([]);
+    this.#past.set([]);
+    this.#future.set([]);
     this.#show(undefined);
   }
 
@@ -112,8 +96,8 @@ export class Zoom {
   back(): void {
     const past = this.#past();
     if (past.length > 0) {
-      this.#setFuture([...this.#future(), this.range()]);
-      this.#setPast(past.slice(0, -1));
+      this.#future.set([...this.#future(), this.range()]);
+      this.#past.set(past.slice(0, -1));
       this.#show(past.at(-1));
     }
   }
@@ -121,8 +105,8 @@ export class Zoom {
   forward(): void {
     const future = this.#future();
     if (future.length > 0) {
-      this.#setPast([...this.#past(), this.range()]);
-      this.#setFuture(future.slice(0, -1));
+      this.#past.set([...this.#past(), this.range()]);
+      this.#future.set(future.slice(0, -1));
       this.#show(future.at(-1));
     }
   }
@@ -150,16 +134,16 @@ export class Zoom {
   }
 
   #remember(): void {
-    this.#setPast([...this.#past(), this.range()]);
-    this.#setFuture([]);
+    this.#past.set([...this.#past(), this.range()]);
+    this.#future.set([]);
   }
 
   #show(range: Range | undefined): void {
     this.#abort?.abort();
-    this.#setRange(range);
+    this.#range.set(range);
     if (!range) {
       this.#setDetail(undefined, false);
-      this.#setAsking('idle');
+      this.#asking.set('idle');
     }
     const { axis, result } = this.#source;
     const isAsked = range !== undefined || isPart(result);
@@ -171,7 +155,7 @@ export class Zoom {
   async #ask(range: Range | undefined): Promise<void> {
     const abort = (this.#abort = new AbortController());
     const { signal } = abort;
-    this.#setAsking('asking');
+    this.#asking.set('asking');
     try {
       const rows = range && (await this.#rowsIn(range, signal));
       if (rows) {
@@ -182,11 +166,11 @@ export class Zoom {
         this.#take(await sampled(result, wanted, range, signal), true, signal);
       }
       if (!signal.aborted) {
-        this.#setAsking('answered');
+        this.#asking.set('answered');
       }
     } catch (cause) {
       if (!aborted(cause) && !signal.aborted) {
-        this.#setAsking({ failed: cause instanceof Error ? cause.message : String(cause) });
+        this.#asking.set({ failed: messageOf(cause) });
       }
     }
   }

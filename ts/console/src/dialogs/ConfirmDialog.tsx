@@ -1,30 +1,7 @@
 /** Asks before something is destroyed: names it, and the safe button has the focus. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';
-
-interface Question {
-  /** The question itself: `Drop the table trades?` */
-  readonly title: string;
-  /** What is lost, with its size. */
-  readonly text: string;
-  readonly statement?: string;
-  readonly keep: string;
-  readonly destroy: string;
-  /** A text that must be typed first; for large things. */
-  readonly typed?: string;
-}
-
-interface Asked extends Question {
-  readonly answer: (isSure: boolean) => void;
-}
-
-const [asked, setAsked] = createSignal<Asked>();
-
-/** Resolves to whether the user is sure; closing the dialog means no. */
-export function confirmed(question: Question): Promise<boolean> {
-  asked()?.answer(false);
-  return new Promise((answer) => setAsked({ ...question, answer }));
-}
+import { answer, asked, type Question } from '../page/questions.js';
 
 /** Exists once on the page. */
 export function ConfirmDialog(): JSX.Element {
@@ -35,15 +12,14 @@ export function ConfirmDialog(): JSX.Element {
   );
 }
 
-function Dialog(props: { question: Asked }): JSX.Element {
+function Dialog(props: { question: Question }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const [typed, setTyped] = createSignal('');
   const { question } = props;
   createEffect(() => dialog.showModal());
   const close = (isSure: boolean): void => {
     dialog.close();
-    setAsked(undefined);
-    question.answer(isSure);
+    answer(isSure);
   };
   return (
     <dialog

@@ -1,6 +1,8 @@
 /** A dialog with a form: what the server says against it is shown in it, and it stays. */
 import { createSignal, createUniqueId, onMount, Show, type JSX } from 'solid-js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
+import { Failure } from '../ui/Failure.js';
+import { messageOf } from '../model/message.js';
 
 interface FormDialogProps {
   readonly title: string;
@@ -10,7 +12,7 @@ interface FormDialogProps {
   readonly keep: string;
   readonly act: string;
   readonly isComplete: boolean;
-  /** Resolves to what is against it, or to nothing. */
+  /** Resolves to what is against it, or to nothing; what it rejects with is against it, too. */
   readonly submit: () => Promise<string>;
   readonly onClose: () => void;
   readonly children: JSX.Element;
@@ -25,7 +27,7 @@ export function FormDialog(props: FormDialogProps): JSX.Element {
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     setWorking(true);
-    setFailure(await props.submit());
+    setFailure(await props.submit().catch(messageOf));
     setWorking(false);
     if (failure() === '') {
       dialog.close();
@@ -40,11 +42,7 @@ export function FormDialog(props: FormDialogProps): JSX.Element {
           </h2>
         </header>
         {props.children}
-        <Show when={failure()}>
-          <p class="error" role="alert">
-            <Icon name="alert" /> <bdi>{failure()}</bdi>
-          </p>
-        </Show>
+        <Failure text={failure()} />
         <div class="confirm-actions">
           <button class="button" type="button" onClick={() => dialog.close()}>
             {props.keep}

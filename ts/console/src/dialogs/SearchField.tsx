@@ -1,6 +1,6 @@
 /** The field above a list that what is typed into narrows. */
 import type { JSX } from 'solid-js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 
 export function SearchField(props: {
   readonly placeholder: string;

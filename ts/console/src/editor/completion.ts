@@ -5,7 +5,8 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { expectedAt, scopeAt } from '../../../sql/index.js';
 import { scan } from '../../../sql/lexer/lexer.js';
-import { KIND_WORDS, quoted, type FunctionEntry } from '../schema/model.js';
+import { KIND_WORDS, type FunctionEntry } from '../model/schema.js';
+import { quoted } from '../sql/names.js';
 import { columnsOf, offer, type NameSource, type Place } from './names.js';
 import type { Token } from '../sql/scanner.js';
 import { currentStatement, tokens } from './text.js';

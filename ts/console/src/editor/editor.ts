@@ -34,6 +34,7 @@ import {
 } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';
 import { format } from '../sql/format.js';
+import type { Place } from '../state/problems.js';
 import type { StatementText } from '../state/run.js';
 import { completions } from './completion.js';
 import type { NameSource } from './names.js';
@@ -64,16 +65,6 @@ export interface EditorEvents {
   readonly problem: (tab: string, place: Place | undefined, count: number) => void;
   /** The text of the statement under the cursor, after it may have changed. */
   readonly statement: (text: string) => void;
-}
-
-export interface Place {
-  readonly line: number;
-  readonly column: number;
-  /** The text under the mark. */
-  readonly text: string;
-  readonly message: string;
-  /** Tables whose columns may stand there. */
-  readonly tables: readonly string[];
 }
 
 /** What Ctrl+/ writes before lines, and Alt+Shift+A around a part of one. */

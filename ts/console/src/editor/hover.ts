@@ -2,8 +2,7 @@
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';
-import { KIND_WORDS } from '../schema/model.js';
-import type { KnownNames } from './names.js';
+import { KIND_WORDS, type KnownNames } from '../model/schema.js';
 import { currentStatement, tokens } from './text.js';
 
 interface Described {

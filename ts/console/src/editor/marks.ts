@@ -8,9 +8,10 @@ import {
   type Transaction,
 } from '@codemirror/state';
 import { gutter, GutterMarker } from '@codemirror/view';
+import type { Run } from '../state/run.js';
 import { allStatements, statementBar } from './text.js';
 
-export type MarkState = 'running' | 'done' | 'failed' | 'cancelled';
+export type MarkState = Run['state'];
 
 const SVG = 'http://www.w3.org/2000/svg';
 

@@ -1,17 +1,9 @@
 /** The names that completion offers: who knows them, and which are in reach of a place. */
 import type { Completion } from '@codemirror/autocomplete';
 import type { Scope } from '../../../sql/index.js';
-import { quoted, type ColumnEntry, type FunctionEntry, type TableEntry } from '../schema/model.js';
+import type { ColumnEntry, KnownNames } from '../model/schema.js';
+import { quoted } from '../sql/names.js';
 import { commonTableQuery } from '../sql/common-tables.js';
-
-export interface KnownNames {
-  readonly tables: readonly Pick<TableEntry, 'name' | 'kind'>[];
-  /** Every column seen so far, for places whose tables are not known. */
-  readonly columns: readonly string[];
-  readonly functions: readonly FunctionEntry[];
-  /** Columns of a table that has been opened; none of another one. */
-  readonly columnsOf: (table: string) => readonly ColumnEntry[];
-}
 
 export interface NameSource {
   readonly names: () => KnownNames;

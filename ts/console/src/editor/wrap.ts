@@ -1,7 +1,7 @@
 /** Long lines are broken at the editor's edge, or scrolled to; as was chosen last. */
 import { Compartment, type Extension } from '@codemirror/state';
 import { EditorView, type KeyBinding } from '@codemirror/view';
-import { keptChoice } from '../state/choice.js';
+import { keptChoice } from '../page/choice.js';
 
 const [wraps, setWraps] = keptChoice('tidemark.wrap', ['no', 'yes']);
 const place = new Compartment();

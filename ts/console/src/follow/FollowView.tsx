@@ -15,17 +15,18 @@ import {
 } from 'solid-js';
 import { Grid } from '../grid/Grid.js';
 import { gridStateOf } from '../grid/state.js';
-import { grouped, type Zone } from '../model/format.js';
+import { grouped, type Zone, rowsText } from '../model/format.js';
 import { orderOf } from '../model/order.js';
 import { asOf, type Result } from '../model/result.js';
-import { announce } from '../shell/announce.js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { spot } from '../shell/pages.js';
-import { ZoneSwitch } from '../shell/ZoneSwitch.js';
-import { rowsText, type Session } from '../state/session.js';
+import { announce } from '../page/notices.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { spot } from '../page/pages.js';
+import { ZoneSwitch } from '../ui/ZoneSwitch.js';
+import type { Session } from '../state/session.js';
 import type { FollowSpec, Tab } from '../state/tab.js';
 import { Follower, type Unseen } from './follower.js';
 import { lastRows } from './source.js';
+import { zone } from '../page/zone.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 
@@ -56,14 +57,14 @@ export default function FollowView(props: FollowProps): JSX.Element {
   whileVisible(follower);
   const toEnd = (): void => {
     state().sortBy(undefined);
-    state().setFilter('');
+    state().filter.set('');
     setAtEnd(true);
     follower().hold(false);
   };
   return (
     <section class="follow" aria-label={`Follows ${props.follow.table}`}>
       <FollowBar {...props} follower={follower()} />
-      <Trouble follower={follower()} zone={props.session.zone()} />
+      <Trouble follower={follower()} zone={zone()} />
       <div class="follow-body">
         <Show when={follower().result()} fallback={<Nothing follower={follower()} />}>
           {(result) => (
@@ -74,7 +75,7 @@ export default function FollowView(props: FollowProps): JSX.Element {
                   <Chart
                     result={result()}
                     revision={follower().revision()}
-                    zone={props.session.zone()}
+                    zone={zone()}
                     onPick={(row) => {
                       props.session.workspace.setFollow(props.tab.id, { view: 'grid' });
                       state().seek(row);
@@ -158,7 +159,7 @@ function FollowedGrid(props: {
         revision={props.follower.revision()}
         state={state()}
         order={order()}
-        zone={props.session.zone()}
+        zone={zone()}
         onLeave={() => document.getElementById('follow-pause')?.focus()}
         tail={{ isAtEnd: () => props.atEnd, setAtEnd: (isAtEnd) => props.setAtEnd(isAtEnd) }}
       />
@@ -186,7 +187,7 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
         <Icon name={isPaused() ? 'play' : 'pause'} />
         {isPaused() ? 'Resume' : 'Pause'}
       </button>
-      <FollowState follower={props.follower} zone={props.session.zone()} />
+      <FollowState follower={props.follower} zone={zone()} />
       <label class="follow-rows">
         <span>Last</span>
         <select
@@ -216,11 +217,11 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
         </For>
       </span>
       <span class="spring" />
-      <ZoneSwitch session={props.session} />
+      <ZoneSwitch />
       <button
         class="button ghost beyond-phone"
         title="The statement in a tab of its own"
-        onClick={() => props.session.edit(`${lastRows(props.follower.followed)};\n`)}
+        onClick={() => props.session.tabs.edit(`${lastRows(props.follower.followed)};\n`)}
       >
         <Icon name="sql" />
         <span class="label">Open query</span>

@@ -7,7 +7,7 @@
 import type { AnswerHead, Column, Row } from '../api/answer.js';
 import { aborted, changes, query, SqlError, Unreachable } from '../api/client.js';
 import type { ServerEvent } from '../api/events.js';
-import { literal, quoted } from '../schema/model.js';
+import { literal, quoted } from '../sql/names.js';
 import { LastRows } from './last-rows.js';
 import { listened } from './listened.js';
 import { forAWhile, poll } from './polled.js';

@@ -1,11 +1,12 @@
 /** What one tab follows: its rows as they are shown, what has come since, how the feed fares. */
-import { batch, createSignal, untrack, type Accessor } from 'solid-js';
+import { batch, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
 import { answerSource } from './answers.js';
 import { feedSource } from './feed.js';
 import { slideOf } from './slide.js';
 import { lastRows, type Followed, type FollowSource } from './source.js';
+import { signal, counter } from '../model/signal.js';
 
 type Feed =
   | { readonly state: 'starting' | 'live' }
@@ -30,58 +31,34 @@ const NONE: Unseen = { count: 0, isLeast: false };
 
 export class Follower {
   readonly followed: Followed;
-  readonly result: Accessor<Result | undefined>;
-  readonly revision: Accessor<number>;
-  readonly feed: Accessor<Feed>;
-  readonly isPaused: Accessor<boolean>;
+  readonly #result = signal<Result | undefined>(undefined);
+  readonly result: Accessor<Result | undefined> = this.#result;
+  readonly #revision = counter();
+  readonly revision: Accessor<number> = this.#revision;
+  readonly #feed = signal<Feed>({ state: 'starting' });
+  readonly feed: Accessor<Feed> = this.#feed;
+  readonly #isPaused = signal(false);
+  readonly isPaused: Accessor<boolean> = this.#isPaused;
+  readonly #isHeld = signal(false);
   /** Whether the user looks at the shown rows, so that what comes waits. */
-  readonly isHeld: Accessor<boolean>;
+  readonly isHeld: Accessor<boolean> = this.#isHeld;
+  readonly #asOf = signal<Date | undefined>(undefined);
   /** When the shown rows were the last ones. */
-  readonly asOf: Accessor<Date | undefined>;
+  readonly asOf: Accessor<Date | undefined> = this.#asOf;
+  readonly #unseen = signal(NONE);
   /** Rows that came while the shown ones were held. */
-  readonly unseen: Accessor<Unseen>;
+  readonly unseen: Accessor<Unseen> = this.#unseen;
+  readonly #polled = signal<string | undefined>(undefined);
   /** Why the server is asked again and again; nothing where it tells of changes by itself. */
-  readonly polled: Accessor<string | undefined>;
+  readonly polled: Accessor<string | undefined> = this.#polled;
   readonly #source: FollowSource;
-  readonly #setResult: (result: Result) => void;
-  readonly #bump: () => void;
-  readonly #setFeed: (feed: Feed) => void;
-  readonly #setHeld: (isHeld: boolean) => void;
-  readonly #setPaused: (isPaused: boolean) => void;
-  readonly #setAsOf: (at: Date) => void;
-  readonly #setUnseen: (unseen: Unseen) => void;
-  readonly #setPolled: (reason: string | undefined) => void;
   #open: { readonly close: () => void } | undefined;
   /** The newest window, where it is not the one that is shown. */
   #waiting: Window | undefined;
 
   constructor(followed: Followed, source: FollowSource = sourceOf(followed)) {
-    const [result, setResult] = createSignal<Result>();
-    const [revision, setRevision] = createSignal(0);
-    const [feed, setFeed] = createSignal<Feed>({ state: 'starting' });
-    const [isPaused, setPaused] = createSignal(false);
-    const [isHeld, setHeld] = createSignal(false);
-    this.isHeld = isHeld;
-    this.#setHeld = setHeld;
-    const [asOf, setAsOf] = createSignal<Date>();
-    const [unseen, setUnseen] = createSignal(NONE);
-    const [polled, setPolled] = createSignal<string>();
-    this.polled = polled;
-    this.#setPolled = setPolled;
     this.followed = followed;
     this.#source = source;
-    this.result = result;
-    this.revision = revision;
-    this.feed = feed;
-    this.isPaused = isPaused;
-    this.asOf = asOf;
-    this.unseen = unseen;
-    this.#setResult = setResult;
-    this.#bump = () => setRevision((value) => value + 1);
-    this.#setFeed = setFeed;
-    this.#setPaused = setPaused;
-    this.#setAsOf = setAsOf;
-    this.#setUnseen = setUnseen;
   }
 
   /** The tab is looked at; nothing is asked for while it is paused. */
@@ -92,10 +69,10 @@ export class Follower {
     this.#open = this.#source.subscribe({
       rows: (head, rows) => this.#take({ head, rows }),
       same: () => this.#current(),
-      polled: this.#setPolled,
+      polled: this.#polled.set,
       failed: (message, isLost, retryMs) => {
         const retryAt = new Date(Date.now() + retryMs);
-        this.#setFeed({ state: isLost ? 'lost' : 'refused', message, retryAt });
+        this.#feed.set({ state: isLost ? 'lost' : 'refused', message, retryAt });
       },
     });
   }
@@ -109,19 +86,19 @@ export class Follower {
   }
 
   pause(): void {
-    this.#setPaused(true);
+    this.#isPaused.set(true);
     this.stop();
   }
 
   resume(): void {
-    this.#setPaused(false);
+    this.#isPaused.set(false);
     this.start();
   }
 
   /** While the user looks back the shown rows stay as they are. */
   hold(isHeld: boolean): void {
     this.#stillCurrent();
-    this.#setHeld(isHeld);
+    this.#isHeld.set(isHeld);
     const waiting = this.#waiting;
     if (!isHeld && waiting) {
       this.#show(waiting);
@@ -139,8 +116,8 @@ export class Follower {
     const { count, isLeast } = this.unseen();
     this.#waiting = next;
     batch(() => {
-      this.#setUnseen({ count: count + fresh, isLeast: isLeast || isGap });
-      this.#setFeed({ state: 'live' });
+      this.#unseen.set({ count: count + fresh, isLeast: isLeast || isGap });
+      this.#feed.set({ state: 'live' });
     });
   }
 
@@ -153,10 +130,10 @@ export class Follower {
       } else {
         const result = new Result(next.head, lastRows(this.followed));
         result.append(next.rows);
-        this.#setResult(result);
+        this.#result.set(result);
       }
-      this.#bump();
-      this.#setUnseen(NONE);
+      this.#revision.bump();
+      this.#unseen.set(NONE);
       this.#current();
     });
   }
@@ -170,9 +147,9 @@ export class Follower {
   }
 
   #current(): void {
-    this.#setFeed({ state: 'live' });
+    this.#feed.set({ state: 'live' });
     if (!this.#waiting) {
-      this.#setAsOf(new Date());
+      this.#asOf.set(new Date());
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The last rows of a table where the server tells of no changes: it is asked for them. */
 import { aborted, query, SqlError } from '../api/client.js';
-import { literal } from '../schema/model.js';
+import { literal } from '../sql/names.js';
 import {
   lastRows,
   pause,

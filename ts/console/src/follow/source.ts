@@ -1,7 +1,8 @@
 /** Where the last rows of a table come from while it is followed. */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { SqlError } from '../api/client.js';
-import { quoted } from '../schema/model.js';
+import { quoted } from '../sql/names.js';
+import { messageOf } from '../model/message.js';
 
 export interface FollowListener {
   /** The last rows, oldest first, whenever they may be others. */
@@ -53,7 +54,7 @@ export function isOfTable(cause: unknown): boolean {
 /** Why nothing new comes, for people. */
 export function troubleText(cause: unknown, { table, query }: Followed): string {
   if (!(cause instanceof SqlError) || !isOfTable(cause) || query !== undefined) {
-    return cause instanceof Error ? cause.message : String(cause);
+    return messageOf(cause);
   }
   switch (cause.status) {
     case 401:

@@ -14,8 +14,8 @@ import {
   Show,
   type JSX,
 } from 'solid-js';
-import { announce } from '../shell/announce.js';
-import { openMenu, openMenuBelow } from '../shell/Menu.js';
+import { announce } from '../page/notices.js';
+import { openMenu, openMenuBelow } from '../ui/Menu.js';
 import { columnMenu } from './column-menu.js';
 import { copyByKey } from './copying.js';
 import { GridBody } from './GridBody.js';
@@ -147,7 +147,7 @@ function shownCellId(layout: GridLayout, cell: Cell, name?: string): string | un
 }
 
 function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {
-  state.inspect(false);
+  state.inspected.set(false);
   scroller.focus();
 }
 
@@ -261,10 +261,10 @@ function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }:
       act(0);
       return true;
     case 'Enter':
-      state.inspect(true);
+      state.inspected.set(true);
       return true;
     case 'Escape':
-      state.inspect(false);
+      state.inspected.set(false);
       return true;
     case 'ContextMenu':
       commands();

@@ -49,7 +49,7 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
       ref={host}
       role="rowgroup"
       onPointerDown={press}
-      onDblClick={(event) => cellAt(event.target) && props.state.inspect(true)}
+      onDblClick={(event) => cellAt(event.target) && props.state.inspected.set(true)}
     />
   );
 }

@@ -3,7 +3,7 @@ import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import { typeName } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import type { GridParts } from './parts.js';
 
 /** A press that moves further than this is a drag. */

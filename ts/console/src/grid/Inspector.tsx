@@ -16,9 +16,9 @@ import { asOf, typeName, type Result } from '../model/result.js';
 import { familyOf } from '../model/types.js';
 import { ProfileFacts } from '../profile/ProfileFacts.js';
 import { rowsOfQuery } from '../profile/questions.js';
-import { copy } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { copy } from '../ui/clipboard.js';
 import type { GridParts } from './parts.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const ServerSummary = lazy(() =>
   import('../profile/ServerSummary.js').then(({ ServerSummary: view }) => ({ default: view })),
@@ -57,22 +57,18 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
           <bdi>{column()?.name}</bdi>
         </h2>
         <span class="spring" />
-        <button
-          class="icon-button"
-          aria-label="Copy the value"
+        <IconButton
+          icon="copy"
+          label="Copy the value"
           title="Copy the value"
           onClick={() => void copy(copyText(value()), 'Value')}
-        >
-          <Icon name="copy" />
-        </button>
-        <button
-          class="icon-button"
-          aria-label="Close the inspector"
+        />
+        <IconButton
+          icon="close"
+          label="Close the inspector"
           title="Close (Escape)"
           onClick={() => props.onClose()}
-        >
-          <Icon name="close" />
-        </button>
+        />
       </header>
       <p class="hint">{sizeText(value(), column(), props.result.numberOf(row()))}</p>
       <pre class="snippet" tabindex="0" aria-label="Value">

@@ -4,10 +4,10 @@ import { grouped } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
 import { MAX_ROWS, type Result } from '../model/result.js';
 import type { Windows } from '../model/windows.js';
-import type { Session } from '../state/session.js';
+import type { Statements } from '../state/statements.js';
 
 interface PartProps {
-  readonly session: Session;
+  readonly statements: Statements;
   readonly result: Result;
   readonly order: RowOrder;
 }
@@ -73,7 +73,7 @@ function Pages(props: PartProps & { why: string }): JSX.Element {
         class="button small"
         disabled={first() === 0}
         title="Runs the query again: its rows may be others"
-        onClick={() => void props.session.showRows(Math.max(0, first() - MAX_ROWS))}
+        onClick={() => void props.statements.showRows(Math.max(0, first() - MAX_ROWS))}
       >
         Rows before
       </button>
@@ -81,7 +81,7 @@ function Pages(props: PartProps & { why: string }): JSX.Element {
         class="button small"
         disabled={!props.result.isCut && end() >= (props.result.total ?? 0)}
         title="Runs the query again: its rows may be others"
-        onClick={() => void props.session.showRows(end())}
+        onClick={() => void props.statements.showRows(end())}
       >
         Rows after
       </button>

@@ -1,6 +1,6 @@
 /** What can be done with the column at a place, as a menu. */
-import { copy } from '../shell/announce.js';
-import type { MenuItem } from '../shell/Menu.js';
+import { copy } from '../ui/clipboard.js';
+import type { MenuItem } from '../ui/Menu.js';
 import type { GridParts } from './parts.js';
 
 /** `act` puts the cursor on a place. */
@@ -43,7 +43,7 @@ export function columnMenu(
       keys: 'Enter',
       run: () => {
         act(place);
-        state.inspect(true);
+        state.inspected.set(true);
       },
     },
     {

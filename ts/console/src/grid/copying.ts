@@ -1,7 +1,8 @@
 /** Cells of the grid as text for the clipboard, in the order in which they stand. */
 import type { Value } from '../api/answer.js';
 import { copyCells, copyRows, copyText, grouped } from '../model/format.js';
-import { copy, showToast } from '../shell/announce.js';
+import { showToast } from '../page/notices.js';
+import { copy } from '../ui/clipboard.js';
 import type { GridParts } from './parts.js';
 import type { Selection } from './selection.js';
 

@@ -7,6 +7,7 @@ import type { Cell } from './keys.js';
 import type { GridState } from './state.js';
 import { elementHeight, isAtEdge, pixelAt, placeOf } from './tall.js';
 import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
+import { signal } from '../model/signal.js';
 
 export const ROW_HEIGHT = 26;
 export const HEAD_HEIGHT = 42;
@@ -57,10 +58,10 @@ export class GridLayout {
   readonly #widths: Accessor<readonly number[]>;
   readonly #edges: Accessor<readonly number[]>;
   readonly #view: Accessor<{ width: number; height: number }>;
+  readonly #shift = signal(0);
   /** Pixels that rows are above where they would be in an element as high as all of them. */
-  readonly shift: Accessor<number>;
+  readonly shift: Accessor<number> = this.#shift;
   readonly #setScroll: (at: { top: number; left: number }) => void;
-  readonly #setShift: (shift: number) => void;
   /** Where the element was scrolled to when it was last looked at. */
   #top = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -70,7 +71,6 @@ export class GridLayout {
     this.#shown = shown;
     const [scroll, setScroll] = createSignal({ top: 0, left: 0 }, { equals: areSame });
     const [view, setView] = createSignal({ width: 800, height: 400 }, { equals: areSame });
-    const [shift, setShift] = createSignal(0);
     const { state } = shown;
     const order = createMemo(() => state.order(shown.result.columns.length));
     const natural = createMemo(() =>
@@ -85,8 +85,6 @@ export class GridLayout {
     this.#widths = widths;
     this.#edges = createMemo(() => edgesOf(widths()));
     this.#view = view;
-    this.shift = shift;
-    this.#setShift = setShift;
     this.#setScroll = setScroll;
     this.rowCount = createMemo(() => {
       const { rows, windows } = asOf(shown.result, shown.revision);
@@ -222,7 +220,7 @@ export class GridLayout {
     const heights = this.#heights();
     const top = pixelAt(scrollTop, { top: this.#top, shift: this.shift() }, heights);
     this.#top = scrollTop;
-    this.#setShift(top - scrollTop);
+    this.#shift.set(top - scrollTop);
     this.#setScroll({ top, left: scrollLeft });
     clearTimeout(this.#timer);
     if (isAtEdge(scrollTop, top, heights)) {
@@ -237,7 +235,7 @@ export class GridLayout {
   scrollTo(scroller: HTMLElement, left: number, at: number): void {
     const { top, shift } = placeOf(at, this.#heights());
     this.#top = top;
-    this.#setShift(shift);
+    this.#shift.set(shift);
     this.#setScroll({ top: top + shift, left });
     scroller.scrollTo(left, top);
   }

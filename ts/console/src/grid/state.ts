@@ -1,52 +1,26 @@
 /** What the user has made of a grid: order and width of columns, sort, filter. Kept per tab. */
-import { createSignal, type Accessor } from 'solid-js';
+import type { Accessor } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import type { Sort } from '../model/order.js';
+import { signal } from '../model/signal.js';
 
 export class GridState {
-  readonly sort: Accessor<Sort | undefined>;
-  readonly filter: Accessor<string>;
-  readonly setFilter: (filter: string) => void;
+  readonly #sort = signal<Sort | undefined>(undefined);
+  readonly sort: Accessor<Sort | undefined> = this.#sort;
+  readonly filter = signal('');
+  readonly #widths = signal<ReadonlyMap<number, number>>(new Map());
   /** Widths that were dragged, by the column's index in the result. */
-  readonly widths: Accessor<ReadonlyMap<number, number>>;
+  readonly widths: Accessor<ReadonlyMap<number, number>> = this.#widths;
+  readonly #frozen = signal(0);
   /** How many columns stay in view at the left. */
-  readonly frozen: Accessor<number>;
+  readonly frozen: Accessor<number> = this.#frozen;
   /** Whether the inspector is open. */
-  readonly inspected: Accessor<boolean>;
-  readonly inspect: (open: boolean) => void;
+  readonly inspected = signal(false);
+  readonly #sought = signal<{ readonly row: number } | undefined>(undefined);
   /** The row of the result that something else points at, each time anew. */
-  readonly sought: Accessor<{ readonly row: number } | undefined>;
-  readonly #seek: (place: { readonly row: number } | undefined) => void;
-  readonly #order: Accessor<readonly number[]>;
-  readonly #setOrder: (order: readonly number[]) => void;
-  readonly #setSort: (sort: Sort | undefined) => void;
-  readonly #setWidths: (widths: ReadonlyMap<number, number>) => void;
-  readonly #setFrozen: (count: number) => void;
+  readonly sought: Accessor<{ readonly row: number } | undefined> = this.#sought;
+  readonly #order = signal<readonly number[]>([]);
   #columns = '';
-
-  constructor() {
-    const [sort, setSort] = createSignal<Sort>();
-    const [filter, setFilter] = createSignal('');
-    const [widths, setWidths] = createSignal<ReadonlyMap<number, number>>(new Map());
-    const [frozen, setFrozen] = createSignal(0);
-    const [order, setOrder] = createSignal<readonly number[]>([]);
-    const [inspected, inspect] = createSignal(false);
-    const [sought, seek] = createSignal<{ readonly row: number }>();
-    this.sought = sought;
-    this.#seek = seek;
-    this.sort = sort;
-    this.filter = filter;
-    this.setFilter = setFilter;
-    this.widths = widths;
-    this.frozen = frozen;
-    this.inspected = inspected;
-    this.inspect = inspect;
-    this.#order = order;
-    this.#setOrder = setOrder;
-    this.#setSort = (sort) => setSort(() => sort);
-    this.#setWidths = setWidths;
-    this.#setFrozen = setFrozen;
-  }
 
   /** Takes over a result: what was arranged for other columns is forgotten. */
   adopt(columns: readonly Column[]): void {
@@ -59,21 +33,21 @@ export class GridState {
   }
 
   reset(): void {
-    this.#setSort(undefined);
-    this.setFilter('');
-    this.#setWidths(new Map());
-    this.#setFrozen(0);
-    this.#setOrder([]);
+    this.#sort.set(undefined);
+    this.filter.set('');
+    this.#widths.set(new Map());
+    this.#frozen.set(0);
+    this.#order.set([]);
   }
 
   /** Brings a row of the result under the cursor of the grid. */
   seek(row: number): void {
-    this.#seek({ row });
+    this.#sought.set({ row });
   }
 
   /** The view that shows rows has taken note. */
   found(): void {
-    this.#seek(undefined);
+    this.#sought.set(undefined);
   }
 
   /** The result's column at each place, from the left. */
@@ -93,11 +67,11 @@ export class GridState {
   }
 
   sortBy(sort: Sort | undefined): void {
-    this.#setSort(sort);
+    this.#sort.set(sort);
   }
 
   setWidth(column: number, width: number): void {
-    this.#setWidths(new Map(this.widths()).set(column, width));
+    this.#widths.set(new Map(this.widths()).set(column, width));
   }
 
   /** Moves the column at a place to another one. */
@@ -106,12 +80,12 @@ export class GridState {
     const [column] = order.splice(from, 1);
     if (column !== undefined) {
       order.splice(to, 0, column);
-      this.#setOrder(order);
+      this.#order.set(order);
     }
   }
 
   freeze(count: number): void {
-    this.#setFrozen(count);
+    this.#frozen.set(count);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The columns of a file: names, types and patterns to change, first values to judge them by. */
 import { For, Index, Show, type JSX } from 'solid-js';
 import type { ProposedColumn, Trial } from '../api/upload.js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import {
   isAppended,
   patternText,

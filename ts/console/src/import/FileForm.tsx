@@ -1,9 +1,8 @@
 /** What is decided about a file before it goes: table, time column, partitions, columns. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
-import { grouped } from '../model/format.js';
-import { Icon } from '../shell/icons.js';
+import { grouped, bytesText } from '../model/format.js';
+import { Icon } from '../ui/icons.js';
 import { signIn } from '../signin/state.js';
-import { bytesText } from '../tables/model.js';
 import { ColumnTable } from './ColumnTable.js';
 import {
   isAppended,

@@ -2,18 +2,19 @@
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import type { ImportReport } from '../api/upload.js';
 import { duration, grouped } from '../model/format.js';
-import { quoted } from '../schema/model.js';
-import { Icon } from '../shell/icons.js';
-import { openPage } from '../shell/pages.js';
-import type { Session } from '../state/session.js';
+import { quoted } from '../sql/names.js';
+import { Icon } from '../ui/icons.js';
+import { openPage } from '../page/pages.js';
 import { BadLines } from './BadLines.js';
 import { badLineOf, type BadLine, type FileLine } from './lines.js';
 import type { ImportFile, ImportQueue } from './queue.js';
+import type { Statements } from '../state/statements.js';
+import { Listing } from '../ui/Listing.js';
 
 const PREVIEW_ROWS = 1000;
 
 interface ReportProps {
-  readonly session: Session;
+  readonly statements: Statements;
   readonly file: ImportFile;
   readonly queue: ImportQueue;
 }
@@ -67,7 +68,7 @@ export function FileReport(props: ReportProps): JSX.Element {
         <button
           class="button primary"
           onClick={() =>
-            props.session.preview(`SELECT * FROM ${quoted(table())} LIMIT ${PREVIEW_ROWS}`)
+            props.statements.preview(`SELECT * FROM ${quoted(table())} LIMIT ${PREVIEW_ROWS}`)
           }
         >
           <Icon name="play" />
@@ -92,38 +93,28 @@ interface SpoiltProps {
 
 function SpoiltColumns(props: SpoiltProps): JSX.Element {
   return (
-    <table class="listing">
-      <caption>Values that could not be read</caption>
-      <thead>
+    <Listing
+      caption="Values that could not be read"
+      heads={[['Column'], ['Values', 'num'], ['Where']]}
+      rows={props.spoilt}
+    >
+      {(column) => (
         <tr>
-          <th scope="col">Column</th>
-          <th scope="col" class="num">
-            Values
+          <th scope="row" class="data">
+            <bdi>{column.name}</bdi>
           </th>
-          <th scope="col">Where</th>
+          <td class="data num">{grouped(String(column.errors))}</td>
+          <td>
+            <BadLines
+              lines={props.badOf(column.name)}
+              count={column.errors}
+              what={column.name}
+              read={props.read}
+            />
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        <For each={props.spoilt}>
-          {(column) => (
-            <tr>
-              <th scope="row" class="data">
-                <bdi>{column.name}</bdi>
-              </th>
-              <td class="data num">{grouped(String(column.errors))}</td>
-              <td>
-                <BadLines
-                  lines={props.badOf(column.name)}
-                  count={column.errors}
-                  what={column.name}
-                  read={props.read}
-                />
-              </td>
-            </tr>
-          )}
-        </For>
-      </tbody>
-    </table>
+      )}
+    </Listing>
   );
 }
 

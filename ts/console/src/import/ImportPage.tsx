@@ -10,15 +10,15 @@ import {
   untrack,
   type JSX,
 } from 'solid-js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { spot } from '../shell/pages.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { spot } from '../page/pages.js';
 import type { Session } from '../state/session.js';
-import { bytesText } from '../tables/model.js';
-import { grouped } from '../model/format.js';
+import { grouped, bytesText } from '../model/format.js';
 import { FileForm } from './FileForm.js';
 import { FileReport } from './FileReport.js';
 import { percent, remaining } from './progress.js';
 import { importQueue, type FileState, type ImportFile, type ImportQueue } from './queue.js';
+import { dropped } from '../page/imports.js';
 
 export default function ImportPage(props: { session: Session }): JSX.Element {
   const queue = importQueue(props.session);
@@ -28,13 +28,13 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
     setChosen(ids[0] ?? chosen());
   };
   createEffect(() => {
-    const files = props.session.dropped();
+    const files = dropped();
     if (files.length > 0) {
       untrack(() => {
-        if (!props.session.isReadOnly) {
+        if (!props.session.server.isReadOnly) {
           take(files);
         }
-        props.session.setDropped([]);
+        dropped.set([]);
       });
     }
   });
@@ -49,7 +49,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
       <Show
         when={queue.files.length > 0}
         fallback={
-          <Show when={!props.session.isReadOnly} fallback={<ReadOnlyNote />}>
+          <Show when={!props.session.server.isReadOnly} fallback={<ReadOnlyNote />}>
             <DropZone onFiles={take} />
           </Show>
         }
@@ -218,7 +218,7 @@ function FilePane(props: { session: Session; queue: ImportQueue; file: ImportFil
     <div class="import-pane">
       <Switch>
         <Match when={props.file.state === 'done'}>
-          <FileReport session={props.session} file={props.file} queue={props.queue} />
+          <FileReport statements={props.session.statements} file={props.file} queue={props.queue} />
         </Match>
         <Match when={props.file.proposal}>
           <FileForm file={props.file} queue={props.queue} />

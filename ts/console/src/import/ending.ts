@@ -2,7 +2,7 @@
  * What has become of an import that ended without the server's word: stopped, or the server has
  * gone silent. It may have been faster, so the table itself is asked.
  */
-import { reader } from '../api/cells.js';
+import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
 import { grouped } from '../model/format.js';
 import type { Activity } from '../state/activity.js';
@@ -22,11 +22,10 @@ const LOOK_MS = 250;
 /** Nothing where there is no such table. */
 export async function stateOf(table: string): Promise<TableState | undefined> {
   const answer = await query('SELECT table_name, table_row_count, table_txn FROM tables()');
-  const name = reader(answer, 'table_name');
-  const rows = reader(answer, 'table_row_count');
-  const transaction = reader(answer, 'table_txn');
-  const row = answer.rows.find((one) => String(name(one)).toLowerCase() === table.toLowerCase());
-  return row && { rows: String(rows(row)), transaction: String(transaction(row)) };
+  const cell = recordsOf(answer).find(
+    (one) => String(one('table_name')).toLowerCase() === table.toLowerCase(),
+  );
+  return cell && { rows: String(cell('table_row_count')), transaction: String(cell('table_txn')) };
 }
 
 /** Waits until no statement that reads a file runs any more; false when that takes too long. */

@@ -2,7 +2,7 @@
 import { query } from '../api/client.js';
 import type { ImportReport, Proposal } from '../api/upload.js';
 import { copyText } from '../model/format.js';
-import { literal, quoted } from '../schema/model.js';
+import { literal, quoted } from '../sql/names.js';
 import { isAppended, targetType, type Choices, type Existing } from './model.js';
 
 const SHOWN_VALUES = 3;

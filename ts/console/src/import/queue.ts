@@ -12,9 +12,9 @@ import {
   type Trial,
 } from '../api/upload.js';
 import { grouped } from '../model/format.js';
-import { KIND_WORDS, quoted } from '../schema/model.js';
-import { announce } from '../shell/announce.js';
-import type { Session } from '../state/session.js';
+import { KIND_WORDS } from '../model/schema.js';
+import { quoted } from '../sql/names.js';
+import { announce } from '../page/notices.js';
 import { endingOf, isOver, stateOf, type TableState } from './ending.js';
 import { linesOf, type BadLine, type FileLine } from './lines.js';
 import {
@@ -29,6 +29,10 @@ import {
 } from './model.js';
 import { importParquet, proposeParquet } from './parquet.js';
 import { advanced, begun, percent, type Progress } from './progress.js';
+import { importing } from '../page/imports.js';
+import type { Schema } from '../state/schema.js';
+import type { Activity } from '../state/activity.js';
+import { messageOf } from '../model/message.js';
 
 export type FileState = 'reading' | 'ready' | 'refused' | 'waiting' | 'sending' | 'done' | 'failed';
 
@@ -62,8 +66,14 @@ const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
 const PARQUET_MARK = 'PAR1';
 
+interface Around {
+  readonly schema: Schema;
+  readonly activity: Activity;
+}
+
 export class ImportQueue {
-  readonly #session: Session;
+  readonly #schema: Schema;
+  readonly #activity: Activity;
   readonly #setFiles: ReturnType<typeof createStore<{ files: ImportFile[] }>>[1];
   readonly #blobs = new Map<number, File>();
   readonly #aborts = new Map<number, AbortController>();
@@ -76,9 +86,10 @@ export class ImportQueue {
   #sending = false;
   #trialTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(session: Session) {
+  constructor({ schema, activity }: Around) {
     const [state, setFiles] = createStore<{ files: ImportFile[] }>({ files: [] });
-    this.#session = session;
+    this.#schema = schema;
+    this.#activity = activity;
     this.#state = state;
     this.#setFiles = setFiles;
   }
@@ -120,7 +131,7 @@ export class ImportQueue {
     try {
       await this.#propose(id, blob, form);
     } catch (cause) {
-      const message = aborted(cause) ? 'Stopped. Nothing was written.' : messageOf(cause);
+      const message = aborted(cause) ? 'Stopped. Nothing was written.' : plainMessage(cause);
       this.#change(id, { state: 'refused', message });
     }
   }
@@ -165,9 +176,7 @@ export class ImportQueue {
   }
 
   async #find(table: string): Promise<Pick<ImportFile, 'existing' | 'taken'>> {
-    const tables = this.#session.schema.tables();
-    const known = tables.state === 'ready' ? tables.value : [];
-    const entry = known.find(({ name }) => name.toLowerCase() === table.toLowerCase());
+    const entry = this.#schema.known.find(({ name }) => name.toLowerCase() === table.toLowerCase());
     if (entry?.kind !== 'table') {
       return entry ? { taken: KIND_WORDS[entry.kind] } : {};
     }
@@ -205,7 +214,7 @@ export class ImportQueue {
     const form = { name: blob.name, delimiter, header: String(header), whole };
     const sample = blob.slice(0, SAMPLE_BYTES);
     const found = await tryColumn(sample, form, index, entryOf(column)).catch(
-      (cause: unknown): ColumnTrial => ({ problem: messageOf(cause) }),
+      (cause: unknown): ColumnTrial => ({ problem: plainMessage(cause) }),
     );
     const now = this.of(id)?.choices?.columns[index];
     if (now?.type === column.type && now.pattern === column.pattern) {
@@ -252,11 +261,11 @@ export class ImportQueue {
       return;
     }
     this.#sending = true;
-    this.#session.setImporting(true);
+    importing.set(true);
     await this.#send(file);
     this.#sending = false;
-    this.#session.setImporting(false);
-    await this.#session.schema.refresh();
+    importing.set(false);
+    await this.#schema.refresh();
     void this.#next();
   }
 
@@ -287,7 +296,7 @@ export class ImportQueue {
               onProgress: (sent, all) => this.#advance(id, sent, all),
             })
           : await importParquet(path, proposal, choices, existing, signal, () =>
-              isOver(this.#session.activity, path),
+              isOver(this.#activity, path),
             );
       const { rowsImported, rowsRejected } = report;
       if (rowsImported === 0 && rowsRejected > 0) {
@@ -314,11 +323,11 @@ export class ImportQueue {
   ): Promise<string> {
     const isStopped = aborted(cause);
     if (!isStopped && !(cause instanceof Unreachable)) {
-      return messageOf(cause);
+      return plainMessage(cause);
     }
     const path = this.#uploaded.get(id);
     const { sent = 0, all = 0 } = this.of(id)?.progress ?? {};
-    const isDecided = path === undefined ? sent < all : await isOver(this.#session.activity, path);
+    const isDecided = path === undefined ? sent < all : await isOver(this.#activity, path);
     const ending = await endingOf(table, before, isDecided ? 'part' : 'whole');
     return `${isStopped ? 'Stopped.' : 'The server does not answer.'} ${ending}`;
   }
@@ -375,7 +384,8 @@ const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => st
   ],
 ];
 
-function plainMessage(text: string): string {
+function plainMessage(cause: unknown): string {
+  const text = messageOf(cause);
   for (const [pattern, plain] of PLAIN_MESSAGES) {
     const parts = pattern.exec(text);
     if (parts) {
@@ -395,11 +405,7 @@ function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
 let queue: ImportQueue | undefined;
 
 /** One queue for the page: an import goes on while other pages are looked at. */
-export function importQueue(session: Session): ImportQueue {
-  queue ??= new ImportQueue(session);
+export function importQueue(around: Around): ImportQueue {
+  queue ??= new ImportQueue(around);
   return queue;
-}
-
-function messageOf(cause: unknown): string {
-  return plainMessage(cause instanceof Error ? cause.message : String(cause));
 }

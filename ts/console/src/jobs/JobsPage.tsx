@@ -1,19 +1,18 @@
 /** The work that the server does by itself: what it last did, what failed, when it goes on. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import { duration, grouped } from '../model/format.js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { LivePage } from '../shell/LivePage.js';
-import { addressOf, openPage, spot } from '../shell/pages.js';
-import type { Job, JobState } from '../state/jobs.js';
-import type { Session } from '../state/session.js';
-import { instantText } from '../tables/model.js';
+import { duration, grouped, instantText } from '../model/format.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { LivePage } from '../ui/LivePage.js';
+import { addressOf, openPage, spot } from '../page/pages.js';
+import type { Job, JobState, Jobs } from '../state/jobs.js';
 import { FILTERS, filterOf, filtered, jobTitle, type JobFilter } from './model.js';
+import { Listing } from '../ui/Listing.js';
 
 const REFRESH_MS = 2000;
 
-export default function JobsPage(props: { session: Session }): JSX.Element {
-  const { jobs } = props.session;
+export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
+  const { jobs } = props;
   return (
     <LivePage
       page="jobs"
@@ -92,26 +91,21 @@ const FILTER_NAMES: Readonly<Record<JobFilter, string>> = {
 function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
   return (
     <div class="page-table" role="region" aria-label="Table of background jobs" tabindex="0">
-      <table class="listing jobs">
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            <th scope="col">Last error</th>
-            <th scope="col">Last run, UTC</th>
-            <th scope="col" class="num">
-              Took
-            </th>
-            <th scope="col">Next run, UTC</th>
-            <th scope="col" class="num">
-              Runs
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={props.jobs}>{(job) => <JobRow job={job} />}</For>
-        </tbody>
-      </table>
+      <Listing
+        class="listing jobs"
+        heads={[
+          ['Job'],
+          ['State'],
+          ['Last error'],
+          ['Last run, UTC'],
+          ['Took', 'num'],
+          ['Next run, UTC'],
+          ['Runs', 'num'],
+        ]}
+        rows={props.jobs}
+      >
+        {(job) => <JobRow job={job} />}
+      </Listing>
     </div>
   );
 }

@@ -1,10 +1,11 @@
 /** In the bar of a notebook: whether the server has it as it is, and the button that keeps it. */
 import { createSignal, onCleanup, onMount, Show, type JSX } from 'solid-js';
-import type { NotebookParts } from '../notebook/parts.js';
-import { Icon } from '../shell/icons.js';
-import type { MenuItem } from '../shell/Menu.js';
+import { Icon } from '../ui/icons.js';
+import type { MenuItem } from '../ui/Menu.js';
 import { ShareDialog } from './ShareDialog.js';
 import { VersionsDialog } from './VersionsDialog.js';
+import type { Keeper } from './keeper.js';
+import type { Server } from '../state/server.js';
 
 /** Others are looked for as often while the notebook is looked at. */
 const LOOK_MS = 30_000;
@@ -12,7 +13,7 @@ const LOOK_MS = 30_000;
 const [shown, show] = createSignal<'versions' | 'share'>();
 
 /** What else can be done with a notebook that the server keeps. */
-export function keptItems({ keeper }: NotebookParts): MenuItem[] {
+export function keptItems(keeper: Keeper): MenuItem[] {
   const { kept } = keeper;
   if (kept === undefined || kept.access === 'read') {
     return [];
@@ -23,7 +24,7 @@ export function keptItems({ keeper }: NotebookParts): MenuItem[] {
   ];
 }
 
-export function KeptTools(props: NotebookParts): JSX.Element {
+export function KeptTools(props: { keeper: Keeper; server: Server }): JSX.Element {
   const { keeper } = props;
   onMount(() => {
     const look = (): void => void keeper.look();
@@ -48,7 +49,7 @@ export function KeptTools(props: NotebookParts): JSX.Element {
     return kept.access === 'read' ? 'Changed here' : `Changed since version ${kept.version}`;
   };
   return (
-    <Show when={props.session.keepsNotebooks && !props.session.isReadOnly}>
+    <Show when={props.server.keepsNotebooks && !props.server.isReadOnly}>
       <span class="kept-state">{says()}</span>
       <button
         class="button small"
@@ -62,7 +63,9 @@ export function KeptTools(props: NotebookParts): JSX.Element {
         {isReader() ? 'Save as mine' : 'Save'}
       </button>
       <Show when={shown() === 'versions' && keeper.kept}>
-        {(kept) => <VersionsDialog {...props} id={kept().id} onClose={() => show(undefined)} />}
+        {(kept) => (
+          <VersionsDialog keeper={keeper} id={kept().id} onClose={() => show(undefined)} />
+        )}
       </Show>
       <Show when={shown() === 'share' && keeper.kept}>
         {(kept) => (

@@ -1,14 +1,19 @@
 /** Says that someone else has saved the notebook, and puts both people's changes together. */
 import { createMemo, createSignal, createUniqueId, For, onMount, Show, type JSX } from 'solid-js';
 import type { Opened } from '../api/notebooks.js';
-import { read, write } from '../notebook/file.js';
-import type { Notebook } from '../notebook/model.js';
-import type { NotebookParts } from '../notebook/parts.js';
-import { Icon } from '../shell/icons.js';
+import { read, write } from '../cells/file.js';
+import type { Notebook } from '../cells/model.js';
+import { Icon } from '../ui/icons.js';
 import type { Keeper } from './keeper.js';
 import { merge, type Choice, type Conflict, type Merge } from './merge.js';
 
-export function MergeOffer(props: NotebookParts): JSX.Element {
+interface OfferProps {
+  readonly keeper: Keeper;
+  /** What the tab has; nothing where it is no notebook that this page reads. */
+  readonly mine: Notebook | undefined;
+}
+
+export function MergeOffer(props: OfferProps): JSX.Element {
   const { keeper } = props;
   const [isMerging, setMerging] = createSignal(false);
   return (
@@ -61,10 +66,10 @@ export function MergeOffer(props: NotebookParts): JSX.Element {
 }
 
 /** Nothing where one of the texts is no notebook that this page reads. */
-function mergeOf({ keeper, document: doc }: NotebookParts, newer: Opened): Merge | undefined {
+function mergeOf({ keeper, mine }: OfferProps, newer: Opened): Merge | undefined {
   const base = notebookOf(keeper.kept?.text ?? '');
   const theirs = notebookOf(newer.text);
-  return base && theirs && !doc.problem() ? merge(base, doc.notebook(), theirs) : undefined;
+  return base && mine && theirs ? merge(base, mine, theirs) : undefined;
 }
 
 function notebookOf(text: string): Notebook | undefined {

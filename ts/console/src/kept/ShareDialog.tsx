@@ -2,9 +2,11 @@
 import { createSignal, For, onMount, Show, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
-import { copy } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { copy } from '../ui/clipboard.js';
 import { addressOfLink } from './open.js';
+import { Failure } from '../ui/Failure.js';
+import { messageOf } from '../model/message.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function ShareDialog(props: {
   id: string;
@@ -39,16 +41,12 @@ export function ShareDialog(props: {
   };
   const submit = async (): Promise<string> => {
     add();
-    try {
-      take(await notebooks.share(props.id, shares(), hasLink()));
-      props.onShared?.();
-      if (link() !== '') {
-        await copy(link(), 'Link');
-      }
-      return '';
-    } catch (cause) {
-      return messageOf(cause);
+    take(await notebooks.share(props.id, shares(), hasLink()));
+    props.onShared?.();
+    if (link() !== '') {
+      await copy(link(), 'Link');
     }
+    return '';
   };
   return (
     <FormDialog
@@ -60,11 +58,7 @@ export function ShareDialog(props: {
       submit={submit}
       onClose={() => props.onClose()}
     >
-      <Show when={failure()}>
-        <p class="error" role="alert">
-          <Icon name="alert" /> <bdi>{failure()}</bdi>
-        </p>
-      </Show>
+      <Failure text={failure()} />
       <p>What its statements may read is decided by the rights of who runs them.</p>
       <ShareList shares={shares()} onChange={setShares} />
       <AddShare name={name()} onInput={setName} onAdd={add} />
@@ -125,14 +119,12 @@ function ShareList(props: {
                 may write
               </option>
             </select>
-            <button
+            <IconButton
+              icon="close"
               type="button"
-              class="icon-button"
-              aria-label={`No longer with ${one.name}`}
+              label={`No longer with ${one.name}`}
               onClick={() => props.onChange(props.shares.filter((other) => other !== one))}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </li>
         )}
       </For>
@@ -171,8 +163,4 @@ function AddShare(props: {
       </button>
     </div>
   );
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,13 +1,16 @@
 /** The versions of a notebook that are kept: looked at, and made the draft again. */
-import { createSignal, createUniqueId, For, onMount, Show, type JSX } from 'solid-js';
+import { createSignal, createUniqueId, For, onMount, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
-import type { NotebookParts } from '../notebook/parts.js';
-import { showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { showToast } from '../page/notices.js';
+import type { Keeper } from './keeper.js';
+import { Failure } from '../ui/Failure.js';
+import { messageOf } from '../model/message.js';
 
-export function VersionsDialog(
-  props: NotebookParts & { id: string; onClose: () => void },
-): JSX.Element {
+export function VersionsDialog(props: {
+  keeper: Keeper;
+  id: string;
+  onClose: () => void;
+}): JSX.Element {
   let dialog!: HTMLDialogElement;
   const title = createUniqueId();
   // No resources: while one loads, the page around it would be taken away, and the dialog with it.
@@ -16,7 +19,7 @@ export function VersionsDialog(
   const [text, setText] = createSignal<string>();
   const [failure, setFailure] = createSignal('');
   const failed = (cause: unknown): void => {
-    setFailure(cause instanceof Error ? cause.message : String(cause));
+    setFailure(messageOf(cause));
   };
   const choose = (version: number): void => {
     setChosen(version);
@@ -31,7 +34,7 @@ export function VersionsDialog(
   const restore = (): void => {
     const draft = text();
     if (draft !== undefined) {
-      props.session.workspace.setDraft(props.tab.id, draft);
+      props.keeper.restore(draft);
       dialog.close();
       showToast({ text: `Version ${chosen()} is your draft. Save makes it the newest.` });
     }
@@ -49,7 +52,7 @@ export function VersionsDialog(
     >
       <header>
         <h2 id={title}>
-          Versions of <bdi>{props.tab.title}</bdi>
+          Versions of <bdi>{props.keeper.title}</bdi>
         </h2>
       </header>
       <div class="versions">
@@ -58,11 +61,7 @@ export function VersionsDialog(
           {text() ?? (chosen() === undefined ? 'Choose a version to read it.' : '')}
         </pre>
       </div>
-      <Show when={failure()}>
-        <p class="error" role="alert">
-          <Icon name="alert" /> <bdi>{failure()}</bdi>
-        </p>
-      </Show>
+      <Failure text={failure()} />
       <div class="confirm-actions">
         <button class="button" onClick={() => dialog.close()}>
           Close

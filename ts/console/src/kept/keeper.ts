@@ -1,35 +1,39 @@
 /** A notebook of a tab and what the server keeps of it: saving, and what others have saved. */
-import { createSignal, type Accessor } from 'solid-js';
+import type { Accessor } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { SqlError } from '../api/client.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import type { Session } from '../state/session.js';
+import { showFailure, showToast } from '../page/notices.js';
 import type { KeptNotebook, Tab } from '../state/tab.js';
+import type { Workspace } from '../state/workspace.js';
+import { signal } from '../model/signal.js';
 
 const GONE = 404;
 
 export class Keeper {
-  readonly isSaving: Accessor<boolean>;
+  readonly #isSaving = signal(false);
+  readonly isSaving: Accessor<boolean> = this.#isSaving;
+  readonly #newer = signal<notebooks.Opened | undefined>(undefined);
   /** What someone else has saved since this was read. */
-  readonly newer: Accessor<notebooks.Opened | undefined>;
-  readonly #setSaving: (isSaving: boolean) => void;
-  readonly #setNewer: (newer: notebooks.Opened | undefined) => void;
-  readonly #session: Session;
+  readonly newer: Accessor<notebooks.Opened | undefined> = this.#newer;
+  readonly #workspace: Workspace;
   readonly #tab: Tab;
 
-  constructor(session: Session, tab: Tab) {
-    const [isSaving, setSaving] = createSignal(false);
-    const [newer, setNewer] = createSignal<notebooks.Opened>();
-    this.isSaving = isSaving;
-    this.newer = newer;
-    this.#setSaving = setSaving;
-    this.#setNewer = (next) => setNewer(() => next);
-    this.#session = session;
+  constructor(workspace: Workspace, tab: Tab) {
+    this.#workspace = workspace;
     this.#tab = tab;
   }
 
   get kept(): KeptNotebook | undefined {
     return this.#tab.notebook?.kept;
+  }
+
+  get title(): string {
+    return this.#tab.title;
+  }
+
+  /** Makes the text of an earlier version the draft. */
+  restore(text: string): void {
+    this.#workspace.setDraft(this.#tab.id, text);
   }
 
   /** Whether there is something that the server does not have. */
@@ -44,20 +48,20 @@ export class Keeper {
     if (this.isSaving()) {
       return;
     }
-    this.#setSaving(true);
+    this.#isSaving.set(true);
     try {
       const { title } = this.#tab;
       const isOwn = kept !== undefined && kept.access !== 'read' && based !== undefined;
       const saved = isOwn
         ? await notebooks.save(kept.id, based, { title, text })
         : await notebooks.create(title, text);
-      this.#session.workspace.keepNotebook(this.#tab.id, keptOf(saved, text));
-      this.#setNewer(undefined);
+      this.#workspace.keepNotebook(this.#tab.id, keptOf(saved, text));
+      this.#newer.set(undefined);
       showToast({ text: `${saved.title}: version ${saved.version} is kept` });
     } catch (cause) {
       await this.#failed(cause);
     } finally {
-      this.#setSaving(false);
+      this.#isSaving.set(false);
     }
   }
 
@@ -67,7 +71,7 @@ export class Keeper {
       return;
     }
     if (cause instanceof SqlError && cause.status === GONE) {
-      this.#session.workspace.keepNotebook(this.#tab.id, undefined);
+      this.#workspace.keepNotebook(this.#tab.id, undefined);
       showFailure('The server has this notebook no longer, or not for you. Save keeps it anew.');
       return;
     }
@@ -87,9 +91,9 @@ export class Keeper {
         : notebooks.openLinked(link));
       if (now.version !== this.kept?.version) {
         const text = now.text ?? (await notebooks.open(kept.id)).text;
-        this.#setNewer({ ...now, text });
+        this.#newer.set({ ...now, text });
       } else if (now.access !== kept.access) {
-        this.#session.workspace.keepNotebook(this.#tab.id, { ...kept, access: now.access });
+        this.#workspace.keepNotebook(this.#tab.id, { ...kept, access: now.access });
       }
     } catch {
       // The connection is reported elsewhere; a notebook that is gone when it is saved.
@@ -99,7 +103,7 @@ export class Keeper {
   /** Takes what someone else has saved; what was changed here becomes a notebook of its own. */
   takeTheirs(): void {
     const newer = this.newer();
-    const { workspace } = this.#session;
+    const workspace = this.#workspace;
     if (!newer) {
       return;
     }
@@ -109,15 +113,15 @@ export class Keeper {
       workspace.select(this.#tab.id);
     }
     workspace.replaceNotebook(this.#tab.id, keptOf(newer, newer.text, this.kept?.link));
-    this.#setNewer(undefined);
+    this.#newer.set(undefined);
   }
 
   /** Makes a text that has both people's changes the draft, and saves it over theirs. */
   async saveMerged(text: string): Promise<void> {
     const newer = this.newer();
     if (newer) {
-      this.#session.workspace.replaceNotebook(this.#tab.id, keptOf(newer, newer.text), text);
-      this.#setNewer(undefined);
+      this.#workspace.replaceNotebook(this.#tab.id, keptOf(newer, newer.text), text);
+      this.#newer.set(undefined);
       await this.save(text, newer.version);
     }
   }

@@ -8,7 +8,7 @@ import {
   type Notebook,
   type NotebookSettings,
   type Variable,
-} from '../notebook/model.js';
+} from '../cells/model.js';
 
 /** What is taken where both changed something. */
 export type Choice = 'mine' | 'theirs' | 'both';

@@ -1,24 +1,24 @@
 /** Opening what the server keeps in a tab; nothing of it runs. */
 import * as notebooks from '../api/notebooks.js';
-import { openPage } from '../shell/pages.js';
-import type { Session } from '../state/session.js';
+import { openPage } from '../page/pages.js';
 import { keptOf } from './keeper.js';
+import type { Workspace } from '../state/workspace.js';
 
 /** Brings the tab that has it to the front, or opens one. */
-export async function openKept(session: Session, id: string): Promise<void> {
-  if (!select(session, id)) {
-    add(session, await notebooks.open(id));
+export async function openKept(workspace: Workspace, id: string): Promise<void> {
+  if (!select(workspace, id)) {
+    add(workspace, await notebooks.open(id));
   }
 }
 
-export async function openLink(session: Session, link: string): Promise<void> {
+export async function openLink(workspace: Workspace, link: string): Promise<void> {
   const opened = await notebooks.openLinked(link);
-  if (!select(session, opened.id)) {
-    add(session, opened, link);
+  if (!select(workspace, opened.id)) {
+    add(workspace, opened, link);
   }
 }
 
-function select({ workspace }: Session, id: string): boolean {
+function select(workspace: Workspace, id: string): boolean {
   const tab = workspace.tabs.find(({ notebook }) => notebook?.kept?.id === id);
   if (tab) {
     openPage('sql');
@@ -27,7 +27,7 @@ function select({ workspace }: Session, id: string): boolean {
   return tab !== undefined;
 }
 
-function add({ workspace }: Session, opened: notebooks.Opened, link?: string): void {
+function add(workspace: Workspace, opened: notebooks.Opened, link?: string): void {
   openPage('sql');
   const kept = keptOf(opened, opened.text, link);
   workspace.addNotebook(opened.title, opened.text, { approved: false, kept });

@@ -216,3 +216,21 @@ export function withHiddenShown(text: string): string {
     (hidden) => `[U+${hidden.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}]`,
   );
 }
+
+/** 1536 becomes `1.5 KiB`. */
+export function bytesText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const scaled = bytes / 1024 ** step;
+  const places = step === 0 || scaled >= 100 ? 0 : 1;
+  return `${scaled.toFixed(places)} ${units[step] ?? ''}`;
+}
+
+/** An instant to the second, without the letters of ISO. */
+export function instantText(iso: string | undefined): string {
+  return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
+}
+
+export function rowsText(count: number): string {
+  return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
+}

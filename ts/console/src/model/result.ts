@@ -2,11 +2,11 @@
  * A result that grows while rows arrive. Rows are kept as the server sent them; what the views
  * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
  */
-import { createSignal, type Accessor } from 'solid-js';
 import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
 import { cellText, charsFromPoint, fractionDigits, MOST_FROM_POINT } from './format.js';
 import { familyOf } from './types.js';
 import type { Windows } from './windows.js';
+import { signal } from './signal.js';
 
 /** The most rows that come with a result; the others are read when they come into view. */
 export const MAX_ROWS = 100_000;
@@ -40,13 +40,9 @@ export class Result {
   /** Whether it takes the place of an earlier one of the same query: the view stays where it is. */
   readonly goesOn: boolean;
   /** The rows that did not come with it, or why they cannot be read one by one. */
-  readonly beyond: Accessor<Windows | string | undefined>;
-  readonly setBeyond: (beyond: Windows | string) => void;
+  readonly beyond = signal<Windows | string | undefined>(undefined);
 
   constructor(head: AnswerHead, statement: string, skipped = 0, goesOn = false) {
-    const [beyond, setBeyond] = createSignal<Windows | string>();
-    this.beyond = beyond;
-    this.setBeyond = (found) => setBeyond(() => found);
     this.goesOn = goesOn;
     this.skipped = skipped;
     this.statement = statement;

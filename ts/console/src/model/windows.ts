@@ -2,8 +2,10 @@
  * Rows of a large result beyond those that came with it: read by windows when they come into view,
  * the windows looked at longest ago forgotten. What a window is read from is the source's matter.
  */
-import { createSignal, type Accessor } from 'solid-js';
+import type { Accessor } from 'solid-js';
 import type { Row } from '../api/answer.js';
+import { messageOf } from './message.js';
+import { signal, counter } from './signal.js';
 
 /** Rows of one window. */
 export const WINDOW_ROWS = 1000;
@@ -34,16 +36,16 @@ interface Span {
 export class Windows {
   /** Rows of the whole result. */
   readonly total: number;
+  readonly #edition = counter();
   /** Grows whenever rows have come. */
-  readonly edition: Accessor<number>;
+  readonly edition: Accessor<number> = this.#edition;
+  readonly #failure = signal<string | undefined>(undefined);
   /** Why rows in view could not be read. */
-  readonly failure: Accessor<string | undefined>;
+  readonly failure: Accessor<string | undefined> = this.#failure;
   /** What the user has to know of how these rows came about. */
   readonly notice: string | undefined;
   readonly #source: RowSource;
   readonly #most: number;
-  readonly #bump: () => void;
-  readonly #fail: (why: string | undefined) => void;
   /** By their numbers; the one that was looked at last is the last. */
   readonly #kept = new Map<number, readonly Row[]>();
   #wanted: Span = { first: 0, end: 0 };
@@ -51,15 +53,9 @@ export class Windows {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(total: number, columns: number, source: RowSource, notice?: string) {
-    const [edition, setEdition] = createSignal(0);
-    const [failure, setFailure] = createSignal<string>();
     this.total = total;
     this.notice = notice;
-    this.edition = edition;
-    this.failure = failure;
     this.#source = source;
-    this.#bump = () => setEdition((value) => value + 1);
-    this.#fail = setFailure;
     const rows = Math.min(MOST_WINDOW_ROWS, MOST_CELLS / Math.max(1, columns));
     // Two windows are in view at once, and those beside them are read with them.
     this.#most = Math.max(6, Math.floor(rows / WINDOW_ROWS));
@@ -140,7 +136,7 @@ export class Windows {
       }
     } catch (cause) {
       if (this.#reading === reading && !abort.signal.aborted) {
-        this.#fail(cause instanceof Error ? cause.message : String(cause));
+        this.#failure.set(messageOf(cause));
       }
     } finally {
       if (this.#reading === reading) {
@@ -161,8 +157,8 @@ export class Windows {
       }
       this.#kept.delete(window);
     }
-    this.#fail(undefined);
-    this.#bump();
+    this.#failure.set(undefined);
+    this.#edition.bump();
   }
 }
 

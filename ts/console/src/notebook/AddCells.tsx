@@ -1,8 +1,8 @@
 /** The buttons that add a cell at a place, or a variable for all of them. */
 import { For, type JSX } from 'solid-js';
-import { announce, showFailure } from '../shell/announce.js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { freeName, MOST_CELLS, newId, type Cell } from './model.js';
+import { announce, showFailure } from '../page/notices.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { freeName, MOST_CELLS, newId, type Cell } from '../cells/model.js';
 import type { NotebookParts } from './parts.js';
 import { openVariables } from './VariableBar.js';
 

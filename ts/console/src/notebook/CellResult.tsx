@@ -6,13 +6,14 @@ import { Grid } from '../grid/Grid.js';
 import { gridStateOf } from '../grid/state.js';
 import { orderOf, type RowOrder } from '../model/order.js';
 import { asOf, type Result } from '../model/result.js';
-import { Icon } from '../shell/icons.js';
-import { outcome } from '../state/session.js';
+import { Icon } from '../ui/icons.js';
+import { outcome } from '../state/run.js';
 import { split } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
 import type { CellProps } from './parts.js';
-import { freeName, type SqlCell } from './model.js';
-import { compose } from './statement.js';
+import { freeName, type SqlCell } from '../cells/model.js';
+import { compose } from '../cells/statement.js';
+import { zone } from '../page/zone.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 
@@ -77,7 +78,7 @@ function CellGrid(props: ResultProps & { result: Result }): JSX.Element {
       revision={props.run.revision()}
       state={state()}
       order={order()}
-      zone={props.session.zone()}
+      zone={zone()}
       onLeave={() => undefined}
     />
   );
@@ -89,7 +90,7 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
       <Chart
         result={props.result}
         revision={props.run.revision()}
-        zone={props.session.zone()}
+        zone={zone()}
         name={props.cell.name}
         {...(props.cell.chart === undefined ? {} : { kind: props.cell.chart })}
         onKind={(chart) =>

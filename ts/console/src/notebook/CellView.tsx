@@ -1,18 +1,20 @@
 /** One cell: its head with what can be done with it, its text, its result. */
 import { createSignal, Match, onCleanup, onMount, Show, Switch, type JSX } from 'solid-js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow } from '../shell/Menu.js';
-import { rowsText, runTitle } from '../state/session.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
+import { rowsText } from '../model/format.js';
+import { runTitle } from '../state/run.js';
 import { cellMenu } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
 import { CellResult } from './CellResult.js';
-import { titleOf } from './arrangement.js';
-import { MAX_TITLE_LENGTH, nameTrouble, type SqlCell } from './model.js';
+import { titleOf } from '../cells/arrangement.js';
+import { MAX_TITLE_LENGTH, nameTrouble, type SqlCell } from '../cells/model.js';
 import { MarkdownBody } from './markdown/MarkdownBody.js';
 import type { CellProps } from './parts.js';
 import { Resizer } from './Resizer.js';
-import { shownSize } from './sizes.js';
+import { shownSize } from '../cells/sizes.js';
 import { SqlBody } from './SqlBody.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const CELL_TYPE = 'application/x-tidemark-cell';
 
@@ -112,31 +114,29 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
 
 function DragHandle(props: CellProps): JSX.Element {
   return (
-    <button
-      class="icon-button tight cell-drag"
-      aria-label="Move the cell"
+    <IconButton
+      icon="drag"
+      label="Move the cell"
       title="Drag, or Alt with Up and Down, moves the cell"
       draggable={true}
       onDragStart={(event) => event.dataTransfer?.setData(CELL_TYPE, props.cell.id)}
-    >
-      <Icon name="drag" />
-    </button>
+      class="icon-button tight cell-drag"
+    />
   );
 }
 
 function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   const isRunning = (): boolean => props.run.runner.run()?.state === 'running';
   return (
-    <button
-      class="icon-button tight cell-play"
-      aria-label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
+    <IconButton
+      icon={isRunning() ? 'stop' : 'play'}
+      label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
       title={isRunning() ? 'Stop (Alt+K stops all)' : 'Run the cell (Ctrl+Enter)'}
       onClick={() =>
         isRunning() ? props.run.runner.cancel() : void props.document.runCell(props.cell.id)
       }
-    >
-      <Icon name={isRunning() ? 'stop' : 'play'} />
-    </button>
+      class="icon-button tight cell-play"
+    />
   );
 }
 
@@ -238,23 +238,21 @@ function CellTools(props: CellProps): JSX.Element {
   const isMaximised = (): boolean => props.maximised() === props.cell.id;
   return (
     <span class="cell-tools">
-      <button
-        class="icon-button tight"
-        aria-label={isMaximised() ? 'Show all cells' : 'Fill the notebook'}
+      <IconButton
+        icon="expand"
+        label={isMaximised() ? 'Show all cells' : 'Fill the notebook'}
         title={isMaximised() ? 'Show all cells (Escape)' : 'Fill the notebook'}
         aria-pressed={isMaximised() ? 'true' : 'false'}
         onClick={() => props.maximise(isMaximised() ? undefined : props.cell.id)}
-      >
-        <Icon name="expand" />
-      </button>
-      <button
         class="icon-button tight"
-        aria-label="More of the cell"
+      />
+      <IconButton
+        icon="more"
+        label="More of the cell"
         aria-haspopup="menu"
         onClick={(event) => openMenuBelow('Cell', event.currentTarget, cellMenu(props))}
-      >
-        <Icon name="more" />
-      </button>
+        class="icon-button tight"
+      />
     </span>
   );
 }

@@ -1,15 +1,16 @@
 /** What is done with all of a notebook: run, undo, time range, refresh, layout. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { keptItems, KeptTools } from '../kept/KeptTools.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
-import { ZoneSwitch } from '../shell/ZoneSwitch.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
+import { ZoneSwitch } from '../ui/ZoneSwitch.js';
 import { exportFile } from './entrances.js';
-import { LAYOUTS, REFRESH_SECONDS, type Refresh } from './model.js';
+import { LAYOUTS, REFRESH_SECONDS, type Refresh } from '../cells/model.js';
 import type { NotebookParts } from './parts.js';
 import { present } from './presenting.js';
 import { RangeChoice } from './RangeChoice.js';
 import { openVariables } from './VariableBar.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
   const { document: doc } = props;
@@ -23,33 +24,29 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
         <Icon name={doc.isRunning() ? 'stop' : 'play'} />
         {doc.isRunning() ? 'Stop' : 'Run all'}
       </button>
-      <button
-        class="icon-button"
-        aria-label="Undo"
+      <IconButton
+        icon="undo"
+        label="Undo"
         title="Undo (Ctrl+Z)"
         disabled={!doc.canUndo()}
         onClick={() => doc.undo()}
-      >
-        <Icon name="undo" />
-      </button>
-      <button
-        class="icon-button"
-        aria-label="Redo"
+      />
+      <IconButton
+        icon="redo"
+        label="Redo"
         title="Redo (Ctrl+Shift+Z)"
         disabled={!doc.canRedo()}
         onClick={() => doc.redo()}
-      >
-        <Icon name="redo" />
-      </button>
+      />
       <RangeChoice {...props} />
       <RefreshChoice {...props} />
       <RefreshSays {...props} />
       <span class="spring" />
-      <KeptTools {...props} />
+      <KeptTools keeper={props.keeper} server={props.server} />
       <span class="notebook-looks">
         <LayoutChoice doc={doc} />
         <span class="beyond-phone">
-          <ZoneSwitch session={props.session} />
+          <ZoneSwitch />
         </span>
         <FullScreen host={props.host} />
         <button
@@ -60,14 +57,12 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
           <Icon name="chart" />
           Present
         </button>
-        <button
-          class="icon-button"
-          aria-label="More of the notebook"
+        <IconButton
+          icon="more"
+          label="More of the notebook"
           aria-haspopup="menu"
           onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
-        >
-          <Icon name="more" />
-        </button>
+        />
       </span>
     </div>
   );
@@ -107,7 +102,7 @@ function menuOf(props: NotebookParts): MenuItem[] {
   return [
     { label: 'Variables', run: () => openVariables() },
     { label: 'Refresh now', run: () => props.refresher.now() },
-    ...keptItems(props),
+    ...keptItems(props.keeper),
     { label: 'Export as a file', apart: true, run: () => exportFile(props.tab) },
   ];
 }
@@ -118,7 +113,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
     const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
     doc.change({ kind: 'settings', patch: { refresh } });
     // Who chooses it wants it.
-    props.session.workspace.approveNotebook(props.tab.id);
+    props.workspace.approveNotebook(props.tab.id);
   };
   const choices: readonly (readonly [Refresh, string])[] = [
     ['off', 'No refresh'],
@@ -185,16 +180,14 @@ function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
     }
   });
   return (
-    <button
-      class="icon-button"
-      aria-label={isFull() ? 'Leave full screen' : 'Full screen'}
+    <IconButton
+      icon="expand"
+      label={isFull() ? 'Leave full screen' : 'Full screen'}
       title={isFull() ? 'Leave full screen (Escape)' : 'Full screen'}
       aria-pressed={isFull() ? 'true' : 'false'}
       onClick={() =>
         void (isFull() ? document.exitFullscreen() : document.documentElement.requestFullscreen())
       }
-    >
-      <Icon name="expand" />
-    </button>
+    />
   );
 }

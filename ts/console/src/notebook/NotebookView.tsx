@@ -14,7 +14,7 @@ import {
 } from 'solid-js';
 import { Keeper } from '../kept/keeper.js';
 import { MergeOffer } from '../kept/MergeOffer.js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/tab.js';
 import { AddCells } from './AddCells.js';
@@ -30,16 +30,19 @@ import { VariableBar } from './VariableBar.js';
 
 export default function NotebookView(props: { session: Session; tab: Tab }): JSX.Element {
   let host!: HTMLElement;
-  const { session, tab } = props;
-  const document_ = documentOf(session, tab.id, tab.draft);
+  const { tab } = props;
+  const { workspace, server, schema } = props.session;
+  const document_ = documentOf(props.session, tab.id, tab.draft);
   const [maximised, maximise] = createSignal<string>();
-  const refresher = new Refresher(session, document_, () => tab.notebook?.approved === true);
+  const refresher = new Refresher(document_, () => tab.notebook?.approved === true);
   const parts: NotebookParts = {
-    session,
+    workspace,
+    server,
+    schema,
     tab,
     document: document_,
     refresher,
-    keeper: new Keeper(session, tab),
+    keeper: new Keeper(workspace, tab),
     maximised: () => (document_.cell(maximised() ?? '') ? maximised() : undefined),
     maximise,
   };
@@ -56,7 +59,7 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
     onCleanup(() => document.removeEventListener('keydown', onKeyDown, true));
   });
   onCleanup(() => {
-    if (!session.workspace.tabs.some(({ id }) => id === tab.id)) {
+    if (!workspace.tabs.some(({ id }) => id === tab.id)) {
       document_.stop();
     }
   });
@@ -98,7 +101,10 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
       <Show when={props.maximised() === undefined}>
         <VariableBar {...props} />
       </Show>
-      <MergeOffer {...props} />
+      <MergeOffer
+        keeper={props.keeper}
+        mine={props.document.problem() ? undefined : props.document.notebook()}
+      />
       <Untouched {...props} />
       <div class="cells" classList={{ maximised: props.maximised() !== undefined }}>
         <For each={shown()}>
@@ -180,7 +186,7 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
     // A text takes it as its end.
     return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
   }
-  if (modified && event.code === 'KeyS' && parts.session.keepsNotebooks) {
+  if (modified && event.code === 'KeyS' && parts.server.keepsNotebooks) {
     return () => void parts.keeper.save();
   }
   if (event.altKey && event.code === 'KeyK') {

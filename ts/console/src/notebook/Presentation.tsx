@@ -2,9 +2,9 @@
 import '../styles/presentation.css';
 import { createMemo, createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { onlyReads } from '../sql/effects.js';
-import { arrange, presentedCells, titleOf, type Arrangement } from './arrangement.js';
+import { arrange, presentedCells, titleOf, type Arrangement } from '../cells/arrangement.js';
 import { CellResult } from './CellResult.js';
-import type { SqlCell } from './model.js';
+import type { SqlCell } from '../cells/model.js';
 import { RefreshSays } from './NotebookBar.js';
 import type { NotebookParts } from './parts.js';
 
@@ -19,7 +19,7 @@ export function Presentation(props: NotebookParts): JSX.Element {
   const arrangement = createMemo(() => arrange(shown(), screen()));
   const isApproved = (): boolean => props.tab.notebook?.approved === true;
   const run = async (): Promise<void> => {
-    props.session.workspace.approveNotebook(props.tab.id);
+    props.workspace.approveNotebook(props.tab.id);
     for (const { id, text } of shown()) {
       if (props.document.run(id).runner.result() === undefined && onlyReads(text)) {
         await props.document.runCell(id);

@@ -1,7 +1,7 @@
 /** The time range that the cells share: usual ones, or two times of one's own. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { NotebookParts } from './parts.js';
-import { timeOf, USUAL_RANGES } from './times.js';
+import { timeOf, USUAL_RANGES } from '../cells/times.js';
 
 const NONE = 'none';
 const OWN = 'own';

@@ -1,9 +1,9 @@
 /** The corner that changes how large a cell is: by pointer, or by the arrow keys. */
 import { createSignal, type JSX } from 'solid-js';
-import { announce } from '../shell/announce.js';
+import { announce } from '../page/notices.js';
 import type { CellProps } from './parts.js';
-import { COLUMNS, type CellSize } from './model.js';
-import { allowed, ROW_PX, shownSize } from './sizes.js';
+import { COLUMNS, type CellSize } from '../cells/model.js';
+import { allowed, ROW_PX, shownSize } from '../cells/sizes.js';
 
 export function Resizer(props: CellProps & { host: () => HTMLElement }): JSX.Element {
   const [dragged, setDragged] = createSignal<CellSize>();

@@ -1,9 +1,9 @@
 /** The statement of a cell in an editor, which is made when the cell comes into view. */
 import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import type { SqlEditor } from '../editor/editor.js';
-import { editorEvents } from '../state/editor-events.js';
 import type { CellProps } from './parts.js';
-import type { SqlCell } from './model.js';
+import type { SqlCell } from '../cells/model.js';
+import { nameSource } from '../editor/events.js';
 
 const LINE_PX = 20;
 const MOST_LINES = 16;
@@ -15,7 +15,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
   let host!: HTMLDivElement;
   let editor: SqlEditor | undefined;
   const [ready, setReady] = createSignal(false);
-  const { cell, session, document: doc } = props;
+  const { cell, schema, document: doc } = props;
   const lines = (): number => Math.min(MOST_LINES, Math.max(2, props.cell.text.split('\n').length));
 
   const begin = async (): Promise<void> => {
@@ -24,7 +24,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
       return;
     }
     editor = new SqlEditor(host, {
-      ...editorEvents(session),
+      names: nameSource(schema),
       changed: (_tab, text) => doc.type(cell.id, text),
       run: () => void doc.runCell(cell.id),
       runAll: () => void doc.runFrom(),

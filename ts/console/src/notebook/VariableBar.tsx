@@ -3,16 +3,18 @@ import { createSignal, createUniqueId, For, Index, Show, type JSX } from 'solid-
 import { query } from '../api/client.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { copyText } from '../model/format.js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import {
   isName,
   MOST_VARIABLES,
   VARIABLE_KINDS,
   type Variable,
   type VariableKind,
-} from './model.js';
+} from '../cells/model.js';
 import type { NotebookParts } from './parts.js';
-import { valueOf, valueTrouble } from './statement.js';
+import { valueOf, valueTrouble } from '../cells/statement.js';
+import { messageOf } from '../model/message.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const [editing, setEditing] = createSignal(false);
 
@@ -114,7 +116,7 @@ async function choicesOf(text: string): Promise<Choices> {
       note: isCut ? 'The first 1,000 values are offered; any other can be written.' : '',
     };
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = messageOf(cause);
     return { values: [], note: `No values to choose from: ${message}` };
   }
 }
@@ -258,14 +260,12 @@ function VariableRow(props: {
           onInput={(event) => props.set({ value: event.currentTarget.value })}
         />
       </label>
-      <button
-        class="icon-button"
+      <IconButton
+        icon="close"
         type="button"
-        aria-label={`Remove ${props.variable.name}`}
+        label={`Remove ${props.variable.name}`}
         onClick={() => props.remove()}
-      >
-        <Icon name="close" />
-      </button>
+      />
       <Show when={props.variable.kind === 'list'}>
         <label class="wide">
           Query of the values

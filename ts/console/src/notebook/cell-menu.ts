@@ -1,11 +1,18 @@
 /** What can be done with a cell beside running it. */
-import { showFailure, showToast } from '../shell/announce.js';
-import type { MenuItem } from '../shell/Menu.js';
+import { showFailure, showToast } from '../page/notices.js';
+import type { MenuItem } from '../ui/Menu.js';
 import { scan } from '../sql/scanner.js';
 import { statementsOf } from '../sql/statements.js';
 import { addCell } from './AddCells.js';
 import type { CellProps } from './parts.js';
-import { freeName, MOST_CELLS, newId, type Cell, type Command, type SqlCell } from './model.js';
+import {
+  freeName,
+  MOST_CELLS,
+  newId,
+  type Cell,
+  type Command,
+  type SqlCell,
+} from '../cells/model.js';
 import { move } from './parts.js';
 
 export function cellMenu(props: CellProps): MenuItem[] {

@@ -1,8 +1,10 @@
 /** What a cell ran: its rows, what is wrong with it, and whether its rows are of now. */
-import { batch, createSignal, type Accessor } from 'solid-js';
+import { batch, type Accessor } from 'solid-js';
 import { aborted, query, SqlError, Unreachable } from '../api/client.js';
 import { Runner, type Run } from '../state/run.js';
-import type { CellStatement, CellTrouble } from './statement.js';
+import type { CellStatement, CellTrouble } from '../cells/statement.js';
+import { messageOf } from '../model/message.js';
+import { signal, counter } from '../model/signal.js';
 
 /** Rows that a cell keeps; a notebook has many cells. */
 const CELL_ROWS = 10_000;
@@ -12,73 +14,52 @@ type Refreshed = 'done' | 'lost' | 'refused' | 'stopped';
 export class CellRun {
   readonly runner = new Runner();
   /** Grows whenever the shown result has changed. */
-  readonly revision: Accessor<number>;
+  readonly revision: Accessor<number> = () => this.runner.revision() + this.#refreshes();
+  readonly #trouble = signal<CellTrouble | undefined>(undefined);
   /** Why the cell could not be run at all. */
-  readonly trouble: Accessor<CellTrouble | undefined>;
+  readonly trouble: Accessor<CellTrouble | undefined> = this.#trouble;
+  readonly #late = signal<string | undefined>(undefined);
   /** Why the rows are not of now. */
-  readonly late: Accessor<string | undefined>;
+  readonly late: Accessor<string | undefined> = this.#late;
+  readonly #at = signal<Date | undefined>(undefined);
   /** When the shown rows were asked for. */
-  readonly at: Accessor<Date | undefined>;
+  readonly at: Accessor<Date | undefined> = this.#at;
+  readonly #text = signal<string | undefined>(undefined);
   /** The cell's text as it ran. */
-  readonly text: Accessor<string | undefined>;
+  readonly text: Accessor<string | undefined> = this.#text;
+  readonly #tables = signal<readonly string[] | undefined>(undefined);
   /** Tables that the statement reads which ran last. */
-  readonly tables: Accessor<readonly string[] | undefined>;
-  readonly #bump: () => void;
-  readonly #setTrouble: (trouble: CellTrouble | undefined) => void;
-  readonly #setLate: (reason: string | undefined) => void;
-  readonly #setAt: (at: Date) => void;
-  readonly #setText: (text: string) => void;
-  readonly #setTables: (tables: readonly string[]) => void;
-
-  constructor() {
-    const [refreshes, setRefreshes] = createSignal(0);
-    const [trouble, setTrouble] = createSignal<CellTrouble>();
-    const [late, setLate] = createSignal<string>();
-    const [at, setAt] = createSignal<Date>();
-    const [text, setText] = createSignal<string>();
-    const [tables, setTables] = createSignal<readonly string[]>();
-    this.tables = tables;
-    this.#setTables = setTables;
-    this.revision = () => this.runner.revision() + refreshes();
-    this.trouble = trouble;
-    this.late = late;
-    this.at = at;
-    this.text = text;
-    this.#bump = () => setRefreshes((count) => count + 1);
-    this.#setTrouble = setTrouble;
-    this.#setLate = setLate;
-    this.#setAt = setAt;
-    this.#setText = setText;
-  }
+  readonly tables: Accessor<readonly string[] | undefined> = this.#tables;
+  readonly #refreshes = counter();
 
   /** Takes over a text that ran before the page was loaded: it may be asked for by itself. */
   resume(text: string): void {
-    this.#setText(text);
+    this.#text.set(text);
   }
 
   /** Says that the rows have been asked for since then, and have not come. */
   wait(since: Date): void {
-    this.#setLate(`The server has not answered since ${since.toTimeString().slice(0, 8)}.`);
+    this.#late.set(`The server has not answered since ${since.toTimeString().slice(0, 8)}.`);
   }
 
   /** Says why the cell cannot run; what it ran before stays. */
   refuse(trouble: CellTrouble): void {
-    this.#setTrouble(trouble);
+    this.#trouble.set(trouble);
   }
 
   /** Runs to the end; never rejects. */
   async run(statement: CellStatement, written: string): Promise<Run> {
     const { text, start, bound } = statement;
     batch(() => {
-      this.#setTrouble(undefined);
-      this.#setLate(undefined);
-      this.#setText(written);
-      this.#setTables(statement.tables);
+      this.#trouble.set(undefined);
+      this.#late.set(undefined);
+      this.#text.set(written);
+      this.#tables.set(statement.tables);
     });
     const at = new Date();
     const run = await this.runner.start({ text, start, bound, most: CELL_ROWS });
     if (run.state === 'done') {
-      this.#setAt(at);
+      this.#at.set(at);
     }
     return run;
   }
@@ -111,19 +92,19 @@ export class CellRun {
           shown.slide(rows, 0);
           shown.total = rows.length;
           shown.isCut = rows.length === CELL_ROWS;
-          this.#setTrouble(undefined);
-          this.#setLate(undefined);
-          this.#setAt(at);
-          this.#bump();
+          this.#trouble.set(undefined);
+          this.#late.set(undefined);
+          this.#at.set(at);
+          this.#refreshes.bump();
         });
         return 'done';
       } catch (cause) {
         if (aborted(cause)) {
           return 'stopped';
         }
-        refusal = cause instanceof Error ? cause.message : String(cause);
+        refusal = messageOf(cause);
         if (cause instanceof Unreachable) {
-          this.#setLate('The server does not answer.');
+          this.#late.set('The server does not answer.');
           return 'lost';
         }
         if (!(cause instanceof SqlError)) {
@@ -131,7 +112,7 @@ export class CellRun {
         }
       }
     }
-    this.#setLate(refusal);
+    this.#late.set(refusal);
     return 'refused';
   }
 }

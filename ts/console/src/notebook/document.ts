@@ -1,10 +1,9 @@
 /** A notebook that is open in a tab: its text, its changes and how they are undone, its runs. */
-import { createSignal, type Accessor } from 'solid-js';
-import { announce } from '../shell/announce.js';
-import { runTitle, type Session } from '../state/session.js';
-import type { Runner } from '../state/run.js';
+import type { Accessor } from 'solid-js';
+import { announce } from '../page/notices.js';
+import { type Runner, runTitle } from '../state/run.js';
 import { CellRun } from './cell-run.js';
-import { NotebookError, read, write } from './file.js';
+import { NotebookError, read, write } from '../cells/file.js';
 import {
   apply,
   EMPTY,
@@ -14,24 +13,33 @@ import {
   type Command,
   type Notebook,
   type SqlCell,
-} from './model.js';
-import { compose } from './statement.js';
+} from '../cells/model.js';
+import { compose } from '../cells/statement.js';
+import type { Workspace } from '../state/workspace.js';
+import type { Schema } from '../state/schema.js';
+import { signal } from '../model/signal.js';
 
 const MOST_STEPS = 200;
 
+interface Around {
+  readonly workspace: Workspace;
+  readonly schema: Schema;
+}
+
 export class NotebookDocument {
-  readonly notebook: Accessor<Notebook>;
+  readonly #notebook = signal(EMPTY);
+  readonly notebook: Accessor<Notebook> = this.#notebook;
+  readonly #problem = signal<NotebookError | undefined>(undefined);
   /** Why the tab's text is no notebook; it stays as it is then. */
-  readonly problem: Accessor<NotebookError | undefined>;
-  readonly canUndo: Accessor<boolean>;
-  readonly canRedo: Accessor<boolean>;
+  readonly problem: Accessor<NotebookError | undefined> = this.#problem;
+  readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
+  readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
+  readonly #isRunning = signal(false);
   /** Cells that run one after the other now. */
-  readonly isRunning: Accessor<boolean>;
-  readonly #setNotebook: (notebook: Notebook) => void;
-  readonly #setProblem: (problem: NotebookError | undefined) => void;
-  readonly #setSteps: (steps: { undo: number; redo: number }) => void;
-  readonly #setRunning: (isRunning: boolean) => void;
-  readonly #session: Session;
+  readonly isRunning: Accessor<boolean> = this.#isRunning;
+  readonly #steps = signal({ undo: 0, redo: 0 });
+  readonly #workspace: Workspace;
+  readonly #schema: Schema;
   readonly #tab: string;
   /** Called with each cell that the user ran to its end. */
   ran: ((cell: SqlCell) => void) | undefined;
@@ -42,24 +50,12 @@ export class NotebookDocument {
   /** Counts what was begun, so that what was stopped knows it. */
   #turn = 0;
 
-  constructor(session: Session, tab: string, text: string) {
-    const [notebook, setNotebook] = createSignal(EMPTY);
-    const [problem, setProblem] = createSignal<NotebookError>();
-    const [steps, setSteps] = createSignal({ undo: 0, redo: 0 });
-    const [isRunning, setRunning] = createSignal(false);
-    this.notebook = notebook;
-    this.problem = problem;
-    this.canUndo = () => steps().undo > 0;
-    this.canRedo = () => steps().redo > 0;
-    this.isRunning = isRunning;
-    this.#setNotebook = (next) => setNotebook(() => next);
-    this.#setProblem = (next) => setProblem(() => next);
-    this.#setSteps = setSteps;
-    this.#setRunning = setRunning;
-    this.#session = session;
+  constructor({ workspace, schema }: Around, tab: string, text: string) {
+    this.#workspace = workspace;
+    this.#schema = schema;
     this.#tab = tab;
     this.adopt(text);
-    if (session.workspace.tabs.find(({ id }) => id === tab)?.notebook?.approved === true) {
+    if (workspace.tabs.find(({ id }) => id === tab)?.notebook?.approved === true) {
       sqlCells(this.notebook()).forEach((cell) => this.run(cell.id).resume(cell.text));
     }
   }
@@ -82,11 +78,11 @@ export class NotebookDocument {
     this.#written = text;
     try {
       const next = read(text);
-      this.#setProblem(undefined);
-      this.#setNotebook({ ...next, cells: sameIds(this.notebook().cells, next.cells) });
+      this.#problem.set(undefined);
+      this.#notebook.set({ ...next, cells: sameIds(this.notebook().cells, next.cells) });
     } catch (cause) {
       const isKnown = cause instanceof NotebookError;
-      this.#setProblem(isKnown ? cause : new NotebookError(String(cause), 1));
+      this.#problem.set(isKnown ? cause : new NotebookError(String(cause), 1));
     }
   }
 
@@ -134,10 +130,10 @@ export class NotebookDocument {
   }
 
   #set(notebook: Notebook): void {
-    this.#setNotebook(notebook);
-    this.#setSteps({ undo: this.#undo.length, redo: this.#redo.length });
+    this.#notebook.set(notebook);
+    this.#steps.set({ undo: this.#undo.length, redo: this.#redo.length });
     this.#written = write(notebook);
-    this.#session.workspace.setDraft(this.#tab, this.#written);
+    this.#workspace.setDraft(this.#tab, this.#written);
   }
 
   async runCell(id: string): Promise<void> {
@@ -154,14 +150,14 @@ export class NotebookDocument {
 
   stop(): void {
     this.#turn += 1;
-    this.#setRunning(false);
+    this.#isRunning.set(false);
     this.#runs.forEach(({ runner }) => runner.cancel());
   }
 
   async #inOrder(ids: readonly string[]): Promise<void> {
     const turn = (this.#turn += 1);
-    this.#session.workspace.approveNotebook(this.#tab);
-    this.#setRunning(true);
+    this.#workspace.approveNotebook(this.#tab);
+    this.#isRunning.set(true);
     for (const id of ids) {
       const cell = this.cell(id);
       const isDone = cell?.kind === 'sql' && (await this.#one(cell));
@@ -170,7 +166,7 @@ export class NotebookDocument {
       }
     }
     if (this.#turn === turn) {
-      this.#setRunning(false);
+      this.#isRunning.set(false);
     }
   }
 
@@ -187,7 +183,7 @@ export class NotebookDocument {
     announce(`${cell.name}: ${runTitle(finished)}`);
     if (finished.state === 'done') {
       this.ran?.(cell);
-      void this.#session.followStatement(statement.text);
+      void this.#schema.refreshAfter(statement.text);
     }
     return finished.state === 'done';
   }
@@ -204,11 +200,11 @@ function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell
 const documents = new WeakMap<Runner, NotebookDocument>();
 
 /** The document of a tab stays while another tab is in front. */
-export function documentOf(session: Session, tab: string, text: string): NotebookDocument {
-  const key = session.workspace.runner(tab);
+export function documentOf(around: Around, tab: string, text: string): NotebookDocument {
+  const key = around.workspace.runner(tab);
   let found = documents.get(key);
   if (!found) {
-    documents.set(key, (found = new NotebookDocument(session, tab, text)));
+    documents.set(key, (found = new NotebookDocument(around, tab, text)));
   }
   return found;
 }

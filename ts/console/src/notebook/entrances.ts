@@ -1,23 +1,23 @@
 /** The ways to a notebook: a new one, one of a file, one of what has been run. */
-import { showFailure, showToast } from '../shell/announce.js';
-import { saveFile } from '../shell/files.js';
-import { openPage } from '../shell/pages.js';
-import type { Session } from '../state/session.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { saveFile } from '../ui/files.js';
+import { openPage } from '../page/pages.js';
 import type { Tab } from '../state/tab.js';
-import { LARGEST_FILE, NotebookError, read, write } from './file.js';
-import { EMPTY, MOST_CELLS, newId, type Cell, type NotebookSettings } from './model.js';
+import { LARGEST_FILE, NotebookError, read, write } from '../cells/file.js';
+import { EMPTY, MOST_CELLS, newId, type Cell, type NotebookSettings } from '../cells/model.js';
+import type { Workspace } from '../state/workspace.js';
 
-export function create(session: Session): void {
-  add(session, [{ kind: 'sql', id: newId(), name: 'cell_1', text: '', view: 'grid' }]);
+export function create(workspace: Workspace): void {
+  add(workspace, [{ kind: 'sql', id: newId(), name: 'cell_1', text: '', view: 'grid' }]);
 }
 
 /** A grid without cells, refreshed when its tables change. */
-export function createDashboard(session: Session): void {
-  add(session, [], { name: 'Dashboard', layout: 'grid', refresh: 'changes' });
+export function createDashboard(workspace: Workspace): void {
+  add(workspace, [], { name: 'Dashboard', layout: 'grid', refresh: 'changes' });
 }
 
 /** Each statement that ran to its end once, the oldest first. */
-export function fromLog(session: Session, log = session.workspace.log()): void {
+export function fromLog(workspace: Workspace, log = workspace.log()): void {
   const done = log.filter(({ run }) => run.state === 'done');
   const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MOST_CELLS);
   if (texts.length === 0) {
@@ -31,31 +31,31 @@ export function fromLog(session: Session, log = session.workspace.log()): void {
     text,
     view: 'grid',
   }));
-  add(session, cells);
+  add(workspace, cells);
 }
 
 function add(
-  session: Session,
+  workspace: Workspace,
   cells: readonly Cell[],
   { name, ...settings }: { name: string } & Partial<NotebookSettings> = { name: 'Notebook' },
 ): void {
   openPage('sql');
-  const numbers = session.workspace.tabs.filter(({ notebook }) => notebook).length + 1;
+  const numbers = workspace.tabs.filter(({ notebook }) => notebook).length + 1;
   const spec = { approved: true };
   const text = write({ ...EMPTY, ...settings, cells });
-  session.workspace.addNotebook(`${name} ${numbers}`, text, spec);
+  workspace.addNotebook(`${name} ${numbers}`, text, spec);
 }
 
 /** Opens a file that the user chooses; nothing of it runs. */
-export function open(session: Session): void {
+export function open(workspace: Workspace): void {
   const input = document.createElement('input');
   input.type = 'file';
   input.accept = '.md,text/markdown,text/plain';
-  input.onchange = () => void openFile(session, input.files?.[0]);
+  input.onchange = () => void openFile(workspace, input.files?.[0]);
   input.click();
 }
 
-async function openFile(session: Session, file: File | undefined): Promise<void> {
+async function openFile(workspace: Workspace, file: File | undefined): Promise<void> {
   if (!file) {
     return;
   }
@@ -65,7 +65,7 @@ async function openFile(session: Session, file: File | undefined): Promise<void>
   }
   const text = await file.text();
   openPage('sql');
-  session.workspace.addNotebook(file.name.replace(/\.md$/i, ''), text, { approved: false });
+  workspace.addNotebook(file.name.replace(/\.md$/i, ''), text, { approved: false });
   try {
     const { cells } = read(text);
     const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;

@@ -1,14 +1,18 @@
 /** What the parts of a notebook share. */
-import { announce } from '../shell/announce.js';
-import type { Session } from '../state/session.js';
+import { announce } from '../page/notices.js';
 import type { Tab } from '../state/tab.js';
 import type { Keeper } from '../kept/keeper.js';
 import type { NotebookDocument } from './document.js';
-import type { Cell } from './model.js';
+import type { Cell } from '../cells/model.js';
 import type { Refresher } from './refresher.js';
+import type { Workspace } from '../state/workspace.js';
+import type { Server } from '../state/server.js';
+import type { Schema } from '../state/schema.js';
 
 export interface NotebookParts {
-  readonly session: Session;
+  readonly workspace: Workspace;
+  readonly server: Server;
+  readonly schema: Schema;
   readonly tab: Tab;
   readonly document: NotebookDocument;
   readonly refresher: Refresher;

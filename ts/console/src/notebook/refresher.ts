@@ -6,15 +6,15 @@
 import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import { PARTS, type Range } from '../chart/decimate.js';
 import { waitAfter } from '../follow/source.js';
-import { spot } from '../shell/pages.js';
+import { spot } from '../page/pages.js';
 import { onlyReads } from '../sql/effects.js';
 import { rangeQueries } from '../sql/ranges.js';
-import type { Session } from '../state/session.js';
 import type { NotebookDocument } from './document.js';
-import { sqlCells, type SqlCell, type TimeRange } from './model.js';
-import { compose, type CellStatement } from './statement.js';
+import { sqlCells, type SqlCell, type TimeRange } from '../cells/model.js';
+import { compose, type CellStatement } from '../cells/statement.js';
 import { watchTables } from './table-watch.js';
-import { timeOf } from './times.js';
+import { timeOf } from '../cells/times.js';
+import { signal } from '../model/signal.js';
 
 /** Typing a value asks once. */
 const SETTLED_MS = 250;
@@ -29,9 +29,10 @@ type RefreshState =
   | { readonly kind: 'lost'; readonly retryAt: Date };
 
 export class Refresher {
-  readonly state: Accessor<RefreshState>;
+  readonly #state = signal<RefreshState>({ kind: 'off' });
+  readonly state: Accessor<RefreshState> = this.#state;
   /** Whether the range is a part that was chosen in a chart. */
-  readonly isZoomed: Accessor<boolean>;
+  readonly isZoomed: Accessor<boolean> = () => this.#before() !== undefined;
   readonly #document: NotebookDocument;
   readonly #visible = new Set<string>();
   readonly #elements = new Map<Element, string>();
@@ -40,21 +41,12 @@ export class Refresher {
   /** Cells that are to be asked for when they are seen again. */
   readonly #due = new Set<string>();
   readonly #reads = new Map<string, boolean>();
-  readonly #setState: (state: RefreshState) => void;
-  readonly #setBefore: (range: { readonly range: TimeRange | undefined } | undefined) => void;
-  readonly #before: Accessor<{ readonly range: TimeRange | undefined } | undefined>;
+  readonly #before = signal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #isActive = false;
 
-  constructor(_session: Session, document_: NotebookDocument, isApproved: () => boolean) {
-    const [state, setState] = createSignal<RefreshState>({ kind: 'off' });
-    const [before, setBefore] = createSignal<{ readonly range: TimeRange | undefined }>();
-    this.state = state;
-    this.#before = before;
-    this.isZoomed = () => before() !== undefined;
-    this.#setState = (next) => setState(() => next);
-    this.#setBefore = (next) => setBefore(() => next);
+  constructor(document_: NotebookDocument, isApproved: () => boolean) {
     this.#document = document_;
     this.#observer = new IntersectionObserver((entries) => this.#seen(entries), {
       rootMargin: '100px',
@@ -85,13 +77,13 @@ export class Refresher {
     const before = this.#before();
     if (range === undefined) {
       if (before) {
-        this.#setBefore(undefined);
+        this.#before.set(undefined);
         this.setRange(before.range);
       }
       return;
     }
     if (!before) {
-      this.#setBefore({ range: this.#document.notebook().range });
+      this.#before.set({ range: this.#document.notebook().range });
     }
     const text = (at: number): string => new Date(at).toISOString().replace('T', ' ').slice(0, 23);
     this.setRange({ from: text(Math.floor(range.from)), to: text(Math.ceil(range.to)) });
@@ -99,7 +91,7 @@ export class Refresher {
 
   /** Takes over a range that was chosen by itself. */
   choose(range: TimeRange | undefined): void {
-    this.#setBefore(undefined);
+    this.#before.set(undefined);
     this.setRange(range);
   }
 
@@ -130,11 +122,11 @@ export class Refresher {
     createEffect(() => {
       const every = refresh();
       if (!isActive() || every === 'off') {
-        this.#setState({ kind: 'off' });
+        this.#state.set({ kind: 'off' });
         this.#stop();
         return;
       }
-      this.#setState({ kind: 'live', at: undefined });
+      this.#state.set({ kind: 'live', at: undefined });
       this.#all();
       if (every === 'changes') {
         this.#watch(tables());
@@ -325,7 +317,7 @@ export class Refresher {
     }
     this.#failures += 1;
     const wait = waitAfter(this.#failures);
-    this.#setState({ kind: 'lost', retryAt: new Date(Date.now() + wait) });
+    this.#state.set({ kind: 'lost', retryAt: new Date(Date.now() + wait) });
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       const [first] = [...this.#visible].flatMap((id) => {
@@ -346,7 +338,7 @@ export class Refresher {
       this.#all();
     }
     if (this.#isActive && this.#document.notebook().refresh !== 'off') {
-      this.#setState({ kind: 'live', at: new Date() });
+      this.#state.set({ kind: 'live', at: new Date() });
     }
   }
 

@@ -5,7 +5,7 @@
 import { changes, query, SqlError } from '../api/client.js';
 import type { ServerEvent } from '../api/events.js';
 import { pause, waitAfter } from '../follow/source.js';
-import { literal } from '../schema/model.js';
+import { literal } from '../sql/names.js';
 
 /** Browsers open six connections to a server, and statements need some. */
 const MOST_FEEDS = 3;

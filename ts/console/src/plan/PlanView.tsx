@@ -1,24 +1,19 @@
 /** How a statement runs: its operators as a tree, and where it was measured, rows and times. */
 import { createMemo, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { duration, grouped } from '../model/format.js';
-import { copy } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
+import { copy } from '../ui/clipboard.js';
+import { Icon } from '../ui/icons.js';
 import { isQuery } from '../sql/effects.js';
 import type { ShownPlan } from '../state/plans.js';
 import type { Session } from '../state/session.js';
-import type { Plan, PlanNode } from './model.js';
+import type { Plan, PlanNode } from '../model/plan.js';
+import { failureOf, readyOf } from '../state/loading.js';
 
 export default function PlanView(props: { session: Session }): JSX.Element {
   const { workspace, plans } = props.session;
   const shown = createMemo(() => plans.of(workspace.active()));
-  const failure = (): string => {
-    const plan = shown()?.plan;
-    return plan?.state === 'failed' ? plan.message : '';
-  };
-  const ready = (): Plan | undefined => {
-    const plan = shown()?.plan;
-    return plan?.state === 'ready' ? plan.value : undefined;
-  };
+  const failure = (): string => failureOf(shown()?.plan);
+  const ready = (): Plan | undefined => readyOf(shown()?.plan);
   return (
     <div class="plan-pane" role="region" aria-label="Plan" tabindex="0" data-region="plan">
       <Switch

@@ -2,10 +2,11 @@
 import '../styles/profile.css';
 import { createEffect, createSignal, on, onCleanup, Show, type JSX } from 'solid-js';
 import { aborted } from '../api/client.js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import { ProfileFacts } from './ProfileFacts.js';
 import type { ProfiledColumn, Rows } from './questions.js';
 import { summarize, type ColumnSummary } from './summary.js';
+import { messageOf } from '../model/message.js';
 
 interface ServerSummaryProps {
   readonly column: ProfiledColumn;
@@ -36,7 +37,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
             }
           } catch (cause) {
             if (!aborted(cause) && !abort.signal.aborted) {
-              setFailure(cause instanceof Error ? cause.message : String(cause));
+              setFailure(messageOf(cause));
             }
           } finally {
             over?.();

@@ -2,12 +2,11 @@
  * What is asked of the server for the summary of a column, and what its answers say. Names are
  * quoted; of values, only numbers that are written here go back into a statement.
  */
-import type { Value } from '../api/answer.js';
-import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
+import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
 import { grouped } from '../model/format.js';
 import type { Bin, Profile } from '../model/profile.js';
 import { familyOf, isNumeric } from '../model/types.js';
-import { identifier } from '../schema/model.js';
+import { identifier } from '../sql/names.js';
 
 /** Rows that are summed up. */
 export interface Rows {
@@ -75,9 +74,10 @@ export function factsQuery({ name, type }: ProfiledColumn, from: string): string
   return `SELECT ${values.join(', ')} FROM ${from}`;
 }
 
+const NOTHING: RowRecord = () => null;
+
 export function factsOf(answer: Answer): Facts {
-  const [row = []] = answer.rows;
-  const cell = (name: string): Value => reader(answer, name)(row);
+  const [cell = NOTHING] = recordsOf(answer);
   const rows = numberOf(cell('rows')) ?? 0;
   return {
     profile: {
@@ -130,16 +130,15 @@ export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): 
 
 /** The profile with the answer to `shapeQuery`. */
 export function shaped({ profile, low, high }: Facts, type: string, answer: Answer): Profile {
-  const count = reader(answer, 'n');
   if (low !== undefined && high !== undefined) {
-    const part = reader(answer, 'part');
-    const parts = answer.rows.map((row) => [Number(part(row)), Number(count(row))] as const);
+    const parts = recordsOf(answer).map(
+      (cell) => [Number(cell('part')), Number(cell('n'))] as const,
+    );
     return { ...profile, bins: binsOf(parts, type, low, high) };
   }
-  const value = reader(answer, 'value');
-  const frequent = answer.rows.map((row) => ({
-    text: String(value(row)),
-    count: Number(count(row)),
+  const frequent = recordsOf(answer).map((cell) => ({
+    text: String(cell('value')),
+    count: Number(cell('n')),
   }));
   // Where every value is another one, none is frequent.
   return { ...profile, frequent: (frequent[0]?.count ?? 0) > 1 ? frequent : [] };

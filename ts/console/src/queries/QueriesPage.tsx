@@ -1,16 +1,22 @@
 /** What runs on the server now, for whom and since when; any of it can be cancelled. */
-import { createSignal, For, Show, type JSX } from 'solid-js';
+import { createSignal, Show, type JSX } from 'solid-js';
 import { duration } from '../model/format.js';
-import { announce, showFailure } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
-import { LivePage } from '../shell/LivePage.js';
-import type { RunningQuery } from '../state/activity.js';
-import type { Session } from '../state/session.js';
+import { announce, showFailure } from '../page/notices.js';
+import { Icon } from '../ui/icons.js';
+import { LivePage } from '../ui/LivePage.js';
+import type { RunningQuery, Activity } from '../state/activity.js';
+import type { Tabs } from '../state/tabs.js';
+import { Listing } from '../ui/Listing.js';
 
 const REFRESH_MS = 1000;
 
-export default function QueriesPage(props: { session: Session }): JSX.Element {
-  const { activity } = props.session;
+interface QueryActions {
+  readonly activity: Activity;
+  readonly tabs: Tabs;
+}
+
+export default function QueriesPage(props: QueryActions): JSX.Element {
+  const { activity } = props;
   const [now, setNow] = createSignal(Date.now());
   const look = (): void => {
     setNow(Date.now());
@@ -33,49 +39,39 @@ export default function QueriesPage(props: { session: Session }): JSX.Element {
         </>
       }
     >
-      {(queries) => <QueryTable session={props.session} queries={queries} now={now()} />}
+      {(queries) => <QueryTable {...props} queries={queries} now={now()} />}
     </LivePage>
   );
 }
 
-function QueryTable(props: {
-  session: Session;
-  queries: readonly RunningQuery[];
-  now: number;
-}): JSX.Element {
+function QueryTable(
+  props: QueryActions & { queries: readonly RunningQuery[]; now: number },
+): JSX.Element {
   return (
     <div class="page-table" role="region" aria-label="Table of running queries" tabindex="0">
-      <table class="listing">
-        <thead>
-          <tr>
-            <th scope="col">Statement</th>
-            <th scope="col">User</th>
-            <th scope="col">Started, UTC</th>
-            <th scope="col" class="num">
-              Running for
-            </th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <For each={props.queries}>
-            {(running) => <QueryRow session={props.session} query={running} now={props.now} />}
-          </For>
-        </tbody>
-      </table>
+      <Listing
+        heads={[
+          ['Statement'],
+          ['User'],
+          ['Started, UTC'],
+          ['Running for', 'num'],
+          ['Actions', 'actions'],
+        ]}
+        rows={props.queries}
+      >
+        {(running) => <QueryRow {...props} query={running} />}
+      </Listing>
     </div>
   );
 }
 
-function QueryRow(props: { session: Session; query: RunningQuery; now: number }): JSX.Element {
+function QueryRow(props: QueryActions & { query: RunningQuery; now: number }): JSX.Element {
   const [stopping, setStopping] = createSignal(false);
   const age = (): number => Math.max(0, props.now - Date.parse(props.query.startedAt));
   const cancel = async (): Promise<void> => {
     setStopping(true);
     try {
-      await props.session.activity.cancel(props.query.id);
+      await props.activity.cancel(props.query.id);
       announce('The query is being cancelled.');
     } catch (cause) {
       setStopping(false);
@@ -97,7 +93,7 @@ function QueryRow(props: { session: Session; query: RunningQuery; now: number })
       <td class="actions">
         <button
           class="button small ghost"
-          onClick={() => props.session.edit(props.query.text)}
+          onClick={() => props.tabs.edit(props.query.text)}
           title="Open the statement in a new tab"
         >
           Open

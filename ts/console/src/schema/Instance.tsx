@@ -2,9 +2,9 @@
 import { createEffect, createResource, createSignal, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';
-import { Icon } from '../shell/icons.js';
 import { mayDo, readOwnRights } from '../state/own-rights.js';
-import type { Session } from '../state/session.js';
+import type { Server } from '../state/server.js';
+import { IconButton } from '../ui/IconButton.js';
 
 type Choices = NonNullable<FieldSpec['choices']>;
 
@@ -23,16 +23,16 @@ const ROLES: Choices = [
   ['production', 'production'],
 ];
 
-export function Instance(props: { session: Session }): JSX.Element {
-  const { session } = props;
+export function Instance(props: { server: Server }): JSX.Element {
+  const { server } = props;
   const [isOpen, setOpen] = createSignal(false);
   const [grants] = createResource(
-    () => session.hasUsers && session.savesPreferences,
+    () => server.hasUsers && server.savesPreferences,
     () => readOwnRights().catch(() => []),
   );
   const mayChange = (): boolean =>
-    session.savesPreferences && (!session.hasUsers || mayDo(grants() ?? [], PERMISSION, ''));
-  const preference = (name: string): string => preferenceOf(session, name);
+    server.savesPreferences && (!server.hasUsers || mayDo(grants() ?? [], PERMISSION, ''));
+  const preference = (name: string): string => preferenceOf(server, name);
   const paint = (bar: HTMLElement): void => {
     createEffect(() => {
       bar.style.background = preference('instance_rgb');
@@ -52,24 +52,22 @@ export function Instance(props: { session: Session }): JSX.Element {
         </Show>
       </span>
       <Show when={mayChange()}>
-        <button
-          class="icon-button"
-          aria-label="Name, role and colour of this server"
+        <IconButton
+          icon="options"
+          label="Name, role and colour of this server"
           title="Name, role and colour of this server"
           onClick={() => setOpen(true)}
-        >
-          <Icon name="options" />
-        </button>
+        />
       </Show>
       <Show when={isOpen()}>
-        <InstanceDialog session={session} onClose={() => setOpen(false)} />
+        <InstanceDialog server={server} onClose={() => setOpen(false)} />
       </Show>
     </>
   );
 }
 
-function preferenceOf(session: Session, name: string): string {
-  const value = session.settings()?.preferences[name];
+function preferenceOf(server: Server, name: string): string {
+  const value = server.settings()?.preferences[name];
   return typeof value === 'string' ? value : '';
 }
 
@@ -78,9 +76,9 @@ function withOwn(choices: Choices, own: string): Choices {
   return choices.some(([value]) => value === own) ? choices : [...choices, [own, own]];
 }
 
-function InstanceDialog(props: { session: Session; onClose: () => void }): JSX.Element {
-  const { session } = props;
-  const before = (name: string): string => preferenceOf(session, name);
+function InstanceDialog(props: { server: Server; onClose: () => void }): JSX.Element {
+  const { server } = props;
+  const before = (name: string): string => preferenceOf(server, name);
   const fields: readonly FieldSpec[] = [
     { name: 'instance_name', label: 'Name' },
     {
@@ -103,13 +101,9 @@ function InstanceDialog(props: { session: Session; onClose: () => void }): JSX.E
   );
   const submit = async (): Promise<string> => {
     const changed = read.filter(([name, value]) => values()[name] !== value);
-    try {
-      await session.savePreferences(
-        Object.fromEntries(changed.map(([name]) => [name, values()[name] ?? ''])),
-      );
-    } catch (cause) {
-      return cause instanceof Error ? cause.message : String(cause);
-    }
+    await server.savePreferences(
+      Object.fromEntries(changed.map(([name]) => [name, values()[name] ?? ''])),
+    );
     return '';
   };
   return (

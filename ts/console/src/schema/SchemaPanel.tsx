@@ -3,29 +3,25 @@ import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { approximate, grouped } from '../model/format.js';
 import { typeTag } from '../model/types.js';
-import { Icon } from '../shell/icons.js';
+import { Icon } from '../ui/icons.js';
 import type { Session } from '../state/session.js';
-import { freshnessOf, type ViewFacts } from '../views/model.js';
+import { freshnessOf, type ViewFacts } from '../model/views.js';
 import { ViewBadge } from '../views/ViewBadge.js';
-import { addressOf } from '../shell/pages.js';
-import { openMenu } from '../shell/Menu.js';
+import { addressOf } from '../page/pages.js';
+import { openMenu } from '../ui/Menu.js';
 import { previewTable, tableActions } from './actions.js';
 import { Instance } from './Instance.js';
-import { KIND_ICONS, type TableEntry } from './model.js';
+import { KIND_ICONS, type TableEntry } from '../model/schema.js';
 import type { TreeRow } from './rows.js';
 import { TreeState } from './tree.js';
+import type { Schema } from '../state/schema.js';
+import { failureOf } from '../state/loading.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
   const { session } = props;
   const [filter, setFilter] = createSignal('');
-  const tables = (): readonly TableEntry[] => {
-    const loaded = session.schema.tables();
-    return loaded.state === 'ready' ? loaded.value : [];
-  };
-  const failure = (): string | undefined => {
-    const loaded = session.schema.tables();
-    return loaded.state === 'failed' ? loaded.message : undefined;
-  };
+  const failure = (): string => failureOf(session.schema.tables());
 
   return (
     <aside
@@ -35,8 +31,8 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
       data-region="schema"
     >
       <header class="side-head">
-        <Instance session={session} />
-        <RefreshButton session={session} />
+        <Instance server={session.server} />
+        <RefreshButton schema={session.schema} />
       </header>
       <SearchField placeholder="Filter tables and columns" search={setFilter} />
       <Switch
@@ -53,7 +49,7 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
             <p>Reading the tables</p>
           </div>
         </Match>
-        <Match when={tables().length === 0}>
+        <Match when={session.schema.known.length === 0}>
           <div class="side-empty">
             <strong>No tables yet</strong>
             <p>
@@ -66,11 +62,11 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
   );
 }
 
-function RefreshButton(props: { session: Session }): JSX.Element {
+function RefreshButton(props: { schema: Schema }): JSX.Element {
   const [refreshing, setRefreshing] = createSignal(false);
   const refresh = async (): Promise<void> => {
     setRefreshing(true);
-    await props.session.schema.refresh();
+    await props.schema.refresh();
     setRefreshing(false);
   };
   return (
@@ -86,7 +82,7 @@ function RefreshButton(props: { session: Session }): JSX.Element {
 }
 
 function Tree(props: { session: Session; filter: string; onOpened: () => void }): JSX.Element {
-  const tree = new TreeState(props.session, () => props.filter);
+  const tree = new TreeState(props.session.schema, () => props.filter);
   const preview = (table: TableEntry): void => {
     previewTable(props.session, table);
     props.onOpened();
@@ -169,31 +165,29 @@ interface TableActions {
 function TableButtons(props: TableActions & { table: TableEntry }): JSX.Element {
   return (
     <>
-      <button
-        class="icon-button tight"
+      <IconButton
+        icon="play"
         tabindex="-1"
-        aria-label={`Preview ${props.table.name}`}
+        label={`Preview ${props.table.name}`}
         title="Preview rows (Shift+Enter)"
         onClick={(event) => {
           event.stopPropagation();
           props.onPreview(props.table);
         }}
-      >
-        <Icon name="play" />
-      </button>
-      <button
         class="icon-button tight"
+      />
+      <IconButton
+        icon="more"
         tabindex="-1"
-        aria-label={`More about ${props.table.name}`}
+        label={`More about ${props.table.name}`}
         title="More (Shift+F10)"
         onClick={(event) => {
           event.stopPropagation();
           const box = event.currentTarget.getBoundingClientRect();
           props.onMenu(props.table, box.left, box.bottom);
         }}
-      >
-        <Icon name="more" />
-      </button>
+        class="icon-button tight"
+      />
     </>
   );
 }

@@ -1,21 +1,22 @@
 /** What can be done with a table of the tree. */
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
-import { grouped } from '../model/format.js';
-import { copy, showFailure, showToast } from '../shell/announce.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { download } from '../shell/files.js';
-import type { MenuItem } from '../shell/Menu.js';
-import { openPage } from '../shell/pages.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { askToDrop } from '../dialogs/ask-to-drop.js';
+import { copy } from '../ui/clipboard.js';
+import { confirmed } from '../page/questions.js';
+import { download } from '../ui/files.js';
+import type { MenuItem } from '../ui/Menu.js';
+import { openPage } from '../page/pages.js';
 import type { Session } from '../state/session.js';
-import { createStatement } from '../tables/statement.js';
-import { KIND_WORDS, quoted, type TableEntry } from './model.js';
+import { createStatement } from '../state/schema.js';
+import { KIND_WORDS, type TableEntry } from '../model/schema.js';
+import { quoted } from '../sql/names.js';
+import { editor } from '../state/editor.js';
 
 const PREVIEW_ROWS = 1000;
-/** Beyond so many rows a table's name must be typed before it is dropped. */
-const MANY_ROWS = 1_000_000;
 
 export function previewTable(session: Session, table: TableEntry): void {
-  session.preview(`SELECT * FROM ${quoted(table.name)} LIMIT ${PREVIEW_ROWS}`);
+  session.statements.preview(`SELECT * FROM ${quoted(table.name)} LIMIT ${PREVIEW_ROWS}`);
 }
 
 export function tableActions(session: Session, table: TableEntry): MenuItem[] {
@@ -36,15 +37,15 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
     table.kind !== 'view' && {
       label: 'Follow',
       icon: 'follow',
-      run: () => session.follow(name),
+      run: () => session.tabs.follow(name),
     },
     {
       label: 'Insert name',
       icon: 'sql',
-      run: () => session.editor?.insert(quoted(name)),
+      run: () => editor()?.insert(quoted(name)),
     },
     { label: 'Copy name', icon: 'copy', apart: true, run: () => void copy(name, 'Name') },
-    { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table) },
+    { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table).catch(showFailure) },
     ...EXPORT_FORMATS.map((format, index): MenuItem => ({
       label: `Download as ${FORMAT_NAMES[format]}`,
       icon: 'export',
@@ -57,7 +58,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
         label: 'Show what is damaged',
         icon: 'alert',
         apart: true,
-        run: () => session.preview(`RECOVER TABLE ${quoted(name)}`),
+        run: () => session.statements.preview(`RECOVER TABLE ${quoted(name)}`),
       },
     isTable &&
       table.suspended && {
@@ -76,26 +77,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
 }
 
 async function copyStatement(table: TableEntry): Promise<void> {
-  try {
-    await copy(await createStatement(table.name, table.kind), 'DDL');
-  } catch (cause) {
-    showFailure(cause);
-  }
-}
-
-/** The statement that drops a table or view, once the user is sure. */
-export async function askToDrop(table: TableEntry): Promise<string | undefined> {
-  const statement = `DROP ${KIND_WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
-  const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;
-  const isSure = await confirmed({
-    title: `Drop the ${KIND_WORDS[table.kind]} ${table.name}?`,
-    text: `${rows}This cannot be undone.`,
-    statement,
-    keep: 'Keep it',
-    destroy: `Drop ${table.name}`,
-    ...((table.rows ?? 0) > MANY_ROWS ? { typed: table.name } : {}),
-  });
-  return isSure ? statement : undefined;
+  await copy(await createStatement(table.name, table.kind), 'DDL');
 }
 
 async function dropTable(session: Session, table: TableEntry): Promise<void> {
@@ -120,11 +102,6 @@ async function recoverTable(session: Session, name: string): Promise<void> {
 }
 
 async function run(session: Session, statement: string, done: string): Promise<void> {
-  try {
-    await query(statement);
-    showToast({ text: done });
-  } catch (cause) {
-    showFailure(cause);
-  }
+  await query(statement).then(() => showToast({ text: done }), showFailure);
   await session.schema.refresh();
 }

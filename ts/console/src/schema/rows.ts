@@ -1,7 +1,7 @@
 /** The tree as the flat list of rows that is on screen. */
-import type { Loading } from '../state/schema.js';
-import { ageText, freshnessOf, lagText, STATE_WORDS, stateText } from '../views/model.js';
-import type { ColumnEntry, TableEntry } from './model.js';
+import { type Loading, readyOf } from '../state/loading.js';
+import { ageText, freshnessOf, lagText, STATE_WORDS, stateText } from '../model/views.js';
+import type { ColumnEntry, TableEntry } from '../model/schema.js';
 
 export type TreeRow =
   | {
@@ -91,7 +91,7 @@ function isMeant({ name, suspended, view }: TableEntry, wanted: string): boolean
 
 function columnsOf(table: TableEntry, columns: Columns): readonly ColumnEntry[] {
   const entry = columns.get(table.name);
-  return entry?.state === 'ready' ? entry.value : [];
+  return readyOf(entry) ?? [];
 }
 
 function pushTable(

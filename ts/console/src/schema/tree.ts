@@ -1,29 +1,26 @@
 /** The tree's state: what is open, what is selected, where a key leads. */
 import { createComputed, createMemo, createSignal, type Accessor } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
-import type { Session } from '../state/session.js';
-import { quoted } from './model.js';
+import { quoted } from '../sql/names.js';
 import { treeRows, type TreeRow } from './rows.js';
+import { editor } from '../state/editor.js';
+import type { Schema } from '../state/schema.js';
 
 export class TreeState {
   readonly rows: Accessor<readonly TreeRow[]>;
   /** The one row that the Tab key reaches. */
   readonly selected: Accessor<string>;
   readonly select: (id: string) => void;
-  readonly #session: Session;
   readonly #setOpen: (row: TreeRow, open: boolean) => void;
 
-  constructor(session: Session, filter: () => string) {
+  constructor(schema: Schema, filter: () => string) {
     const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
-    this.#session = session;
     // Rows keep their identity by id, and so their elements, and so the focus.
     const [kept, setKept] = createStore<{ rows: TreeRow[] }>({ rows: [] });
     createComputed(() => {
-      const loaded = session.schema.tables();
-      const tables = loaded.state === 'ready' ? loaded.value : [];
-      const rows = treeRows(tables, session.schema.columns(), opened(), closed(), filter());
+      const rows = treeRows(schema.known, schema.columns(), opened(), closed(), filter());
       setKept('rows', reconcile(rows, { key: 'id' }));
     });
     this.rows = () => kept.rows;
@@ -38,7 +35,7 @@ export class TreeState {
       } else if (row.kind === 'table') {
         setOpened(withMember(opened(), row.table.name, open));
         if (open) {
-          void session.schema.open(row.table.name);
+          void schema.open(row.table.name);
         }
       }
     };
@@ -51,7 +48,7 @@ export class TreeState {
   /** Opens or shuts a row; a column goes into the text. */
   activate(row: TreeRow): void {
     if (row.kind === 'column') {
-      this.#session.editor?.insert(quoted(row.column.name));
+      editor()?.insert(quoted(row.column.name));
     } else if ('open' in row) {
       this.#setOpen(row, !row.open);
     }

@@ -15,18 +15,27 @@ import {
 } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { SchemaPanel } from '../schema/SchemaPanel.js';
-import { dismissToast, holdToast, spoken, toast, type Toast as ShownToast } from './announce.js';
+import {
+  dismissToast,
+  holdToast,
+  spoken,
+  toast,
+  type Toast as ShownToast,
+} from '../page/notices.js';
 import { ConfirmDialog } from '../dialogs/ConfirmDialog.js';
 import { HelpDialog } from './HelpDialog.js';
-import { Icon, Logo, type IconName } from './icons.js';
-import { MenuLayer } from './Menu.js';
+import { Icon, Logo, type IconName } from '../ui/icons.js';
+import { MenuLayer } from '../ui/Menu.js';
 import { Page } from './Page.js';
-import { addressOf, openPage, spot, type PageName } from './pages.js';
+import { addressOf, openPage, spot, type PageName } from '../page/pages.js';
 import { takeDrops } from './drops.js';
 import { handleShortcut } from './shortcuts.js';
 import { StatusBar } from './StatusBar.js';
-import { nextTheme, setTheme, theme, THEME_NAMES } from './theme.js';
+import { nextTheme, setTheme, theme, THEME_NAMES } from '../ui/theme.js';
 import { WorkspaceView } from './WorkspaceView.js';
+import { editor } from '../state/editor.js';
+import { importing } from '../page/imports.js';
+import { watchServer } from '../state/watch.js';
 
 const Palette = lazy(() => import('./Palette.js'));
 
@@ -38,7 +47,7 @@ export function App(props: { session: Session }): JSX.Element {
   const { session } = props;
 
   onMount(() => {
-    onCleanup(session.watch());
+    onCleanup(watchServer(session));
     const onKeyDown = (event: KeyboardEvent): void =>
       handleShortcut(event, session, {
         help: () => setHelp(true),
@@ -46,13 +55,13 @@ export function App(props: { session: Session }): JSX.Element {
       });
     document.addEventListener('keydown', onKeyDown);
     onCleanup(() => document.removeEventListener('keydown', onKeyDown));
-    onCleanup(takeDrops(session, setDropping));
+    onCleanup(takeDrops(setDropping));
   });
 
   knowUsers(session);
 
   createEffect(() => {
-    const name = session.settings()?.preferences['instance_name'];
+    const name = session.server.settings()?.preferences['instance_name'];
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
@@ -104,15 +113,15 @@ export function App(props: { session: Session }): JSX.Element {
 /** Whether there are users to be seen is asked for each who signs in. */
 function knowUsers(session: Session): void {
   const isSignedIn = createMemo(
-    () => session.hasUsers && session.schema.tables().state === 'ready',
+    () => session.server.hasUsers && session.schema.tables().state === 'ready',
   );
-  createEffect(() => isSignedIn() && void session.askForUsers());
+  createEffect(() => isSignedIn() && void session.server.askForUsers());
 }
 
 /** Says that any client may use this server. */
 function OpenServer(props: { session: Session }): JSX.Element {
   return (
-    <Show when={props.session.settings()?.config['security.insecure.public'] === true}>
+    <Show when={props.session.server.settings()?.config['security.insecure.public'] === true}>
       <div class="insecure" role="alert">
         <Icon name="alert" />
         This server is open to the network without sign-in. Anyone who reaches it can read and
@@ -157,7 +166,7 @@ function Rail(props: {
     props.setDrawer(false);
     openPage(page);
     if (page === 'sql') {
-      props.session.editor?.focus();
+      editor()?.focus();
     }
   };
   return (
@@ -177,7 +186,7 @@ function Rail(props: {
                 onClick={(event) => open(event, entry.page)}
               >
                 <Icon name={entry.icon} />
-                <Show when={entry.page === 'import' && props.session.importing()}>
+                <Show when={entry.page === 'import' && importing()}>
                   <Icon name="running" class="spin rail-mark" />
                 </Show>
                 <Show when={entry.page === 'queries' && props.session.activity.count > 0}>
@@ -230,10 +239,10 @@ function PageButtons(props: { help: () => void }): JSX.Element {
 /** The first steps are offered while there is nothing else to look at. */
 function isOffered({ page }: Entry, session: Session): boolean {
   if (page === 'access') {
-    return session.listsUsers();
+    return session.server.listsUsers();
   }
   if (page === 'notebooks') {
-    return session.keepsNotebooks;
+    return session.server.keepsNotebooks;
   }
   return page !== 'start' || spot().page === 'start' || isEmpty(session);
 }

@@ -6,10 +6,11 @@ import { COPY_FORMS, rowsAs, type CopyForm } from '../model/copies.js';
 import { grouped } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
 import type { Result } from '../model/result.js';
-import { announce, copy } from './announce.js';
-import { download, saveFile } from './files.js';
-import { Icon, type IconName } from './icons.js';
-import { openMenuBelow, type MenuItem } from './Menu.js';
+import { announce } from '../page/notices.js';
+import { copy } from '../ui/clipboard.js';
+import { download, saveFile } from '../ui/files.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 
 const COPIED_ROWS = 10_000;
 /** Typing goes on while a large result is searched. */
@@ -24,7 +25,7 @@ export function FilterField(props: {
   const typed = (text: string): void => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      props.state.setFilter(text);
+      props.state.filter.set(text);
       if (text.trim() !== '') {
         announce(`${props.order?.length ?? 0} of the loaded rows match.`);
       }

@@ -1,6 +1,6 @@
 /** All shortcuts, in the browser's own modal dialog: it keeps the focus and gives it back. */
 import { createEffect, For, type JSX } from 'solid-js';
-import { Icon } from './icons.js';
+import { Icon } from '../ui/icons.js';
 import { SHORTCUTS } from './shortcuts.js';
 
 export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.Element {

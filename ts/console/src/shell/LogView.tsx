@@ -1,11 +1,14 @@
 /** What has been run, the newest first, kept over reloads: with times, and its plan if asked. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
+import { confirmed } from '../page/questions.js';
 import { duration } from '../model/format.js';
 import type { LogEntry } from '../state/history.js';
-import type { Run } from '../state/run.js';
-import { runTitle, type Session } from '../state/session.js';
-import { Icon } from './icons.js';
+import { type Run, runTitle } from '../state/run.js';
+import type { Session } from '../state/session.js';
+import { Icon } from '../ui/icons.js';
+import type { Tabs } from '../state/tabs.js';
+import type { Workspace } from '../state/workspace.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function LogView(props: { session: Session }): JSX.Element {
   const { workspace } = props.session;
@@ -44,25 +47,25 @@ export function LogView(props: { session: Session }): JSX.Element {
           class="button small"
           onClick={() =>
             void import('../notebook/entrances.js').then(({ fromLog }) =>
-              fromLog(props.session, shown()),
+              fromLog(workspace, shown()),
             )
           }
         >
           <Icon name="notebook" />
           Notebook of these
         </button>
-        <button class="button small ghost" onClick={() => void forget(props.session)}>
+        <button class="button small ghost" onClick={() => void forget(workspace)}>
           Forget the log
         </button>
       </div>
       <ol class="log" tabindex="0" aria-label="Query log" data-region="log">
-        <For each={shown()}>{(entry) => <Entry session={props.session} entry={entry} />}</For>
+        <For each={shown()}>{(entry) => <Entry tabs={props.session.tabs} entry={entry} />}</For>
       </ol>
     </Show>
   );
 }
 
-function Entry(props: { session: Session; entry: LogEntry }): JSX.Element {
+function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   const { run, at, tab, plan } = props.entry;
   return (
@@ -86,14 +89,12 @@ function Entry(props: { session: Session; entry: LogEntry }): JSX.Element {
             Plan
           </button>
         </Show>
-        <button
-          class="icon-button"
-          aria-label="Open in a new tab"
+        <IconButton
+          icon="sql"
+          label="Open in a new tab"
           title="Open in a new tab"
-          onClick={() => props.session.edit(run.statement.text)}
-        >
-          <Icon name="sql" />
-        </button>
+          onClick={() => props.tabs.edit(run.statement.text)}
+        />
       </span>
       <Show when={isOpen() && plan}>
         {(lines) => (
@@ -113,7 +114,7 @@ function timeText(at: Date): string {
   return at.toDateString() === new Date().toDateString() ? time : `${day} ${time.slice(0, 5)}`;
 }
 
-async function forget({ workspace }: Session): Promise<void> {
+async function forget(workspace: Workspace): Promise<void> {
   const count = workspace.log().length;
   const isSure = await confirmed({
     title: 'Forget the log?',

@@ -2,7 +2,7 @@
 import { createMemo, createSignal, For, on, onMount, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { commandsOf, type Command } from './commands.js';
-import { Icon } from './icons.js';
+import { Icon } from '../ui/icons.js';
 
 const SHOWN_PER_GROUP = 8;
 
@@ -17,7 +17,7 @@ export default function Palette(props: PaletteProps): JSX.Element {
   // The list stays while it is shown, but for what this user turns out to be offered.
   const all = createMemo(
     on(
-      () => props.session.listsUsers(),
+      () => props.session.server.listsUsers(),
       () => commandsOf(props.session, () => props.help()),
     ),
   );

@@ -3,12 +3,13 @@ import { For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 
 export function ParameterBar(props: { session: Session }): JSX.Element {
-  const { workspace, parameters } = props.session;
+  const { workspace, statements } = props.session;
+  const { parameters } = statements;
   const valueOf = (name: string): string => workspace.parametersOf(workspace.active())[name] ?? '';
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      void props.session.run();
+      void statements.run();
     }
   };
   return (

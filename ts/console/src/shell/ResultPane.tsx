@@ -16,22 +16,27 @@ import {
 import { familyOf } from '../model/types.js';
 import { Grid } from '../grid/Grid.js';
 import { gridStateOf, type GridState } from '../grid/state.js';
-import { duration, grouped } from '../model/format.js';
+import { duration, grouped, rowsText } from '../model/format.js';
 import { orderOf, type RowOrder } from '../model/order.js';
 import { asOf, isPart, type Result } from '../model/result.js';
-import { keptChoice } from '../state/choice.js';
-import type { Run, Runner } from '../state/run.js';
+import { keptChoice } from '../page/choice.js';
+import { type Run, type Runner, outcome, runTitle } from '../state/run.js';
 import type { EarlierResult } from '../state/run.js';
-import { outcome, rowsText, runTitle, type Session } from '../state/session.js';
+import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/tab.js';
 import type { Workspace } from '../state/workspace.js';
-import { copy } from './announce.js';
+import { copy } from '../ui/clipboard.js';
 import { CopyMenu, ExportMenu, FilterField } from './GridTools.js';
-import { Icon } from './icons.js';
+import { Icon } from '../ui/icons.js';
 import { LogView, serverMs, SummaryIcon } from './LogView.js';
 import { PartOfResult } from '../grid/PartOfResult.js';
-import { withNotebooks } from './tab-menu.js';
-import { ZoneSwitch } from './ZoneSwitch.js';
+import { withNotebooks } from '../notebook/load.js';
+import { ZoneSwitch } from '../ui/ZoneSwitch.js';
+import { zone } from '../page/zone.js';
+import { editor } from '../state/editor.js';
+import type { Tabs } from '../state/tabs.js';
+import type { Statements } from '../state/statements.js';
+import { IconButton } from '../ui/IconButton.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
@@ -63,7 +68,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   return (
     <section class="result" aria-label="Result" aria-busy={run()?.state === 'running'}>
       <div class="result-bar">
-        <ViewButtons views={views} onPlan={() => props.session.showPlan()} />
+        <ViewButtons views={views} onPlan={() => props.session.statements.showPlan()} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
         <span class="spring" />
         <Show when={isOutcome() || views.plan() || views.log() ? undefined : result()}>
@@ -72,15 +77,15 @@ export function ResultPane(props: { session: Session }): JSX.Element {
               <Show when={views.grid()}>
                 <FilterField state={state()} result={shown()} order={order()} />
               </Show>
-              <FollowButton session={props.session} result={shown()} />
-              <ZoneSwitch session={props.session} />
+              <FollowButton tabs={props.session.tabs} result={shown()} />
+              <ZoneSwitch />
               <CopyMenu state={state()} result={shown()} order={order()} />
               <ExportMenu state={state()} result={shown()} order={order()} />
             </>
           )}
         </Show>
       </div>
-      <Switch fallback={<NoResult run={run()} session={props.session} />}>
+      <Switch fallback={<NoResult run={run()} workspace={workspace} />}>
         <Match when={workspace.view() === 'log'}>
           <LogView session={props.session} />
         </Match>
@@ -111,16 +116,14 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   );
 }
 
-function FollowButton(props: { session: Session; result: Result }): JSX.Element {
+function FollowButton(props: { tabs: Tabs; result: Result }): JSX.Element {
   return (
-    <button
-      class="icon-button"
-      aria-label="Follow the query"
+    <IconButton
+      icon="follow"
+      label="Follow the query"
       title="Follow the query: its last rows in a tab of their own, kept up to date"
-      onClick={() => void props.session.followQuery(props.result.statement)}
-    >
-      <Icon name="follow" />
-    </button>
+      onClick={() => void props.tabs.followQuery(props.result.statement)}
+    />
   );
 }
 
@@ -248,7 +251,7 @@ function Rows(props: RowsProps & { views: Views }): JSX.Element {
           <Chart
             result={props.result}
             revision={props.revision}
-            zone={props.session.zone()}
+            zone={zone()}
             isGrowing={props.running}
             kind={workspace.chart(columns()).kind ?? ''}
             onKind={(kind) => workspace.setChart(columns(), { kind })}
@@ -363,8 +366,8 @@ function GridOrNothing(props: RowsProps): JSX.Element {
         revision={props.revision}
         state={props.state}
         order={props.order}
-        zone={props.session.zone()}
-        onLeave={() => props.session.editor?.focus()}
+        zone={zone()}
+        onLeave={() => editor()?.focus()}
       />
       <Show when={empty() && !props.running}>
         <div class="empty over-grid">
@@ -379,17 +382,17 @@ function GridOrNothing(props: RowsProps): JSX.Element {
         </div>
       </Show>
       <Show when={props.earlier}>
-        {(earlier) => <OfBefore session={props.session} earlier={earlier()} />}
+        {(earlier) => <OfBefore statements={props.session.statements} earlier={earlier()} />}
       </Show>
       <Show when={!props.running && hasMore()}>
-        <PartOfResult {...props} />
+        <PartOfResult {...props} statements={props.session.statements} />
       </Show>
     </div>
   );
 }
 
 /** Says of which time rows are that were there before the page was loaded. */
-function OfBefore(props: { session: Session; earlier: EarlierResult }): JSX.Element {
+function OfBefore(props: { statements: Statements; earlier: EarlierResult }): JSX.Element {
   const text = (): string => {
     const { at, total, result } = props.earlier;
     const time = at.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
@@ -400,15 +403,15 @@ function OfBefore(props: { session: Session; earlier: EarlierResult }): JSX.Elem
   return (
     <p class="grid-note">
       <span>{text()}</span>
-      <button class="button small" onClick={() => void props.session.showRows(0)}>
+      <button class="button small" onClick={() => void props.statements.showRows(0)}>
         Run again
       </button>
     </p>
   );
 }
 
-function NoResult(props: { run: Run | undefined; session: Session }): JSX.Element {
-  const begin = (): void => withNotebooks((all) => all.create(props.session));
+function NoResult(props: { run: Run | undefined; workspace: Workspace }): JSX.Element {
+  const begin = (): void => withNotebooks((all) => all.create(props.workspace));
   return (
     <div class="empty">
       <Show

@@ -1,34 +1,32 @@
 /** Facts only: the connection, what runs and comes in, memory, time zone, the server's version. */
 import { createMemo, Show, type JSX } from 'solid-js';
-import { grouped } from '../model/format.js';
+import { grouped, bytesText } from '../model/format.js';
 import { Account } from '../signin/Account.js';
 import type { Job } from '../state/jobs.js';
 import { RETRY_MS } from '../state/live.js';
 import type { Session } from '../state/session.js';
 import type { Vital } from '../state/vitals.js';
-import { bytesText } from '../tables/model.js';
-import { sparkline } from '../tables/rates.js';
-import { Icon } from './icons.js';
-import { addressOf } from './pages.js';
+import { sparkline } from '../model/rates.js';
+import { Icon } from '../ui/icons.js';
+import { addressOf } from '../page/pages.js';
+import { zone } from '../page/zone.js';
 
 const SPARK_WIDTH = 60;
 const SPARK_HEIGHT = 14;
 
 export function StatusBar(props: { session: Session }): JSX.Element {
   const version = createMemo(() => {
-    const value = props.session.settings()?.config['release.version'];
+    const value = props.session.server.settings()?.config['release.version'];
     return typeof value === 'string' ? `Tidemark ${value}` : '';
   });
   const suspended = createMemo(() => {
-    const tables = props.session.schema.tables();
-    const known = tables.state === 'ready' ? tables.value : [];
-    return known.filter((table) => table.suspended).length;
+    return props.session.schema.known.filter((table) => table.suspended).length;
   });
   const running = (): number => props.session.activity.count;
   return (
     <footer class="status" aria-label="Status">
       <Show
-        when={props.session.connection() !== 'lost'}
+        when={props.session.server.connection() !== 'lost'}
         fallback={
           <span class="error">
             <Icon name="alert" />
@@ -37,16 +35,16 @@ export function StatusBar(props: { session: Session }): JSX.Element {
           </span>
         }
       >
-        <span class={props.session.connection() === 'connected' ? 'ok' : ''}>
-          <Icon name={props.session.connection() === 'connected' ? 'check' : 'running'} />
-          {props.session.connection() === 'connected' ? 'Connected' : 'Connecting'}
+        <span class={props.session.server.connection() === 'connected' ? 'ok' : ''}>
+          <Icon name={props.session.server.connection() === 'connected' ? 'check' : 'running'} />
+          {props.session.server.connection() === 'connected' ? 'Connected' : 'Connecting'}
         </span>
       </Show>
       <span>{location.host}</span>
-      <Show when={props.session.isReadOnly}>
+      <Show when={props.session.server.isReadOnly}>
         <span title="The server refuses everything that writes">Read-only</span>
       </Show>
-      <Show when={running() > 0 && props.session.connection() !== 'lost'}>
+      <Show when={running() > 0 && props.session.server.connection() !== 'lost'}>
         <a href={addressOf('queries')} title="Running queries">
           <Icon name="queries" />
           {running()} running
@@ -61,8 +59,8 @@ export function StatusBar(props: { session: Session }): JSX.Element {
       <TroubledJobs jobs={props.session.jobs.troubled} />
       <span class="spring" />
       <VitalFacts now={props.session.vitals.now()} />
-      <Account session={props.session} />
-      <span>{props.session.zone() === 'utc' ? 'UTC' : 'Local time'}</span>
+      <Account workspace={props.session.workspace} server={props.session.server} />
+      <span>{zone() === 'utc' ? 'UTC' : 'Local time'}</span>
       <span>{version()}</span>
     </footer>
   );

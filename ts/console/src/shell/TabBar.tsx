@@ -2,9 +2,11 @@
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/tab.js';
-import { Icon, type IconName } from './icons.js';
-import { openMenuBelow } from './Menu.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
 import { tabMenu } from './tab-menu.js';
+import { editor } from '../state/editor.js';
+import { IconButton } from '../ui/IconButton.js';
 
 export function TabBar(props: { session: Session; palette: () => void }): JSX.Element {
   const { session } = props;
@@ -25,7 +27,7 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
       workspace.step(step);
       focusActive();
     } else if (event.key === 'Delete') {
-      session.closeTab(workspace.active());
+      session.tabs.close(workspace.active());
       focusActive();
     } else if (event.key === 'F2') {
       setRenamed(workspace.active());
@@ -50,17 +52,15 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
           )}
         </For>
       </div>
-      <button
-        class="icon-button"
-        aria-label="New tab"
+      <IconButton
+        icon="plus"
+        label="New tab"
         title="New tab (Alt+T)"
         onClick={() => {
           workspace.add();
-          session.editor?.focus();
+          editor()?.focus();
         }}
-      >
-        <Icon name="plus" />
-      </button>
+      />
       <span class="spring" />
       <Tools
         session={session}
@@ -83,9 +83,9 @@ function Tools(props: { session: Session; palette: () => void; rename: () => voi
         <span>Go to table or command</span>
         <kbd>Ctrl K</kbd>
       </button>
-      <button
-        class="icon-button"
-        aria-label="Tabs"
+      <IconButton
+        icon="menu"
+        label="Tabs"
         aria-haspopup="menu"
         title="Closed tabs, export, import"
         onClick={(event) =>
@@ -95,9 +95,7 @@ function Tools(props: { session: Session; palette: () => void; rename: () => voi
             tabMenu(props.session, () => props.rename()),
           )
         }
-      >
-        <Icon name="menu" />
-      </button>
+      />
     </>
   );
 }
@@ -142,7 +140,7 @@ function TabItem(props: TabItemProps): JSX.Element {
         class="tab-close"
         aria-hidden="true"
         title="Close (Delete); the draft can be brought back"
-        onClick={() => props.session.closeTab(props.tab.id)}
+        onClick={() => props.session.tabs.close(props.tab.id)}
       >
         <Icon name="close" />
       </span>
@@ -169,7 +167,7 @@ function TabButton(props: {
       onDragStart={(event) => event.dataTransfer?.setData(TAB_TYPE, props.tab.id)}
       onClick={() => workspace.select(props.tab.id)}
       onDblClick={() => props.rename(props.tab.id)}
-      onAuxClick={(event) => event.button === 1 && props.session.closeTab(props.tab.id)}
+      onAuxClick={(event) => event.button === 1 && props.session.tabs.close(props.tab.id)}
     >
       <Show
         when={workspace.runner(props.tab.id).run()?.state === 'running'}

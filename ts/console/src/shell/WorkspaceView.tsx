@@ -12,14 +12,17 @@ import {
   type JSX,
 } from 'solid-js';
 import { load, save } from '../state/store.js';
-import type { Problem, Session } from '../state/session.js';
-import { editorEvents } from '../state/editor-events.js';
-import { Icon } from './icons.js';
+import type { Session } from '../state/session.js';
+import type { Problem } from '../state/problems.js';
+import { editorEvents } from '../editor/events.js';
+import { Icon } from '../ui/icons.js';
 import { presenting } from '../notebook/presenting.js';
 import { ParameterBar } from './ParameterBar.js';
 import { ResultPane } from './ResultPane.js';
-import { takeShared } from './share.js';
+import { takeShared, copyLink } from './share.js';
 import { TabBar } from './TabBar.js';
+import { editor, registerEditor } from '../state/editor.js';
+import type { SqlEditor } from '../editor/editor.js';
 
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
@@ -97,12 +100,20 @@ function Toolbar(props: { session: Session }): JSX.Element {
   const savedAt = (): string => session.workspace.savedAt()?.toTimeString().slice(0, 8) ?? '';
   return (
     <div class="toolbar" role="toolbar" aria-label="Query">
-      <button class="button primary" data-action="run" onClick={() => void session.run()}>
+      <button
+        class="button primary"
+        data-action="run"
+        onClick={() => void session.statements.run()}
+      >
         <Icon name={running() ? 'running' : 'play'} class={running() ? 'spin' : ''} />
         Run
         <kbd>Ctrl ⏎</kbd>
       </button>
-      <button class="button ghost" title="Ctrl+Shift+Enter" onClick={() => void session.runAll()}>
+      <button
+        class="button ghost"
+        title="Ctrl+Shift+Enter"
+        onClick={() => void session.statements.runAll()}
+      >
         Run all
       </button>
       <button
@@ -110,19 +121,19 @@ function Toolbar(props: { session: Session }): JSX.Element {
         data-action="cancel"
         title="Alt+K"
         disabled={!running()}
-        onClick={() => session.cancel()}
+        onClick={() => session.statements.cancel()}
       >
         <Icon name="stop" />
         Cancel
       </button>
-      <button class="button ghost" title="Alt+E" onClick={() => session.explain()}>
+      <button class="button ghost" title="Alt+E" onClick={() => session.statements.explain()}>
         <Icon name="plan" />
         Explain
       </button>
       <button
         class="button ghost beyond-phone"
         title="Alt+Shift+F"
-        onClick={() => session.editor?.format()}
+        onClick={() => editor()?.format()}
       >
         <Icon name="format" />
         Format
@@ -134,7 +145,7 @@ function Toolbar(props: { session: Session }): JSX.Element {
       <button
         class="button ghost beyond-phone"
         title="Copy a link to the statement (Alt+L)"
-        onClick={() => session.copyLink(false)}
+        onClick={() => copyLink(session.workspace, false)}
       >
         <Icon name="link" />
         <span class="label">Copy link</span>
@@ -146,33 +157,35 @@ function Toolbar(props: { session: Session }): JSX.Element {
 /** The editor's code comes in a file of its own, after the shell is on screen. */
 function EditorHost(props: { session: Session }): JSX.Element {
   let host!: HTMLDivElement;
+  let made: SqlEditor | undefined;
   const { session } = props;
   const [ready, setReady] = createSignal(false);
 
   const begin = async (): Promise<void> => {
     const { SqlEditor } = await import('../editor/editor.js');
-    const editor = new SqlEditor(host, editorEvents(session));
-    session.editor = editor;
-    session.workspace.onRewritten = (tab, text) => editor.rewrite(tab, text);
-    session.workspace.onClosed = (tab) => session.forgetTab(tab);
+    made = new SqlEditor(host, editorEvents(session));
+    const view = made;
+    registerEditor(view);
+    session.workspace.onRewritten = (tab, text) => view.rewrite(tab, text);
+    session.workspace.onClosed = (tab) => session.tabs.forget(tab);
     setReady(true);
-    editor.show(session.workspace.active(), session.workspace.activeDraft);
-    editor.focus();
+    view.show(session.workspace.active(), session.workspace.activeDraft);
+    view.focus();
     const openShared = (): void => {
       const shared = takeShared();
       if (shared !== undefined) {
-        void session.openShared(shared);
+        void session.statements.openShared(shared);
       }
     };
     openShared();
     addEventListener('hashchange', openShared);
   };
   onMount(() => void begin());
-  onCleanup(() => session.editor?.destroy());
+  onCleanup(() => made?.destroy());
 
   createEffect(
     on(session.workspace.active, (active) => {
-      session.editor?.show(active, session.workspace.activeDraft);
+      made?.show(active, session.workspace.activeDraft);
     }),
   );
 
@@ -182,7 +195,7 @@ function EditorHost(props: { session: Session }): JSX.Element {
 function ProblemStrip(props: { session: Session }): JSX.Element {
   const { session } = props;
   const tab = session.workspace.active;
-  const problem = createMemo((): Problem | undefined => session.problems().get(tab()));
+  const problem = createMemo((): Problem | undefined => session.problems.of(tab()));
   return (
     <Show when={problem()}>
       {(found) => (
@@ -199,11 +212,13 @@ function ProblemStrip(props: { session: Session }): JSX.Element {
           </span>
           <span class="spring" />
           <Show when={found().replacement}>
-            <button class="button small" onClick={() => session.replaceProblem(tab())}>
-              Replace
-            </button>
+            {(replacement) => (
+              <button class="button small" onClick={() => editor()?.replaceProblem(replacement())}>
+                Replace
+              </button>
+            )}
           </Show>
-          <button class="button small ghost" onClick={() => session.editor?.goToProblem()}>
+          <button class="button small ghost" onClick={() => editor()?.goToProblem()}>
             {found().count > 1 ? 'Next problem' : 'Go to the place'} <kbd>F8</kbd>
           </button>
         </div>

@@ -1,12 +1,16 @@
 /** Everything the palette can do: commands, tables, and the queries of the log. */
-import { KIND_ICONS, KIND_WORDS, quoted, type TableEntry } from '../schema/model.js';
+import { KIND_ICONS, KIND_WORDS, type TableEntry } from '../model/schema.js';
+import { quoted } from '../sql/names.js';
 import { approximate } from '../model/format.js';
 import type { Session } from '../state/session.js';
 import type { LogEntry } from '../state/history.js';
-import type { IconName } from './icons.js';
-import { openPage } from './pages.js';
-import { exportTabs, importTabs, withNotebooks } from './tab-menu.js';
-import { nextTheme, setTheme, THEME_NAMES } from './theme.js';
+import type { IconName } from '../ui/icons.js';
+import { openPage } from '../page/pages.js';
+import { exportTabs, importTabs } from './tab-menu.js';
+import { withNotebooks } from '../notebook/load.js';
+import { nextTheme, setTheme, THEME_NAMES } from '../ui/theme.js';
+import { editor } from '../state/editor.js';
+import { copyLink } from './share.js';
 
 export interface Command {
   readonly group: 'Tables' | 'Commands' | 'Follow' | 'Query log';
@@ -18,8 +22,7 @@ export interface Command {
 }
 
 export function commandsOf(session: Session, help: () => void): Command[] {
-  const loaded = session.schema.tables();
-  const tables = loaded.state === 'ready' ? loaded.value : [];
+  const tables = session.schema.known;
   return [
     ...tables.map((table) => tableCommand(session, table)),
     ...namedCommands(session, help),
@@ -29,7 +32,7 @@ export function commandsOf(session: Session, help: () => void): Command[] {
         group: 'Follow',
         icon: 'follow',
         name: `Follow ${name}`,
-        run: () => session.follow(name),
+        run: () => session.tabs.follow(name),
       })),
     ...logged(session),
   ];
@@ -41,7 +44,7 @@ function tableCommand(session: Session, { name, kind, rows }: TableEntry): Comma
     icon: KIND_ICONS[kind],
     name,
     hint: rows === undefined ? KIND_WORDS[kind] : `${approximate(rows)} rows`,
-    run: () => session.preview(`SELECT * FROM ${quoted(name)} LIMIT 1000`),
+    run: () => session.statements.preview(`SELECT * FROM ${quoted(name)} LIMIT 1000`),
   };
 }
 
@@ -55,43 +58,50 @@ function namedCommands(session: Session, help: () => void): Command[] {
     run,
   });
   return [
-    command('play', 'Run the statement', 'Ctrl+Enter', () => void session.run()),
-    command('play', 'Run all statements', 'Ctrl+Shift+Enter', () => void session.runAll()),
-    command('stop', 'Cancel the running query', 'Alt+K', () => session.cancel()),
-    command('format', 'Format the tab', 'Alt+Shift+F', () => session.editor?.format()),
-    command('link', 'Copy a link to the statement', 'Alt+L', () => session.copyLink(false)),
-    command('link', 'Copy a link to the whole tab', 'Alt+Shift+L', () => session.copyLink(true)),
+    command('play', 'Run the statement', 'Ctrl+Enter', () => void session.statements.run()),
+    command(
+      'play',
+      'Run all statements',
+      'Ctrl+Shift+Enter',
+      () => void session.statements.runAll(),
+    ),
+    command('stop', 'Cancel the running query', 'Alt+K', () => session.statements.cancel()),
+    command('format', 'Format the tab', 'Alt+Shift+F', () => editor()?.format()),
+    command('link', 'Copy a link to the statement', 'Alt+L', () => copyLink(workspace, false)),
+    command('link', 'Copy a link to the whole tab', 'Alt+Shift+L', () => copyLink(workspace, true)),
     command('plus', 'New tab', 'Alt+T', () => {
       workspace.add();
-      session.editor?.focus();
+      editor()?.focus();
     }),
-    command('close', 'Close the tab', 'Alt+W', () => session.closeTab(workspace.active())),
-    command('refresh', 'Reopen the last closed tab', 'Alt+Shift+T', () => session.reopenTab()),
-    command('notebook', 'New notebook', '', () => withNotebooks((all) => all.create(session))),
+    command('close', 'Close the tab', 'Alt+W', () => session.tabs.close(workspace.active())),
+    command('refresh', 'Reopen the last closed tab', 'Alt+Shift+T', () => session.tabs.reopen()),
+    command('notebook', 'New notebook', '', () => withNotebooks((all) => all.create(workspace))),
     command('notebook', 'New dashboard', '', () =>
-      withNotebooks((all) => all.createDashboard(session)),
+      withNotebooks((all) => all.createDashboard(workspace)),
     ),
     command('notebook', 'Open a notebook file', '', () =>
-      withNotebooks((all) => all.open(session)),
+      withNotebooks((all) => all.open(workspace)),
     ),
     command('notebook', 'Notebook of the query log', '', () =>
-      withNotebooks((all) => all.fromLog(session)),
+      withNotebooks((all) => all.fromLog(workspace)),
     ),
     command('export', 'Save all tabs to a file', '', () => exportTabs(session)),
     command('plus', 'Open tabs from a file', '', () => importTabs(session)),
     command('refresh', 'Read the schema again', '', () => void session.schema.refresh()),
     command('grid', 'Show the grid', 'Alt+1', () => workspace.setView('grid')),
     command('chart', 'Show the chart', 'Alt+2', () => workspace.setView('chart')),
-    command('plan', 'Show how the statement would run', 'Alt+E', () => session.explain()),
+    command('plan', 'Show how the statement would run', 'Alt+E', () =>
+      session.statements.explain(),
+    ),
     command('log', 'Show the query log', 'Alt+4', () => workspace.setView('log')),
     command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
     command('import', 'Import files', '', () => openPage('import')),
     command('queries', 'Open the running queries', '', () => openPage('queries')),
     command('clock', 'Open the background jobs', '', () => openPage('jobs')),
-    ...(session.keepsNotebooks
+    ...(session.server.keepsNotebooks
       ? [command('notebook', 'Open the notebooks', '', () => openPage('notebooks'))]
       : []),
-    ...(session.listsUsers()
+    ...(session.server.listsUsers()
       ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
       : []),
     command('sql', 'Open the SQL workspace', '', () => openPage('sql')),
@@ -114,6 +124,6 @@ function logged(session: Session): Command[] {
     icon: 'log',
     name: text.replace(/\s+/g, ' '),
     hint: at.toTimeString().slice(0, 8),
-    run: () => session.edit(text),
+    run: () => session.tabs.edit(text),
   }));
 }

@@ -1,9 +1,9 @@
 /** Files dropped anywhere on the page go to the import page. */
-import type { Session } from '../state/session.js';
-import { openPage, spot } from './pages.js';
+import { openPage, spot } from '../page/pages.js';
+import { dropped } from '../page/imports.js';
 
 /** Listens until the function that comes back is called. */
-export function takeDrops(session: Session, setDropping: (isOver: boolean) => void): () => void {
+export function takeDrops(setDropping: (isOver: boolean) => void): () => void {
   const over = (event: DragEvent): void => {
     if (event.dataTransfer?.types.includes('Files')) {
       event.preventDefault();
@@ -23,7 +23,7 @@ export function takeDrops(session: Session, setDropping: (isOver: boolean) => vo
       if (spot().page !== 'import') {
         openPage('import');
       }
-      session.setDropped(files);
+      dropped.set(files);
     }
   };
   document.addEventListener('dragover', over);

@@ -1,7 +1,9 @@
 /** Keys that work wherever the focus is. Matched by the physical key, so layouts do not matter. */
 import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/tab.js';
-import { spot } from './pages.js';
+import { spot } from '../page/pages.js';
+import { editor } from '../state/editor.js';
+import { copyLink } from './share.js';
 
 interface Shortcut {
   readonly keys: string;
@@ -91,16 +93,18 @@ function plainKey(
   }
   const modified = event.ctrlKey || event.metaKey;
   if (modified && event.code === 'Enter') {
-    return event.shiftKey ? () => void session.runAll() : () => void session.run();
+    return event.shiftKey
+      ? () => void session.statements.runAll()
+      : () => void session.statements.run();
   }
   if (modified) {
     return event.code === 'KeyK' && !event.shiftKey ? actions.palette : undefined;
   }
   if (event.code === 'F9') {
-    return () => void session.run();
+    return () => void session.statements.run();
   }
   if (event.code === 'F8') {
-    return () => session.editor?.goToProblem(event.shiftKey ? -1 : 1);
+    return () => editor()?.goToProblem(event.shiftKey ? -1 : 1);
   }
   if (event.code === 'F6') {
     return () => stepRegion(event.shiftKey ? -1 : 1);
@@ -121,27 +125,27 @@ function altKey(event: KeyboardEvent, session: Session): (() => void) | undefine
   const { workspace } = session;
   const view = VIEWS[event.code];
   if (view) {
-    return view === 'plan' ? () => session.showPlan() : () => workspace.setView(view);
+    return view === 'plan' ? () => session.statements.showPlan() : () => workspace.setView(view);
   }
   switch (event.code) {
     case 'KeyE':
-      return () => session.explain();
+      return () => session.statements.explain();
     case 'KeyK':
-      return () => session.cancel();
+      return () => session.statements.cancel();
     case 'KeyF':
-      return event.shiftKey ? () => session.editor?.format() : undefined;
+      return event.shiftKey ? () => editor()?.format() : undefined;
     case 'KeyL':
-      return () => session.copyLink(event.shiftKey);
+      return () => copyLink(workspace, event.shiftKey);
     case 'KeyT':
       if (event.shiftKey) {
-        return () => session.reopenTab();
+        return () => session.tabs.reopen();
       }
       return () => {
         workspace.add();
-        session.editor?.focus();
+        editor()?.focus();
       };
     case 'KeyW':
-      return () => session.closeTab(workspace.active());
+      return () => session.tabs.close(workspace.active());
     case 'PageUp':
       return () => workspace.step(-1);
     case 'PageDown':

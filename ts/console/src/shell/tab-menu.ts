@@ -1,9 +1,10 @@
 /** What can be done with all tabs: bring closed ones back, write a file of them, read one. */
-import type * as Entrances from '../notebook/entrances.js';
+import { withNotebooks } from '../notebook/load.js';
 import type { Session } from '../state/session.js';
-import { showFailure, showToast } from './announce.js';
-import { saveFile } from './files.js';
-import type { MenuItem } from './Menu.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { saveFile } from '../ui/files.js';
+import type { MenuItem } from '../ui/Menu.js';
+import { messageOf } from '../model/message.js';
 
 const SHOWN_CLOSED = 10;
 
@@ -12,13 +13,17 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
   const closed = workspace.closed().slice(0, SHOWN_CLOSED);
   return [
     { label: 'Rename this tab', keys: 'F2', run: rename },
-    { label: 'Close this tab', keys: 'Alt+W', run: () => session.closeTab(workspace.active()) },
-    { label: 'New notebook', apart: true, run: () => withNotebooks((all) => all.create(session)) },
-    { label: 'New dashboard', run: () => withNotebooks((all) => all.createDashboard(session)) },
-    { label: 'Open a notebook file', run: () => withNotebooks((all) => all.open(session)) },
+    { label: 'Close this tab', keys: 'Alt+W', run: () => session.tabs.close(workspace.active()) },
+    {
+      label: 'New notebook',
+      apart: true,
+      run: () => withNotebooks((all) => all.create(workspace)),
+    },
+    { label: 'New dashboard', run: () => withNotebooks((all) => all.createDashboard(workspace)) },
+    { label: 'Open a notebook file', run: () => withNotebooks((all) => all.open(workspace)) },
     {
       label: 'Notebook of the query log',
-      run: () => withNotebooks((all) => all.fromLog(session)),
+      run: () => withNotebooks((all) => all.fromLog(workspace)),
     },
     { label: 'Export all tabs', apart: true, run: () => exportTabs(session) },
     { label: 'Import tabs', run: () => importTabs(session) },
@@ -28,13 +33,6 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
       run: () => workspace.restore(tab),
     })),
   ];
-}
-
-type Notebooks = typeof Entrances;
-
-/** The code of notebooks is loaded when it is first used. */
-export function withNotebooks(act: (notebooks: Notebooks) => void): void {
-  void import('../notebook/entrances.js').then(act, showFailure);
 }
 
 export function exportTabs({ workspace }: Session): void {
@@ -57,7 +55,7 @@ async function readTabs({ workspace }: Session, file: File | undefined): Promise
     const count = workspace.importTabs(await file.text());
     showToast({ text: `${count} ${count === 1 ? 'tab' : 'tabs'} imported` });
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     showFailure(`${file.name} was not imported: ${why}`);
   }
 }

@@ -1,16 +1,17 @@
 /** Who is signed in, and the way out: part of the status bar. */
 import { Show, type JSX } from 'solid-js';
-import type { Session } from '../state/session.js';
 import { signIn } from './state.js';
+import type { Workspace } from '../state/workspace.js';
+import type { Server } from '../state/server.js';
 
-export function Account(props: { session: Session }): JSX.Element {
+export function Account(props: { workspace: Workspace; server: Server }): JSX.Element {
   const user = (): string => {
     const now = signIn();
     return now.state === 'in' ? now.user : '';
   };
   const leave = async (): Promise<void> => {
     const { signOut } = await import('./sign-out.js');
-    await signOut(props.session, user());
+    await signOut(props.workspace, props.server, user());
   };
   return (
     <Show when={user() !== ''}>

@@ -2,7 +2,7 @@
 import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
 import { useTokens } from '../api/credentials.js';
-import { Icon, Logo } from '../shell/icons.js';
+import { Icon, Logo } from '../ui/icons.js';
 import { askProvider, type Prompt } from './leave.js';
 import { basic, beginSession } from './login.js';
 import { hasLeft, lastUser, mayTryAgain } from './memory.js';

@@ -1,17 +1,18 @@
 /** The way out by the button: of this server, of this page, and of the provider if it says how. */
 import { credentialHeaders } from '../api/credentials.js';
-import type { Session } from '../state/session.js';
 import { endPage, saveInTime } from './end.js';
 import { endSession } from './login.js';
 import { left, whySignedOut } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
 import { forgetTokens } from './tokens.js';
+import type { Workspace } from '../state/workspace.js';
+import type { Server } from '../state/server.js';
 
-export async function signOut({ workspace, settings }: Session, user: string): Promise<void> {
+export async function signOut(workspace: Workspace, server: Server, user: string): Promise<void> {
   left();
   await saveInTime(workspace);
   await endSession(await credentialHeaders());
-  const address = providersWay(settings()?.config ?? {}, forgetTokens());
+  const address = providersWay(server.settings()?.config ?? {}, forgetTokens());
   const ending = { workspace, user, notice: whySignedOut() };
   await endPage(address ? { ...ending, address } : ending);
 }

@@ -1,6 +1,6 @@
 /** The tables that WITH names, as queries of their own. */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
-import { quoted } from '../schema/model.js';
+import { quoted } from './names.js';
 
 /**
  * A query with the columns of a common table: all of WITH, then `SELECT *`. Nothing when the

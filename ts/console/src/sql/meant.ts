@@ -1,5 +1,5 @@
 /** What an error means: the word that is wrong, and the one that was meant. */
-import { nearest } from '../schema/model.js';
+import { nearest } from './names.js';
 import { scan, type Token } from './scanner.js';
 import { spanAt } from './statements.js';
 

@@ -3,7 +3,7 @@
  * ones, so that zooming in shows more than the picture had.
  */
 import { scan, TokenKind, type Tokens } from '../../../sql/lexer/lexer.js';
-import { quoted } from '../schema/model.js';
+import { quoted } from './names.js';
 
 interface TimeRange {
   /** Name of the result's time column. */

@@ -10,15 +10,18 @@ import {
   type JSX,
 } from 'solid-js';
 import { ChooseButton, ReadOnlyNote } from '../import/ImportPage.js';
-import { quoted, type TableEntry } from '../schema/model.js';
-import { copy, showFailure, showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
-import { openPage } from '../shell/pages.js';
+import type { TableEntry } from '../model/schema.js';
+import { quoted } from '../sql/names.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { copy } from '../ui/clipboard.js';
+import { Icon } from '../ui/icons.js';
+import { openPage } from '../page/pages.js';
 import { signIn } from '../signin/state.js';
 import type { Session } from '../state/session.js';
 import { DEMO_QUERY, DEMO_TABLES, loadDemo, removeDemo } from './demo.js';
 import { doorsOf } from './doors.js';
 import { snippets, type Doors, type Snippet } from './snippets.js';
+import { dropped } from '../page/imports.js';
 
 const LOOK_MS = 2000;
 const PREVIEW_ROWS = 1000;
@@ -40,7 +43,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
     const fresh = filled.find(({ name }) => known !== undefined && !known.has(name));
     known = new Set(filled.map(({ name }) => name));
     if (fresh && busy() === '') {
-      session.preview(`SELECT * FROM ${quoted(fresh.name)} LIMIT ${PREVIEW_ROWS}`);
+      session.statements.preview(`SELECT * FROM ${quoted(fresh.name)} LIMIT ${PREVIEW_ROWS}`);
     }
   });
 
@@ -58,7 +61,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
         </header>
         <div class="start-ways">
           <Show
-            when={!session.isReadOnly}
+            when={!session.server.isReadOnly}
             fallback={
               <div class="start-left">
                 <ReadOnlyNote />
@@ -78,7 +81,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
                   primary
                   onFiles={(files) => {
                     openPage('import');
-                    session.setDropped([...files]);
+                    dropped.set([...files]);
                   }}
                 />
               </section>
@@ -114,7 +117,7 @@ function Demo(props: {
     try {
       await loadDemo((text) => props.setBusy(text));
       await session.schema.refresh();
-      session.preview(DEMO_QUERY);
+      session.statements.preview(DEMO_QUERY);
       showToast({
         text: `${rows} rows of demonstration data are there`,
         action: { label: 'Remove them', run: () => void remove() },
@@ -149,7 +152,7 @@ function Demo(props: {
 
 function Connect(props: { session: Session }): JSX.Element {
   const [doors, setDoors] = createSignal<Doors>();
-  const known = createMemo(() => props.session.settings(), undefined, {
+  const known = createMemo(() => props.session.server.settings(), undefined, {
     equals: (before, now) => JSON.stringify(before?.config) === JSON.stringify(now?.config),
   });
   createEffect(() => {

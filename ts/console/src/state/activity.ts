@@ -1,10 +1,12 @@
 /** What the server runs now, for all its clients. */
-import { createSignal, type Accessor } from 'solid-js';
-import { reader, type Answer } from '../api/cells.js';
+import type { Accessor } from 'solid-js';
+import { recordsOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 import { JOBS_QUESTION } from './jobs.js';
-import { LIVE_TREE_QUESTION, settle, TREE_QUESTION, type Loading } from './schema.js';
+import { LIVE_TREE_QUESTION, TREE_QUESTION } from './schema.js';
+import { settle, type Loading, readyOf } from './loading.js';
 import { VITAL_QUESTIONS } from './vitals.js';
+import { signal } from '../model/signal.js';
 
 export interface RunningQuery {
   /** As text: the server counts in 64 bits. */
@@ -30,22 +32,15 @@ const OWN_QUESTIONS: ReadonlySet<string> = new Set([
 ]);
 
 export class Activity {
-  readonly queries: Accessor<Loading<readonly RunningQuery[]>>;
-  readonly #setQueries: (queries: Loading<readonly RunningQuery[]>) => void;
+  readonly #queries = signal<Loading<readonly RunningQuery[]>>({
+    state: 'loading',
+  });
+  readonly queries: Accessor<Loading<readonly RunningQuery[]>> = this.#queries;
   #asking = false;
-
-  constructor() {
-    const [queries, setQueries] = createSignal<Loading<readonly RunningQuery[]>>({
-      state: 'loading',
-    });
-    this.queries = queries;
-    this.#setQueries = setQueries;
-  }
 
   /** How many queries run, our own question left out. */
   get count(): number {
-    const queries = this.queries();
-    return queries.state === 'ready' ? queries.value.length : 0;
+    return readyOf(this.queries())?.length ?? 0;
   }
 
   /** Asks anew; a question that is still under way is enough. */
@@ -54,13 +49,13 @@ export class Activity {
       return;
     }
     this.#asking = true;
-    this.#setQueries(await settle(async () => runningQueries(await query(ACTIVITY_QUESTION))));
+    this.#queries.set(await settle(async () => runningQueries(await query(ACTIVITY_QUESTION))));
     this.#asking = false;
   }
 
   /** Takes over an answer to `ACTIVITY_QUESTION`. */
   take(answer: Answer): void {
-    this.#setQueries({ state: 'ready', value: runningQueries(answer) });
+    this.#queries.set({ state: 'ready', value: runningQueries(answer) });
   }
 
   /** Asks the server to stop a query; it may have ended before. */
@@ -72,18 +67,13 @@ export class Activity {
 
 /** Rows of `query_activity()`, the longest running first. */
 function runningQueries(answer: Answer): RunningQuery[] {
-  const id = reader(answer, 'query_id');
-  const user = reader(answer, 'username');
-  const startedAt = reader(answer, 'query_start');
-  const state = reader(answer, 'state');
-  const text = reader(answer, 'query');
-  return answer.rows
-    .map((row) => ({
-      id: String(id(row)),
-      user: String(user(row) ?? ''),
-      startedAt: String(startedAt(row)),
-      isCancelled: state(row) === 'cancelled',
-      text: String(text(row)),
+  return recordsOf(answer)
+    .map((cell) => ({
+      id: String(cell('query_id')),
+      user: String(cell('username') ?? ''),
+      startedAt: String(cell('query_start')),
+      isCancelled: cell('state') === 'cancelled',
+      text: String(cell('query')),
     }))
     .filter((running) => !OWN_QUESTIONS.has(running.text.trim()))
     .sort((left, right) => left.startedAt.localeCompare(right.startedAt));

@@ -3,14 +3,17 @@
  * same order as long as its tables have no others, they are read by windows; of what the tables had
  * before and after, only the newer is shown.
  */
+import { recordsOf } from '../api/cells.js';
 import { execute, query } from '../api/client.js';
 import type { AnswerHead, Row } from '../api/answer.js';
 import { grouped } from '../model/format.js';
 import { Result } from '../model/result.js';
 import { Windows } from '../model/windows.js';
-import { literal, versionReader } from '../schema/model.js';
-import { announce } from '../shell/announce.js';
+import { versionOf } from '../model/schema.js';
+import { literal } from '../sql/names.js';
+import { announce } from '../page/notices.js';
 import { readsOf, variesBy, type FunctionFacts } from '../sql/repeatable.js';
+import { messageOf } from '../model/message.js';
 
 /** The versions of tables, by name in small letters, as far as they are known. */
 export type Versions = ReadonlyMap<string, string>;
@@ -26,16 +29,16 @@ export async function beyond(result: Result, known: Versions, replace: Replace):
   try {
     const tables = await tablesOf(result.statement);
     if (typeof tables === 'string') {
-      result.setBeyond(tables);
+      result.beyond.set(tables);
       return;
     }
     const now = await versionsOf(tables);
     const isKnown = tables.every((name) => known.has(name) && known.get(name) === now.get(name));
     await count(result);
     const place = { tables, replace, versions: isKnown ? textOf(now) : undefined };
-    result.setBeyond(windowsOf(result, place));
+    result.beyond.set(windowsOf(result, place));
   } catch (cause) {
-    result.setBeyond(cause instanceof Error ? cause.message : String(cause));
+    result.beyond.set(messageOf(cause));
   }
 }
 
@@ -113,7 +116,7 @@ async function readAnew(
   const names = place.tables.join(', ');
   const notice = `${names} may have other rows since the query ran: these were read at ${at}.`;
   const now = { ...place, versions: isCertain ? versions : undefined };
-  next.setBeyond(windowsOf(next, now, notice));
+  next.beyond.set(windowsOf(next, now, notice));
   if (place.replace(next)) {
     announce(`${notice} ${grouped(String(total))} rows.`);
   }
@@ -153,12 +156,11 @@ async function versionsOf(tables: readonly string[]): Promise<Versions> {
     `SELECT lower(table_name) table_name, id table_id, table_txn FROM tables() ` +
       `WHERE lower(table_name) IN (${tables.map(literal).join(', ')})`,
   );
-  const version = versionReader(answer);
   const found = new Map<string, string>();
-  for (const row of answer.rows) {
-    const text = version(row);
+  for (const cell of recordsOf(answer)) {
+    const text = versionOf(cell);
     if (text !== undefined) {
-      found.set(String(row[0]), text);
+      found.set(String(cell('table_name')), text);
     }
   }
   const missing = tables.find((name) => !found.has(name));

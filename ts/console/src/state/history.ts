@@ -1,5 +1,6 @@
 /** What has been run, kept in the browser: text, times, outcome, and the plan if asked for. */
-import { loadAll, remove, saveDated, type Dated } from './store.js';
+import { loadAll, remove, saveDated } from './store.js';
+import type { Dated } from '../api/workspace.js';
 import type { Run } from './run.js';
 
 export interface LogEntry {

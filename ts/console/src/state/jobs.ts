@@ -1,8 +1,9 @@
 /** The work that the server does by itself: refreshes of views, checkpoints, rows that expire. */
-import { createSignal, type Accessor } from 'solid-js';
-import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
+import type { Accessor } from 'solid-js';
+import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
-import { settle, type Loading } from './schema.js';
+import { settle, type Loading, readyOf } from './loading.js';
+import { signal } from '../model/signal.js';
 
 export type JobState = 'running' | 'waiting' | 'failing' | 'paused' | 'stopped';
 
@@ -30,16 +31,10 @@ export const JOBS_QUESTION =
   'FROM jobs()';
 
 export class Jobs {
-  readonly all: Accessor<Loading<readonly Job[]>>;
-  readonly #setAll: (jobs: Loading<readonly Job[]>) => void;
+  readonly #all = signal<Loading<readonly Job[]>>({ state: 'loading' });
+  readonly all: Accessor<Loading<readonly Job[]>> = this.#all;
   #asking: Promise<void> | undefined;
   #isRefused = false;
-
-  constructor() {
-    const [all, setAll] = createSignal<Loading<readonly Job[]>>({ state: 'loading' });
-    this.all = all;
-    this.#setAll = setAll;
-  }
 
   /** Those that need a look: failing, or stopped until what they need is mended. */
   get troubled(): readonly Job[] {
@@ -66,7 +61,7 @@ export class Jobs {
 
   /** Takes over an answer to `JOBS_QUESTION`. */
   take(answer: Answer): void {
-    this.#setAll({ state: 'ready', value: jobsOf(answer) });
+    this.#all.set({ state: 'ready', value: jobsOf(answer) });
   }
 
   async #ask(): Promise<void> {
@@ -78,36 +73,26 @@ export class Jobs {
         throw cause;
       }
     });
-    this.#setAll(asked);
+    this.#all.set(asked);
   }
 
   get #known(): readonly Job[] {
-    const all = this.all();
-    return all.state === 'ready' ? all.value : [];
+    return readyOf(this.all()) ?? [];
   }
 }
 
 /** Rows of `jobs()`. */
 export function jobsOf(answer: Answer): Job[] {
-  const kind = reader(answer, 'kind');
-  const name = reader(answer, 'name');
-  const state = reader(answer, 'state');
-  const lastError = reader(answer, 'last_error');
-  const lastStart = reader(answer, 'last_start');
-  const lastMicros = reader(answer, 'last_micros');
-  const nextRun = reader(answer, 'next_run');
-  const runs = reader(answer, 'runs');
-  const failures = reader(answer, 'failures');
-  return answer.rows.map((row) => ({
-    id: JSON.stringify([kind(row), name(row)]),
-    kind: String(kind(row)),
-    name: String(name(row) ?? ''),
-    state: String(state(row)) as JobState,
-    lastError: textOf(lastError(row)),
-    lastStart: textOf(lastStart(row)),
-    lastMs: (numberOf(lastMicros(row)) ?? 0) / 1000,
-    nextRun: textOf(nextRun(row)),
-    runs: numberOf(runs(row)) ?? 0,
-    failures: numberOf(failures(row)) ?? 0,
+  return recordsOf(answer).map((cell) => ({
+    id: JSON.stringify([cell('kind'), cell('name')]),
+    kind: String(cell('kind')),
+    name: String(cell('name') ?? ''),
+    state: String(cell('state')) as JobState,
+    lastError: textOf(cell('last_error')),
+    lastStart: textOf(cell('last_start')),
+    lastMs: (numberOf(cell('last_micros')) ?? 0) / 1000,
+    nextRun: textOf(cell('next_run')),
+    runs: numberOf(cell('runs')) ?? 0,
+    failures: numberOf(cell('failures')) ?? 0,
   }));
 }

@@ -6,7 +6,8 @@ import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
 import { mayBeKept } from './history.js';
 import type { EarlierResult } from './run.js';
-import { loadAll, remove, saveDated, type Dated } from './store.js';
+import { loadAll, remove, saveDated } from './store.js';
+import type { Dated } from '../api/workspace.js';
 
 interface Kept extends Dated {
   /** Empty where no user has to log in. */

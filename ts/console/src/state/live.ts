@@ -18,7 +18,7 @@ const QUERIES = [
   { name: 'jobs', query: JOBS_QUESTION, everyMs: 5000 },
 ] as const satisfies readonly LiveQuery[];
 
-export type LiveName = (typeof QUERIES)[number]['name'];
+type LiveName = (typeof QUERIES)[number]['name'];
 
 /** The server says that it is there every 5 s. */
 const SILENT_MS = 12_000;

@@ -1,5 +1,5 @@
 /** What the user of the page may do with tables and views. The server has the last word. */
-import { reader, textOf, type Answer } from '../api/cells.js';
+import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 
 export interface OwnGrant {
@@ -19,13 +19,10 @@ export async function readOwnRights(): Promise<readonly OwnGrant[]> {
 
 /** Rows of `SHOW PERMISSIONS`. */
 export function ownGrants(answer: Answer): OwnGrant[] {
-  const permission = reader(answer, 'permission');
-  const table = reader(answer, 'table_name');
-  const column = reader(answer, 'column_name');
-  return answer.rows.map((row) => ({
-    permission: String(permission(row)),
-    table: textOf(table(row)),
-    isOfColumn: column(row) !== null,
+  return recordsOf(answer).map((cell) => ({
+    permission: String(cell('permission')),
+    table: textOf(cell('table_name')),
+    isOfColumn: cell('column_name') !== null,
   }));
 }
 

@@ -1,8 +1,9 @@
 /** How the statements of tabs would run: the plan of each tab that was asked for one. */
-import { createSignal } from 'solid-js';
 import { query } from '../api/client.js';
-import { parsePlan, type Plan } from '../plan/model.js';
-import { settle, type Loading } from './schema.js';
+import { parsePlan, type Plan } from '../model/plan.js';
+import { settle, type Loading } from './loading.js';
+import { signal } from '../model/signal.js';
+import type { Workspace } from './workspace.js';
 
 export interface ShownPlan {
   readonly statement: string;
@@ -12,16 +13,11 @@ export interface ShownPlan {
 }
 
 export class Plans {
-  readonly #plans: () => ReadonlyMap<string, ShownPlan>;
-  readonly #setPlans: (plans: ReadonlyMap<string, ShownPlan>) => void;
+  readonly #plans = signal<ReadonlyMap<string, ShownPlan>>(new Map());
+  readonly #workspace: Workspace;
 
-  /** Called with each plan that came, line by line. */
-  onPlan: ((statement: string, lines: readonly string[]) => void) | undefined;
-
-  constructor() {
-    const [plans, setPlans] = createSignal<ReadonlyMap<string, ShownPlan>>(new Map());
-    this.#plans = plans;
-    this.#setPlans = setPlans;
+  constructor(workspace: Workspace) {
+    this.#workspace = workspace;
   }
 
   of(tab: string): ShownPlan | undefined {
@@ -35,7 +31,7 @@ export class Plans {
     const plan = await settle(async () => {
       const { rows } = await query(`EXPLAIN ${isMeasured ? 'ANALYZE ' : ''}${statement}`);
       const lines = rows.map((row) => String(row[0]));
-      this.onPlan?.(statement, lines);
+      this.#workspace.keepPlan(statement, lines);
       return parsePlan(lines);
     });
     // A later question has its own answer.
@@ -45,6 +41,6 @@ export class Plans {
   }
 
   #put(tab: string, plan: ShownPlan): void {
-    this.#setPlans(new Map(this.#plans()).set(tab, plan));
+    this.#plans.set(new Map(this.#plans()).set(tab, plan));
   }
 }

@@ -1,10 +1,13 @@
 /** One run of a statement in one tab: its states, its clock, its rows as they arrive. */
-import { batch, createSignal, type Accessor } from 'solid-js';
+import { batch, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
 import { isPart, MAX_ROWS, Result } from '../model/result.js';
 import type { Versions } from './beyond.js';
 import type { Bound } from '../sql/parameters.js';
+import { duration, rowsText } from '../model/format.js';
+import { messageOf } from '../model/message.js';
+import { signal, counter } from '../model/signal.js';
 
 /** A result of an earlier page. */
 export interface EarlierResult {
@@ -51,34 +54,22 @@ let lastRunId = 0;
 
 /** The runs of one tab. What is shown stays until the next answer's columns are there. */
 export class Runner {
-  readonly run: Accessor<Run | undefined>;
-  readonly result: Accessor<Result | undefined>;
+  readonly #run = signal<Run | undefined>(undefined);
+  readonly run: Accessor<Run | undefined> = this.#run;
+  readonly #result = signal<Result | undefined>(undefined);
+  readonly result: Accessor<Result | undefined> = this.#result;
+  readonly #earlier = signal<EarlierResult | undefined>(undefined);
   /** What an earlier page showed, until something runs here. */
-  readonly earlier: Accessor<EarlierResult | undefined>;
+  readonly earlier: Accessor<EarlierResult | undefined> = this.#earlier;
+  readonly #revision = counter();
   /** Grows whenever the shown result has grown. */
-  readonly revision: Accessor<number>;
-  readonly #setRun: (run: Run) => void;
-  readonly #setResult: (result: Result | undefined) => void;
-  readonly #setEarlier: (earlier: EarlierResult | undefined) => void;
-  readonly #bump: () => void;
+  readonly revision: Accessor<number> = this.#revision;
   #abort: AbortController | undefined;
   readonly #versions: (() => Versions) | undefined;
 
   /** With the versions of tables rows beyond those that come first are read as well. */
   constructor(versions?: () => Versions) {
     this.#versions = versions;
-    const [run, setRun] = createSignal<Run>();
-    const [result, setResult] = createSignal<Result>();
-    const [revision, setRevision] = createSignal(0);
-    const [earlier, setEarlier] = createSignal<EarlierResult>();
-    this.earlier = earlier;
-    this.#setEarlier = setEarlier;
-    this.run = run;
-    this.result = result;
-    this.revision = revision;
-    this.#setRun = setRun;
-    this.#setResult = setResult;
-    this.#bump = () => setRevision((value) => value + 1);
   }
 
   get running(): boolean {
@@ -93,9 +84,9 @@ export class Runner {
   restore(earlier: EarlierResult): void {
     if (this.run() === undefined) {
       batch(() => {
-        this.#setEarlier(earlier);
-        this.#setResult(earlier.result);
-        this.#bump();
+        this.#earlier.set(earlier);
+        this.#result.set(earlier.result);
+        this.#revision.bump();
       });
     }
   }
@@ -119,7 +110,7 @@ export class Runner {
     const publish = (changes: Partial<Run>): void => {
       run = { ...run, ...changes };
       if (current()) {
-        this.#setRun(run);
+        this.#run.set(run);
       }
     };
     publish({});
@@ -159,9 +150,9 @@ export class Runner {
         batch(() => {
           onRows();
           this.result()?.windows?.close();
-          this.#setEarlier(undefined);
-          this.#setResult(shown);
-          this.#bump();
+          this.#earlier.set(undefined);
+          this.#result.set(shown);
+          this.#revision.bump();
         });
       },
       onRows: (rows) => {
@@ -172,7 +163,7 @@ export class Runner {
         }
         frame = requestAnimationFrame(() => {
           frame = 0;
-          this.#bump();
+          this.#revision.bump();
         });
       },
     });
@@ -181,7 +172,7 @@ export class Runner {
       result.isCut = tail.isCut === true;
     }
     if (current()) {
-      this.#bump();
+      this.#revision.bump();
     }
     if (result && versions && isPart(result)) {
       void this.#readBeyond(result, versions);
@@ -197,8 +188,8 @@ export class Runner {
         return false;
       }
       batch(() => {
-        this.#setResult(next);
-        this.#bump();
+        this.#result.set(next);
+        this.#revision.bump();
       });
       return true;
     });
@@ -213,6 +204,32 @@ function failureOf(cause: unknown, statement: StatementText): Failure {
     const offset = placed ? statement.start + written : undefined;
     return { message: cause.message, offset, reachable: true };
   }
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = messageOf(cause);
   return { message, offset: undefined, reachable: !(cause instanceof Unreachable) };
+}
+
+/** A run in one sentence: for the mark's tooltip, the log and the live region. */
+export function runTitle(run: Run): string {
+  const took = run.totalMs === undefined ? '' : ` in ${duration(run.totalMs)}`;
+  switch (run.state) {
+    case 'running':
+      return 'Running';
+    case 'cancelled':
+      return `Cancelled after ${duration(run.totalMs ?? 0)}`;
+    case 'failed':
+      return `Failed: ${run.failure?.message ?? ''}`;
+    case 'done':
+      return `${outcome(run)}${took}`;
+  }
+}
+
+/** What a finished run did: `72 rows`, `OK`, `2 rows updated`. */
+export function outcome({ hasRows, tail }: Run): string {
+  if (hasRows) {
+    return `${tail?.isCut ? 'more than ' : ''}${rowsText(tail?.count ?? 0)}`;
+  }
+  if (tail?.updated !== undefined) {
+    return `${rowsText(tail.updated)} updated`;
+  }
+  return tail?.notice ?? tail?.ddl ?? tail?.dml ?? 'OK';
 }

@@ -1,22 +1,21 @@
 /** The tree's content: tables at once, columns of a table when it is opened. */
-import { createSignal, type Accessor } from 'solid-js';
+import type { Accessor } from 'solid-js';
 import { query, SqlError, Unreachable } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
-import type { KnownNames } from '../editor/names.js';
 import {
   columnEntries,
   functionEntries,
-  quoted,
+  KIND_WORDS,
   tableEntries,
   type ColumnEntry,
   type FunctionEntry,
+  type KnownNames,
   type TableEntry,
-} from '../schema/model.js';
-
-export type Loading<T> =
-  | { readonly state: 'loading' }
-  | { readonly state: 'ready'; readonly value: T }
-  | { readonly state: 'failed'; readonly message: string };
+  type TableKind,
+} from '../model/schema.js';
+import { quoted } from '../sql/names.js';
+import { signal } from '../model/signal.js';
+import { settle, readyOf, type Loading } from './loading.js';
 
 /** All that the tree shows without opening anything, asked for by every page. */
 export const TREE_QUESTION = treeQuestion('now()');
@@ -42,37 +41,37 @@ function treeQuestion(now: string): string {
 }
 
 export class Schema {
-  readonly tables: Accessor<Loading<readonly TableEntry[]>>;
-  readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>;
+  readonly #tables = signal<Loading<readonly TableEntry[]>>({ state: 'loading' });
+  readonly tables: Accessor<Loading<readonly TableEntry[]>> = this.#tables;
+  readonly #columns = signal<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>(new Map());
+  readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>> = this.#columns;
   /** Resolves once tables and functions have been asked for, whatever came of it. */
   readonly asked: Promise<void>;
   #wasAsked!: () => void;
   /** What the server binds calls to; the list does not change while it runs. */
   #functions: readonly FunctionEntry[] = [];
-  readonly #setTables: (tables: Loading<readonly TableEntry[]>) => void;
-  readonly #setColumns: (columns: ReadonlyMap<string, Loading<readonly ColumnEntry[]>>) => void;
 
   constructor() {
-    const [tables, setTables] = createSignal<Loading<readonly TableEntry[]>>({ state: 'loading' });
-    const [columns, setColumns] = createSignal<
-      ReadonlyMap<string, Loading<readonly ColumnEntry[]>>
-    >(new Map());
-    this.tables = tables;
-    this.columns = columns;
-    this.#setTables = setTables;
-    this.#setColumns = setColumns;
     this.asked = new Promise((resolve) => (this.#wasAsked = resolve));
   }
 
   /** Asks anew for the tables, and for the columns of those that were opened. */
   async refresh(): Promise<void> {
-    this.#setTables(await settle(listAll));
+    this.#tables.set(await settle(listAll));
     if (this.#functions.length === 0) {
       const asked = await settle(async () => functionEntries(await listFunctions()));
-      this.#functions = asked.state === 'ready' ? asked.value : [];
+      this.#functions = readyOf(asked) ?? [];
     }
     this.#wasAsked();
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
+  }
+
+  /** Tables may be others after a statement that does more than read. */
+  async refreshAfter(statement: string): Promise<void> {
+    const { onlyReads } = await import('../sql/effects.js');
+    if (!onlyReads(statement)) {
+      await this.refresh();
+    }
   }
 
   /**
@@ -80,14 +79,14 @@ export class Schema {
    * what is shown stays.
    */
   async look(): Promise<void> {
-    this.#setTables(await settle(listAll, Unreachable));
+    this.#tables.set(await settle(listAll, Unreachable));
   }
 
   /** Takes over an answer to `LIVE_TREE_QUESTION`, as of `now`. */
   take({ head, rows }: Answer, now: string): void {
     const asked = head.columns.findIndex(({ name }) => name === 'asked_at');
     const dated = rows.map((row) => row.with(asked, now));
-    this.#setTables({ state: 'ready', value: tableEntries({ head, rows: dated }) });
+    this.#tables.set({ state: 'ready', value: tableEntries({ head, rows: dated }) });
   }
 
   async open(table: string): Promise<void> {
@@ -98,18 +97,20 @@ export class Schema {
     await this.#loadColumns(table);
   }
 
+  /** Tables and views; none while they are not known. */
+  get known(): readonly TableEntry[] {
+    return readyOf(this.tables()) ?? [];
+  }
+
   /** What is known of a table or view. */
   entryOf(name: string | undefined): TableEntry | undefined {
-    const tables = this.tables();
-    return tables.state === 'ready' ? tables.value.find((one) => one.name === name) : undefined;
+    return this.known.find((one) => one.name === name);
   }
 
   /** The version of each table, as far as the page knows: it may be an earlier one. */
   versions(): ReadonlyMap<string, string> {
-    const tables = this.tables();
-    const entries = tables.state === 'ready' ? tables.value : [];
     return new Map(
-      entries.flatMap(({ name, version }) =>
+      this.known.flatMap(({ name, version }) =>
         version === undefined ? [] : [[name.toLowerCase(), version]],
       ),
     );
@@ -117,31 +118,21 @@ export class Schema {
 
   /** Rows of all tables that may be seen; nothing where none of them tells. */
   get rowCount(): number | undefined {
-    const tables = this.tables();
-    const counts = tables.state === 'ready' ? tables.value.flatMap(({ rows }) => rows ?? []) : [];
+    const counts = this.known.flatMap(({ rows }) => rows ?? []);
     return counts.length === 0 ? undefined : counts.reduce((sum, rows) => sum + rows, 0);
   }
 
   /** The columns of a table that has been opened. */
   columnsOf(table: string): readonly ColumnEntry[] {
-    const known = this.columns().get(table);
-    return known?.state === 'ready' ? known.value : [];
+    return readyOf(this.columns().get(table)) ?? [];
   }
 
   /** Every table, every column name that has been seen, and the functions. */
   names(): KnownNames {
-    const tables = this.tables();
-    const columns = new Set<string>();
-    for (const entry of this.columns().values()) {
-      if (entry.state === 'ready') {
-        for (const column of entry.value) {
-          columns.add(column.name);
-        }
-      }
-    }
+    const entries = [...this.columns().values()].flatMap((entry) => readyOf(entry) ?? []);
     return {
-      tables: tables.state === 'ready' ? tables.value : [],
-      columns: [...columns],
+      tables: this.known,
+      columns: [...new Set(entries.map(({ name }) => name))],
       functions: this.#functions,
       columnsOf: (table) => this.columnsOf(table),
     };
@@ -154,7 +145,7 @@ export class Schema {
   }
 
   #put(table: string, entry: Loading<readonly ColumnEntry[]>): void {
-    this.#setColumns(new Map(this.columns()).set(table, entry));
+    this.#columns.set(new Map(this.columns()).set(table, entry));
   }
 }
 
@@ -170,21 +161,12 @@ async function listAll(): Promise<TableEntry[]> {
   }
 }
 
-function listFunctions(): ReturnType<typeof query> {
-  return query('SELECT name, type, signature, description FROM functions()');
+/** The statement that makes a table or view, as the server writes it. */
+export async function createStatement(name: string, kind: TableKind): Promise<string> {
+  const { rows } = await query(`SHOW CREATE ${KIND_WORDS[kind].toUpperCase()} ${quoted(name)}`);
+  return rows.map((row) => String(row[0])).join('\n');
 }
 
-/** The outcome of asking, as a view shows it. Failures of the class `beyond` are not for a view. */
-export async function settle<T>(
-  ask: () => Promise<T>,
-  beyond?: new (message: string) => Error,
-): Promise<Loading<T>> {
-  try {
-    return { state: 'ready', value: await ask() };
-  } catch (cause) {
-    if (beyond && cause instanceof beyond) {
-      throw cause;
-    }
-    return { state: 'failed', message: cause instanceof Error ? cause.message : String(cause) };
-  }
+function listFunctions(): ReturnType<typeof query> {
+  return query('SELECT name, type, signature, description FROM functions()');
 }

@@ -5,6 +5,7 @@
  * Records of one kind share the beginning of their keys, `tab/…`. What several windows write says
  * when it changed: of two values the later one stays, whichever is written last.
  */
+import type { Dated } from '../api/workspace.js';
 
 const DATABASE = 'tidemark';
 const STORE = 'workspace';
@@ -99,11 +100,6 @@ export async function save(key: string, value: unknown): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-export interface Dated {
-  /** Milliseconds since 1970; of two values under one key the one with the larger one counts. */
-  readonly changed: number;
 }
 
 /** All values whose keys begin with `prefix`, by key, those of pages that went at once included. */

@@ -3,7 +3,8 @@
  * the other windows of the console. Of two changes to one tab the later one counts; no window
  * writes what another one has.
  */
-import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId, type Dated } from './store.js';
+import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId } from './store.js';
+import type { Dated } from '../api/workspace.js';
 import type { Tab } from './tab.js';
 
 export interface TabRecord extends Dated {

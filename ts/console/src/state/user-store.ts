@@ -5,8 +5,8 @@
  */
 import { SqlError } from '../api/client.js';
 import { awaitsLogin } from '../api/credentials.js';
-import { openWorkspace, saveFromLeavingPage, saveWorkspace } from '../api/workspace.js';
-import { browserRecords, clearRecords, UNSAVED, type Dated, type UserRecords } from './store.js';
+import { openWorkspace, saveFromLeavingPage, saveWorkspace, type Dated } from '../api/workspace.js';
+import { browserRecords, clearRecords, UNSAVED, type UserRecords } from './store.js';
 
 const RESULTS = 'result/';
 const IV_BYTES = 12;

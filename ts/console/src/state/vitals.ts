@@ -1,8 +1,9 @@
 /** The server as a whole: how fast rows come in, and what memory it holds. */
-import { createSignal, type Accessor } from 'solid-js';
+import type { Accessor } from 'solid-js';
 import type { Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
-import { Rates } from '../tables/rates.js';
+import { Rates } from '../model/rates.js';
+import { signal } from '../model/signal.js';
 
 export const MEMORY_QUESTION =
   "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
@@ -21,22 +22,16 @@ export interface Vital {
 }
 
 export class Vitals {
-  readonly now: Accessor<Vital>;
-  readonly #setNow: (vital: Vital) => void;
+  readonly #now = signal<Vital>({ rate: undefined, history: [], memory: undefined });
+  readonly now: Accessor<Vital> = this.#now;
   readonly #rates = new Rates();
   /** Questions that this server, or the rights of who asks, leaves without an answer. */
   readonly #refused = new Set<string>();
 
-  constructor() {
-    const [now, setNow] = createSignal<Vital>({ rate: undefined, history: [], memory: undefined });
-    this.now = now;
-    this.#setNow = setNow;
-  }
-
   /** Asks anew; `rows` are in all tables now. Rejects when the server does not answer. */
   async refresh(rows: number | undefined): Promise<void> {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
-    this.#setNow({
+    this.#now.set({
       rate: this.#rates.of(ALL_TABLES),
       history: this.#rates.history(ALL_TABLES),
       memory: await this.#ask(MEMORY_QUESTION),
@@ -47,13 +42,13 @@ export class Vitals {
   note(rows: number | undefined): void {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
     const [rate, history] = [this.#rates.of(ALL_TABLES), this.#rates.history(ALL_TABLES)];
-    this.#setNow({ ...this.now(), rate, history });
+    this.#now.set({ ...this.now(), rate, history });
   }
 
   /** Takes over an answer to `MEMORY_QUESTION`. */
   take({ rows }: Answer): void {
     const value = Number(rows[0]?.[0] ?? Number.NaN);
-    this.#setNow({ ...this.now(), memory: Number.isNaN(value) ? undefined : value });
+    this.#now.set({ ...this.now(), memory: Number.isNaN(value) ? undefined : value });
   }
 
   async #ask(question: string): Promise<number | undefined> {

@@ -9,22 +9,23 @@ import type { Versions } from './beyond.js';
 import { Runner, type Run, type StatementText } from './run.js';
 import type { ChartSpec, FollowSpec, KeptNotebook, NotebookSpec, ResultView, Tab } from './tab.js';
 import { byClosing, KEPT_CLOSED, TabStore, type TabRecord } from './tab-store.js';
+import { signal } from '../model/signal.js';
 
 const FIRST_TAB = 'first';
 const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
 
 export class Workspace {
-  readonly active: Accessor<string>;
+  readonly #active = signal('');
+  readonly active: Accessor<string> = this.#active;
   readonly savedAt: Accessor<Date | undefined>;
-  readonly log: Accessor<readonly LogEntry[]>;
+  readonly #log = signal<readonly LogEntry[]>([]);
+  readonly log: Accessor<readonly LogEntry[]> = this.#log;
+  readonly #closed = signal<readonly Tab[]>([]);
   /** Closed tabs that can come back, the newest first. */
-  readonly closed: Accessor<readonly Tab[]>;
+  readonly closed: Accessor<readonly Tab[]> = this.#closed;
   readonly #state: { readonly tabs: readonly Tab[] };
   readonly #setState: ReturnType<typeof createStore<{ tabs: Tab[] }>>[1];
-  readonly #setClosed: (tabs: readonly Tab[]) => void;
-  readonly #setActive: (id: string) => void;
   readonly #store: TabStore;
-  readonly #setLog: (update: (log: readonly LogEntry[]) => readonly LogEntry[]) => void;
   readonly #runners = new Map<string, Runner>();
   /** Called with a text that another window has written into a tab. */
   onRewritten: ((tab: string, text: string) => void) | undefined;
@@ -53,20 +54,13 @@ export class Workspace {
     }
     const [state, setState] = createStore({ tabs });
     const known = tabs.some((tab) => tab.id === wanted);
-    const [active, setActive] = createSignal((known ? wanted : tabs[0]?.id) ?? '');
-    const [log, setLog] = createSignal<readonly LogEntry[]>([]);
-    const [closed, setClosed] = createSignal<readonly Tab[]>(shut.map(({ tab }) => tab));
-    this.closed = closed;
-    this.#setClosed = setClosed;
+    this.#active.set((known ? wanted : tabs[0]?.id) ?? '');
+    this.#closed.set(shut.map(({ tab }) => tab));
     this.#state = state;
-    this.active = active;
     this.savedAt = savedAt;
-    this.log = log;
     this.#setState = setState;
-    this.#setActive = setActive;
-    this.#setLog = setLog;
     store.onChange = (record) => this.#take(record);
-    void keptLog().then((kept) => this.#setLog((since) => [...since, ...kept]));
+    void keptLog().then((kept) => this.#log.set([...this.log(), ...kept]));
   }
 
   static async open(): Promise<Workspace> {
@@ -121,7 +115,7 @@ export class Workspace {
   }
 
   select(id: string): void {
-    this.#setActive(id);
+    this.#active.set(id);
     this.#store.setActive(id);
   }
 
@@ -219,7 +213,7 @@ export class Workspace {
     this.#runners.delete(tab.id);
     if (tab.draft.trim() !== '') {
       const others = this.closed().filter(({ id }) => id !== tab.id);
-      this.#setClosed([tab, ...others].slice(0, KEPT_CLOSED));
+      this.#closed.set([tab, ...others].slice(0, KEPT_CLOSED));
     }
     if (this.tabs.length === 1) {
       this.add();
@@ -231,7 +225,7 @@ export class Workspace {
 
   /** Puts a closed tab back at the end. */
   restore(tab: Tab): void {
-    this.#setClosed(this.closed().filter(({ id }) => id !== tab.id));
+    this.#closed.set(this.closed().filter(({ id }) => id !== tab.id));
     this.#append({ ...tab });
   }
 
@@ -251,7 +245,7 @@ export class Workspace {
       }
       return;
     }
-    this.#setClosed(this.closed().filter(({ id }) => id !== tab.id));
+    this.#closed.set(this.closed().filter(({ id }) => id !== tab.id));
     const tabs = [...this.tabs.filter(({ id }) => id !== tab.id), tab]
       .map((one) => copyOf(one))
       .sort((left, right) => this.#store.placeOf(left.id) - this.#store.placeOf(right.id));
@@ -318,7 +312,7 @@ export class Workspace {
     const finished = await this.runner(id).start(statement);
     const title = this.tabs.find((tab) => tab.id === id)?.title ?? '';
     const entry = { run: finished, at: new Date(), tab: title };
-    this.#setLog((log) => [entry, ...log].slice(0, LOG_ENTRIES));
+    this.#log.set([entry, ...this.log()].slice(0, LOG_ENTRIES));
     keepEntry(entry);
     return finished;
   }
@@ -328,13 +322,13 @@ export class Workspace {
     const last = this.log().find(({ run }) => run.statement.text === text);
     if (last) {
       const entry = { ...last, plan };
-      this.#setLog((log) => log.map((one) => (one === last ? entry : one)));
+      this.#log.set(this.log().map((one) => (one === last ? entry : one)));
       keepEntry(entry);
     }
   }
 
   async forgetLog(): Promise<void> {
-    this.#setLog(() => []);
+    this.#log.set([]);
     await forgetLog();
   }
 

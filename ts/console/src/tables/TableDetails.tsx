@@ -13,25 +13,25 @@ import {
   type JSX,
 } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
-import { grouped } from '../model/format.js';
-import { literal, quoted, type TableKind } from '../schema/model.js';
-import { copy } from '../shell/announce.js';
-import { download } from '../shell/files.js';
-import { Icon } from '../shell/icons.js';
-import { openMenuBelow } from '../shell/Menu.js';
-import { settle, type Loading } from '../state/schema.js';
+import { grouped, bytesText, instantText } from '../model/format.js';
+import type { TableKind } from '../model/schema.js';
+import { literal, quoted } from '../sql/names.js';
+import { copy } from '../ui/clipboard.js';
+import { download } from '../ui/files.js';
+import { Icon } from '../ui/icons.js';
+import { openMenuBelow } from '../ui/Menu.js';
+import { createStatement } from '../state/schema.js';
+import { settle, type Loading, failureOf, readyOf } from '../state/loading.js';
 import type { Session } from '../state/session.js';
-import { createStatement } from './statement.js';
 import {
-  bytesText,
   columnFacts,
-  instantText,
   partitionsOf,
   type ColumnFacts,
   type Partition,
   type TableFacts,
 } from './model.js';
-import { sparkline } from './rates.js';
+import { sparkline } from '../model/rates.js';
+import { Listing } from '../ui/Listing.js';
 
 const PREVIEW_ROWS = 1000;
 const TABS = ['Columns', 'Summary', 'Partitions', 'DDL', 'Ingestion'] as const;
@@ -74,14 +74,8 @@ export function TableDetails(props: DetailsProps): JSX.Element {
       },
     ),
   );
-  const failure = (): string => {
-    const loaded = details();
-    return loaded.state === 'failed' ? loaded.message : '';
-  };
-  const ready = (): Details | undefined => {
-    const loaded = details();
-    return loaded.state === 'ready' ? loaded.value : undefined;
-  };
+  const failure = (): string => failureOf(details());
+  const ready = (): Details | undefined => readyOf(details());
 
   return (
     <article class="details" aria-labelledby="details-title" data-region="details">
@@ -152,12 +146,12 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
       <div class="details-actions">
         <button
           class="button small"
-          onClick={() => props.session.preview(`${all()} LIMIT ${PREVIEW_ROWS}`)}
+          onClick={() => props.session.statements.preview(`${all()} LIMIT ${PREVIEW_ROWS}`)}
         >
           <Icon name="play" />
           Preview
         </button>
-        <button class="button small" onClick={() => props.session.follow(props.facts.name)}>
+        <button class="button small" onClick={() => props.session.tabs.follow(props.facts.name)}>
           <Icon name="follow" />
           Follow
         </button>
@@ -259,33 +253,22 @@ function TabButtons(props: {
 
 function Columns(props: { columns: readonly ColumnFacts[] }): JSX.Element {
   return (
-    <table class="listing">
-      <thead>
+    <Listing heads={[['Column'], ['Type'], ['Notes']]} rows={props.columns}>
+      {(column) => (
         <tr>
-          <th scope="col">Column</th>
-          <th scope="col">Type</th>
-          <th scope="col">Notes</th>
+          <th scope="row" class="data">
+            <bdi>{column.name}</bdi>
+          </th>
+          <td class="data">{column.type}</td>
+          <td>
+            <Show when={column.isDesignated}>
+              <span class="badge accent">time</span>{' '}
+            </Show>
+            <span class="hint">{columnNotes(column)}</span>
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        <For each={props.columns}>
-          {(column) => (
-            <tr>
-              <th scope="row" class="data">
-                <bdi>{column.name}</bdi>
-              </th>
-              <td class="data">{column.type}</td>
-              <td>
-                <Show when={column.isDesignated}>
-                  <span class="badge accent">time</span>{' '}
-                </Show>
-                <span class="hint">{columnNotes(column)}</span>
-              </td>
-            </tr>
-          )}
-        </For>
-      </tbody>
-    </table>
+      )}
+    </Listing>
   );
 }
 
@@ -305,40 +288,30 @@ function columnNotes(column: ColumnFacts): string {
 
 function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
   return (
-    <table class="listing">
-      <thead>
+    <Listing
+      heads={[
+        ['Partition'],
+        ['Rows', 'num'],
+        ['On disk', 'num'],
+        ['From, UTC'],
+        ['To, UTC'],
+        ['Form'],
+      ]}
+      rows={props.partitions}
+    >
+      {(partition) => (
         <tr>
-          <th scope="col">Partition</th>
-          <th scope="col" class="num">
-            Rows
+          <th scope="row" class="data">
+            {partition.name}
           </th>
-          <th scope="col" class="num">
-            On disk
-          </th>
-          <th scope="col">From, UTC</th>
-          <th scope="col">To, UTC</th>
-          <th scope="col">Form</th>
+          <td class="data num">{grouped(String(partition.rows))}</td>
+          <td class="data num">{bytesText(partition.bytes)}</td>
+          <td class="data">{instantText(partition.oldest)}</td>
+          <td class="data">{instantText(partition.newest)}</td>
+          <td>{partition.isDetached ? 'detached' : partition.isParquet ? 'Parquet' : 'native'}</td>
         </tr>
-      </thead>
-      <tbody>
-        <For each={props.partitions}>
-          {(partition) => (
-            <tr>
-              <th scope="row" class="data">
-                {partition.name}
-              </th>
-              <td class="data num">{grouped(String(partition.rows))}</td>
-              <td class="data num">{bytesText(partition.bytes)}</td>
-              <td class="data">{instantText(partition.oldest)}</td>
-              <td class="data">{instantText(partition.newest)}</td>
-              <td>
-                {partition.isDetached ? 'detached' : partition.isParquet ? 'Parquet' : 'native'}
-              </td>
-            </tr>
-          )}
-        </For>
-      </tbody>
-    </table>
+      )}
+    </Listing>
   );
 }
 

@@ -2,24 +2,17 @@
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { query } from '../api/client.js';
-import { approximate, grouped } from '../model/format.js';
-import { Icon } from '../shell/icons.js';
-import { LivePage } from '../shell/LivePage.js';
-import { addressOf, openPage, spot } from '../shell/pages.js';
-import { settle, type Loading } from '../state/schema.js';
+import { approximate, grouped, bytesText, instantText } from '../model/format.js';
+import { Icon } from '../ui/icons.js';
+import { LivePage } from '../ui/LivePage.js';
+import { addressOf, openPage, spot } from '../page/pages.js';
+import { settle, type Loading } from '../state/loading.js';
 import type { Session } from '../state/session.js';
 import { TableDetails } from './TableDetails.js';
 import { ViewBadge } from '../views/ViewBadge.js';
-import type { ViewFacts } from '../views/model.js';
-import {
-  bytesText,
-  instantText,
-  sorted,
-  tableFacts,
-  type TableFacts,
-  type TableSort,
-} from './model.js';
-import { Rates } from './rates.js';
+import type { ViewFacts } from '../model/views.js';
+import { sorted, tableFacts, type TableFacts, type TableSort } from './model.js';
+import { Rates } from '../model/rates.js';
 
 const REFRESH_MS = 2000;
 

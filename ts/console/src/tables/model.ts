@@ -1,6 +1,6 @@
 /** What the server tells of its tables: settings, sizes, partitions, what is being written. */
-import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
-import { kindOf, type TableKind } from '../schema/model.js';
+import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
+import { kindOf, type TableKind } from '../model/schema.js';
 
 export interface TableFacts {
   readonly name: string;
@@ -44,104 +44,63 @@ export interface ColumnFacts {
 /** Rows of `tables()` with sizes from those of `table_storage()`. */
 export function tableFacts(tables: Answer, storage: Answer): TableFacts[] {
   const sizes = storageByTable(storage);
-  const name = reader(tables, 'table_name');
-  const rows = reader(tables, 'table_row_count');
-  const partitionBy = reader(tables, 'partitionBy');
-  const timestamp = reader(tables, 'designatedTimestamp');
-  const oldest = reader(tables, 'table_min_timestamp');
-  const newest = reader(tables, 'table_max_timestamp');
-  const suspended = reader(tables, 'table_suspended');
-  const wal = reader(tables, 'walEnabled');
-  const dedup = reader(tables, 'dedup');
-  const ttlValue = reader(tables, 'ttlValue');
-  const ttlUnit = reader(tables, 'ttlUnit');
-  const transaction = reader(tables, 'table_txn');
-  const type = reader(tables, 'table_type');
-  return tables.rows
-    .map((row) => ({
-      name: String(name(row)),
-      kind: kindOf(type(row)),
-      rows: numberOf(rows(row)),
-      bytes: sizes.get(String(name(row)))?.bytes,
-      partitions: sizes.get(String(name(row)))?.partitions,
-      partitionBy: textOf(partitionBy(row)),
-      timestamp: textOf(timestamp(row)),
-      oldest: textOf(oldest(row)),
-      newest: textOf(newest(row)),
-      isSuspended: suspended(row) === true,
-      isWal: wal(row) === true,
-      isDeduplicated: dedup(row) === true,
+  return recordsOf(tables)
+    .map((cell) => ({
+      name: String(cell('table_name')),
+      kind: kindOf(cell('table_type')),
+      rows: numberOf(cell('table_row_count')),
+      bytes: sizes.get(String(cell('table_name')))?.bytes,
+      partitions: sizes.get(String(cell('table_name')))?.partitions,
+      partitionBy: textOf(cell('partitionBy')),
+      timestamp: textOf(cell('designatedTimestamp')),
+      oldest: textOf(cell('table_min_timestamp')),
+      newest: textOf(cell('table_max_timestamp')),
+      isSuspended: cell('table_suspended') === true,
+      isWal: cell('walEnabled') === true,
+      isDeduplicated: cell('dedup') === true,
       ttl:
-        Number(ttlValue(row)) > 0 ? `${String(ttlValue(row))} ${String(ttlUnit(row))}` : undefined,
-      lastTransaction: numberOf(transaction(row)),
+        Number(cell('ttlValue')) > 0
+          ? `${String(cell('ttlValue'))} ${String(cell('ttlUnit'))}`
+          : undefined,
+      lastTransaction: numberOf(cell('table_txn')),
     }))
     .sort((left, right) => left.name.localeCompare(right.name));
 }
 
 function storageByTable(answer: Answer): Map<string, { bytes: number; partitions: number }> {
-  const name = reader(answer, 'tableName');
-  const bytes = reader(answer, 'diskSize');
-  const count = reader(answer, 'partitionCount');
   return new Map(
-    answer.rows.map((row) => [
-      String(name(row)),
-      { bytes: Number(bytes(row)), partitions: Number(count(row)) },
+    recordsOf(answer).map((cell) => [
+      String(cell('tableName')),
+      { bytes: Number(cell('diskSize')), partitions: Number(cell('partitionCount')) },
     ]),
   );
 }
 
 /** Rows of `table_partitions('t')`, the newest first. */
 export function partitionsOf(answer: Answer): Partition[] {
-  const name = reader(answer, 'name');
-  const rows = reader(answer, 'numRows');
-  const bytes = reader(answer, 'diskSize');
-  const oldest = reader(answer, 'minTimestamp');
-  const newest = reader(answer, 'maxTimestamp');
-  const parquet = reader(answer, 'isParquet');
-  const detached = reader(answer, 'detached');
-  return answer.rows
-    .map((row) => ({
-      name: String(name(row)),
-      rows: Number(rows(row)),
-      bytes: Number(bytes(row)),
-      oldest: textOf(oldest(row)),
-      newest: textOf(newest(row)),
-      isParquet: parquet(row) === true,
-      isDetached: detached(row) === true,
+  return recordsOf(answer)
+    .map((cell) => ({
+      name: String(cell('name')),
+      rows: Number(cell('numRows')),
+      bytes: Number(cell('diskSize')),
+      oldest: textOf(cell('minTimestamp')),
+      newest: textOf(cell('maxTimestamp')),
+      isParquet: cell('isParquet') === true,
+      isDetached: cell('detached') === true,
     }))
     .reverse();
 }
 
 /** Rows of `SHOW COLUMNS`. */
 export function columnFacts(answer: Answer): ColumnFacts[] {
-  const name = reader(answer, 'column');
-  const type = reader(answer, 'type');
-  const designated = reader(answer, 'designated');
-  const key = reader(answer, 'upsertKey');
-  const indexed = reader(answer, 'indexed');
-  const symbols = reader(answer, 'symbolTableSize');
-  return answer.rows.map((row) => ({
-    name: String(name(row)),
-    type: String(type(row)),
-    isDesignated: designated(row) === true,
-    isKey: key(row) === true,
-    isIndexed: indexed(row) === true,
-    symbols: type(row) === 'SYMBOL' ? numberOf(symbols(row)) : undefined,
+  return recordsOf(answer).map((cell) => ({
+    name: String(cell('column')),
+    type: String(cell('type')),
+    isDesignated: cell('designated') === true,
+    isKey: cell('upsertKey') === true,
+    isIndexed: cell('indexed') === true,
+    symbols: cell('type') === 'SYMBOL' ? numberOf(cell('symbolTableSize')) : undefined,
   }));
-}
-
-/** 1536 becomes `1.5 KiB`. */
-export function bytesText(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-  const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  const scaled = bytes / 1024 ** step;
-  const places = step === 0 || scaled >= 100 ? 0 : 1;
-  return `${scaled.toFixed(places)} ${units[step] ?? ''}`;
-}
-
-/** An instant to the second, without the letters of ISO. */
-export function instantText(iso: string | undefined): string {
-  return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
 }
 
 /** In which order tables are listed. */

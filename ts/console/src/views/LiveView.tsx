@@ -1,9 +1,8 @@
 /** A live view: its clauses, how far it is, what late rows cost, and what to do with it. */
 import { createEffect, createMemo, createSignal, on, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
-import { duration, grouped } from '../model/format.js';
-import { settle } from '../state/schema.js';
-import { bytesText } from '../tables/model.js';
+import { duration, grouped, bytesText } from '../model/format.js';
+import { settle } from '../state/loading.js';
 import {
   liveDefinitionOf,
   liveProgressOf,
@@ -14,7 +13,7 @@ import {
   type LiveDefinition,
   type LiveProgress,
 } from './live.js';
-import { ageText, freshnessOf, lagText, type LiveFacts } from './model.js';
+import { ageText, freshnessOf, lagText, type LiveFacts } from '../model/views.js';
 import {
   Actions,
   dropAction,

@@ -1,10 +1,9 @@
 /** A materialized view: when it is refreshed, and what to do with it. */
 import { createMemo, createSignal, Show, type JSX } from 'solid-js';
-import { duration, grouped } from '../model/format.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { instantText } from '../tables/model.js';
+import { duration, grouped, instantText } from '../model/format.js';
+import { confirmed } from '../page/questions.js';
 import { changeForm, rangeForm, type StatementForm } from './forms.js';
-import type { MaterializedFacts } from './model.js';
+import type { MaterializedFacts } from '../model/views.js';
 import { Actions, dropAction, Facts, jobFacts, type Fact, type PaneProps } from './parts.js';
 import {
   definitionOf,

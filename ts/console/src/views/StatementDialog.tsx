@@ -2,10 +2,10 @@
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField } from '../dialogs/FormField.js';
-import { SqlText } from '../shell/SqlText.js';
+import { SqlText } from '../ui/SqlText.js';
 import type { StatementField, StatementForm } from './forms.js';
 
-/** Runs a statement; resolves to what the server says against it, or to nothing. */
+/** Runs a statement; rejects with what the server says against it. */
 export type Attempt = (statement: string, done: string) => Promise<string>;
 
 export function StatementDialog(props: {

@@ -1,8 +1,14 @@
 /** What keeps a view from showing all of its base, and since when. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { approximate } from '../model/format.js';
-import { Icon } from '../shell/icons.js';
-import { ageText, freshnessOf, freshnessText, STATE_WORDS, type ViewFacts } from './model.js';
+import { Icon } from '../ui/icons.js';
+import {
+  ageText,
+  freshnessOf,
+  freshnessText,
+  STATE_WORDS,
+  type ViewFacts,
+} from '../model/views.js';
 
 const LOOKS = {
   invalid: ['alert', 'error'],

@@ -11,14 +11,15 @@ import {
   type JSX,
 } from 'solid-js';
 import { query } from '../api/client.js';
-import { announce, copy, showToast } from '../shell/announce.js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { SqlText } from '../shell/SqlText.js';
+import { announce, showToast } from '../page/notices.js';
+import { copy } from '../ui/clipboard.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { SqlText } from '../ui/SqlText.js';
 import type { Job } from '../state/jobs.js';
-import { settle } from '../state/schema.js';
+import { createStatement } from '../state/schema.js';
+import { settle } from '../state/loading.js';
 import type { Session } from '../state/session.js';
-import { instantText } from '../tables/model.js';
-import { createStatement } from '../tables/statement.js';
+import { instantText } from '../model/format.js';
 import { createdView } from './definition.js';
 import { liveAdvice } from './live.js';
 import { LiveView } from './LiveView.js';
@@ -29,9 +30,10 @@ import {
   type LiveFacts,
   type MaterializedFacts,
   type ViewFacts,
-} from './model.js';
+} from '../model/views.js';
 import { invalidAdvice } from './refresh.js';
 import type { Attempt } from './StatementDialog.js';
+import { messageOf } from '../model/message.js';
 
 const LOOK_MS = 2000;
 
@@ -48,18 +50,14 @@ export default function ViewPane(props: ViewProps): JSX.Element {
   const shown = createMemo(() => createdView(statement() ?? '')?.query_text ?? statement() ?? '');
   const look = lookAgain(session);
   const attempt: Attempt = async (text, done) => {
-    try {
-      await query(text);
-    } catch (cause) {
-      return cause instanceof Error ? cause.message : String(cause);
-    }
+    await query(text);
     showToast({ text: done });
     await Promise.all([read(), look()]);
     return '';
   };
   const run = async (text: string, done: string): Promise<void> => {
     setFailure('');
-    setFailure(await attempt(text, done));
+    setFailure(await attempt(text, done).catch(messageOf));
     announce(failure());
   };
   const job = (): Job | undefined => session.jobs.refreshOf(props.name);

@@ -1,8 +1,7 @@
 /** A live view in words: its clauses, its last repair, what stopped it. Pure. */
-import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
-import { grouped } from '../model/format.js';
-import { literal, quoted } from '../schema/model.js';
-import { instantText } from '../tables/model.js';
+import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
+import { grouped, instantText } from '../model/format.js';
+import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 
 export interface LiveDefinition {
@@ -82,12 +81,12 @@ export function liveQuestion(view: string): string {
 
 /** The row that `liveQuestion` asks for. */
 export function liveProgressOf(answer: Answer): LiveProgress | undefined {
-  const [row] = answer.rows;
-  if (!row) {
+  const [cell] = recordsOf(answer);
+  if (!cell) {
     return undefined;
   }
-  const text = (name: string): string | undefined => textOf(reader(answer, name)(row));
-  const number = (name: string): number | undefined => numberOf(reader(answer, name)(row));
+  const text = (name: string): string | undefined => textOf(cell(name));
+  const number = (name: string): number | undefined => numberOf(cell(name));
   const wasRepaired = text('checkpoint_repair_last_disposition') !== undefined;
   return {
     bound: text('view_lower_bound_timestamp'),
@@ -95,7 +94,7 @@ export function liveProgressOf(answer: Answer): LiveProgress | undefined {
     bytes: number('in_mem_bytes'),
     repair: wasRepaired
       ? {
-          isUnderWay: reader(answer, 'checkpoint_repair_in_progress')(row) === true,
+          isUnderWay: cell('checkpoint_repair_in_progress') === true,
           from: text('checkpoint_repair_correction_timestamp'),
           to: text('checkpoint_repair_high_timestamp'),
           denial: text('checkpoint_repair_last_denial'),

@@ -1,12 +1,12 @@
 /** What the panes of all views have in common: their actions and their facts. */
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
-import { askToDrop } from '../schema/actions.js';
-import { Icon, type IconName } from '../shell/icons.js';
-import { addressOf } from '../shell/pages.js';
+import { askToDrop } from '../dialogs/ask-to-drop.js';
+import { Icon, type IconName } from '../ui/icons.js';
+import { addressOf } from '../page/pages.js';
 import type { Job } from '../state/jobs.js';
 import { mayDo, readOwnRights, type OwnGrant } from '../state/own-rights.js';
 import type { Session } from '../state/session.js';
-import { instantText } from '../tables/model.js';
+import { instantText } from '../model/format.js';
 import type { Attempt } from './StatementDialog.js';
 
 export interface PaneProps<View> {
@@ -81,7 +81,7 @@ function refusalsOf(props: {
   const [grants, setGrants] = createSignal<readonly OwnGrant[]>();
   createEffect(
     on(
-      () => [props.name, props.session.hasUsers] as const,
+      () => [props.name, props.session.server.hasUsers] as const,
       ([, hasUsers]) => {
         if (hasUsers) {
           // Where they cannot be read, the server's own refusal tells.
@@ -91,7 +91,7 @@ function refusalsOf(props: {
     ),
   );
   return ({ permission, verb }) => {
-    if (props.session.isReadOnly) {
+    if (props.session.server.isReadOnly) {
       return 'This server is read-only: it refuses what changes views.';
     }
     const known = grants();

@@ -1,6 +1,6 @@
 /** When a materialized view is refreshed: read from its statement, in words, changed. Pure. */
 import type { RefreshPolicy as MaterialRefresh } from '../../../sql/index.js';
-import { literal, quoted } from '../schema/model.js';
+import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 
 /** A count of one of the units of SQL: `10m`, `1d`, `1M`. */

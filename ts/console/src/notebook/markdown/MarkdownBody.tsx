@@ -1,7 +1,7 @@
 /** A cell of text: shown as Markdown, written in its own form. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import type { CellProps } from '../parts.js';
-import { LONGEST_TEXT, type MarkdownCell } from '../model.js';
+import { LONGEST_TEXT, type MarkdownCell } from '../../cells/model.js';
 
 export function MarkdownBody(
   props: CellProps<MarkdownCell> & { children: JSX.Element },

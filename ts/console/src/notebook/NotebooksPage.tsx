@@ -1,33 +1,30 @@
 /** The notebooks that the server keeps: one's own, and those that others share. */
 import '../styles/kept.css';
-import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { createEffect, createMemo, createSignal, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import * as notebooks from '../api/notebooks.js';
-import { confirmed } from '../dialogs/ConfirmDialog.js';
-import { withNotebooks } from '../shell/tab-menu.js';
-import { showFailure, showToast } from '../shell/announce.js';
-import { Icon } from '../shell/icons.js';
-import { LivePage } from '../shell/LivePage.js';
-import { openMenuBelow, type MenuItem } from '../shell/Menu.js';
-import { openPage, spot } from '../shell/pages.js';
+import { confirmed } from '../page/questions.js';
+import { withNotebooks } from './load.js';
+import { showFailure, showToast } from '../page/notices.js';
+import { LivePage } from '../ui/LivePage.js';
+import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
+import { openPage, spot } from '../page/pages.js';
 import { signIn } from '../signin/state.js';
-import type { Loading } from '../state/schema.js';
-import type { Session } from '../state/session.js';
-import { openKept, openLink } from './open.js';
-import { ShareDialog } from './ShareDialog.js';
-import { instant } from './VersionsDialog.js';
+import { type Loading, settle } from '../state/loading.js';
+import { openKept, openLink } from '../kept/open.js';
+import { ShareDialog } from '../kept/ShareDialog.js';
+import { instant } from '../kept/VersionsDialog.js';
+import type { Workspace } from '../state/workspace.js';
+import { IconButton } from '../ui/IconButton.js';
+import { Listing } from '../ui/Listing.js';
 
 const REFRESH_MS = 5000;
 
-export default function NotebooksPage(props: { session: Session }): JSX.Element {
+export default function NotebooksPage(props: { workspace: Workspace }): JSX.Element {
   const [all, setAll] = createSignal<Loading<readonly notebooks.Listed[]>>({ state: 'loading' });
   const [shared, setShared] = createSignal<notebooks.Listed>();
   const look = async (): Promise<void> => {
-    try {
-      setAll({ state: 'ready', value: await notebooks.list() });
-    } catch (cause) {
-      setAll({ state: 'failed', message: cause instanceof Error ? cause.message : String(cause) });
-    }
+    setAll(await settle(notebooks.list));
   };
   // A link that a user was given; without a login it is followed after it.
   createEffect(
@@ -35,7 +32,7 @@ export default function NotebooksPage(props: { session: Session }): JSX.Element 
       () => (signIn().state === 'out' ? '' : spot().subject),
       (link) => {
         if (link !== '') {
-          openLink(props.session, link).catch((cause: unknown) => {
+          openLink(props.workspace, link).catch((cause: unknown) => {
             if (signIn().state !== 'out') {
               openPage('notebooks');
               showFailure(cause);
@@ -56,11 +53,11 @@ export default function NotebooksPage(props: { session: Session }): JSX.Element 
         loaded={all()}
         key="id"
         unread="The notebooks could not be read"
-        empty={<NothingKept session={props.session} />}
+        empty={<NothingKept workspace={props.workspace} />}
       >
         {(rows) => (
           <Shelf
-            session={props.session}
+            workspace={props.workspace}
             rows={rows}
             share={setShared}
             changed={() => void look()}
@@ -81,14 +78,14 @@ export default function NotebooksPage(props: { session: Session }): JSX.Element 
   );
 }
 
-function NothingKept(props: { session: Session }): JSX.Element {
+function NothingKept(props: { workspace: Workspace }): JSX.Element {
   return (
     <>
       <strong>No notebook is kept here yet</strong>
       <p>Make one, and press Save. Notebooks that others share with you appear here, too.</p>
       <button
         class="button primary"
-        onClick={() => withNotebooks((make) => make.create(props.session))}
+        onClick={() => withNotebooks((make) => make.create(props.workspace))}
       >
         New notebook
       </button>
@@ -97,7 +94,7 @@ function NothingKept(props: { session: Session }): JSX.Element {
 }
 
 interface ShelfProps {
-  readonly session: Session;
+  readonly workspace: Workspace;
   readonly rows: readonly notebooks.Listed[];
   readonly share: (notebook: notebooks.Listed) => void;
   readonly changed: () => void;
@@ -117,26 +114,20 @@ function Shelf(props: ShelfProps): JSX.Element {
         <SearchField placeholder="Filter by title or owner" search={setWanted} />
       </div>
       <div class="page-table" role="region" aria-label="Table of notebooks" tabindex="0">
-        <table class="listing">
-          <thead>
-            <tr>
-              <th scope="col">Notebook</th>
-              <th scope="col">Owner</th>
-              <th scope="col">Shared</th>
-              <th scope="col">Changed</th>
-              <th scope="col">By</th>
-              <th scope="col" class="num">
-                Version
-              </th>
-              <th scope="col">
-                <span class="visually-hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            <For each={shown()}>{(row) => <Row {...props} row={row} />}</For>
-          </tbody>
-        </table>
+        <Listing
+          heads={[
+            ['Notebook'],
+            ['Owner'],
+            ['Shared'],
+            ['Changed'],
+            ['By'],
+            ['Version', 'num'],
+            ['Actions', 'actions'],
+          ]}
+          rows={shown()}
+        >
+          {(row) => <Row {...props} row={row} />}
+        </Listing>
       </div>
     </>
   );
@@ -144,7 +135,7 @@ function Shelf(props: ShelfProps): JSX.Element {
 
 function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
   const open = (): void => {
-    openKept(props.session, props.row.id).catch(showFailure);
+    openKept(props.workspace, props.row.id).catch(showFailure);
   };
   return (
     <tr>
@@ -165,14 +156,12 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
       </td>
       <td class="data num">{props.row.version}</td>
       <td class="actions">
-        <button
-          class="icon-button"
-          aria-label={`More about ${props.row.title}`}
+        <IconButton
+          icon="more"
+          label={`More about ${props.row.title}`}
           aria-haspopup="menu"
           onClick={(event) => openMenuBelow('Notebook', event.currentTarget, itemsOf(props, open))}
-        >
-          <Icon name="more" />
-        </button>
+        />
       </td>
     </tr>
   );

@@ -1,25 +1,37 @@
 /** What the editor asks and tells, answered by the session. */
 import { aborted, query, SqlError, validate } from '../api/client.js';
-import type { EditorEvents } from '../editor/editor.js';
-import type { NameSource } from '../editor/names.js';
-import type { Refusal } from '../editor/problems.js';
-import { quoted } from '../schema/model.js';
+import type { EditorEvents } from './editor.js';
+import type { NameSource } from './names.js';
+import type { Refusal } from './problems.js';
+import { quoted } from '../sql/names.js';
 import { parametersOf } from '../sql/parameters.js';
-import type { Session } from './session.js';
+import type { Statements } from '../state/statements.js';
+import type { Tabs } from '../state/tabs.js';
+import type { Problems } from '../state/problems.js';
+import type { Schema } from '../state/schema.js';
 
-export function editorEvents(session: Session): EditorEvents {
+interface Around {
+  readonly statements: Statements;
+  readonly tabs: Tabs;
+  readonly problems: Problems;
+  readonly schema: Schema;
+}
+
+/** The events of the editor of the workspace. */
+export function editorEvents({ statements, tabs, problems, schema }: Around): EditorEvents {
   return {
-    changed: (tab, text) => session.edited(tab, text),
-    run: () => void session.run(),
-    runAll: () => void session.runAll(),
-    names: nameSource(session),
+    changed: (tab, text) => tabs.edited(tab, text),
+    run: () => void statements.run(),
+    runAll: () => void statements.runAll(),
+    names: nameSource(schema),
     validate: refusalOf,
-    problem: (tab, place, count) => session.setProblem(tab, place, count),
-    statement: (text) => session.setParameters(parametersOf(text)),
+    problem: (tab, place, count) => problems.set(tab, place, count),
+    statement: (text) => statements.setParameters(parametersOf(text)),
   };
 }
 
-function nameSource({ schema }: Session): NameSource {
+/** The names that the server knows, for any editor. */
+export function nameSource(schema: Schema): NameSource {
   const described = new Map<string, ReturnType<NameSource['describe']>>();
   return {
     names: () => schema.names(),

@@ -3,14 +3,14 @@
  * user has signed in, and the document is replaced when the user leaves.
  */
 import { createEffect, createSignal, lazy, on, onMount, Show, Suspense, type JSX } from 'solid-js';
-import { query, settings, Unreachable, type Settings } from '../api/client.js';
-import { awaitsLogin } from '../api/credentials.js';
-import { App } from '../shell/App.js';
-import { Session } from '../state/session.js';
-import { useUserRecords } from '../state/store.js';
-import { Workspace } from '../state/workspace.js';
-import { endPage, forgetBrowser } from './end.js';
-import { endSession } from './login.js';
+import { query, settings, Unreachable, type Settings } from './api/client.js';
+import { awaitsLogin } from './api/credentials.js';
+import { App } from './shell/App.js';
+import { Session } from './state/session.js';
+import { useUserRecords } from './state/store.js';
+import { Workspace } from './state/workspace.js';
+import { endPage, forgetBrowser } from './signin/end.js';
+import { endSession } from './signin/login.js';
 import {
   hasLeft,
   lastUser,
@@ -18,11 +18,11 @@ import {
   signedInUser,
   takeNotice,
   whySignedOut,
-} from './memory.js';
-import { hasProvider } from './provider.js';
-import { signedIn, signedOut, signIn } from './state.js';
+} from './signin/memory.js';
+import { hasProvider } from './signin/provider.js';
+import { signedIn, signedOut, signIn } from './signin/state.js';
 
-const SignInPage = lazy(() => import('./SignInPage.jsx'));
+const SignInPage = lazy(() => import('./signin/SignInPage.jsx'));
 
 const RETRY_MS = 1000;
 
@@ -124,7 +124,7 @@ async function whoIsIt(): Promise<string | undefined> {
 }
 
 async function beginFor(user: string, setSilent: (isSilent: boolean) => void): Promise<Session> {
-  const { UserStore } = await import('../state/user-store.js');
+  const { UserStore } = await import('./state/user-store.js');
   useUserRecords(await answered(() => UserStore.open(), setSilent));
   const session = await begun(user);
   onUserChanged(() => {
@@ -140,7 +140,7 @@ async function beginFor(user: string, setSilent: (isSilent: boolean) => void): P
 
 async function begun(user: string): Promise<Session> {
   const session = new Session(await Workspace.open());
-  void session.restoreResults(user);
+  void session.results.restore(user);
   return session;
 }
 

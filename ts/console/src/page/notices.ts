@@ -1,5 +1,6 @@
 /** One line for screen readers, and the toasts that all users see. */
 import { createSignal } from 'solid-js';
+import { messageOf } from '../model/message.js';
 
 const [spoken, setSpoken] = createSignal('');
 export { spoken };
@@ -32,7 +33,7 @@ export function showToast(next: Toast): void {
 
 /** Says why something did not work. */
 export function showFailure(cause: unknown): void {
-  showToast({ text: cause instanceof Error ? cause.message : String(cause), state: 'failed' });
+  showToast({ text: messageOf(cause), state: 'failed' });
 }
 
 /** Keeps the toast while it is hovered or focused. */
@@ -46,38 +47,4 @@ export function holdToast(held: boolean): void {
 export function dismissToast(): void {
   clearTimeout(timer);
   setToast(undefined);
-}
-
-/** Copies text and says whether it did. Browsers offer the clipboard on secure origins only. */
-export async function copy(text: string, what: string): Promise<boolean> {
-  let isCopied = true;
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    isCopied = copyBySelection(text);
-  }
-  showToast(
-    isCopied
-      ? { text: `${what} copied` }
-      : { text: `${what} could not be copied`, state: 'failed' },
-  );
-  return isCopied;
-}
-
-function copyBySelection(text: string): boolean {
-  const area = document.createElement('textarea');
-  area.value = text;
-  area.className = 'visually-hidden';
-  // Beside a dialog that is open, nothing can be selected.
-  (document.querySelector('dialog:modal') ?? document.body).append(area);
-  const before = document.activeElement;
-  area.select();
-  // Deprecated, and the only way that a page on plain HTTP has.
-  // eslint-disable-next-line @typescript-eslint/no-deprecated
-  const isCopied = document.execCommand('copy');
-  area.remove();
-  if (before instanceof HTMLElement) {
-    before.focus();
-  }
-  return isCopied;
 }

@@ -1,8 +1,8 @@
 /** A page of rows that are asked for again and again while the page is visible. */
 import { createComputed, Match, onCleanup, onMount, Switch, type JSX } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
-import type { Loading } from '../state/schema.js';
-import type { PageName } from './pages.js';
+import { type Loading, failureOf } from '../state/loading.js';
+import type { PageName } from '../page/pages.js';
 
 interface LivePageProps<Row extends object> {
   readonly page: PageName;
@@ -32,7 +32,7 @@ export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Ele
     const timer = setInterval(() => !document.hidden && props.look(), props.everyMs);
     onCleanup(() => clearInterval(timer));
   });
-  const failure = (): string => (props.loaded.state === 'failed' ? props.loaded.message : '');
+  const failure = (): string => failureOf(props.loaded);
   return (
     <section class="page" aria-labelledby={`${props.page}-title`} data-region={props.page}>
       <header class="page-head">

@@ -1,7 +1,6 @@
 /** What the server tells of views that follow a base, and how fresh they are, in words. */
-import type { Row } from '../api/answer.js';
-import { numberOf, reader, textOf, type Answer } from '../api/cells.js';
-import { grouped } from '../model/format.js';
+import { numberOf, textOf, type RowRecord } from '../api/cells.js';
+import { grouped } from './format.js';
 
 interface CommonFacts {
   /** Nothing where the base is not for the asker to know. */
@@ -50,75 +49,54 @@ interface Freshness {
 /** Views that follow each change rest between two refreshes; so long is no delay. */
 const USUAL_REST_MS = 10_000;
 
-/** Reads what the lists of views tell from a row that also has `asked_at`. */
-export function viewReader(answer: Answer): (row: Row) => ViewFacts | undefined {
-  const refresh = reader(answer, 'refresh_type');
-  const materialized = materializedReader(answer);
-  const status = reader(answer, 'live_status');
-  const live = liveReader(answer);
-  return (row) => {
-    if (refresh(row) !== null) {
-      return materialized(row);
-    }
-    return status(row) === null ? undefined : live(row);
+/** What the lists of views tell in a row that also has `asked_at`. */
+export function viewFacts(cell: RowRecord): ViewFacts | undefined {
+  if (cell('refresh_type') !== null) {
+    return materializedFacts(cell);
+  }
+  return cell('live_status') === null ? undefined : liveFacts(cell);
+}
+
+function materializedFacts(cell: RowRecord): MaterializedFacts {
+  const [finishedAt, askedAt] = [
+    textOf(cell('last_refresh_finish_timestamp')),
+    textOf(cell('asked_at')),
+  ];
+  const [position, basePosition] = [
+    numberOf(cell('refresh_base_table_txn')),
+    numberOf(cell('base_table_txn')),
+  ];
+  return {
+    form: 'materialized',
+    refresh: String(cell('refresh_type')) as MaterializedFacts['refresh'],
+    base: textOf(cell('base_table_name')),
+    status: String(cell('view_status')) as MaterializedFacts['status'],
+    reason: textOf(cell('invalidation_reason')),
+    finishedAt,
+    askedAt,
+    timerStart: textOf(cell('timer_start')),
+    position,
+    basePosition,
+    behind: Math.max(0, (basePosition ?? 0) - (position ?? 0)),
+    ageMs:
+      finishedAt === undefined || askedAt === undefined
+        ? undefined
+        : Math.max(0, Date.parse(askedAt) - Date.parse(finishedAt)),
   };
 }
 
-function materializedReader(answer: Answer): (row: Row) => MaterializedFacts {
-  const refresh = reader(answer, 'refresh_type');
-  const base = reader(answer, 'base_table_name');
-  const status = reader(answer, 'view_status');
-  const reason = reader(answer, 'invalidation_reason');
-  const finished = reader(answer, 'last_refresh_finish_timestamp');
-  const asked = reader(answer, 'asked_at');
-  const timerStart = reader(answer, 'timer_start');
-  const shown = reader(answer, 'refresh_base_table_txn');
-  const last = reader(answer, 'base_table_txn');
-  return (row) => {
-    const [finishedAt, askedAt] = [textOf(finished(row)), textOf(asked(row))];
-    const [position, basePosition] = [numberOf(shown(row)), numberOf(last(row))];
-    return {
-      form: 'materialized',
-      refresh: String(refresh(row)) as MaterializedFacts['refresh'],
-      base: textOf(base(row)),
-      status: String(status(row)) as MaterializedFacts['status'],
-      reason: textOf(reason(row)),
-      finishedAt,
-      askedAt,
-      timerStart: textOf(timerStart(row)),
-      position,
-      basePosition,
-      behind: Math.max(0, (basePosition ?? 0) - (position ?? 0)),
-      ageMs:
-        finishedAt === undefined || askedAt === undefined
-          ? undefined
-          : Math.max(0, Date.parse(askedAt) - Date.parse(finishedAt)),
-    };
-  };
-}
-
-function liveReader(answer: Answer): (row: Row) => LiveFacts {
-  const base = reader(answer, 'live_base');
-  const status = reader(answer, 'live_status');
-  const reason = reader(answer, 'live_reason');
-  const behind = reader(answer, 'lag_seqtxn');
-  const age = reader(answer, 'lag_micros');
-  const position = reader(answer, 'last_processed_seqtxn');
-  const job = reader(answer, 'job_state');
-  const asked = reader(answer, 'asked_at');
-  return (row) => {
-    const ageMicros = numberOf(age(row));
-    return {
-      form: 'live',
-      base: textOf(base(row)),
-      status: String(status(row)) as LiveFacts['status'],
-      reason: textOf(reason(row)),
-      isSuspended: job(row) === 'paused',
-      askedAt: textOf(asked(row)),
-      position: numberOf(position(row)),
-      behind: Math.max(0, numberOf(behind(row)) ?? 0),
-      ageMs: ageMicros === undefined ? undefined : ageMicros / 1000,
-    };
+function liveFacts(cell: RowRecord): LiveFacts {
+  const ageMicros = numberOf(cell('lag_micros'));
+  return {
+    form: 'live',
+    base: textOf(cell('live_base')),
+    status: String(cell('live_status')) as LiveFacts['status'],
+    reason: textOf(cell('live_reason')),
+    isSuspended: cell('job_state') === 'paused',
+    askedAt: textOf(cell('asked_at')),
+    position: numberOf(cell('last_processed_seqtxn')),
+    behind: Math.max(0, numberOf(cell('lag_seqtxn')) ?? 0),
+    ageMs: ageMicros === undefined ? undefined : ageMicros / 1000,
   };
 }
 

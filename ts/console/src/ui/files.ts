@@ -9,8 +9,8 @@
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { holdsTokens } from '../api/credentials.js';
-import { bytesText } from '../tables/model.js';
-import { showFailure, showToast } from './announce.js';
+import { bytesText } from '../model/format.js';
+import { showFailure, showToast } from '../page/notices.js';
 
 const LARGEST_IN_MEMORY = 512 * 1024 * 1024;
 /** Servers and what lies before them refuse longer addresses. */

@@ -1,0 +1,9 @@
+/** node-postgres on a test server: as its administrator, where nothing else is said. */
+import pg from 'pg';
+
+/** @param address `host:port` of the wire protocol */
+export function pgClient(address: string, other: pg.ClientConfig = {}): pg.Client {
+  const [host, port] = address.split(':');
+  const admin = { user: 'admin', password: 'quest', database: 'qdb' };
+  return new pg.Client({ host, port: Number(port), ...admin, ...other });
+}

@@ -1,0 +1,4 @@
+/** What an error says to the user. */
+export function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

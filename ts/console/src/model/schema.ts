@@ -1,0 +1,112 @@
+/** What the server's meta queries say about tables and columns, whichever names it gives them. */
+import type { Value } from '../api/answer.js';
+import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
+import { viewFacts, type ViewFacts } from './views.js';
+
+export type TableKind = 'table' | 'view' | 'materialized' | 'live';
+
+export interface TableEntry {
+  readonly name: string;
+  readonly kind: TableKind;
+  readonly rows: number | undefined;
+  readonly partitionBy: string | undefined;
+  readonly timestamp: string | undefined;
+  readonly suspended: boolean;
+  /** Another text whenever it has other rows, where the server tells. */
+  readonly version: string | undefined;
+  /** Of a view that follows a base, where the server tells of it. */
+  readonly view?: ViewFacts | undefined;
+}
+
+export interface ColumnEntry {
+  readonly name: string;
+  readonly type: string;
+  readonly designated: boolean;
+}
+
+export interface FunctionEntry {
+  readonly name: string;
+  /** Whether it belongs in FROM rather than in an expression. */
+  readonly isSource: boolean;
+  readonly signatures: readonly string[];
+  readonly description: string;
+}
+
+export interface KnownNames {
+  readonly tables: readonly Pick<TableEntry, 'name' | 'kind'>[];
+  /** Every column seen so far, for places whose tables are not known. */
+  readonly columns: readonly string[];
+  readonly functions: readonly FunctionEntry[];
+  /** Columns of a table that has been opened; none of another one. */
+  readonly columnsOf: (table: string) => readonly ColumnEntry[];
+}
+
+/** Rows of `tables()`, or of `SHOW TABLES`, which tells names only. */
+export function tableEntries(answer: Answer): TableEntry[] {
+  return recordsOf(answer)
+    .map((cell) => ({
+      name: String(cell('table_name', 'table', 'name')),
+      kind: kindOf(cell('table_type')),
+      rows: numberOf(cell('table_row_count', 'row_count', 'rows')),
+      partitionBy: textOf(cell('partitionBy', 'partition_by')),
+      timestamp: textOf(cell('designatedTimestamp', 'designated_timestamp')),
+      suspended: cell('table_suspended', 'suspended') === true,
+      version: versionOf(cell),
+      view: viewFacts(cell),
+    }))
+    .sort((left, right) => left.name.localeCompare(right.name));
+}
+
+/** Which table it is, for names are given again, and the transaction that it shows. */
+export function versionOf(cell: RowRecord): string | undefined {
+  return textOf(cell('table_txn')) === undefined
+    ? undefined
+    : `${String(cell('table_id'))}/${String(cell('table_txn'))}`;
+}
+
+/** Rows of `SHOW COLUMNS`. */
+export function columnEntries(answer: Answer): ColumnEntry[] {
+  return recordsOf(answer).map((cell) => ({
+    name: String(cell('column', 'column_name', 'name')),
+    type: String(cell('type', 'data_type')),
+    designated: cell('designated') === true,
+  }));
+}
+
+/** Rows of `functions()`, one per signature. */
+export function functionEntries(answer: Answer): FunctionEntry[] {
+  const entries = new Map<string, FunctionEntry>();
+  for (const cell of recordsOf(answer)) {
+    const key = String(cell('name'));
+    entries.set(key, {
+      name: key,
+      isSource: cell('type') === 'CURSOR',
+      signatures: [...(entries.get(key)?.signatures ?? []), String(cell('signature'))],
+      description: textOf(cell('description')) ?? '',
+    });
+  }
+  return [...entries.values()];
+}
+
+/** What it is called, in sentences and, as capitals, in statements. */
+export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
+  table: 'table',
+  view: 'view',
+  materialized: 'materialized view',
+  live: 'live view',
+};
+
+/** The names of their icons. */
+export const KIND_ICONS = {
+  table: 'table',
+  view: 'view',
+  materialized: 'layers',
+  live: 'pulse',
+} as const satisfies Record<TableKind, string>;
+
+const LETTERS: Readonly<Record<string, TableKind>> = { V: 'view', M: 'materialized', L: 'live' };
+
+/** What a letter of `table_type` means. */
+export function kindOf(value: Value): TableKind {
+  return LETTERS[String(value)] ?? 'table';
+}

@@ -1,0 +1,9 @@
+/** The code of notebooks is loaded when it is first used. */
+import { showFailure } from '../page/notices.js';
+import type * as Entrances from './entrances.js';
+
+type Notebooks = typeof Entrances;
+
+export function withNotebooks(act: (notebooks: Notebooks) => void): void {
+  void import('./entrances.js').then(act, showFailure);
+}

@@ -1,0 +1,81 @@
+/** What the editor found wrong in each tab, with what could be meant instead. */
+import { nearest } from '../sql/names.js';
+import { expectedWord } from '../sql/meant.js';
+import type { Schema } from './schema.js';
+import { signal } from '../model/signal.js';
+
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+  /** The text under the mark. */
+  readonly text: string;
+  readonly message: string;
+  /** Tables whose columns may stand there. */
+  readonly tables: readonly string[];
+}
+
+export interface Problem extends Place {
+  /** How many places of the tab are wrong. */
+  readonly count: number;
+  readonly advice: string | undefined;
+  readonly replacement: string | undefined;
+}
+
+export class Problems {
+  readonly #all = signal<ReadonlyMap<string, Problem>>(new Map());
+  readonly #schema: Schema;
+
+  constructor(schema: Schema) {
+    this.#schema = schema;
+  }
+
+  of(tab: string): Problem | undefined {
+    return this.#all().get(tab);
+  }
+
+  /** Takes over what is wrong in a tab, with what could be meant. */
+  set(tab: string, place: Place | undefined, count: number): void {
+    if (!place) {
+      this.clear(tab);
+      return;
+    }
+    const replacement = this.#suggestion(place);
+    const advice = replacement === undefined ? undefined : `The closest name is ${replacement}.`;
+    const problem = { ...place, count, advice, replacement };
+    if (JSON.stringify(problem) !== JSON.stringify(this.of(tab))) {
+      this.#all.set(new Map(this.#all()).set(tab, problem));
+      void this.#readNames(tab, problem);
+    }
+  }
+
+  clear(tab: string): void {
+    const kept = new Map(this.#all());
+    if (kept.delete(tab)) {
+      this.#all.set(kept);
+    }
+  }
+
+  /** A near name may be in a table whose columns have not been read yet. */
+  async #readNames(tab: string, problem: Problem): Promise<void> {
+    const { tables } = this.#schema.names();
+    const unread = problem.tables.filter(
+      (name) =>
+        tables.some((table) => table.name === name) && this.#schema.columnsOf(name).length === 0,
+    );
+    if (problem.replacement !== undefined || unread.length === 0) {
+      return;
+    }
+    await Promise.all(unread.map((name) => this.#schema.open(name)));
+    if (this.of(tab) === problem && this.#suggestion(problem) !== undefined) {
+      this.set(tab, problem, problem.count);
+    }
+  }
+
+  #suggestion({ message, text }: Place): string | undefined {
+    if (!/invalid column|does not exist|unknown (?:column|table)/i.test(message)) {
+      return expectedWord(text, message);
+    }
+    const names = this.#schema.names();
+    return nearest(text, [...names.columns, ...names.tables.map(({ name }) => name)]);
+  }
+}

@@ -1,0 +1,189 @@
+/** Running statements: the one under the cursor, all of a tab, one that comes from elsewhere. */
+import type { Accessor } from 'solid-js';
+import { bind, parametersOf } from '../sql/parameters.js';
+import { editor } from './editor.js';
+import { announce } from '../page/notices.js';
+import { openPage } from '../page/pages.js';
+import type { Plans } from './plans.js';
+import { confirmed } from '../page/questions.js';
+import type { Results } from './results.js';
+import { runTitle, type Run, type StatementText } from './run.js';
+import type { Schema } from './schema.js';
+import type { Server } from './server.js';
+import { signal } from '../model/signal.js';
+import type { Workspace } from './workspace.js';
+
+interface Around {
+  readonly workspace: Workspace;
+  readonly server: Server;
+  readonly schema: Schema;
+  readonly plans: Plans;
+  readonly results: Results;
+}
+
+export class Statements {
+  readonly #around: Around;
+  readonly #workspace: Workspace;
+  readonly #parameters = signal<readonly string[]>([]);
+  /** Parameters of the statement under the cursor. */
+  readonly parameters: Accessor<readonly string[]> = this.#parameters;
+
+  constructor(around: Around) {
+    this.#around = around;
+    this.#workspace = around.workspace;
+  }
+
+  setParameters(names: readonly string[]): void {
+    if (names.join() !== this.parameters().join()) {
+      this.#parameters.set(names);
+    }
+  }
+
+  /** Runs the selection or the statement under the cursor. */
+  async run(): Promise<void> {
+    const statement = this.#current('run');
+    const tab = this.#workspace.active();
+    if (statement && (!this.#workspace.runner(tab).running || (await mayCancel()))) {
+      await this.#runOne(tab, statement);
+    }
+  }
+
+  /** Runs every statement of the tab in order and stops at the first failure. */
+  async runAll(): Promise<void> {
+    if (this.#isWithoutEditor()) {
+      return;
+    }
+    const tab = this.#workspace.active();
+    for (const statement of editor()?.statements() ?? []) {
+      const finished = await this.#runOne(tab, statement);
+      if (finished.state !== 'done') {
+        return;
+      }
+    }
+  }
+
+  /** Runs the query of the shown result again, for another range of it. */
+  async showRows(skip: number): Promise<void> {
+    const tab = this.#workspace.active();
+    const runner = this.#workspace.runner(tab);
+    const text = runner.result()?.statement;
+    if (text !== undefined && !runner.running) {
+      const start = runner.run()?.statement.start ?? 0;
+      announce(runTitle(await this.#workspace.run(tab, { text, start, skip })));
+    }
+  }
+
+  /** Opens a query in a tab of its own and runs it. */
+  preview(query: string): void {
+    openPage('sql');
+    this.#workspace.add(`${query};\n`);
+    const statement = { text: query, start: 0 };
+    // The editor shows the new tab in the next turn.
+    queueMicrotask(() => void this.#runOne(this.#workspace.active(), statement));
+  }
+
+  /** Opens the text of a shared link in a tab; runs it if it only reads or the user agrees. */
+  async openShared(text: string): Promise<void> {
+    this.#workspace.add(text);
+    const { onlyReads } = await import('../sql/effects.js');
+    const statements = editor()?.statements() ?? [];
+    const changing = statements.filter((statement) => !onlyReads(statement.text));
+    const isSafe = changing.length === 0 && statements.length === 1;
+    const runs =
+      isSafe ||
+      (changing.length > 0 &&
+        (await confirmed({
+          title: 'Run what this link brought?',
+          text: 'It may change data or tables, and whoever made the link wrote it.',
+          statement: changing.map((statement) => statement.text).join(';\n'),
+          keep: 'Only open it',
+          destroy: 'Run it',
+        })));
+    if (runs) {
+      await this.runAll();
+    }
+  }
+
+  /** Shows how the selection or the statement under the cursor would run. */
+  explain(): void {
+    const statement = this.#current('explain');
+    if (statement) {
+      this.#workspace.setView('plan');
+      void this.#around.plans.explain(this.#workspace.active(), statement.text, false);
+    }
+  }
+
+  /** Brings the plan to the front; the first time, of the statement under the cursor. */
+  showPlan(): void {
+    if (this.#around.plans.of(this.#workspace.active()) === undefined) {
+      this.explain();
+    }
+    this.#workspace.setView('plan');
+  }
+
+  cancel(): void {
+    this.#workspace.runner(this.#workspace.active()).cancel();
+  }
+
+  /** The selection or the statement under the cursor; says so where there is none. */
+  #current(verb: string): StatementText | undefined {
+    if (this.#isWithoutEditor()) {
+      return undefined;
+    }
+    const statement = editor()?.statementToRun();
+    if (!statement) {
+      announce(`There is no statement to ${verb}.`);
+    }
+    return statement;
+  }
+
+  /** A tab that follows a table or shows a notebook has no statement under a cursor. */
+  #isWithoutEditor(): boolean {
+    const { isWithoutEditor, activeFollow } = this.#workspace;
+    if (isWithoutEditor) {
+      announce(
+        activeFollow
+          ? 'This tab follows rows. Open its query to run it.'
+          : 'This tab is a notebook: its cells are run one by one.',
+      );
+    }
+    return isWithoutEditor;
+  }
+
+  async #runOne(tab: string, written: StatementText): Promise<Run> {
+    const { results, schema, server } = this.#around;
+    const statement = this.#bound(tab, written);
+    const view = editor();
+    view?.clearProblem(tab);
+    view?.mark(tab, statement.start, 'running', 'Running');
+    const finished = await this.#workspace.run(tab, statement);
+    view?.mark(tab, statement.start, finished.state, runTitle(finished));
+    announce(runTitle(finished));
+    if (finished.failure?.offset !== undefined) {
+      view?.showProblem(tab, finished.failure.offset, finished.failure.message);
+    }
+    if (finished.failure && !finished.failure.reachable) {
+      server.connection.set('lost');
+    }
+    if (finished.state === 'done') {
+      void schema.refreshAfter(statement.text);
+      void results.keep(tab, finished);
+    }
+    return finished;
+  }
+
+  #bound(tab: string, statement: StatementText): StatementText {
+    const hasParameters = parametersOf(statement.text).length > 0;
+    const values = this.#workspace.parametersOf(tab);
+    return hasParameters ? { ...statement, bound: bind(statement.text, values) } : statement;
+  }
+}
+
+function mayCancel(): Promise<boolean> {
+  return confirmed({
+    title: 'A query is running in this tab',
+    text: 'Running another one cancels it. The rows it has sent so far go with it.',
+    keep: 'Let it run',
+    destroy: 'Cancel it and run',
+  });
+}

@@ -1,0 +1,93 @@
+/** What is done with whole tabs: opened for a text or for what it follows, closed, reopened. */
+import { quoted } from '../sql/names.js';
+import { editor } from './editor.js';
+import { announce, showToast } from '../page/notices.js';
+import { openPage } from '../page/pages.js';
+import type { Problems } from './problems.js';
+import type { Results } from './results.js';
+import type { Workspace } from './workspace.js';
+
+interface Around {
+  readonly workspace: Workspace;
+  readonly problems: Problems;
+  readonly results: Results;
+}
+
+const FOLLOWED_ROWS = 500;
+
+export class Tabs {
+  readonly #around: Around;
+  readonly #workspace: Workspace;
+
+  constructor(around: Around) {
+    this.#around = around;
+    this.#workspace = around.workspace;
+  }
+
+  /** Opens a text in a tab of its own. */
+  edit(text: string): void {
+    openPage('sql');
+    this.#workspace.add(text);
+    editor()?.focus();
+  }
+
+  /** Takes over what the user typed. */
+  edited(tab: string, text: string): void {
+    // A notebook has editors of its own.
+    if (this.#workspace.tabs.find(({ id }) => id === tab)?.notebook === undefined) {
+      this.#workspace.setDraft(tab, text);
+    }
+  }
+
+  /** Follows the last rows of a table in a tab of its own. */
+  follow(table: string): void {
+    openPage('sql');
+    const spec = { table, rows: FOLLOWED_ROWS, view: 'grid' } as const;
+    this.#workspace.addFollow(spec, `SELECT * FROM ${quoted(table)} LIMIT -${FOLLOWED_ROWS};\n`);
+  }
+
+  /** Follows the last rows of a query in a tab of its own. */
+  async followQuery(query: string): Promise<void> {
+    const { isQuery } = await import('../sql/effects.js');
+    if (!isQuery(query)) {
+      showToast({ text: 'Only the rows of a query can be followed.' });
+      return;
+    }
+    const workspace = this.#workspace;
+    const table = workspace.tabs.find(({ id }) => id === workspace.active())?.title ?? '';
+    const spec = { table, query, rows: FOLLOWED_ROWS, view: 'grid' } as const;
+    workspace.addFollow(spec, `${query};\n`);
+  }
+
+  close(id: string): void {
+    const closed = this.#workspace.close(id);
+    if (!closed) {
+      return;
+    }
+    this.forget(id);
+    if (closed.draft.trim() === '') {
+      return;
+    }
+    showToast({
+      text: `${closed.title} closed`,
+      action: { label: 'Undo', run: () => this.#workspace.restore(closed) },
+    });
+  }
+
+  /** Forgets what the editor, its problems and the browser hold of a tab that is gone. */
+  forget(id: string): void {
+    editor()?.forget(id);
+    void this.#around.results.forget(id);
+    this.#around.problems.clear(id);
+  }
+
+  /** Brings back the tab that was closed last. */
+  reopen(): void {
+    const [last] = this.#workspace.closed();
+    if (last) {
+      this.#workspace.restore(last);
+    } else {
+      announce('No tab has been closed.');
+    }
+  }
+}

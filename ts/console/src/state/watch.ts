@@ -1,0 +1,58 @@
+/** Follows the server while the page is visible: its schema, running queries, memory and jobs. */
+import type { Activity } from './activity.js';
+import type { Jobs } from './jobs.js';
+import { followServer } from './live.js';
+import { announce } from '../page/notices.js';
+import type { Schema } from './schema.js';
+import type { Server } from './server.js';
+import type { Vitals } from './vitals.js';
+
+interface Watched {
+  readonly server: Server;
+  readonly schema: Schema;
+  readonly activity: Activity;
+  readonly vitals: Vitals;
+  readonly jobs: Jobs;
+}
+
+/** Until the function that comes back is called. */
+export function watchServer({ server, schema, activity, vitals, jobs }: Watched): () => void {
+  /** Asks for all that the server would tell by itself. */
+  const ask = async (): Promise<void> => {
+    if ((await server.greet()) !== 'connected') {
+      await schema.refresh();
+    } else if (schema.tables().state === 'ready') {
+      await schema.look();
+    }
+    // Who may not read the tables is not asked for what runs either.
+    if (schema.tables().state === 'ready') {
+      await activity.refresh();
+      await vitals.refresh(schema.rowCount);
+      await jobs.watch();
+    }
+  };
+  return followServer({
+    ask,
+    greet: async (signal) => {
+      await server.greet(signal);
+      await schema.refresh();
+    },
+    take: (name, answer, now) => {
+      if (name === 'tables') {
+        if (answer) {
+          schema.take(answer, now);
+        }
+        vitals.note(schema.rowCount);
+      } else if (answer) {
+        ({ queries: activity, memory: vitals, jobs })[name].take(answer);
+      }
+    },
+    lost: () => {
+      if (server.connection() === 'connected') {
+        announce('The server does not answer.');
+      }
+      server.connection.set('lost');
+    },
+    isLost: () => server.connection() === 'lost',
+  });
+}

@@ -1,0 +1,13 @@
+/** What is against something that the user wanted; nothing where the text is empty. */
+import { Show, type JSX } from 'solid-js';
+import { Icon } from './icons.js';
+
+export function Failure(props: { text: string }): JSX.Element {
+  return (
+    <Show when={props.text}>
+      <p class="error" role="alert">
+        <Icon name="alert" /> <bdi>{props.text}</bdi>
+      </p>
+    </Show>
+  );
+}

@@ -1,0 +1,17 @@
+/** A button that shows an icon alone; its label is read aloud. */
+import { splitProps, type JSX } from 'solid-js';
+import { Icon, type IconName } from './icons.js';
+
+interface IconButtonProps extends JSX.ButtonHTMLAttributes<HTMLButtonElement> {
+  readonly icon: IconName;
+  readonly label: string;
+}
+
+export function IconButton(props: IconButtonProps): JSX.Element {
+  const [own, others] = splitProps(props, ['icon', 'label']);
+  return (
+    <button class="icon-button" aria-label={own.label} {...others}>
+      <Icon name={own.icon} />
+    </button>
+  );
+}

@@ -1,0 +1,21 @@
+/** In which time zone times are shown. */
+import { For, type JSX } from 'solid-js';
+import { setZone, zone } from '../page/zone.js';
+
+export function ZoneSwitch(): JSX.Element {
+  return (
+    <span class="segmented" role="group" aria-label="Time zone of displayed times">
+      <For each={['utc', 'local'] as const}>
+        {(one) => (
+          <button
+            title={one === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone}
+            aria-pressed={zone() === one ? 'true' : 'false'}
+            onClick={() => setZone(one)}
+          >
+            {one === 'utc' ? 'UTC' : 'Local'}
+          </button>
+        )}
+      </For>
+    </span>
+  );
+}

@@ -1,0 +1,36 @@
+/** Copies texts for the user. */
+import { showToast } from '../page/notices.js';
+
+/** Copies text and says whether it did. Browsers offer the clipboard on secure origins only. */
+export async function copy(text: string, what: string): Promise<boolean> {
+  let isCopied = true;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    isCopied = copyBySelection(text);
+  }
+  showToast(
+    isCopied
+      ? { text: `${what} copied` }
+      : { text: `${what} could not be copied`, state: 'failed' },
+  );
+  return isCopied;
+}
+
+function copyBySelection(text: string): boolean {
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'visually-hidden';
+  // Beside a dialog that is open, nothing can be selected.
+  (document.querySelector('dialog:modal') ?? document.body).append(area);
+  const before = document.activeElement;
+  area.select();
+  // Deprecated, and the only way that a page on plain HTTP has.
+  // eslint-disable-next-line @typescript-eslint/no-deprecated
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  if (before instanceof HTMLElement) {
+    before.focus();
+  }
+  return isCopied;
+}
