@@ -37,7 +37,7 @@ fn of_copy() -> [String; 6] {
     declarations!(CopySpec, CopyFormat, CopyHeader, CopyColumnSpec, CopyReply, CopyMistake)
 }
 
-fn of_loans() -> [String; 7] {
+fn of_loans() -> [String; 6] {
     declarations!(LoanSpec, Conversation, PgLoan, LentStatement, HttpLoan, LentQuery)
 }
 
