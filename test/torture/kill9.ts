@@ -136,7 +136,7 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
         if (!state.dying) {
           await sleep(5);
         }
-      } else if (error instanceof Refused) {
+      } else if (error instanceof Refused && !(state.dying && isStopping(error))) {
         refuse(error);
         await sleep(20);
       }
@@ -146,6 +146,10 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
     }
   }
 }
+
+/** What a server answers that was asked to end before it is killed. */
+const isStopping = ({ status, message }: Refused): boolean =>
+  status === 503 && message.includes('the server is shutting down');
 
 /** The load is valid: what is refused is counted by its text, a defect of the server fails. */
 function refuse(error: Refused): void {

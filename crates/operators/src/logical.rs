@@ -8,6 +8,7 @@ use crate::fill::node::FillNode;
 use crate::horizon::node::HorizonJoinNode;
 use crate::last_rows::node::LastRowsNode;
 use crate::latest_on::node::LatestOnNode;
+use crate::lowering::Lower;
 use crate::ordered_join::node::OrderedJoinNode;
 use crate::sample_by::node::SampleByNode;
 use crate::shared_rows::node::SharedRowsNode;
@@ -55,6 +56,25 @@ impl<'a> LogicalNode<'a> {
         match plan {
             LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
             _ => None,
+        }
+    }
+
+    /// As what is lowered over all columns of its inputs; `None` where it reads some of them, and
+    /// says so to the nodes below.
+    pub fn over_all_columns(&self) -> Option<&'a dyn Lower> {
+        match *self {
+            Self::Windows(node) => Some(node),
+            Self::Unnest(node) => Some(node),
+            Self::Asof(node) => Some(node),
+            Self::Splice(node) => Some(node),
+            Self::WindowJoin(node) => Some(node),
+            Self::Horizon(node) => Some(node),
+            Self::SharedRows(node) => Some(node),
+            Self::SampleBy(_)
+            | Self::Fill(_)
+            | Self::LatestOn(_)
+            | Self::LastRows(_)
+            | Self::OrderedJoin(_) => None,
         }
     }
 }

@@ -28,6 +28,10 @@ pub trait Lower {
     /// Its operator over these inputs.
     fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
     -> Result<Arc<dyn ExecutionPlan>>;
+
+    /// The timestamps by which it needs the rows of its inputs, from the first on; empty where any
+    /// order does.
+    fn times(&self) -> Vec<&Expr>;
 }
 
 /// The inputs of a node.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
@@ -117,5 +118,9 @@ impl Lower for AsofJoinNode {
             tolerance: self.tolerance(),
         };
         Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema_of(self)))
+    }
+
+    fn times(&self) -> Vec<&Expr> {
+        vec![self.left_timestamp(), self.right_timestamp()]
     }
 }

@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{
@@ -236,5 +237,10 @@ impl Lower for HorizonJoinNode {
         let plan = HorizonPlan { sides, per_left, left_timestamp: left.timestamp, offsets };
         rights.insert(0, left.plan);
         Ok(OperatorExec::plan(plan, rights, &schema_of(self)))
+    }
+
+    fn times(&self) -> Vec<&Expr> {
+        let rights = self.sides().iter().map(|side| &side.timestamp);
+        once(self.left_timestamp()).chain(rights).collect()
     }
 }

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBatchStream};
@@ -139,5 +140,10 @@ impl Lower for SpliceJoinNode {
             key_kind,
         };
         Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema_of(self)))
+    }
+
+    fn times(&self) -> Vec<&Expr> {
+        let (left, right) = self.timestamps();
+        vec![left, right]
     }
 }

@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::take;
 use datafusion::common::Result;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -223,5 +224,9 @@ impl Lower for UnnestNode {
         };
         let output = Arc::clone(&plan.schema);
         Ok(OperatorExec::plan(plan, vec![input], &output))
+    }
+
+    fn times(&self) -> Vec<&Expr> {
+        vec![]
     }
 }

@@ -525,4 +525,8 @@ impl Lower for WindowNode {
         let output = Arc::clone(&plan.schema);
         Ok(OperatorExec::plan(plan, vec![input], &output))
     }
+
+    fn times(&self) -> Vec<&Expr> {
+        self.timestamp().into_iter().collect()
+    }
 }

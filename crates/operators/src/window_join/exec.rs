@@ -162,6 +162,11 @@ impl Lower for WindowJoinNode {
         };
         Ok(OperatorExec::plan(plan, vec![left.plan, right.plan], &schema_of(self)))
     }
+
+    fn times(&self) -> Vec<&Expr> {
+        let (left, right) = self.timestamps();
+        vec![left, right]
+    }
 }
 
 fn bound(bound: &WindowBound, left: &SidePlan, lowering: &Lowering<'_>) -> Result<BoundPlan> {

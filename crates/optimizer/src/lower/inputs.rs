@@ -158,13 +158,10 @@ pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
     }
 }
 
-/// The rows in one partition, if they have an order when partitions are read one after the other.
-pub(super) fn in_turn(plan: Plan) -> Plan {
+/// The rows of a scan in one partition. A result is read one partition after the other anyway.
+pub(super) fn in_scan_order(plan: Plan) -> Plan {
     let is_one = plan.output_partitioning().partition_count() == 1;
-    if !is_one && (is_read_in_turn(&plan) || is_joined_in_turn(&plan)) {
-        return TimeConcat::plan(plan);
-    }
-    plan
+    if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }
 }
 
 /// Whether the rows have an order when one partition is read after the other: those of a scan, and

@@ -22,7 +22,7 @@ use tidemark_operators::{
 };
 use tidemark_types::bounded::grown;
 
-use super::inputs::in_turn;
+use super::inputs::in_scan_order;
 use super::other_scans::OtherScans;
 use super::planned::{Order, Plan, Planned, Wanted, columns_of, mark_columns, narrowed, projected};
 use super::subqueries::Subqueries;
@@ -38,7 +38,7 @@ pub(crate) fn lowered(
     let lowering = Lowering { session, context: subqueries.context() };
     let walk = Walk { session, lowering, scans };
     let planned = walk.node(logical, &Wanted::all(logical))?;
-    Ok(subqueries.before(in_turn(planned.plan)))
+    Ok(subqueries.before(in_scan_order(planned.plan)))
 }
 
 impl Walk<'_> {
@@ -81,6 +81,9 @@ impl Walk<'_> {
         let Some(node) = LogicalNode::of(extension.node.as_ref()) else {
             return plan_err!("no operator for {}", extension.node.name());
         };
+        if let Some(node) = node.over_all_columns() {
+            return self.over_inputs(extension, node, wanted);
+        }
         match &node {
             LogicalNode::LatestOn(node) => self.latest_on(node, wanted),
             LogicalNode::LastRows(node) => self.last_rows(node, wanted),
@@ -91,44 +94,22 @@ impl Walk<'_> {
                 let below = Wanted { keeps_join_order, ..wanted.clone() };
                 self.node(node.join(), &below)
             }
-            LogicalNode::Windows(of) => self.over_inputs(extension, *of, &[of.timestamp()], wanted),
-            LogicalNode::Asof(of) => {
-                let times = [of.left_timestamp(), of.right_timestamp()].map(Some);
-                self.over_inputs(extension, *of, &times, wanted)
-            }
-            LogicalNode::Splice(of) => {
-                let (left, right) = of.timestamps();
-                self.over_inputs(extension, *of, &[Some(left), Some(right)], wanted)
-            }
-            LogicalNode::WindowJoin(of) => {
-                let (left, right) = of.timestamps();
-                self.over_inputs(extension, *of, &[Some(left), Some(right)], wanted)
-            }
-            LogicalNode::Horizon(of) => {
-                let rights = of.sides().iter().map(|side| Some(&side.timestamp));
-                let times: Vec<_> =
-                    std::iter::once(Some(of.left_timestamp())).chain(rights).collect();
-                self.over_inputs(extension, *of, &times, wanted)
-            }
-            LogicalNode::Unnest(of) => self.over_inputs(extension, *of, &[], wanted),
-            LogicalNode::SharedRows(of) => self.over_inputs(extension, *of, &[], wanted),
+            _ => plan_err!("no operator for {}", extension.node.name()),
         }
     }
 
-    /// One of our nodes over all columns of its inputs; `times`: the timestamps by which it needs
-    /// the rows of each.
+    /// One of our nodes over all columns of its inputs.
     fn over_inputs(
         &self,
         extension: &Extension,
         node: &dyn Lower,
-        times: &[Option<&Expr>],
         wanted: &Wanted,
     ) -> Result<Planned> {
-        let logical = extension.node.inputs();
+        let (logical, times) = (extension.node.inputs(), node.times());
         let mut physical = Vec::with_capacity(logical.len());
         for (at, input) in logical.iter().enumerate() {
             let mut below = Wanted::all(input);
-            if let Some(Some(timestamp)) = times.get(at) {
+            if let Some(timestamp) = times.get(at) {
                 below = below.by_time(timestamp, input.schema());
             }
             below.is_read_in_order = at == 0 && wanted.is_read_in_order;
@@ -205,7 +186,6 @@ impl Walk<'_> {
             Some(rows) => Arc::new(LocalLimitExec::new(input, rows)),
             None => input,
         };
-        let input = in_turn(input);
         let limit: Plan = Arc::new(GlobalLimitExec::new(input, skip, fetch));
         self.with_inputs(&limit)
     }
