@@ -17,7 +17,8 @@ impl Walk<'_> {
     pub(super) fn aggregate(&self, node: &Aggregate, wanted: &Wanted) -> Result<Planned> {
         let exprs = node.group_expr.iter().chain(&node.aggr_expr);
         let columns = columns_of(exprs, node.input.schema())?;
-        let input = self.node(&node.input, &Wanted::columns(columns).in_any_order())?;
+        let below = Wanted { takes_more: true, ..Wanted::columns(columns) };
+        let input = self.node(&node.input, &below.in_any_order())?;
         let keys = self.exprs(&node.group_expr, &input.schema)?;
         let names = node.group_expr.iter().map(physical_name).collect::<Result<Vec<_>>>()?;
         let keys = PhysicalGroupBy::new_single(keys.into_iter().zip(names).collect());

@@ -50,7 +50,13 @@ impl Walk<'_> {
             LogicalPlan::Values(values) => self.values(values, wanted),
             LogicalPlan::SubqueryAlias(alias) => {
                 let input = self.node(&alias.input, wanted)?;
-                Ok(Planned { schema: narrowed(&alias.schema, &wanted.columns)?, ..input })
+                let has_all = input.schema.fields().len() == alias.schema.fields().len();
+                let schema = if has_all {
+                    Arc::clone(&alias.schema)
+                } else {
+                    narrowed(&alias.schema, &wanted.columns)?
+                };
+                Ok(Planned { schema, ..input })
             }
             LogicalPlan::Filter(filter) => self.filter(filter, wanted),
             LogicalPlan::Projection(projection) => self.projection(projection, wanted),
@@ -140,7 +146,8 @@ impl Walk<'_> {
             Order::ByTime(at) => position_below(projection, at).map_or(Order::Any, Order::ByTime),
             other => other,
         };
-        let input = self.node(&projection.input, &Wanted { order, ..wanted.of(columns) })?;
+        let input = self
+            .node(&projection.input, &Wanted { order, takes_more: true, ..wanted.of(columns) })?;
         let schema = narrowed(&projection.schema, &wanted.columns)?;
         let mut outputs = Vec::with_capacity(exprs.len());
         for (at, expr) in exprs.into_iter().enumerate() {
@@ -235,7 +242,7 @@ impl Walk<'_> {
         let bucket = node.bucket().map(|bucket| &bucket.timestamp);
         let exprs = bucket.into_iter().chain(node.keys()).chain(node.aggregates());
         let schema = node.input().schema();
-        let below = Wanted::columns(columns_of(exprs, schema)?);
+        let below = Wanted { takes_more: true, ..Wanted::columns(columns_of(exprs, schema)?) };
         let below = match node.bucket() {
             Some(bucket) => below.in_any_order().by_time(&bucket.timestamp, schema),
             None if node.reads_order() => below,

@@ -39,6 +39,8 @@ pub(super) struct Wanted {
     pub(super) keeps_join_order: bool,
     /// Whether a GROUP BY stays in its two steps: the node above decides what becomes of it.
     pub(super) in_two_steps: bool,
+    /// Whether the node above finds its columns by their names: all columns of the node do as well.
+    pub(super) takes_more: bool,
 }
 
 /// Which order of a node's rows matters to the node above.
@@ -67,6 +69,7 @@ impl Wanted {
             is_read_in_order: true,
             keeps_join_order: false,
             in_two_steps: false,
+            takes_more: false,
         }
     }
 
@@ -84,7 +87,7 @@ impl Wanted {
 
     /// The same of other columns.
     pub(super) fn of(&self, columns: Vec<bool>) -> Self {
-        Self { columns, in_two_steps: false, ..self.clone() }
+        Self { columns, in_two_steps: false, takes_more: false, ..self.clone() }
     }
 }
 
@@ -107,6 +110,9 @@ impl Planned {
 
     /// The same of an operator that has all columns of its node.
     pub(super) fn narrowed(self, wanted: &Wanted) -> Result<Self> {
+        if wanted.takes_more {
+            return Ok(self);
+        }
         let all = vec![true; wanted.columns.len()];
         self.narrowed_to(wanted, &all)
     }
