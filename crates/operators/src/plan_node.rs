@@ -1,4 +1,4 @@
-//! The nodes of a physical plan as our rules know them. `DataFusion` offers nothing to ask its own
+//! The nodes of a physical plan as planning knows them. `DataFusion` offers nothing to ask its own
 //! nodes by; our operators answer for themselves ([`crate::operator::Operator`]).
 
 use std::sync::Arc;
@@ -49,8 +49,6 @@ pub enum PlanNode<'a> {
     Sort(&'a SortExec),
     /// Merges sorted partitions.
     Merge(&'a SortPreservingMergeExec),
-    /// Mixes partitions.
-    Coalesce(&'a CoalescePartitionsExec),
     Union,
     /// A join that holds its left input and reads the right one row by row.
     HoldingJoin,
@@ -81,9 +79,6 @@ impl<'a> PlanNode<'a> {
         }
         if let Some(node) = plan.downcast_ref() {
             return Self::Merge(node);
-        }
-        if let Some(node) = plan.downcast_ref() {
-            return Self::Coalesce(node);
         }
         Self::without_fields(plan).or_else(|| in_memory(plan)).unwrap_or(Self::Other)
     }

@@ -314,18 +314,9 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         // One batch in each file that an exchange spills: two files that are still written to can
         // keep its readers waiting for ever (apache/datafusion#24883).
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
-        // A round robin exchange would tear time order apart for no gain: scans are balanced.
-        .with_round_robin_repartition(false)
-        .set_bool("datafusion.optimizer.use_statistics_registry", true)
-        // An InterleaveExec needs inputs spread by the same keys, also after a later rule has put
-        // another operator in the place of one.
-        .set_bool("datafusion.optimizer.prefer_existing_union", true)
         // So many rows of one side are held for all workers, before both are spread by their keys.
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold_rows", HELD_ROWS)
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", HELD_BYTES)
-        // `a < b IS TRUE` is never null to a logical plan and may be to a physical one: grouping by
-        // it is right all the same.
-        .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
         .with_create_default_catalog_and_schema(false);
     match options.scan_part_rows {
         Some(rows) => config.with_extension(Arc::new(PartRows(rows))),

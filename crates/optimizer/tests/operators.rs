@@ -12,10 +12,12 @@ use arrow_schema::DataType;
 use datafusion::catalog::Session;
 use datafusion::common::ScalarValue;
 use datafusion::error::DataFusionError;
+use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::expr_fn::{avg, count, count_distinct, max, min, sum};
+use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Volatility, col, create_udf,
-    lit,
+    ColumnarValue, Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, ScalarUDF, Volatility,
+    col, create_udf, lit,
 };
 use datafusion::physical_plan::displayable;
 use rand::Rng;
@@ -332,6 +334,30 @@ async fn plain_plans_agree_with_those_of_the_logical_rules() {
             let walked = cells(&run_physical(walked).await.unwrap());
             assert_eq!(walked, ruled, "{shown}");
         }
+    }
+}
+
+/// UNION ALL has a partition for each side, also where one worker runs them all.
+#[tokio::test]
+async fn windows_see_the_rows_of_all_partitions() {
+    let store = Store::new();
+    let mut rng = random();
+    let rows = rows(&mut rng, 300, 40, 5);
+    let table = store.table("t", rows.chunks(90).map(batch_of).collect());
+    let side = || LogicalPlanBuilder::from(scan("t", &table, vec![]));
+    let all = side().union(side().build().unwrap()).unwrap();
+    let count = WindowFunction::new(count_udaf(), vec![lit(1_i64)]);
+    let total = Expr::from(count).partition_by(vec![col("ts")]).build().unwrap().alias("n");
+    let columns = [col("ts"), col("n")];
+    let plan = all.window([total]).unwrap().project(columns).unwrap().build().unwrap();
+    let counted = |row: &Row| 2 * rows.iter().filter(|other| other.ts == row.ts).count();
+    let expected = rows.iter().map(|row| vec![row.ts.to_string(), counted(row).to_string()]);
+    let mut expected: Vec<_> = expected.clone().chain(expected).collect();
+    expected.sort();
+    for workers in 1..4 {
+        let mut got = cells(&run(plan.clone(), workers).await.unwrap());
+        got.sort();
+        assert_eq!(got, expected, "{workers} workers");
     }
 }
 

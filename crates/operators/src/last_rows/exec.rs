@@ -19,7 +19,7 @@ use crate::bounded::bytes::held_bytes;
 use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
 };
-use crate::plan_node::{PlanNode, filtered_scan, scan_of, with_first_input};
+use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::kind::{Scan, Wanted};
 
@@ -32,7 +32,6 @@ fn over(rows: LastRows, input: Input) -> Result<Input> {
     if matches!(PlanNode::of(input.as_ref()), PlanNode::Projection(_) | PlanNode::Cooperative) {
         return with_first_input(input, |input| over(rows, input));
     }
-    let input = filtered_scan(&input).unwrap_or(input);
     let schema = input.schema();
     Ok(OperatorExec::plan(rows, vec![input], &schema))
 }

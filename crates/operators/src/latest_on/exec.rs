@@ -24,7 +24,7 @@ use crate::operator::{
     Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
 };
 use crate::order::{TimeConcat, in_time_order, reversed};
-use crate::plan_node::{filtered_scan, scan_of};
+use crate::plan_node::scan_of;
 use crate::properties::{ascending, properties};
 use crate::scan::kind::{Scan, Wanted};
 use crate::symbols::{dictionary, nullable_origin, origin};
@@ -177,9 +177,8 @@ pub fn plan_latest_on(
         .is_some_and(|(scan, output)| scan.is_timestamp(output) && !scan.is_backward());
     let output = input.schema();
     let mut plan = LatestOnPlan { timestamp, keys, kind, newest_first: false };
-    let scan = scan_of(&input).map(|_| Arc::clone(&input)).or_else(|| filtered_scan(&input));
-    if by_time && let Some(scan) = scan {
-        return Ok(OperatorExec::plan(plan, vec![scan], &output));
+    if by_time && scan_of(&input).is_some() {
+        return Ok(OperatorExec::plan(plan, vec![input], &output));
     }
     if by_time && let Some(backward) = reversed(&input, None)? {
         plan.newest_first = true;

@@ -3,6 +3,7 @@
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
+use datafusion::physical_expr::OrderingRequirements;
 use datafusion::physical_plan::{ChildSatisfactionOptions, ExecutionPlanProperties};
 
 use super::planned::Plan;
@@ -26,10 +27,7 @@ fn check_inputs(node: &Plan) -> Result<()> {
         {
             return internal_err!("{} has input {at} in other partitions", node.name());
         }
-        let Some(order) = order.map(datafusion::physical_expr::OrderingRequirements::into_single)
-        else {
-            continue;
-        };
+        let Some(order) = order.map(OrderingRequirements::into_single) else { continue };
         if !input.equivalence_properties().ordering_satisfy_requirement(order)? {
             return internal_err!("{} has input {at} in another order", node.name());
         }

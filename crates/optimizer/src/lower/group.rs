@@ -33,8 +33,7 @@ impl Walk<'_> {
             functions.push(lowered.aggregate);
             filters.push(lowered.filter);
         }
-        let workers = self.session.config().target_partitions();
-        let is_spread = !keys.is_empty() && workers > 1;
+        let is_spread = !keys.is_empty() && self.workers() > 1;
         let first = AggregateExec::try_new(
             AggregateMode::Partial,
             keys.clone(),
@@ -56,11 +55,10 @@ impl Walk<'_> {
 
     /// What computes the groups of two steps that nothing is between. Any other plan stays.
     pub(super) fn grouped(&self, plan: Plan) -> Result<Plan> {
-        let workers = self.session.config().target_partitions();
         let Some(first) = first_step(&plan) else { return Ok(plan) };
         let own = match SampleByPlan::instead_of(&plan)? {
             None => match SampleByPlan::by_slots(&plan)? {
-                None => GroupRows::instead_of(&plan, workers)?,
+                None => GroupRows::instead_of(&plan, self.workers())?,
                 own => own,
             },
             own => own,

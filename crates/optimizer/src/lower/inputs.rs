@@ -57,10 +57,6 @@ impl Walk<'_> {
     /// Whether inputs that have to be spread by their keys are: one of them has several partitions,
     /// or rows enough for several.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
-        let config = self.session.config();
-        if config.target_partitions() == 1 {
-            return Ok(false);
-        }
         let benefits = plan.benefits_from_input_partitioning();
         for (at, child) in plan.children().into_iter().enumerate() {
             let is_keyed = matches!(
@@ -69,7 +65,7 @@ impl Walk<'_> {
             );
             if is_keyed
                 && (child.output_partitioning().partition_count() > 1
-                    || (benefits[at] && self.has_many_rows(child)?))
+                    || (self.workers() > 1 && benefits[at] && self.has_many_rows(child)?))
             {
                 return Ok(true);
             }
@@ -82,7 +78,7 @@ impl Walk<'_> {
         Ok(rows.is_none_or(|rows| rows > self.session.config().batch_size()))
     }
 
-    /// The input with its rows spread over all workers by their keys.
+    /// The input with its rows spread over all workers by their keys; one worker reads them all.
     fn spread(
         &self,
         input: Plan,
@@ -90,7 +86,10 @@ impl Walk<'_> {
         distributions: &InputDistributionRequirements,
         at: usize,
     ) -> Result<Plan> {
-        let workers = self.session.config().target_partitions();
+        let workers = self.workers();
+        if workers == 1 {
+            return Ok(in_one_partition(input, false));
+        }
         let is_spread = distributions
             .child_satisfaction(at, input.as_ref(), ChildSatisfactionOptions::default())?
             .is_satisfied();

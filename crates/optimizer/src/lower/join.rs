@@ -72,10 +72,12 @@ impl Walk<'_> {
 
     /// The operator of a join by equal keys.
     fn by_keys(&self, hash: Plan) -> Result<Plan> {
-        let config = self.session.config_options();
         // One worker holds the left side of every join, however many rows it has.
-        let most_held = match config.execution.target_partitions {
-            1 => config.optimizer.hash_join_single_partition_threshold_rows,
+        let most_held = match self.workers() {
+            1 => {
+                let options = &self.session.config_options().optimizer;
+                options.hash_join_single_partition_threshold_rows
+            }
             _ => usize::MAX,
         };
         if let Some(merged) = MergeJoin::instead_of(&hash, most_held)? {

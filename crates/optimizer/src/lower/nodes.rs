@@ -1,4 +1,5 @@
-//! The walk: a match over the logical nodes without a wildcard.
+//! The walk: a match over the logical nodes without a wildcard. Of ours,
+//! [`LogicalNode::over_all_columns`] is that match; a node that reads some columns has an arm here.
 
 use std::sync::Arc;
 

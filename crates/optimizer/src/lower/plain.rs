@@ -3,6 +3,7 @@
 //! Most statements of a time-series database are of this kind, and one with parameters is planned
 //! for each execution. The logical rules walk over a plan many times and rebuild parts of it.
 
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, UserDefinedLogicalNodeCore};
@@ -57,10 +58,7 @@ fn is_plain_node(plan: &LogicalPlan) -> bool {
     }
 }
 
-fn are_plain<'e>(
-    exprs: impl IntoIterator<Item = &'e Expr>,
-    schema: &datafusion::common::DFSchema,
-) -> bool {
+fn are_plain<'e>(exprs: impl IntoIterator<Item = &'e Expr>, schema: &DFSchema) -> bool {
     exprs.into_iter().all(|expr| !is_foldable(expr) && is_over(expr, schema))
 }
 

@@ -9,7 +9,6 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-
 use tidemark_operators::PlanNode;
 
 use crate::rules::decorrelate::subquery::subquery_of;
@@ -85,6 +84,12 @@ impl Wanted {
         Self { order: position.map_or(Order::AsItIs, Order::ByTime), ..self }
     }
 
+    /// Of an operator that has these columns, which are wanted.
+    pub(super) fn among(&self, columns: &[bool]) -> Vec<bool> {
+        let had = columns.iter().zip(&self.columns).filter(|(has, _)| **has);
+        had.map(|(_, wanted)| *wanted).collect()
+    }
+
     /// The same of other columns.
     pub(super) fn of(&self, columns: Vec<bool>) -> Self {
         Self { columns, in_two_steps: false, takes_more: false, ..self.clone() }
@@ -97,8 +102,7 @@ impl Planned {
         if columns == wanted.columns {
             return Ok(self);
         }
-        let kept = columns.iter().zip(&wanted.columns).filter(|(has, _)| **has);
-        let kept: Vec<bool> = kept.map(|(_, wanted)| *wanted).collect();
+        let kept = wanted.among(columns);
         let schema = narrowed(&self.schema, &kept)?;
         let outputs = (0..kept.len()).filter(|&at| kept[at]).map(|at| {
             let alias = self.plan.schema().field(at).name().clone();
@@ -169,7 +173,7 @@ pub(super) fn over(
 }
 
 /// Whether an expression is the column at this position, under the name it has.
-pub(super) fn is_column(expr: &Arc<dyn PhysicalExpr>, at: usize, name: &str) -> bool {
+fn is_column(expr: &Arc<dyn PhysicalExpr>, at: usize, name: &str) -> bool {
     expr.downcast_ref::<Column>()
         .is_some_and(|column| column.index() == at && column.name() == name)
 }

@@ -121,8 +121,7 @@ impl Walk<'_> {
         }
         let Some(predicate) = all_of(parts) else { return input.narrowed_to(wanted, columns) };
         let predicate = self.lowering.expr(&predicate, &input.schema)?;
-        let kept = columns.iter().zip(&wanted.columns).filter(|(has, _)| **has);
-        let kept: Vec<bool> = kept.map(|(_, wanted)| *wanted).collect();
+        let kept = wanted.among(columns);
         let schema = narrowed(&input.schema, &kept)?;
         let options = self.session.config().options();
         let mut filter = FilterExecBuilder::new(predicate, input.plan)

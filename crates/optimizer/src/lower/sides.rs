@@ -171,7 +171,7 @@ impl Walk<'_> {
         // Of a left join, few rows of the right side are looked up.
         let is_looked_up = *join.join_type() == JoinType::Left && has_few;
         let swaps = may_swap && (is_looked_up || is_larger(&sizes[0], &sizes[1]));
-        let is_one = self.session.config().target_partitions() == 1 || join.null_aware;
+        let is_one = self.workers() == 1 || join.null_aware;
         let [left, right] = sizes.map(|size| is_one || self.is_held(&size));
         match (left, right) {
             (true, true) if swaps => join.swap_inputs(PartitionMode::CollectLeft),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_schema::SortOptions;
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{Sort, SortExpr};
 use datafusion::physical_expr::expressions::Column;
@@ -47,8 +48,7 @@ impl Walk<'_> {
         let keys = sort.expr.iter().map(|key| {
             let expr = self.folded(&key.expr, &input.schema)?;
             let expr = self.lowering.expr(&expr, &input.schema)?;
-            let options =
-                arrow_schema::SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
+            let options = SortOptions { descending: !key.asc, nulls_first: key.nulls_first };
             Ok(PhysicalSortExpr::new(expr, options))
         });
         let Some(order) = LexOrdering::new(keys.collect::<Result<Vec<_>>>()?) else {
@@ -74,22 +74,13 @@ impl Walk<'_> {
         rows: Option<usize>,
         limit: Option<Skipped>,
     ) -> Result<Plan> {
-        if let Some(plan) = by_time(&input, order, rows)? {
-            return match (limit, rows) {
-                (Some(limit), _) => self.limited(plan, rows, limit),
-                (None, Some(rows)) => self.limited(plan, Some(rows), (0, Some(rows))),
-                (None, None) => Ok(plan),
+        if let Some(plan) = without_sort(&input, order, into_one, rows)? {
+            return match limit.or(rows.map(|rows| (0, Some(rows)))) {
+                Some(limit) => self.limited(plan, rows, limit),
+                None => Ok(plan),
             };
         }
         let partitions = input.output_partitioning().partition_count();
-        if input.equivalence_properties().ordering_satisfy(order.clone())? {
-            let plan = if into_one { merged(input, order, rows) } else { input };
-            return match (limit, rows) {
-                (Some(limit), _) => self.limited(plan, rows, limit),
-                (None, Some(rows)) => self.limited(plan, Some(rows), (0, Some(rows))),
-                (None, None) => Ok(plan),
-            };
-        }
         let sorted = |sort: Plan| -> Plan {
             let plan = if into_one && partitions > 1 {
                 Arc::new(SortPreservingMergeExec::new(order.clone(), sort).with_fetch(rows))
@@ -137,6 +128,23 @@ fn is_by_time(sort: &Sort, at: usize) -> bool {
         sort.input.schema().maybe_index_of_column(column)
     };
     sort.expr.first().and_then(column) == Some(at)
+}
+
+/// The rows in this order, if they need no sort for it.
+fn without_sort(
+    input: &Plan,
+    order: &LexOrdering,
+    into_one: bool,
+    rows: Option<usize>,
+) -> Result<Option<Plan>> {
+    if let Some(plan) = by_time(input, order, rows)? {
+        return Ok(Some(plan));
+    }
+    if !input.equivalence_properties().ordering_satisfy(order.clone())? {
+        return Ok(None);
+    }
+    let input = Arc::clone(input);
+    Ok(Some(if into_one { merged(input, order, rows) } else { input }))
 }
 
 /// The input with its scan running as the order of its designated timestamp asks.

@@ -44,6 +44,10 @@ impl Walk<'_> {
         exprs.into_iter().map(|expr| self.lowering.expr(expr, schema)).collect()
     }
 
+    pub(super) fn workers(&self) -> usize {
+        self.session.config().target_partitions()
+    }
+
     pub(super) fn context(&self) -> &PhysicalPlanningContext {
         self.lowering.context
     }

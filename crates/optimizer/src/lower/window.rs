@@ -27,7 +27,7 @@ impl Walk<'_> {
             return plan_err!("windows without a function");
         };
         let is_bounded = functions.iter().all(|function| function.uses_bounded_memory());
-        let is_spread = self.session.config().target_partitions() > 1;
+        let is_spread = self.workers() > 1;
         let input = input.plan;
         let window: Plan = if is_bounded {
             let mode = InputOrderMode::Sorted;
