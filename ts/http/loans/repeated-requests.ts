@@ -27,6 +27,7 @@ import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
 /** Texts of one loan, those asked last; each may stand for all that are lifted alike. */
 const MOST_TEXTS = 8;
+
 /** An answer that was given here, as all others of its request are given. */
 export interface Answered {
   readonly request: IncomingMessage;
