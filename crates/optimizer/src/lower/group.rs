@@ -64,7 +64,8 @@ impl Walk<'_> {
             own => own,
         };
         if let Some(own) = own {
-            return self.with_inputs(&own);
+            let known: Vec<_> = first.children().into_iter().map(Arc::clone).collect();
+            return self.with_inputs_above(&known, &own);
         }
         let first = self.with_inputs(first)?;
         let last = with_children(&plan, vec![first])?;

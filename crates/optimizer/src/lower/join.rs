@@ -105,9 +105,11 @@ impl Walk<'_> {
         wanted: &Wanted,
     ) -> Result<Planned> {
         let swaps = self.swaps(&left, &right)?;
+        let known = [Arc::clone(&left), Arc::clone(&right)];
         let cross = CrossJoinExec::new(left, right);
         let plan = if swaps { cross.swap_inputs()? } else { Arc::new(cross) };
-        let plan = self.with_inputs(&plan)?;
+        // Sides that were exchanged are below a projection that exchanges their columns.
+        let plan = self.with_inputs_above(&known, &plan)?;
         let columns = [read.left.as_slice(), read.right.as_slice()].concat();
         let schema = narrowed(&join.schema, &columns)?;
         Planned { plan, schema }.narrowed_to(wanted, &columns)
