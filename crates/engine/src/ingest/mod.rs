@@ -1,10 +1,18 @@
-//! Bytes on their way into tables, whatever they are.
+//! The way of rows into tables, whatever brings them.
+//!
+//! An [`Appender`] takes bytes of one format: `csv`, `lines`, `copy`, `columns`. `feed`
+//! queues bytes for a reader, `sink` takes the rows of one table from it, `planned_rows` those of
+//! several, `stage` those of a query. All end in a `writer`, which commits them at once, or hands
+//! them to the block of a `transaction`.
 
 mod columns;
 mod copy;
 mod csv;
+mod feed;
 mod lines;
 mod planned_rows;
+mod queue;
+mod sink;
 pub(crate) mod stage;
 pub(crate) mod transaction;
 pub(crate) mod writer;

@@ -12,11 +12,12 @@ use tidemark_catalog::{TableBuilder, View};
 use tidemark_ingest::{Chunk, TableRows, TargetColumn, TargetTable, Targets, absent_column};
 use tidemark_planner::{Defaults, Planner};
 use tidemark_storage::{BulkTarget, ColumnSchema, Snapshot, TableSchema};
-use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, failpoint};
 
 use crate::database::Database;
 use crate::ingest::writer::{MOST_HELD_ROWS, Place, Writer, Written};
 use crate::runtime::cancel::CancelToken;
+use crate::runtime::guard;
 
 /// The tables of a database, for readers of rows.
 pub(crate) struct SnapshotTargets {
@@ -144,7 +145,7 @@ impl PlannedRows {
     }
 
     /// Commits what was planned, or plans anew. Blocks.
-    pub(crate) fn commit(&mut self) -> EngineResult<RowsReply> {
+    fn commit(&mut self) -> EngineResult<RowsReply> {
         match self.commit_once() {
             Ok(Written { rows, transaction }) => {
                 Ok(RowsReply::Committed { rows, transaction, commits: Vec::new(), more: false })
@@ -155,6 +156,16 @@ impl PlannedRows {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The same, off the workers.
+    pub(crate) async fn committed(mut self) -> EngineResult<(Self, RowsReply)> {
+        let commit = move || {
+            failpoint::hit("engine.commit")?;
+            let reply = self.commit()?;
+            Ok((self, reply))
+        };
+        guard::run_blocking("commit", commit).await
     }
 
     fn commit_once(&self) -> EngineResult<Written> {

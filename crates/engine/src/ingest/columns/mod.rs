@@ -14,6 +14,7 @@ use tidemark_border::{AskedCommit, ColumnsSpec, MessagesProgress, RowsReply};
 use tidemark_ingest::{QwpFailure, QwpOptions, QwpReader, QwpRefusal};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
+use super::feed::ended;
 use crate::database::{Database, given};
 use crate::ingest::planned_rows::{NewTables, PlannedRows, SnapshotTargets};
 use crate::runtime::guard;
@@ -114,7 +115,7 @@ impl State {
         match std::mem::replace(&mut self.reading, Reading::Ended) {
             Reading::Over(Why::Refused(refusal)) => refused(self.messages, refusal),
             Reading::Over(Why::Failed(error)) => failed(self.messages, error),
-            Reading::Ended => failed(self.messages, over()),
+            Reading::Ended => failed(self.messages, ended()),
             reading @ (Reading::Idle(_) | Reading::Busy) => {
                 self.reading = reading;
                 committed(self, 0, None, Vec::new())
@@ -177,7 +178,7 @@ impl ColumnAppender {
             let mut state = connection.state.lock();
             match std::mem::replace(&mut state.reading, Reading::Busy) {
                 Reading::Idle(reader) => Some(reader),
-                Reading::Busy => return Err(over()),
+                Reading::Busy => return Err(ended()),
                 ended @ (Reading::Over(_) | Reading::Ended) => {
                     state.reading = ended;
                     None
@@ -214,7 +215,7 @@ impl ColumnAppender {
                 }
                 Commit::Planned(group, planned) => Some((group, planned)),
                 Commit::Idle => None,
-                Commit::Busy => return Err(over()),
+                Commit::Busy => return Err(ended()),
             }
         };
         match commit {
@@ -269,7 +270,7 @@ impl Connection {
     fn take(&self, reader: &mut QwpReader, defers: bool) -> EngineResult<bool> {
         let mut state = self.state.lock();
         if state.has_ended() {
-            return Err(over());
+            return Err(ended());
         }
         let rows = reader.rows();
         let dictionary_bytes = reader.dictionary_bytes();
@@ -341,13 +342,8 @@ impl Connection {
         }
     }
 
-    async fn commit(&self, group: Group, mut planned: PlannedRows) -> RowsReply {
-        let commit = move || {
-            failpoint::hit("engine.commit")?;
-            let reply = planned.commit()?;
-            Ok((planned, reply))
-        };
-        let (planned, reply) = match guard::run_blocking("commit", commit).await {
+    async fn commit(&self, group: Group, planned: PlannedRows) -> RowsReply {
+        let (planned, reply) = match planned.committed().await {
             Ok(done) => done,
             Err(error) => return self.fail(group, error),
         };
@@ -458,8 +454,4 @@ fn refused(line: u64, QwpRefusal { status, reason, target }: QwpRefusal) -> Rows
     let table = target.map(|target| target.table);
     let status = Some(status as u8);
     RowsReply::Refused { line, at: 0, reason, is_too_large: false, table, exists, status }
-}
-
-fn over() -> EngineError {
-    EngineError::new(ErrorCode::InvalidValue, "the appender has ended")
 }

@@ -1,0 +1,165 @@
+//! Bytes on their way to the reader of their format, behind a queue that is bounded in bytes. The
+//! reader has a thread only while something waits, so that clients which send nothing hold none.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tidemark_border::AppendProgress;
+use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
+use tokio::sync::Semaphore;
+
+use super::queue::Queue;
+use crate::database::Database;
+use crate::runtime::guard;
+
+/// Reads the bytes of one format into rows.
+pub(super) trait Reader: Send + 'static {
+    /// Why nothing more is read.
+    type Failure: From<EngineError> + Send + 'static;
+
+    /// Takes the next bytes. After a failure, no more.
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Self::Failure>;
+
+    /// Rows so far.
+    fn rows(&self) -> u64;
+}
+
+/// The bytes of one appender.
+pub(super) struct Feed<R: Reader>(Arc<Shared<R>>);
+
+struct Shared<R: Reader> {
+    database: Arc<Database>,
+    /// Bytes that may wait.
+    most_waiting: usize,
+    room: Semaphore,
+    bytes: AtomicU64,
+    rows: AtomicU64,
+    /// Whether nothing more is read.
+    is_over: AtomicBool,
+    failure: Mutex<Option<R::Failure>>,
+    chunks: Mutex<Queue<Vec<u8>>>,
+    /// None behind the end.
+    reader: Mutex<Option<R>>,
+}
+
+impl<R: Reader> Feed<R> {
+    pub(super) fn new(database: &Arc<Database>, most_waiting: usize, reader: R) -> Self {
+        Self(Arc::new(Shared {
+            database: Arc::clone(database),
+            most_waiting,
+            room: Semaphore::new(most_waiting),
+            bytes: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            chunks: Queue::new(),
+            reader: Mutex::new(Some(reader)),
+        }))
+    }
+
+    /// Queues bytes; resolves when there was room for them. Those behind a failure are forgotten.
+    pub(super) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
+        let shared = &self.0;
+        shared.database.check_open()?;
+        let length = chunk.len();
+        // A chunk larger than the queue takes the whole queue.
+        let wanted = u32::try_from(length.min(shared.most_waiting)).unwrap_or(u32::MAX);
+        if let Ok(permit) = shared.room.acquire_many(wanted).await {
+            permit.forget(); // the reader gives the room back
+            if shared.chunks.lock().add(chunk) {
+                let shared = Arc::clone(shared);
+                self.0.database.handle().spawn_blocking(move || shared.read_waiting());
+            }
+        }
+        shared.database.metrics.bytes_imported.add(length as u64);
+        let bytes = shared.bytes.fetch_add(length as u64, Ordering::Relaxed) + length as u64;
+        let rows = shared.rows.load(Ordering::Relaxed);
+        let ended = shared.is_over.load(Ordering::Acquire).then_some(true);
+        Ok(AppendProgress { bytes, rows, ended })
+    }
+
+    /// Has what waits read, then `work` done with the reader, which it may take. The failure before
+    /// it, where there is one.
+    pub(super) async fn then<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Option<R>) -> Result<T, R::Failure> + Send + 'static,
+    ) -> EngineResult<Result<T, R::Failure>> {
+        let shared = Arc::clone(&self.0);
+        guard::run_blocking("parser", move || {
+            // Held by the thread that reads, as long as something waits.
+            let mut place = shared.reader.lock();
+            // A panic leaves none.
+            let mut reader = place.take();
+            shared.read_all(&mut reader);
+            let failure = shared.failure.lock().take();
+            let done = failure.map_or_else(|| work(&mut reader), Err);
+            match reader {
+                Some(reader) if done.is_ok() => *place = Some(reader),
+                _ => shared.end(),
+            }
+            Ok(done)
+        })
+        .await
+    }
+
+    /// Forgets what came, once nothing is read any more; the failure, where there was one.
+    pub(super) async fn abort(&self) -> EngineResult<Option<R::Failure>> {
+        let shared = Arc::clone(&self.0);
+        shared.end();
+        guard::run_blocking("parser", move || {
+            let reader = shared.reader.lock().take();
+            shared.chunks.lock().clear();
+            drop(reader);
+            Ok(shared.failure.lock().take())
+        })
+        .await
+    }
+}
+
+impl<R: Reader> Shared<R> {
+    fn read_waiting(&self) {
+        let outcome = guard::catch("parser", || {
+            self.read_all(&mut self.reader.lock());
+            Ok(())
+        });
+        if let Err(panicked) = outcome {
+            self.fail(panicked.into());
+        }
+    }
+
+    fn read_all(&self, reader: &mut Option<R>) {
+        loop {
+            let chunk = self.chunks.lock().next();
+            let Some(chunk) = chunk else { return };
+            match reader {
+                Some(reader) if !self.is_over.load(Ordering::Acquire) => {
+                    let read = failpoint::hit("engine.parser").map_err(R::Failure::from);
+                    let read = read.and_then(|()| reader.read(&chunk));
+                    self.rows.store(reader.rows(), Ordering::Relaxed);
+                    if let Err(failure) = read {
+                        self.fail(failure);
+                    }
+                }
+                _ => {}
+            }
+            self.room.add_permits(chunk.len().min(self.most_waiting));
+        }
+    }
+
+    /// The first failure counts.
+    fn fail(&self, failure: R::Failure) {
+        self.failure.lock().get_or_insert(failure);
+        self.end();
+    }
+
+    /// Nothing more is read, and writers wait for room no longer.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        self.room.close();
+    }
+}
+
+pub(super) fn ended() -> EngineError {
+    EngineError::new(ErrorCode::InvalidValue, "the appender has ended")
+}

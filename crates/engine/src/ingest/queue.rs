@@ -1,0 +1,37 @@
+//! What waits for a step, and whether a thread works on it.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+
+pub(super) struct Queue<T> {
+    waiting: VecDeque<T>,
+    is_worked_on: bool,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new() -> Mutex<Self> {
+        Mutex::new(Self { waiting: VecDeque::new(), is_worked_on: false })
+    }
+
+    /// Adds to it; whether a step has to begin.
+    pub(super) fn add(&mut self, one: T) -> bool {
+        self.waiting.push_back(one);
+        !std::mem::replace(&mut self.is_worked_on, true)
+    }
+
+    /// The next; where there is none, the step has ended.
+    pub(super) fn next(&mut self) -> Option<T> {
+        let next = self.waiting.pop_front();
+        self.is_worked_on = next.is_some();
+        next
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+}

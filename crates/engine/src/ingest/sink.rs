@@ -1,0 +1,124 @@
+//! Rows of one table on their way from a reader into a commit: few of them wait, and a thread
+//! writes them while the reader goes on. Nothing is seen before the commit, nothing stays without
+//! it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::record_batch::RecordBatch;
+use parking_lot::Mutex;
+use tidemark_storage::TableSchema;
+use tidemark_types::{EngineError, EngineResult, failpoint};
+
+use super::feed::ended;
+use super::queue::Queue;
+use crate::database::Database;
+use crate::ingest::transaction::Transaction;
+use crate::ingest::writer::{Place, Writer};
+use crate::runtime::cancel::CancelToken;
+use crate::runtime::guard;
+
+/// Batches that may wait to be written.
+const BATCHES_AHEAD: usize = 4;
+
+pub(super) struct RowSink {
+    database: Arc<Database>,
+    has_failed: AtomicBool,
+    failure: Mutex<Option<EngineError>>,
+    batches: Mutex<Queue<RecordBatch>>,
+    target: Mutex<Option<Target>>,
+}
+
+/// Where rows go.
+pub(super) enum Target {
+    /// Into a commit of their own.
+    Alone(Writer, Place),
+    /// To the other rows of a block, for a table with this definition.
+    Block(Arc<Transaction>, Arc<TableSchema>),
+}
+
+impl RowSink {
+    pub(super) fn new(database: &Arc<Database>, target: Target) -> Arc<Self> {
+        Arc::new(Self {
+            database: Arc::clone(database),
+            has_failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            batches: Queue::new(),
+            target: Mutex::new(Some(target)),
+        })
+    }
+
+    /// Takes rows; fails where those before could not be written.
+    pub(super) fn push(self: &Arc<Self>, batch: RecordBatch) -> EngineResult<()> {
+        let (begins, waiting) = {
+            let mut batches = self.batches.lock();
+            (batches.add(batch), batches.len())
+        };
+        if begins {
+            let sink = Arc::clone(self);
+            self.database.handle().spawn_blocking(move || while sink.write_next() {});
+        }
+        if waiting > BATCHES_AHEAD {
+            // A reader without room writes itself: it waits for no thread that may not come.
+            self.write_next();
+        }
+        self.check()
+    }
+
+    /// Writes the rest, and commits what is not in a block. Blocks.
+    pub(super) fn commit(&self) -> EngineResult<()> {
+        while self.write_next() {}
+        self.check()?;
+        let target = self.target.lock().take();
+        match target.ok_or_else(ended)? {
+            Target::Alone(writer, _) => writer.commit(&CancelToken::default()).map(drop),
+            Target::Block(..) => Ok(()),
+        }
+    }
+
+    /// Forgets all rows that are not in a block: after this none of them is written.
+    pub(super) async fn given_up(self: Arc<Self>) -> EngineResult<()> {
+        guard::run_blocking("writer", move || {
+            let target = self.target.lock().take();
+            self.batches.lock().clear();
+            drop(target);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Writes the first that waits; false where there is none.
+    fn write_next(&self) -> bool {
+        let mut target = self.target.lock();
+        let Some(batch) = self.batches.lock().next() else { return false };
+        if self.has_failed.load(Ordering::Acquire) {
+            return true;
+        }
+        let written = guard::catch("writer", || {
+            failpoint::hit("engine.writer")?;
+            match target.as_mut().ok_or_else(ended)? {
+                Target::Alone(writer, place) => writer.push(*place, batch),
+                Target::Block(block, schema) => {
+                    // All rows of the statement with the others of the block.
+                    let mut writer = Writer::new(&self.database);
+                    let place = writer.table(schema);
+                    writer.hold(place, batch)?;
+                    writer.pend(block).map(drop)
+                }
+            }
+        });
+        if let Err(error) = written {
+            self.failure.lock().get_or_insert(error);
+            self.has_failed.store(true, Ordering::Release);
+        }
+        true
+    }
+
+    /// The first failure, once; then that there was one.
+    fn check(&self) -> EngineResult<()> {
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(self.failure.lock().take().unwrap_or_else(ended))
+    }
+}
