@@ -21,6 +21,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
 };
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tidemark_types::account;
@@ -221,6 +222,20 @@ pub(crate) fn again(
 ) -> Input {
     let rows = Mutex::new(rows.into_iter().map(Some).collect());
     OperatorExec::plan(Again { rows, order: order.cloned() }, vec![], schema)
+}
+
+/// Rows of which the first ones are held in this memory, which is given back after them.
+pub(crate) fn chained(
+    schema: SchemaRef,
+    held: BoxStream<'static, Result<RecordBatch>>,
+    memory: Arc<MemoryReservation>,
+    rest: BoxStream<'static, Result<RecordBatch>>,
+) -> SendableRecordBatchStream {
+    let freed = futures::stream::once(async move {
+        memory.free();
+        rest
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, held.chain(freed.flatten())))
 }
 
 /// Columns as rows of a schema whose columns may have nulls where those had none.

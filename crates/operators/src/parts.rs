@@ -38,7 +38,7 @@ pub(crate) fn in_parts(
     Ok(take_record_batch(batch, &UInt32Array::from(order))?)
 }
 
-/// Batches as one.
+/// Batches as one. Symbols of one dictionary keep it.
 pub(crate) fn joined(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
     match batches.pop() {
         Some(only) if batches.is_empty() => Ok(only),

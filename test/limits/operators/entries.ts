@@ -619,16 +619,6 @@ const JOINS: Readonly<Record<string, Entry>> = {
         rows: `select x.${payload} p, y.n v from ${table} x join ${table} y on x.t = y.t`,
         totals: null,
       },
-      // The filtered side is looked up where it is thought to be smaller.
-      ...(FEW.includes(table)
-        ? []
-        : [
-            {
-              rows: `select x.${payload} p, x.n v from ${table} x where exists
-                (select 1 from ${table} y where y.n = x.n and y.n > -1)`,
-              totals: asTheyAre,
-            },
-          ]),
     ],
     terms: (n) => `select count() from ${SMALL} x join ${SMALL} y on
       ${list(n, (at) => `x.n + ${at} = y.n + ${at}`, ' and ')}`,
@@ -664,6 +654,16 @@ const JOINS: Readonly<Record<string, Entry>> = {
           (select 1 from ${table} y where y.t = x.t and y.n = x.n)`,
         totals: asTheyAre,
       },
+      // The keys of the filtered side are held where it is thought to be smaller.
+      ...(FEW.includes(table)
+        ? []
+        : [
+            {
+              rows: `select x.${payload} p, x.n v from ${table} x where exists
+                (select 1 from ${table} y where y.n = x.n and y.n > -1)`,
+              totals: asTheyAre,
+            },
+          ]),
       // The rows around it are held.
       {
         rows: `select x.${payload} p, x.n v from (select * from ${table} limit 1) x

@@ -1,6 +1,5 @@
 //! Join keys as dense numbers: codes of the right side's dictionary, or hashed rows.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -9,14 +8,13 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_datafusion_err};
-use rustc_hash::FxBuildHasher;
 use tidemark_storage::SymbolDictionary;
 use tidemark_types::key::key_values;
 
-/// A left key that no right row can have.
-const ABSENT: u32 = u32::MAX;
+use crate::keys::ABSENT;
+use crate::keys::bytes::ByteNumbers;
+use crate::keys::values::compared_as;
 
 /// How keys become numbers.
 #[derive(Clone)]
@@ -46,8 +44,7 @@ pub(crate) enum KeySpace {
     },
     Hashed {
         types: Vec<DataType>,
-        converter: RowConverter,
-        ids: HashMap<Box<[u8]>, u32, FxBuildHasher>,
+        numbers: ByteNumbers,
     },
 }
 
@@ -68,10 +65,8 @@ impl KeySpace {
                 Self::Symbol { right_of_left, right_len }
             }
             KeyKind::Hashed(types) => {
-                let types: Vec<DataType> = types.iter().map(comparable).collect();
-                let fields = types.iter().cloned().map(SortField::new).collect();
-                let converter = RowConverter::new(fields)?;
-                Self::Hashed { types, converter, ids: HashMap::default() }
+                let types: Vec<DataType> = types.iter().map(compared_as).collect();
+                Self::Hashed { numbers: ByteNumbers::new(types.clone())?, types }
             }
         })
     }
@@ -81,7 +76,7 @@ impl KeySpace {
         match self {
             Self::None => 0,
             Self::Symbol { right_len, .. } => *right_len as usize + 1,
-            Self::Hashed { ids, .. } => ids.len(),
+            Self::Hashed { numbers, .. } => numbers.len(),
         }
     }
 
@@ -115,17 +110,8 @@ impl KeySpace {
                 let null = *right_len;
                 Ok(codes.iter().map(|code| code.map_or(null, |code| code as u32)).collect())
             }
-            Self::Hashed { types, converter, ids } => {
-                let rows = converter.convert_columns(&casted(keys, types)?)?;
-                let numbers = rows.iter().map(|row| {
-                    let next = ids.len() as u32;
-                    let bytes = row.as_ref();
-                    match ids.get(bytes) {
-                        Some(&id) => id,
-                        None => *ids.entry(bytes.into()).or_insert(next),
-                    }
-                });
-                Ok(numbers.collect())
+            Self::Hashed { types, numbers } => {
+                Ok(numbers.add(&casted(keys, types)?, None, &|_| Ok(()))?.into())
             }
         }
     }
@@ -143,11 +129,7 @@ impl KeySpace {
                 let null = right_of_left.last().copied().unwrap_or(ABSENT);
                 Ok(codes.iter().map(|code| code.map_or(null, of)).collect())
             }
-            Self::Hashed { types, converter, ids } => {
-                let rows = converter.convert_columns(&casted(keys, types)?)?;
-                let numbers = rows.iter().map(|row| ids.get(row.as_ref()).copied());
-                Ok(numbers.map(|id| id.unwrap_or(ABSENT)).collect())
-            }
+            Self::Hashed { types, numbers } => numbers.find(&casted(keys, types)?),
         }
     }
 }
@@ -156,14 +138,6 @@ fn codes_of(keys: &[ArrayRef]) -> Result<&arrow_array::Int32Array> {
     let dictionary = keys.first().and_then(|key| key.as_dictionary_opt::<Int32Type>());
     let dictionary = dictionary.ok_or_else(|| internal_datafusion_err!("expected a symbol key"))?;
     Ok(dictionary.keys())
-}
-
-/// The type in which both sides' keys are compared: texts of any kind as views.
-fn comparable(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Dictionary(_, _) | DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-        other => other.clone(),
-    }
 }
 
 fn casted(keys: &[ArrayRef], types: &[DataType]) -> Result<Vec<ArrayRef>> {

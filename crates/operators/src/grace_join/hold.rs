@@ -7,11 +7,11 @@ use datafusion::common::Result;
 use datafusion::common::utils::memory::RecordBatchMemoryCounter;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::SendableRecordBatchStream;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt};
 
 use super::share::Share;
 use crate::bounded::bytes::held_bytes;
+use crate::held::chained;
 use crate::operator::Run;
 
 /// What the hash join takes of memory for a row beside its cells: its places in the table, which
@@ -91,12 +91,9 @@ impl HeldRows {
     /// The same rows, and those that are left.
     pub(super) fn and(self, Rest { first, rows }: Rest) -> SendableRecordBatchStream {
         let Self { batches, memory } = self;
-        let rest = futures::stream::once(async move {
-            memory.free();
-            futures::stream::iter(first.map(Ok))
-        });
-        let held = futures::stream::iter(batches).map(Ok).chain(rest.flatten());
-        Box::pin(RecordBatchStreamAdapter::new(rows.schema(), held.chain(rows)))
+        let held = futures::stream::iter(batches).map(Ok).boxed();
+        let rest = futures::stream::iter(first.map(Ok));
+        chained(rows.schema(), held, Arc::new(memory), rest.chain(rows).boxed())
     }
 
     /// The same rows, and their memory for joins of them.

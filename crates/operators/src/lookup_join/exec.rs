@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
-use datafusion::common::{JoinType, NullEquality, Result};
-use datafusion::physical_expr::expressions::{Column, cast};
+use datafusion::common::{JoinSide, JoinType, NullEquality, Result};
+use datafusion::physical_expr::expressions::cast;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::{
     EmptyRecordBatchStream, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
@@ -19,133 +18,74 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::held::Held;
-use super::index::is_comparable;
-use super::plan::{LookupJoin, LookupKind, OutputColumn, order};
 use super::probe::Prober;
+use crate::equi_join::{EquiJoin, FIRST, Kind, OTHER, OutputColumn};
 use crate::held::with_schema;
-use crate::lowering::symbol_of_text;
+use crate::keys::values::is_comparable;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
-use crate::plan_node::{PlanNode, hash_join, scan_of};
-use crate::properties::properties_of;
+use crate::plan_node::{hash_join, scan_of};
+use crate::semi_join::plan::SemiJoin;
 
-/// The other side's rows are input 0, the held ones input 1.
-const PROBE: usize = 0;
-const HELD: usize = 1;
+/// A join of which one side, the other one, is held.
+pub struct LookupJoin {
+    pub(crate) join: Arc<EquiJoin>,
+}
 
 impl LookupJoin {
-    /// Whether a join would be one of these, if it held its left side.
-    fn suits(join: &HashJoinExec) -> bool {
-        let kind = kind_of(*join.join_type());
-        let filtered = join.filter().is_some() && kind != Some(LookupKind::Inner);
-        let (left, right) = (join.left().schema(), join.right().schema());
+    /// The join that takes the place of one that holds its left side.
+    pub fn instead_of(plan: &Input) -> Option<Input> {
+        let join = hash_join(plan)?;
+        if *join.partition_mode() != PartitionMode::CollectLeft {
+            return None;
+        }
+        let mut own = EquiJoin::of(join, JoinSide::Right)?;
+        if !own.kind.is_of_rows() {
+            return SemiJoin::of_few(join).ok()?;
+        }
+        let (left, right) = (join.left(), join.right());
         let is_comparable = |(one, other): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
-            let types = one.data_type(&left).and_then(|one| Ok((one, other.data_type(&right)?)));
+            let one = one.data_type(&right.schema());
+            let types = one.and_then(|one| Ok((one, other.data_type(&left.schema())?)));
             types.is_ok_and(|(one, other)| is_comparable(&one, &other))
         };
-        kind.is_some() && !filtered && !join.null_aware && join.on().iter().all(is_comparable)
-    }
-
-    /// The join that takes the place of one that holds its left side.
-    pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-        let join = hash_join(plan)?;
-        let holds_left = *join.partition_mode() == PartitionMode::CollectLeft;
-        if !holds_left || !Self::suits(join) || join.fetch().is_some() {
+        let is_filtered = own.filter.is_some() && own.kind == Kind::Outer;
+        if is_filtered || !own.keys.iter().all(is_comparable) {
             return None;
         }
-        let kind = kind_of(*join.join_type())?;
-        let (held, probe) = (join.left().schema().fields().len(), join.right().schema());
-        let probe = probe.fields().len();
-        let columns: Vec<OutputColumn> = match kind {
-            LookupKind::Inner | LookupKind::Outer => (0..held)
-                .map(OutputColumn::Held)
-                .chain((0..probe).map(OutputColumn::Probe))
-                .collect(),
-            LookupKind::Semi | LookupKind::Anti => (0..probe).map(OutputColumn::Probe).collect(),
-            LookupKind::Mark => {
-                (0..probe).map(OutputColumn::Probe).chain([OutputColumn::Mark]).collect()
-            }
-        };
-        let output = match &join.projection {
-            Some(projection) => projection.iter().map(|&column| columns[column]).collect(),
-            None => columns,
-        };
-        let keys = join.on().iter().map(|(held, probe)| (Arc::clone(probe), Arc::clone(held)));
-        let mut operator = Self {
-            keys: keys.collect(),
-            kind,
-            nulls: join.null_equality() == NullEquality::NullEqualsNull,
-            filter: join.filter().cloned(),
-            output,
-            equal: join.properties().equivalence_properties().clone(),
-        };
-        operator.equal.clear_orderings();
-        let probe = operator.below_projection(join.right());
-        let probe = Arc::clone(probe.as_ref().unwrap_or(join.right()));
-        Some(OperatorExec::plan(operator, vec![probe, Arc::clone(join.left())], &join.schema()))
-    }
-
-    /// Reads the rows below a projection, if all that it computes are keys: texts of symbols, which
-    /// are compared as symbols then.
-    fn below_projection(&mut self, probe: &Input) -> Option<Input> {
-        let PlanNode::Projection(projection) = PlanNode::of(probe.as_ref()) else { return None };
-        if self.filter.is_some() {
-            return None;
-        }
-        let below = |column: usize| {
-            let expr = &projection.expr().get(column)?.expr;
-            Some(expr.downcast_ref::<Column>()?.index())
-        };
-        let output = self.output.iter().map(|column| match *column {
-            OutputColumn::Probe(column) => below(column).map(OutputColumn::Probe),
-            other => Some(other),
-        });
-        let output = output.collect::<Option<Vec<_>>>()?;
-        let input = projection.input();
-        let key = |(probe, held): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
-            let computed = projection.expr().get(probe.downcast_ref::<Column>()?.index())?;
-            let symbol = symbol_of_text(&computed.expr, &input.schema());
-            Some((symbol.unwrap_or_else(|| Arc::clone(&computed.expr)), Arc::clone(held)))
-        };
-        self.keys = self.keys.iter().map(key).collect::<Option<Vec<_>>>()?;
-        self.output = output;
-        Some(Arc::clone(input))
-    }
-
-    /// Whether a row stays only if its key is held.
-    fn needs_held(&self) -> bool {
-        matches!(self.kind, LookupKind::Inner | LookupKind::Semi)
+        let first = own.below_projection(right).unwrap_or_else(|| Arc::clone(right));
+        let own = Self { join: Arc::new(own) };
+        Some(OperatorExec::plan(own, vec![first, Arc::clone(left)], &join.schema()))
     }
 
     /// The hash join of the same rows.
     fn hash_join(&self, inputs: &[Input]) -> Result<HashJoinExec> {
-        let (held, probe) = (inputs[HELD].schema(), inputs[PROBE].schema());
-        let on = self.keys.iter().map(|(other, own)| {
-            let types = (own.data_type(&held)?, other.data_type(&probe)?);
+        let EquiJoin { kind, keys, nulls, filter, output, .. } = self.join.as_ref();
+        let (held, first) = (inputs[OTHER].schema(), inputs[FIRST].schema());
+        let on = keys.iter().map(|(own, other)| {
+            let types = (other.data_type(&held)?, own.data_type(&first)?);
             let (own, other) = (Arc::clone(own), Arc::clone(other));
             if types.0 == types.1 {
-                return Ok((own, other));
+                return Ok((other, own));
             }
             // Texts, and symbols.
             let text = DataType::Utf8View;
-            Ok((cast(own, &held, text.clone())?, cast(other, &probe, text)?))
+            Ok((cast(other, &held, text.clone())?, cast(own, &first, text)?))
         });
         let on = on.collect::<Result<_>>()?;
-        let (width, before) = match self.kind {
-            LookupKind::Inner | LookupKind::Outer => (0, held.fields().len()),
-            _ => (probe.fields().len(), 0),
-        };
-        let output = self.output.iter().map(|column| match *column {
-            OutputColumn::Held(column) => column,
-            OutputColumn::Probe(column) => before + column,
-            OutputColumn::Mark => width,
+        let width = held.fields().len();
+        let output = output.iter().filter_map(|column| match *column {
+            OutputColumn::Other(column) => Some(column),
+            OutputColumn::First(column) => Some(width + column),
+            OutputColumn::Mark => None,
         });
         let nulls =
-            if self.nulls { NullEquality::NullEqualsNull } else { NullEquality::NullEqualsNothing };
+            if *nulls { NullEquality::NullEqualsNull } else { NullEquality::NullEqualsNothing };
+        let kind = if *kind == Kind::Outer { JoinType::Right } else { JoinType::Inner };
         let empty = |schema| Arc::new(EmptyExec::new(schema)) as Input;
-        HashJoinExecBuilder::new(empty(held), empty(probe), on, join_type(self.kind))
+        HashJoinExecBuilder::new(empty(held), empty(first), on, kind)
             .with_partition_mode(PartitionMode::CollectLeft)
             .with_null_equality(nulls)
-            .with_filter(self.filter.clone())
+            .with_filter(filter.clone())
             .with_projection(Some(output.collect()))
             .build()
     }
@@ -159,37 +99,10 @@ fn is_backward(plan: &Input) -> bool {
     }
 }
 
-fn kind_of(join: JoinType) -> Option<LookupKind> {
-    Some(match join {
-        JoinType::Inner => LookupKind::Inner,
-        JoinType::Right => LookupKind::Outer,
-        JoinType::RightSemi => LookupKind::Semi,
-        JoinType::RightAnti => LookupKind::Anti,
-        JoinType::RightMark => LookupKind::Mark,
-        _ => return None,
-    })
-}
-
-fn join_type(kind: LookupKind) -> JoinType {
-    match kind {
-        LookupKind::Inner => JoinType::Inner,
-        LookupKind::Outer => JoinType::Right,
-        LookupKind::Semi => JoinType::RightSemi,
-        LookupKind::Anti => JoinType::RightAnti,
-        LookupKind::Mark => JoinType::RightMark,
-    }
-}
-
 impl fmt::Display for LookupJoin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.kind)?;
-        for (probe, held) in &self.keys {
-            write!(f, ", {probe} = {held}")?;
-        }
-        match &self.filter {
-            Some(filter) => write!(f, ", {}", filter.expression()),
-            None => Ok(()),
-        }
+        write!(f, "{:?}", self.join.kind)?;
+        self.join.show(f)
     }
 }
 
@@ -202,7 +115,7 @@ impl Operator for LookupJoin {
                 rows: true,
                 partitions: true,
                 direction: true,
-                every_row: matches!(self.kind, LookupKind::Outer | LookupKind::Mark),
+                every_row: self.join.kind.keeps_every_row(),
             },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -211,17 +124,12 @@ impl Operator for LookupJoin {
     }
 
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
-        let partitions = inputs[PROBE].output_partitioning().partition_count();
-        let mut equal = self.equal.clone();
-        if let Some(order) = order(&self.output, schema, inputs) {
-            equal.add_ordering(order);
-        }
-        properties_of(equal, partitions, EmissionType::Incremental)
+        let partitions = inputs[FIRST].output_partitioning().partition_count();
+        self.join.properties(schema, inputs, partitions, EmissionType::Incremental)
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        let keys = self.keys.iter().flat_map(|(probe, held)| [probe, held]);
-        keys.chain(self.filter.iter().map(JoinFilter::expression)).collect()
+        self.join.expressions()
     }
 
     fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
@@ -233,17 +141,11 @@ impl Operator for LookupJoin {
     }
 
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
-        Some(match *self.output.get(column)? {
-            OutputColumn::Probe(column) => Lineage { input: PROBE, column, unmatched: false },
-            OutputColumn::Held(column) => {
-                Lineage { input: HELD, column, unmatched: self.kind == LookupKind::Outer }
-            }
-            OutputColumn::Mark => return None,
-        })
+        self.join.lineage(column)
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        rows[PROBE]
+        rows[FIRST]
     }
 
     fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
@@ -253,22 +155,22 @@ impl Operator for LookupJoin {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let schema = Arc::clone(&run.schema);
         Ok(Run::stream(Arc::clone(&schema), async move {
-            let keys: Vec<_> = self.keys.iter().map(|(_, held)| Arc::clone(held)).collect();
-            let held = run.shared(Held::read(&run, HELD, &keys, self.nulls)).await?;
-            let backward = is_backward(&run.inputs[PROBE]);
+            let held = run.shared(Held::read(&run, &self.join)).await?;
+            let backward = is_backward(&run.inputs[FIRST]);
             let rows = match held.as_ref() {
-                Held::Rows(held) if held.is_empty() && self.needs_held() => {
+                Held::Rows(held) if held.is_empty() && self.join.kind == Kind::Inner => {
                     EmptyRecordBatchStream::new(schema).boxed()
                 }
                 Held::Rows(held) => {
-                    let probe = run.rows(PROBE, run.partition)?;
-                    let mut prober = Prober::new(self, Arc::clone(held), schema, backward);
+                    let join = Arc::clone(&self.join);
+                    let probe = run.rows(FIRST, run.partition)?;
+                    let mut prober = Prober::new(join, Arc::clone(held), schema, backward);
                     let joined = move |batch| prober.join(batch?).map(futures::stream::iter);
                     probe.map(joined).try_flatten().boxed()
                 }
                 Held::Spilled(held) => {
                     let join = self.hash_join(&run.inputs)?;
-                    let rows = held.joined(&join, run, [HELD, PROBE], backward)?;
+                    let rows = held.joined(&join, run, [OTHER, FIRST], backward)?;
                     let own = move |batch: RecordBatch| {
                         with_schema(&schema, batch.columns().to_vec(), batch.num_rows())
                     };

@@ -1,25 +1,22 @@
 //! The side that a join holds: its rows, and which of them have a key.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::compute::concat;
-use datafusion::common::{Result, resources_err};
+use arrow_array::RecordBatch;
+use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
 use futures::{StreamExt, TryStreamExt};
-use tidemark_types::account;
 
-use super::index::{ABSENT, KeyIndex};
 use crate::bounded::bytes::held_bytes;
-use crate::error::engine_error;
+use crate::equi_join::{EquiJoin, OTHER};
 use crate::grace_join::shared::Spilled;
+use crate::held::chained;
+use crate::keys::ABSENT;
+use crate::keys::numbers::KeyIndex;
+use crate::keys::room::Reserved;
 use crate::operator::Run;
+use crate::parts::joined;
 use crate::scan::rows::BATCH_ROWS;
 
 /// The held rows.
@@ -47,26 +44,20 @@ pub(super) enum Held {
 
 impl Held {
     /// Reads an input, of which there is one partition.
-    pub(super) async fn read(
-        run: &Run,
-        input: usize,
-        keys: &[Arc<dyn PhysicalExpr>],
-        nulls: bool,
-    ) -> Result<Self> {
+    pub(super) async fn read(run: &Run, join: &EquiJoin) -> Result<Self> {
         let memory = run.memory();
-        let mut rows = run.rows(input, 0)?;
+        let mut rows = run.rows(OTHER, 0)?;
         let mut batches = vec![];
         while let Some(batch) = rows.try_next().await? {
             // Once as it came, and once among all.
             let has_room = run.hold(&memory, 2 * held_bytes(&batch));
             batches.push(batch);
             if !has_room {
-                return Self::spilled(run, input, (batches, memory), rows).await;
+                return Self::spilled(run, (batches, memory), rows).await;
             }
         }
-        let rows = together(run, input, &batches)?;
-        drop(batches);
-        let (rows, memory) = match HeldSide::of(run, rows, keys, nulls, memory)? {
+        let rows = joined(&run.inputs[OTHER].schema(), batches)?;
+        let (rows, memory) = match HeldSide::of(run, rows, join, memory)? {
             Ok(side) => return Ok(Self::Rows(Arc::new(side))),
             Err(rest) => rest,
         };
@@ -75,25 +66,18 @@ impl Held {
         let batch = |start| rows.slice(start, BATCH_ROWS.min(rows.num_rows() - start));
         let nothing = EmptyRecordBatchStream::new(rows.schema());
         let held = (starts.map(batch).collect(), memory);
-        Self::spilled(run, input, held, Box::pin(nothing)).await
+        Self::spilled(run, held, Box::pin(nothing)).await
     }
 
     /// Writes batches that are held, and the rows after them.
     async fn spilled(
         run: &Run,
-        input: usize,
         (batches, memory): (Vec<RecordBatch>, MemoryReservation),
         rest: SendableRecordBatchStream,
     ) -> Result<Self> {
-        let schema = rest.schema();
-        let last = futures::stream::once(async move {
-            memory.free();
-            Ok(None)
-        });
-        let held = futures::stream::iter(batches).map(|batch| Ok(Some(batch)));
-        let held = held.chain(last).try_filter_map(|batch| futures::future::ready(Ok(batch)));
-        let rows = RecordBatchStreamAdapter::new(schema, held.chain(rest));
-        Ok(Self::Spilled(Spilled::write_numbered(run, input, Box::pin(rows)).await?))
+        let held = futures::stream::iter(batches).map(Ok).boxed();
+        let rows = chained(rest.schema(), held, Arc::new(memory), rest.boxed());
+        Ok(Self::Spilled(Spilled::write_numbered(run, OTHER, rows).await?))
     }
 }
 
@@ -106,29 +90,17 @@ impl HeldSide {
     fn of(
         run: &Run,
         rows: RecordBatch,
-        keys: &[Arc<dyn PhysicalExpr>],
-        nulls: bool,
+        join: &EquiJoin,
         memory: MemoryReservation,
     ) -> Result<Result<Self, (RecordBatch, MemoryReservation)>> {
-        let evaluate =
-            |key: &Arc<dyn PhysicalExpr>| key.evaluate(&rows)?.into_array(rows.num_rows());
-        let columns = keys.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
+        let keys =
+            join.keys.iter().map(|(_, own)| own.evaluate(&rows)?.into_array(rows.num_rows()));
+        let columns = keys.collect::<Result<Vec<_>>>()?;
         // The numbers of rows of two columns, and of pairs, or lists of them.
         let base = held_bytes(&rows) + 3 * size_of::<u32>() * rows.num_rows();
-        let is_full = Cell::new(false);
-        let hold = |keys: usize| {
-            account::check().map_err(engine_error)?;
-            let more = (base + keys).saturating_sub(memory.size());
-            if !run.hold(&memory, more) {
-                is_full.set(true);
-                return resources_err!("too many keys to be held");
-            }
-            memory.try_resize(base + keys)
-        };
-        let (keys, numbers) = match KeyIndex::new(&columns, nulls, &hold) {
-            Ok(keys) => keys,
-            Err(_) if is_full.get() => return Ok(Err((rows, memory))),
-            Err(error) => return Err(error),
+        let room = Reserved { run, memory: &memory };
+        let Some((keys, numbers)) = KeyIndex::of(&columns, join.nulls, base, &room)? else {
+            return Ok(Err((rows, memory)));
         };
         let places = Places::of(&numbers, keys.len());
         let lists = match &places {
@@ -164,43 +136,4 @@ impl Places {
         }
         Self::Lists { offsets, rows }
     }
-}
-
-/// The batches as one. Symbols of one dictionary keep it.
-fn together(run: &Run, input: usize, batches: &[RecordBatch]) -> Result<RecordBatch> {
-    let schema = run.inputs[input].schema();
-    if let [only] = batches {
-        return Ok(only.clone());
-    }
-    if batches.is_empty() {
-        return Ok(RecordBatch::new_empty(schema));
-    }
-    let column = |index: usize| {
-        let chunks: Vec<&ArrayRef> = batches.iter().map(|batch| batch.column(index)).collect();
-        if let Some(symbols) = symbols(&chunks)? {
-            return Ok(symbols);
-        }
-        let chunks: Vec<&dyn Array> = chunks.into_iter().map(AsRef::as_ref).collect();
-        Ok(concat(&chunks)?)
-    };
-    let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
-    let rows = batches.iter().map(RecordBatch::num_rows).sum();
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
-}
-
-fn symbols(chunks: &[&ArrayRef]) -> Result<Option<ArrayRef>> {
-    let symbols: Option<Vec<_>> =
-        chunks.iter().map(|chunk| chunk.as_dictionary_opt::<Int32Type>()).collect();
-    let Some(symbols) = symbols else { return Ok(None) };
-    let Some(texts) = symbols.first().map(|first| Arc::clone(first.values())) else {
-        return Ok(None);
-    };
-    if symbols.iter().any(|chunk| !Arc::ptr_eq(chunk.values(), &texts)) {
-        return Ok(None);
-    }
-    let keys: Vec<&dyn Array> = symbols.iter().map(|chunk| chunk.keys() as &dyn Array).collect();
-    let keys = concat(&keys)?;
-    let keys = keys.as_primitive::<Int32Type>().clone();
-    Ok(Some(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts)?)))
 }

@@ -6,6 +6,4 @@
 
 pub(crate) mod exec;
 mod held;
-pub(crate) mod index;
-pub(crate) mod plan;
 mod probe;

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::SchemaRef;
-use datafusion::arrow::compute::{filter, prep_null_mask_filter, take};
-use datafusion::common::{JoinSide, Result, internal_datafusion_err};
+use datafusion::arrow::compute::{filter, take};
+use datafusion::common::{Result, internal_err};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 
 use super::held::{HeldSide, Places};
-use super::index::{ABSENT, KnownTexts};
-use super::plan::{LookupJoin, LookupKind, OutputColumn};
 use crate::bounded::bytes::{cell_bytes, has_lists};
+use crate::equi_join::{EquiJoin, Kind, OutputColumn};
+use crate::held::with_schema;
+use crate::keys::ABSENT;
+use crate::keys::numbers::KnownTexts;
 use crate::scan::rows::BATCH_ROWS;
 
 /// Bytes of lists in a batch of pairs, about.
@@ -21,7 +22,7 @@ const PAIR_BYTES: usize = 4 << 20;
 
 /// A worker's view of the held side.
 pub(super) struct Prober {
-    join: Arc<LookupJoin>,
+    join: Arc<EquiJoin>,
     held: Arc<HeldSide>,
     schema: SchemaRef,
     known: KnownTexts,
@@ -38,7 +39,7 @@ struct Pairs {
 
 impl Prober {
     pub(super) fn new(
-        join: Arc<LookupJoin>,
+        join: Arc<EquiJoin>,
         held: Arc<HeldSide>,
         schema: SchemaRef,
         backward: bool,
@@ -68,7 +69,7 @@ impl Prober {
 
 /// The rows of one batch, joined.
 pub(super) struct Joined {
-    join: Arc<LookupJoin>,
+    join: Arc<EquiJoin>,
     held: Arc<HeldSide>,
     schema: SchemaRef,
     batch: RecordBatch,
@@ -86,48 +87,23 @@ impl Iterator for Joined {
     fn next(&mut self) -> Option<Self::Item> {
         self.next?;
         let in_pairs = self.has_lists || matches!(self.held.places, Places::Lists { .. });
-        let whole = match (self.join.kind, in_pairs) {
-            (LookupKind::Semi, _) => self.having(|number| number != ABSENT),
-            (LookupKind::Anti, _) => self.having(|number| number == ABSENT),
-            (LookupKind::Mark, _) => self.marked(),
-            (LookupKind::Inner | LookupKind::Outer, false) => self.single(),
-            (LookupKind::Inner | LookupKind::Outer, true) => {
-                let pairs = self.pairs()?;
-                return Some(self.rows_of(pairs));
-            }
-        };
+        if in_pairs {
+            let pairs = self.pairs()?;
+            return Some(self.rows_of(pairs));
+        }
         self.next = None;
-        Some(whole)
+        Some(self.single())
     }
 }
 
 impl Joined {
-    /// The rows whose key is wanted.
-    fn having(&self, wanted: impl Fn(u32) -> bool) -> Result<RecordBatch> {
-        let found =
-            BooleanBuffer::collect_bool(self.numbers.len(), |row| wanted(self.numbers[row]));
-        self.filtered(&BooleanArray::new(found, None), None)
-    }
-
-    /// All rows, and whether their key was found.
-    fn marked(&self) -> Result<RecordBatch> {
-        let found = |row: usize| self.numbers[row] != ABSENT;
-        let found = BooleanBuffer::collect_bool(self.numbers.len(), found);
-        self.output(
-            |column| Ok(Arc::clone(self.batch.column(column))),
-            |_| Err(internal_datafusion_err!("a mark shows no held column")),
-            &BooleanArray::new(found, None),
-            self.numbers.len(),
-        )
-    }
-
     /// Each row finds one at most.
     fn single(&mut self) -> Result<RecordBatch> {
         let numbers = std::mem::take(&mut self.numbers);
         if !numbers.contains(&ABSENT) {
             return self.rows_of(Pairs { rows: None, held: UInt32Array::from(numbers) });
         }
-        if self.join.kind == LookupKind::Outer {
+        if self.join.kind == Kind::Outer {
             let found = numbers.iter().map(|&number| number != ABSENT).collect::<NullBuffer>();
             let held = UInt32Array::new(numbers.into(), Some(found));
             return self.rows_of(Pairs { rows: None, held });
@@ -137,7 +113,7 @@ impl Joined {
         let held = numbers.iter().copied().filter(|&number| number != ABSENT).collect();
         let held = UInt32Array::new(held, None);
         if self.join.filter.is_none() {
-            return self.filtered(&mask, Some(&held));
+            return self.output(|column| Ok(filter(self.batch.column(column), &mask)?), &held);
         }
         let rows = (0..numbers.len()).filter(|&row| found(row)).map(|row| row as u32).collect();
         self.rows_of(Pairs { rows: Some(UInt32Array::new(rows, None)), held })
@@ -158,7 +134,7 @@ impl Joined {
     /// The next pairs, no more than a batch has rows, nor, where cells are lists, which are copied,
     /// many more bytes.
     fn pairs(&mut self) -> Option<Pairs> {
-        let outer = self.join.kind == LookupKind::Outer;
+        let outer = self.join.kind == Kind::Outer;
         let (mut row, mut done) = self.next?;
         let (mut rows, mut held, mut found) = (vec![], vec![], vec![]);
         let mut room = PAIR_BYTES;
@@ -201,7 +177,14 @@ impl Joined {
     /// The output of pairs, those for which the condition holds.
     fn rows_of(&self, mut pairs: Pairs) -> Result<RecordBatch> {
         if let Some(condition) = &self.join.filter {
-            let mask = self.holds(condition, &pairs)?;
+            let column = |is_first: bool, column: usize| {
+                Ok(match &pairs.rows {
+                    _ if !is_first => take(self.held.rows.column(column), &pairs.held, None)?,
+                    Some(rows) => take(self.batch.column(column), rows, None)?,
+                    None => Arc::clone(self.batch.column(column)),
+                })
+            };
+            let mask = self.join.passing(condition, pairs.held.len(), column)?;
             let kept = |column: &UInt32Array| -> Result<UInt32Array> {
                 Ok(UInt32Array::from(filter(column, &mask)?.to_data()))
             };
@@ -215,57 +198,20 @@ impl Joined {
             Some(rows) => Ok(take(self.batch.column(column), rows, None)?),
             None => Ok(Arc::clone(self.batch.column(column))),
         };
-        let held = |column: usize| Ok(take(self.held.rows.column(column), &pairs.held, None)?);
-        self.output(probe, held, &BooleanArray::from(Vec::<bool>::new()), pairs.held.len())
+        self.output(probe, &pairs.held)
     }
 
-    /// For which pairs a condition holds.
-    fn holds(&self, condition: &JoinFilter, pairs: &Pairs) -> Result<BooleanArray> {
-        let column = |index: &ColumnIndex| {
-            Ok(match (index.side, &pairs.rows) {
-                (JoinSide::Left, _) => take(self.held.rows.column(index.index), &pairs.held, None)?,
-                (_, Some(rows)) => take(self.batch.column(index.index), rows, None)?,
-                (_, None) => Arc::clone(self.batch.column(index.index)),
-            })
-        };
-        let columns = condition.column_indices().iter().map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(pairs.held.len()));
-        let schema = Arc::clone(condition.schema());
-        let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
-        let found = condition.expression().evaluate(&batch)?.into_array(batch.num_rows())?;
-        let found = arrow_array::cast::as_boolean_array(&found);
-        Ok(if found.null_count() > 0 { prep_null_mask_filter(found) } else { found.clone() })
-    }
-
-    /// The rows of a mask, beside held ones if there are some.
-    fn filtered(&self, mask: &BooleanArray, held: Option<&UInt32Array>) -> Result<RecordBatch> {
-        let kept = mask.true_count();
-        let all = kept == mask.len();
-        let probe = |column: usize| {
-            let column = self.batch.column(column);
-            Ok(if all { Arc::clone(column) } else { filter(column, mask)? })
-        };
-        let of_held = |column: usize| match held {
-            Some(held) => Ok(take(self.held.rows.column(column), held, None)?),
-            None => Err(internal_datafusion_err!("a semi-join shows no held column")),
-        };
-        self.output(probe, of_held, mask, kept)
-    }
-
+    /// Columns of the batch, and those of these held rows.
     fn output(
         &self,
         probe: impl Fn(usize) -> Result<ArrayRef>,
-        held: impl Fn(usize) -> Result<ArrayRef>,
-        mark: &BooleanArray,
-        rows: usize,
+        held: &UInt32Array,
     ) -> Result<RecordBatch> {
         let columns = self.join.output.iter().map(|column| match *column {
-            OutputColumn::Probe(column) => probe(column),
-            OutputColumn::Held(column) => held(column),
-            OutputColumn::Mark => Ok(Arc::new(mark.clone()) as ArrayRef),
+            OutputColumn::First(column) => probe(column),
+            OutputColumn::Other(column) => Ok(take(self.held.rows.column(column), held, None)?),
+            OutputColumn::Mark => internal_err!("a join of rows has no mark"),
         });
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        with_schema(&self.schema, columns.collect::<Result<_>>()?, held.len())
     }
 }

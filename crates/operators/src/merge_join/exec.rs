@@ -8,7 +8,6 @@ use datafusion::common::{JoinSide, JoinType, Result, internal_err};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{Distribution, LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::EmissionType;
-use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::{
     ExecutionPlan, ExecutionPlanProperties, PlanProperties, SendableRecordBatchStream,
@@ -18,17 +17,13 @@ use super::cut::{cut, spans};
 use super::merger::Merger;
 use super::plan::MergeJoin;
 use crate::bounded::bytes::has_lists;
-use crate::lookup_join::plan::OutputColumn;
+use crate::equi_join::{EquiJoin, FIRST, OTHER, OutputColumn};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
 use crate::properties::{ascending, ascending_inputs, properties_of};
 use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::symbols::origin;
-
-/// The side that leads is input 0, the other one input 1.
-const LEAD: usize = 0;
-const OTHER: usize = 1;
 
 /// A side of a hash join, and the designated timestamp that it is joined by.
 struct Ordered<'a> {
@@ -102,7 +97,7 @@ impl MergeJoin {
         let inputs = vec![Arc::clone(lead.plan), cut];
         let times = [Arc::clone(lead.time), Arc::clone(other.time)];
         let operator = Self::led(join, leads, times, is_mapped);
-        Ok(Some(OperatorExec::plan(operator, inputs, &join.schema())))
+        Ok(operator.map(|operator| OperatorExec::plan(operator, inputs, &join.schema())))
     }
 
     fn led(
@@ -110,22 +105,8 @@ impl MergeJoin {
         leads: JoinSide,
         times: [Arc<dyn PhysicalExpr>; 2],
         is_mapped: bool,
-    ) -> Self {
-        let (left, right) = (join.left().schema(), join.right().schema());
-        let side = |side: JoinSide, width: usize| {
-            let column = if side == leads { OutputColumn::Probe } else { OutputColumn::Held };
-            (0..width).map(column)
-        };
-        let left = side(JoinSide::Left, left.fields().len());
-        let columns: Vec<_> = left.chain(side(JoinSide::Right, right.fields().len())).collect();
-        let output = match &join.projection {
-            Some(projection) => projection.iter().map(|&column| columns[column]).collect(),
-            None => columns,
-        };
-        let mut equal = join.properties().equivalence_properties().clone();
-        equal.clear_orderings();
-        let outer = *join.join_type() != JoinType::Inner;
-        Self { times, outer, filter: join.filter().cloned(), leads, output, equal, is_mapped }
+    ) -> Option<Self> {
+        Some(Self { join: EquiJoin::of(join, leads)?, times, is_mapped })
     }
 
     /// The same as a join that holds its left side, of sides that come in the order of their keys,
@@ -137,7 +118,7 @@ impl MergeJoin {
             JoinType::Left => (JoinSide::Left, [left, right], [join.left(), join.right()]),
             _ => (JoinSide::Right, [right, left], [join.right(), join.left()]),
         };
-        let operator = Self::led(join, leads, times.map(Arc::clone), false);
+        let operator = Self::led(join, leads, times.map(Arc::clone), false)?;
         let inputs = inputs.into_iter().map(Arc::clone).collect();
         Some(OperatorExec::plan(operator, inputs, &join.schema()))
     }
@@ -145,25 +126,22 @@ impl MergeJoin {
     /// The columns of the output that are the time by which its rows come.
     fn times_of_output(&self) -> impl Iterator<Item = usize> {
         let column = |side: usize| self.times[side].downcast_ref::<Column>().map(Column::index);
-        let (lead, other) = (column(LEAD), column(OTHER));
+        let (lead, other) = (column(FIRST), column(OTHER));
         let is_time = move |column: &OutputColumn| match *column {
-            OutputColumn::Probe(column) => Some(column) == lead,
+            OutputColumn::First(column) => Some(column) == lead,
             // Without a row of the other side it is null.
-            OutputColumn::Held(column) => Some(column) == other && !self.outer,
+            OutputColumn::Other(column) => Some(column) == other && !self.is_outer(),
             OutputColumn::Mark => false,
         };
-        (0..self.output.len()).filter(move |&column| is_time(&self.output[column]))
+        let output = &self.join.output;
+        (0..output.len()).filter(move |&column| is_time(&output[column]))
     }
 }
 
 impl fmt::Display for MergeJoin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.outer { "Outer" } else { "Inner" };
-        write!(f, "{kind}, {} = {}", self.times[LEAD], self.times[OTHER])?;
-        match &self.filter {
-            Some(filter) => write!(f, ", {}", filter.expression()),
-            None => Ok(()),
-        }
+        write!(f, "{:?}", self.join.kind)?;
+        self.join.show(f)
     }
 }
 
@@ -172,7 +150,12 @@ impl Operator for MergeJoin {
         Facts {
             name: "MergeJoinExec",
             memory: Some("MergeJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: self.outer },
+            keeps: Keeps {
+                rows: true,
+                partitions: true,
+                direction: false,
+                every_row: self.join.kind.keeps_every_row(),
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -180,8 +163,8 @@ impl Operator for MergeJoin {
     }
 
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
-        let partitions = inputs[LEAD].output_partitioning().partition_count();
-        let mut equal = self.equal.clone();
+        let partitions = inputs[FIRST].output_partitioning().partition_count();
+        let mut equal = self.join.equal.clone();
         for column in self.times_of_output() {
             let time: Arc<dyn PhysicalExpr> =
                 Arc::new(Column::new(schema.field(column).name(), column));
@@ -191,7 +174,7 @@ impl Operator for MergeJoin {
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        self.times.iter().chain(self.filter.iter().map(JoinFilter::expression)).collect()
+        self.join.expressions()
     }
 
     fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
@@ -203,19 +186,15 @@ impl Operator for MergeJoin {
     }
 
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
-        let time = self.times[LEAD].downcast_ref::<Column>();
+        let time = self.times[FIRST].downcast_ref::<Column>();
         if let Some(time) = time.filter(|_| self.times_of_output().any(|own| own == column)) {
-            return Some(Lineage { input: LEAD, column: time.index(), unmatched: false });
+            return Some(Lineage { input: FIRST, column: time.index(), unmatched: false });
         }
-        Some(match *self.output.get(column)? {
-            OutputColumn::Probe(column) => Lineage { input: LEAD, column, unmatched: false },
-            OutputColumn::Held(column) => Lineage { input: OTHER, column, unmatched: self.outer },
-            OutputColumn::Mark => return None,
-        })
+        self.join.lineage(column)
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        rows[LEAD]
+        rows[FIRST]
     }
 
     fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {
@@ -224,8 +203,8 @@ impl Operator for MergeJoin {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let parts = |input: usize| run.inputs[input].output_partitioning().partition_count();
-        if parts(LEAD) != parts(OTHER) {
-            return internal_err!("{} parts beside {}", parts(LEAD), parts(OTHER));
+        if parts(FIRST) != parts(OTHER) {
+            return internal_err!("{} parts beside {}", parts(FIRST), parts(OTHER));
         }
         Ok(Run::stream(Arc::clone(&run.schema), async move {
             let merger = Merger::new(self, &run).await?;

@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use arrow_array::{UInt64Array, new_empty_array, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::SchemaRef;
-use datafusion::arrow::compute::{filter, prep_null_mask_filter, take};
+use datafusion::arrow::compute::{filter, take};
 use datafusion::common::{Result, internal_err};
-use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use tidemark_kernels::NO_ROW;
 
-use super::plan::MergeJoin;
 use crate::asof::gather::gather;
-use crate::lookup_join::plan::OutputColumn;
+use crate::equi_join::{EquiJoin, OutputColumn};
+use crate::held::with_schema;
 
 /// Rows of the other side.
 pub(super) enum Others<'a> {
@@ -35,19 +34,20 @@ pub(super) struct Found<'a> {
 
 impl Found<'_> {
     /// The output of the pairs for which the condition holds.
-    pub(super) fn batch(mut self, join: &MergeJoin, schema: &SchemaRef) -> Result<RecordBatch> {
+    pub(super) fn batch(mut self, join: &EquiJoin, schema: &SchemaRef) -> Result<RecordBatch> {
         if let Some(condition) = &join.filter {
-            let mask = self.holds(condition, join)?;
+            let column = |is_first: bool, column: usize| {
+                if is_first { self.lead(column) } else { self.other(column) }
+            };
+            let mask = join.passing(condition, self.rows.len(), column)?;
             self.keep(&mask)?;
         }
         let columns = join.output.iter().map(|column| match *column {
-            OutputColumn::Probe(column) => self.lead(column),
-            OutputColumn::Held(column) => self.other(column),
+            OutputColumn::First(column) => self.lead(column),
+            OutputColumn::Other(column) => self.other(column),
             OutputColumn::Mark => internal_err!("a join of two sides has no mark"),
         });
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+        with_schema(schema, columns.collect::<Result<_>>()?, self.rows.len())
     }
 
     /// A column of the side that leads.
@@ -69,20 +69,6 @@ impl Found<'_> {
                 Ok(new_null_array(schema.field(column).data_type(), self.rows.len()))
             }
         }
-    }
-
-    /// For which pairs a condition holds.
-    fn holds(&self, condition: &JoinFilter, join: &MergeJoin) -> Result<BooleanArray> {
-        let column = |index: &ColumnIndex| {
-            if index.side == join.leads { self.lead(index.index) } else { self.other(index.index) }
-        };
-        let columns = condition.column_indices().iter().map(column).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
-        let schema = Arc::clone(condition.schema());
-        let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
-        let found = condition.expression().evaluate(&batch)?.into_array(batch.num_rows())?;
-        let found = arrow_array::cast::as_boolean_array(&found);
-        Ok(if found.null_count() > 0 { prep_null_mask_filter(found) } else { found.clone() })
     }
 
     fn keep(&mut self, mask: &BooleanArray) -> Result<()> {

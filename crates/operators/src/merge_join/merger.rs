@@ -124,7 +124,7 @@ impl Merger {
             }
             self.reach(time).await?;
             if self.chunk.is_none() {
-                if !self.join.outer {
+                if !self.join.is_outer() {
                     return Ok(None);
                 }
                 return self.unmatched().map(Some);
@@ -241,7 +241,7 @@ impl Merger {
         }
         let (rows, others) = (UInt32Array::from(rows), UInt64Array::from(others));
         let others = Others::Several(&group.parts, others);
-        let found = Found { lead: &batch.rows, rows, others }.batch(&self.join, &self.schema);
+        let found = Found { lead: &batch.rows, rows, others }.batch(&self.join.join, &self.schema);
         self.cursor.pass(row);
         found
     }
@@ -251,14 +251,14 @@ impl Merger {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         };
-        let (pairs, outer) = (&mut self.pairs, self.join.outer);
+        let (pairs, outer) = (&mut self.pairs, self.join.is_outer());
         pairs.clear();
         let (left, right) = (&batch.times[..end], &chunk.times);
         match_equal(left, right, &mut self.cursor, pairs, BATCH_ROWS, outer);
         let rows = numbers(std::mem::take(&mut pairs.left), false);
         let others = numbers(std::mem::take(&mut pairs.right), outer);
         let others = Others::One(&chunk.rows, others);
-        Found { lead: &batch.rows, rows, others }.batch(&self.join, &self.schema)
+        Found { lead: &batch.rows, rows, others }.batch(&self.join.join, &self.schema)
     }
 
     /// The rest of the batch that leads, where the other side has no more rows.
@@ -270,6 +270,6 @@ impl Merger {
         let rows = UInt32Array::from_iter_values(rows);
         self.cursor.pass(batch.times.len());
         let found = Found { lead: &batch.rows, rows, others: Others::Nulls(&self.other_schema) };
-        found.batch(&self.join, &self.schema)
+        found.batch(&self.join.join, &self.schema)
     }
 }

@@ -2,27 +2,24 @@
 
 use std::sync::Arc;
 
-use datafusion::common::JoinSide;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::joins::utils::JoinFilter;
+use datafusion::physical_expr::PhysicalExpr;
 
-use crate::lookup_join::plan::OutputColumn;
+use crate::equi_join::{EquiJoin, Kind};
 
-/// A join of which both sides are in the order of its key. In [`OutputColumn`] the side that leads
-/// is the probe side.
+/// A join of which both sides are in the order of its key; the first one leads.
 #[derive(Clone)]
 pub struct MergeJoin {
+    /// An inner join, or an outer one without a condition.
+    pub(super) join: EquiJoin,
     /// The timestamps of the side that leads, and of the other.
     pub(super) times: [Arc<dyn PhysicalExpr>; 2],
-    /// Whether rows of the side that leads stay that find no other.
-    pub(super) outer: bool,
-    /// What has to hold of a pair beside equal times; of an inner join alone.
-    pub(super) filter: Option<JoinFilter>,
-    /// Which side of the condition leads.
-    pub(super) leads: JoinSide,
-    pub(super) output: Vec<OutputColumn>,
-    /// Which columns of the output are equal or constant.
-    pub(super) equal: EquivalenceProperties,
     /// Whether the other side's batches are parts of mapped files.
     pub(super) is_mapped: bool,
+}
+
+impl MergeJoin {
+    /// Whether rows of the side that leads stay that find no other.
+    pub(super) fn is_outer(&self) -> bool {
+        self.join.kind == Kind::Outer
+    }
 }

@@ -18,13 +18,14 @@ use futures::StreamExt;
 
 use super::files::Files;
 use super::held::{HeldKeys, HeldRows};
-use super::keys::KeySet;
-use super::plan::{Holds, INNER, Kind, OUTER, SemiJoin};
+use super::plan::{Holds, SemiJoin};
+use crate::equi_join::{FIRST, Kind, OTHER, OutputColumn};
 use crate::grace_join::numbers::numbered;
 use crate::held::with_schema;
-use crate::lookup_join::plan::{OutputColumn, order};
+use crate::keys::numbers::KnownTexts;
+use crate::keys::set::KeySet;
+use crate::keys::values::comparable;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
-use crate::properties::properties_of;
 
 /// What all partitions share.
 enum Shared<T> {
@@ -36,13 +37,13 @@ enum Shared<T> {
 impl SemiJoin {
     /// A set to which so many tasks will add keys.
     pub(super) fn no_keys(&self, tasks: usize) -> Result<KeySet> {
-        KeySet::new(Arc::clone(&self.key_schema), self.nulls, tasks, &self.hasher)
+        KeySet::new(Arc::clone(&self.key_schema), self.join.nulls, tasks, &self.hasher)
     }
 
     /// The keys of rows of the outer side.
     pub(super) fn outer_keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let [keys, _] = &self.plain;
-        keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows())).collect()
+        let keys = self.join.keys.iter();
+        keys.map(|(own, _)| own.evaluate(batch)?.into_array(batch.num_rows())).collect()
     }
 
     /// The keys of a partition of the inner side.
@@ -51,16 +52,17 @@ impl SemiJoin {
         run: &Run,
         partition: usize,
     ) -> Result<SendableRecordBatchStream> {
-        Ok(self.keys_of(run.rows(INNER, partition)?))
+        Ok(self.keys_of(run.rows(OTHER, partition)?))
     }
 
     /// Rows of the inner side, of which nothing is read but their keys.
     fn keys_of(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
-        let ([_, keys], schema) = (self.plain.clone(), Arc::clone(&self.key_schema));
+        let (keys, schema) = (self.join.keys.clone(), Arc::clone(&self.key_schema));
         let rows = rows.map(move |batch| {
             let batch = batch?;
             let rows = batch.num_rows();
-            let keys = keys.iter().map(|key| key.evaluate(&batch)?.into_array(rows));
+            let keys = keys.iter();
+            let keys = keys.map(|(_, own)| comparable(&own.evaluate(&batch)?.into_array(rows)?));
             with_schema(&schema, keys.collect::<Result<_>>()?, rows)
         });
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.key_schema), rows))
@@ -75,7 +77,7 @@ impl SemiJoin {
                 Err(rows) => Shared::Files(self.spread_keys(&run, rows, 0).await?),
             })
         };
-        let (shared, outer) = (run.shared(read).await?, run.rows(OUTER, run.partition)?);
+        let (shared, outer) = (run.shared(read).await?, run.rows(FIRST, run.partition)?);
         match shared.as_ref() {
             Shared::Held(keys) => Ok(self.by_held(&run.schema, Arc::clone(keys), outer)),
             Shared::Files(inner) => {
@@ -92,14 +94,15 @@ impl SemiJoin {
         held: Arc<HeldKeys>,
         outer: SendableRecordBatchStream,
     ) -> SendableRecordBatchStream {
-        if self.kind == Kind::Semi && held.is_empty() {
+        if self.join.kind == Kind::Semi && held.is_empty() {
             // The outer rows are not read.
             return Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema)));
         }
         let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));
+        let mut known = KnownTexts::default();
         let rows = outer.map(move |batch| {
             let batch = batch?;
-            let found = held.has(&own.outer_keys(&batch)?, batch.num_rows())?;
+            let found = held.has(&own, &batch, &mut known)?;
             own.output(&rows_schema, &batch, found)
         });
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows))
@@ -110,7 +113,7 @@ impl SemiJoin {
     async fn by_rows(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (schema, run) = (Arc::clone(&run.schema), Arc::new(run));
         let read = async {
-            let (outer, partitions) = (run.rows(OUTER, 0)?, self.partitions(&run.inputs));
+            let (outer, partitions) = (run.rows(FIRST, 0)?, self.partitions(&run.inputs));
             Ok(match HeldRows::read(&self, &run, outer, partitions).await? {
                 Ok(held) => Shared::Held(Arc::new(held)),
                 Err(rows) => Shared::Files(self.spread_rows(&run, numbered(rows), 0).await?),
@@ -125,7 +128,7 @@ impl SemiJoin {
                 Ok(Box::pin(EmptyRecordBatchStream::new(schema)))
             }
             Shared::Files(outer) => {
-                let all = CoalescePartitionsExec::new(Arc::clone(&run.inputs[INNER]));
+                let all = CoalescePartitionsExec::new(Arc::clone(&run.inputs[OTHER]));
                 let inner = self.keys_of(all.execute(0, Arc::clone(&run.context))?);
                 let inner = self.spread_keys(&run, inner, 0).await?;
                 Ok(self.in_order(&run, inner, outer.clone()))
@@ -160,15 +163,15 @@ impl SemiJoin {
         batch: &RecordBatch,
         found: BooleanBuffer,
     ) -> Result<RecordBatch> {
-        let found = if self.kind == Kind::Anti { !&found } else { found };
+        let found = if self.join.kind == Kind::Anti { !&found } else { found };
         let found = BooleanArray::new(found, None);
-        let is_all = self.kind == Kind::Mark || found.true_count() == batch.num_rows();
+        let is_all = self.join.kind == Kind::Mark || found.true_count() == batch.num_rows();
         let rows = if is_all { batch.num_rows() } else { found.true_count() };
-        let columns = self.output.iter().map(|column| match *column {
-            OutputColumn::Probe(at) if is_all => Ok(Arc::clone(batch.column(at))),
-            OutputColumn::Probe(at) => Ok(filter(batch.column(at), &found)?),
+        let columns = self.join.output.iter().map(|column| match *column {
+            OutputColumn::First(at) if is_all => Ok(Arc::clone(batch.column(at))),
+            OutputColumn::First(at) => Ok(filter(batch.column(at), &found)?),
             OutputColumn::Mark => Ok(Arc::new(found.clone()) as ArrayRef),
-            OutputColumn::Held(_) => internal_err!("a semi-join shows no inner column"),
+            OutputColumn::Other(_) => internal_err!("a semi-join shows no inner column"),
         });
         with_schema(schema, columns.collect::<Result<_>>()?, rows)
     }
@@ -183,7 +186,7 @@ impl Operator for SemiJoin {
                 rows: true,
                 partitions: true,
                 direction: true,
-                every_row: self.kind == Kind::Mark,
+                every_row: self.join.kind.keeps_every_row(),
             },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -196,15 +199,11 @@ impl Operator for SemiJoin {
             Holds::InnerKeys => EmissionType::Incremental,
             Holds::OuterRows => EmissionType::Final,
         };
-        let mut equal = self.equal.clone();
-        if let Some(order) = order(&self.output, schema, inputs) {
-            equal.add_ordering(order);
-        }
-        properties_of(equal, self.partitions(inputs), emission)
+        self.join.properties(schema, inputs, self.partitions(inputs), emission)
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        self.keys.iter().flat_map(|(outer, inner)| [outer, inner]).collect()
+        self.join.expressions()
     }
 
     fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
@@ -219,13 +218,12 @@ impl Operator for SemiJoin {
         vec![None, None]
     }
 
-    /// Rows that were in files have got keys of other dictionaries.
-    fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
-        None
+    fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
+        self.join.lineage(column)
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        rows[OUTER]
+        rows[FIRST]
     }
 
     fn over(self: Arc<Self>, _: &[Input]) -> Result<Arc<dyn Operator>> {

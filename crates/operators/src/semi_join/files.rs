@@ -6,17 +6,17 @@ use arrow_schema::{Field, SchemaRef};
 use datafusion::common::{Result, resources_err};
 use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, cast};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
 use futures::TryStreamExt;
 
 use super::held::HeldKeys;
-use super::plan::{Kind, OUTER, SemiJoin};
+use super::plan::SemiJoin;
+use crate::equi_join::{FIRST, Kind, OutputColumn};
 use crate::grace_join::numbers::{by_number, with_number};
 use crate::grace_join::spread::{By, File, Spreader};
 use crate::grace_join::texts::symbols;
-use crate::lookup_join::plan::OutputColumn;
 use crate::operator::Run;
 
 /// How often rows are spread before it is given up.
@@ -58,18 +58,18 @@ impl SemiJoin {
         inner: Files,
         outer: Files,
     ) -> SendableRecordBatchStream {
-        let width = run.inputs[OUTER].schema().fields().len();
-        let mut output = self.output.clone();
-        output.push(OutputColumn::Probe(width));
-        let join = Arc::new(Self { output, ..Self::clone(self) });
+        let width = run.inputs[FIRST].schema().fields().len();
+        let mut join = Self::clone(self);
+        join.join.output.push(OutputColumn::First(width));
+        let join = Arc::new(join);
         let schema = with_number(&run.schema);
         let rows = join.pairs(Arc::clone(run), schema, inner, outer, 1);
-        let (symbols, own) = (symbols(&run.inputs[OUTER]), Arc::clone(&run.schema));
+        let (symbols, own) = (symbols(&run.inputs[FIRST]), Arc::clone(&run.schema));
         let is_symbol = |column: &OutputColumn| match *column {
-            OutputColumn::Probe(at) => symbols[at],
+            OutputColumn::First(at) => symbols[at],
             _ => false,
         };
-        let symbols: Vec<_> = self.output.iter().map(is_symbol).collect();
+        let symbols: Vec<_> = self.join.output.iter().map(is_symbol).collect();
         by_number(run, rows, own, &symbols, self.partitions(&run.inputs))
     }
 
@@ -82,7 +82,7 @@ impl SemiJoin {
         outer: Files,
         level: usize,
     ) -> SendableRecordBatchStream {
-        let (kind, own) = (self.kind, Arc::clone(&schema));
+        let (kind, own) = (self.join.kind, Arc::clone(&schema));
         let pairs = inner.into_iter().zip(outer).filter_map(move |(inner, outer)| {
             let has_rows = inner.is_some() || kind != Kind::Semi;
             outer.filter(|_| has_rows).map(|outer| Ok::<_, DataFusionError>((inner, outer)))
@@ -122,8 +122,11 @@ impl SemiJoin {
         rows: SendableRecordBatchStream,
         level: usize,
     ) -> Result<Files> {
-        let [keys, _] = &self.plain;
-        let symbols = symbols(&run.inputs[OUTER]);
+        let (schema, symbols) = (rows.schema(), symbols(&run.inputs[FIRST]));
+        let compared = |(at, (own, _)): (usize, &(Arc<dyn PhysicalExpr>, _))| {
+            cast(Arc::clone(own), &schema, self.key_schema.field(at).data_type().clone())
+        };
+        let keys = self.join.keys.iter().enumerate().map(compared).collect::<Result<Vec<_>>>()?;
         let by = By::Keys(keys.iter().collect(), level);
         Spreader { run, symbols: &symbols, by }.write(rows).await
     }

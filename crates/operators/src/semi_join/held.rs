@@ -10,19 +10,25 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::stream::empty;
+use futures::stream::{BoxStream, empty};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use super::keys::KeySet;
-use super::plan::{INNER, SemiJoin};
-use super::room::{Counted, Reserved, Room};
+use super::plan::SemiJoin;
 use crate::bounded::bytes::held_bytes;
-use crate::held::{begin, pause, with_schema};
+use crate::equi_join::OTHER;
+use crate::held::{begin, chained, pause, with_schema};
+use crate::keys::ABSENT;
+use crate::keys::numbers::{KeyIndex, KnownTexts};
+use crate::keys::room::{Counted, Reserved, Room};
+use crate::keys::set::KeySet;
 use crate::operator::Run;
 
 /// What a set of some of the keys takes, at most, beside one of all.
 const FOUND_SHARE: usize = 3;
+
+/// Numbers of each key while they are made: of two columns, and of pairs.
+const NUMBERS: usize = 3;
 
 /// Tasks that read keys, and sets that are looked into for each row, at most.
 const MOST_TASKS: usize = 4;
@@ -32,15 +38,20 @@ pub(super) type Held<T> = std::result::Result<T, SendableRecordBatchStream>;
 
 /// Keys of the inner side.
 pub(super) struct HeldKeys {
-    /// A key may be in several of them.
-    sets: Vec<Arc<KeySet>>,
+    keys: Keys,
     _memory: Arc<MemoryReservation>,
+}
+
+enum Keys {
+    /// A key may be in several of them.
+    Sets(Vec<Arc<KeySet>>),
+    Few(KeyIndex),
 }
 
 impl HeldKeys {
     /// Reads all partitions of the inner side, several at a time.
     pub(super) async fn read_all(join: &Arc<SemiJoin>, run: &Arc<Run>) -> Result<Held<Self>> {
-        let partitions = run.inputs[INNER].output_partitioning().partition_count();
+        let partitions = run.inputs[OTHER].output_partitioning().partition_count();
         let tasks = partitions.min(MOST_TASKS);
         let read = |task: usize| {
             let (own, of) = (Arc::clone(join), Arc::clone(run));
@@ -89,7 +100,9 @@ impl HeldKeys {
         }
         sets.dedup_by(|one, other| Arc::ptr_eq(one, other));
         if rest.is_empty() {
-            return Ok(Ok(Self { sets, _memory: memory }));
+            let few = Self::few(join, run, &sets, &memory)?;
+            let keys = few.map_or(Keys::Sets(sets), Keys::Few);
+            return Ok(Ok(Self { keys, _memory: memory }));
         }
         let keys_of = |set| {
             let keys = Arc::into_inner(set);
@@ -98,19 +111,51 @@ impl HeldKeys {
         let held = sets.into_iter().map(|set| Ok(rows_of(keys_of(set)?, join)));
         let held = held.collect::<Result<Vec<_>>>()?;
         let held = futures::stream::iter(held).flatten().boxed();
-        let rows = chained(held, memory, futures::stream::iter(rest).flatten().boxed());
-        let schema = Arc::clone(&join.key_schema);
-        Ok(Err(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+        let rest = futures::stream::iter(rest).flatten().boxed();
+        Ok(Err(chained(Arc::clone(&join.key_schema), held, memory, rest)))
+    }
+
+    /// Numbers of the keys, if they are few and there is room for them.
+    fn few(
+        join: &SemiJoin,
+        run: &Run,
+        sets: &[Arc<KeySet>],
+        memory: &MemoryReservation,
+    ) -> Result<Option<KeyIndex>> {
+        let [set] = sets else { return Ok(None) };
+        let Some(columns) = set.few()? else { return Ok(None) };
+        let bytes: usize = columns.iter().map(Array::get_array_memory_size).sum();
+        let base = set.size() + bytes + NUMBERS * size_of::<u32>() * set.len();
+        let room = Reserved { run, memory };
+        let numbered = KeyIndex::of(&columns, join.join.nulls, base, &room)?;
+        let size = numbered.as_ref().map_or(set.size(), |(keys, _)| keys.size());
+        memory.try_resize(size)?;
+        Ok(numbered.map(|(keys, _)| keys))
     }
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.sets.iter().all(|set| set.len() == 0)
+        match &self.keys {
+            Keys::Sets(sets) => sets.iter().all(|set| set.len() == 0),
+            Keys::Few(keys) => keys.len() == 0,
+        }
     }
 
-    /// Which rows have one of the keys.
-    pub(super) fn has(&self, keys: &[ArrayRef], rows: usize) -> Result<BooleanBuffer> {
-        any_has(self.sets.iter().map(Arc::as_ref), keys, rows)
+    /// Which rows of a batch have one of the keys.
+    pub(super) fn has(
+        &self,
+        join: &SemiJoin,
+        batch: &RecordBatch,
+        known: &mut KnownTexts,
+    ) -> Result<BooleanBuffer> {
+        let (own, rows) = (join.outer_keys(batch)?, batch.num_rows());
+        match &self.keys {
+            Keys::Sets(sets) => any_has(sets.iter().map(Arc::as_ref), &own, rows),
+            Keys::Few(keys) => {
+                let numbers = keys.find(&own, known)?;
+                Ok(BooleanBuffer::collect_bool(rows, |row| numbers[row] != ABSENT))
+            }
+        }
     }
 }
 
@@ -162,16 +207,7 @@ fn rows_of(keys: KeySet, join: &SemiJoin) -> Batches {
     futures::stream::iter(batches).boxed()
 }
 
-type Batches = futures::stream::BoxStream<'static, Result<RecordBatch>>;
-
-/// Rows of which the first ones are held in this memory.
-fn chained(held: Batches, memory: Arc<MemoryReservation>, rest: Batches) -> Batches {
-    let freed = futures::stream::once(async move {
-        memory.free();
-        rest
-    });
-    held.chain(freed.flatten()).boxed()
-}
+type Batches = BoxStream<'static, Result<RecordBatch>>;
 
 /// Rows of the outer side, and their keys.
 pub(super) struct HeldRows {
@@ -200,8 +236,7 @@ impl HeldRows {
         let (mut batches, schema) = (vec![], rows.schema());
         let unheld = |batches: Vec<_>, memory, rest| {
             let held = futures::stream::iter(batches).map(Ok).boxed();
-            let rows = chained(held, memory, rest);
-            Ok(Err(Box::pin(RecordBatchStreamAdapter::new(schema, rows)) as _))
+            Ok(Err(chained(schema, held, memory, rest)))
         };
         while let Some(batch) = rows.try_next().await? {
             pause().await?;

@@ -5,12 +5,7 @@
 //! Where the outer side has far fewer rows it is held, and those of its keys that the inner side
 //! has are gathered. What does not fit in memory goes to files by the hashes of the keys.
 
-mod encoded;
 mod exec;
 mod files;
 mod held;
-mod integers;
-mod keys;
 pub(crate) mod plan;
-mod room;
-mod table;

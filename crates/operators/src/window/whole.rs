@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, JoinSide, Result};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
 use datafusion::physical_expr::EquivalenceProperties;
@@ -13,8 +13,9 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::node::WindowNode;
 use super::spec::{Kind, Spec};
-use crate::lookup_join::index::is_comparable;
-use crate::lookup_join::plan::{LookupJoin, LookupKind, OutputColumn};
+use crate::equi_join::{self, EquiJoin, OutputColumn};
+use crate::keys::values::is_comparable;
+use crate::lookup_join::exec::LookupJoin;
 use crate::lowering::{Lowering, schema_of};
 use crate::operator::OperatorExec;
 use crate::plan_node::PlanNode;
@@ -58,16 +59,21 @@ pub(super) fn plan_whole(
     if !types.eq(output.fields().iter().skip(width).map(|field| field.data_type())) {
         return Ok(None);
     }
-    let columns = (0..width).map(OutputColumn::Probe).chain(results.map(OutputColumn::Held));
-    let join = LookupJoin {
+    let columns = (0..width).map(OutputColumn::First).chain(results.map(OutputColumn::Other));
+    let join = EquiJoin {
+        kind: equi_join::Kind::Inner,
         keys,
-        kind: LookupKind::Inner,
         nulls: true,
         filter: None,
+        first: JoinSide::Right,
         output: columns.collect(),
         equal: EquivalenceProperties::new(Arc::clone(&output)),
     };
-    Ok(Some(OperatorExec::plan(join, vec![Arc::clone(input), held], &output)))
+    Ok(Some(OperatorExec::plan(
+        LookupJoin { join: Arc::new(join) },
+        vec![Arc::clone(input), held],
+        &output,
+    )))
 }
 
 /// The keys, and the functions as aggregates.

@@ -1,11 +1,15 @@
-//! Memory that a set of keys asks for before it grows.
+//! Memory that keys ask for before they take it.
 
+use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use crate::operator::Run;
 
+/// Takes how many bytes are held, and fails where the work may not go on.
+pub(crate) type Hold<'a> = &'a dyn Fn(usize) -> Result<()>;
+
 /// See the file's head.
-pub(super) trait Room {
+pub(crate) trait Room {
     /// Takes so many bytes, if there are as many.
     fn take(&self, bytes: usize) -> bool;
 
@@ -14,9 +18,9 @@ pub(super) trait Room {
 }
 
 /// What a query may hold.
-pub(super) struct Reserved<'a> {
-    pub(super) run: &'a Run,
-    pub(super) memory: &'a MemoryReservation,
+pub(crate) struct Reserved<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) memory: &'a MemoryReservation,
 }
 
 impl Room for Reserved<'_> {
@@ -30,7 +34,7 @@ impl Room for Reserved<'_> {
 }
 
 /// What was counted before.
-pub(super) struct Counted;
+pub(crate) struct Counted;
 
 impl Room for Counted {
     fn take(&self, _: usize) -> bool {

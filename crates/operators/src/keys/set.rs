@@ -1,27 +1,27 @@
 //! Keys that rows have, each once.
 
-use std::sync::Arc;
-
 use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, SchemaRef};
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, internal_err};
 use hashbrown::DefaultHashBuilder;
 use parking_lot::RwLock;
-use tidemark_types::key::key_values;
 
-use super::encoded::{Encoded, EncodedRows};
+use super::bytes::EncodedRows;
+use super::encoded::Encoded;
 use super::integers::Integers;
 use super::room::Room;
-use crate::lookup_join::index::{integers, is_integer};
+use super::values::{comparable, integers, is_integer, of_type};
 
 /// Keys of a batch that leaves a set: there is little memory then.
 const BATCH_ROWS: usize = 2_048;
 
+/// So many keys are few.
+const FEW_KEYS: usize = 1 << 16;
+
 /// See the file's head.
-pub(super) struct KeySet {
+pub(crate) struct KeySet {
     keys: Keys,
     schema: SchemaRef,
     /// Whether a null is a key like any other.
@@ -34,7 +34,7 @@ enum Keys {
 }
 
 /// The keys of a batch.
-pub(super) enum BatchKeys {
+pub(crate) enum BatchKeys {
     Integers(Int64Array),
     Encoded(EncodedRows),
 }
@@ -42,7 +42,7 @@ pub(super) enum BatchKeys {
 impl KeySet {
     /// No keys of these columns, to which so many tasks will add some. Sets of one hasher take each
     /// other's batches.
-    pub(super) fn new(
+    pub(crate) fn new(
         schema: SchemaRef,
         nulls: bool,
         tasks: usize,
@@ -59,18 +59,18 @@ impl KeySet {
     }
 
     /// Whether it can have keys of these types.
-    pub(super) fn suits(types: &[DataType]) -> bool {
+    pub(crate) fn suits(types: &[DataType]) -> bool {
         let fields: Vec<_> = types.iter().cloned().map(SortField::new).collect();
         RowConverter::supports_fields(&fields)
     }
 
     /// Whether tasks that add keys at a time do not wait for each other.
-    pub(super) fn is_parted(&self) -> bool {
+    pub(crate) fn is_parted(&self) -> bool {
         matches!(self.keys, Keys::Encoded(_))
     }
 
     /// The keys of a batch in the form that they are held in.
-    pub(super) fn prepare(&self, keys: &[ArrayRef]) -> Result<BatchKeys> {
+    pub(crate) fn prepare(&self, keys: &[ArrayRef]) -> Result<BatchKeys> {
         Ok(match (&self.keys, keys) {
             (Keys::Integers(_), [only]) => BatchKeys::Integers(integers(only)?),
             (Keys::Integers(_), _) => return internal_err!("one column of keys is expected"),
@@ -78,14 +78,14 @@ impl KeySet {
                 let nulls = keys.iter().map(Array::logical_nulls);
                 let with_key =
                     nulls.fold(None, |all, nulls| NullBuffer::union(all.as_ref(), nulls.as_ref()));
-                let keys: Vec<_> = keys.iter().map(key_values).collect();
+                let keys = keys.iter().map(comparable).collect::<Result<Vec<_>>>()?;
                 BatchKeys::Encoded(encoded.encode(&keys, with_key.filter(|_| !self.nulls))?)
             }
         })
     }
 
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match &self.keys {
             Keys::Integers(integers) => integers.read().len(),
             Keys::Encoded(encoded) => encoded.len(),
@@ -93,7 +93,7 @@ impl KeySet {
     }
 
     /// Bytes held.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match &self.keys {
             Keys::Integers(integers) => integers.read().size(),
             Keys::Encoded(encoded) => encoded.size(),
@@ -102,7 +102,7 @@ impl KeySet {
 
     /// Adds those of the rows where `wanted` is set, or of all. Whether there was room for them;
     /// some may have been added if there was not.
-    pub(super) fn add(
+    pub(crate) fn add(
         &self,
         batch: &BatchKeys,
         wanted: Option<&BooleanBuffer>,
@@ -130,7 +130,7 @@ impl KeySet {
     }
 
     /// Which of the rows have a key that was added.
-    pub(super) fn has(&self, batch: &BatchKeys) -> Result<BooleanBuffer> {
+    pub(crate) fn has(&self, batch: &BatchKeys) -> Result<BooleanBuffer> {
         Ok(match (&self.keys, batch) {
             (Keys::Integers(integers), BatchKeys::Integers(values)) => integers.read().has(values),
             (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => encoded.has(rows),
@@ -138,8 +138,17 @@ impl KeySet {
         })
     }
 
+    /// Its columns, if it has few keys, which are found sooner by their numbers: codes of symbols
+    /// are, and several columns by pairs.
+    pub(crate) fn few(&self) -> Result<Option<Vec<ArrayRef>>> {
+        match &self.keys {
+            Keys::Encoded(encoded) if self.len() <= FEW_KEYS => encoded.columns().map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Its columns, in batches.
-    pub(super) fn into_batches(self) -> Box<dyn Iterator<Item = Result<Vec<ArrayRef>>> + Send> {
+    pub(crate) fn into_batches(self) -> Box<dyn Iterator<Item = Result<Vec<ArrayRef>>> + Send> {
         match self.keys {
             Keys::Encoded(encoded) => Box::new(encoded.into_columns(BATCH_ROWS)),
             Keys::Integers(integers) => {
@@ -156,28 +165,18 @@ impl KeySet {
     }
 }
 
-/// Integers as values of their own type.
-fn of_type(values: &Int64Array, data_type: &DataType) -> Result<ArrayRef> {
-    Ok(match data_type {
-        DataType::Date32 => cast(&cast(values, &DataType::Int32)?, data_type)?,
-        DataType::Timestamp(..) | DataType::Date64 => {
-            let data = values.to_data().into_builder().data_type(data_type.clone()).build()?;
-            arrow_array::make_array(data)
-        }
-        _ => cast(&(Arc::new(values.clone()) as ArrayRef), data_type)?,
-    })
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use arrow_array::StringViewArray;
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
     use arrow_schema::{Field, Schema};
+    use datafusion::arrow::compute::cast;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 

@@ -1,0 +1,212 @@
+//! What a join by equal keys is asked, whether it holds rows of one side, keys alone, or neither.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::prep_null_mask_filter;
+use datafusion::common::{JoinSide, JoinType, NullEquality, Result};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::EmissionType;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
+use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
+
+use crate::held::with_schema;
+use crate::lowering::symbol_of_text;
+use crate::operator::{Input, Lineage, order_of_first};
+use crate::plan_node::PlanNode;
+use crate::properties::properties_of;
+
+/// The side whose rows are joined, in their order, is input 0; the other one input 1.
+pub(crate) const FIRST: usize = 0;
+pub(crate) const OTHER: usize = 1;
+
+/// What becomes of a row of the first side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is joined to each row of the other side with its keys.
+    Inner,
+    /// The same; without one, to nulls.
+    Outer,
+    /// It stays if there is one.
+    Semi,
+    /// It stays if there is none.
+    Anti,
+    /// It stays, and whether there is one is a column.
+    Mark,
+}
+
+impl Kind {
+    /// That of a hash join of which this side is the first.
+    pub(crate) fn of(join: JoinType, first: JoinSide) -> Option<Self> {
+        let join = if first == JoinSide::Left { join.swap() } else { join };
+        Some(match join {
+            JoinType::Inner => Self::Inner,
+            JoinType::Right => Self::Outer,
+            JoinType::RightSemi => Self::Semi,
+            JoinType::RightAnti => Self::Anti,
+            JoinType::RightMark => Self::Mark,
+            _ => return None,
+        })
+    }
+
+    /// Whether each row of the first side is in the output.
+    pub(crate) fn keeps_every_row(self) -> bool {
+        matches!(self, Self::Outer | Self::Mark)
+    }
+
+    /// Whether it shows rows of the other side.
+    pub(crate) fn is_of_rows(self) -> bool {
+        matches!(self, Self::Inner | Self::Outer)
+    }
+}
+
+/// Where an output column comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputColumn {
+    First(usize),
+    Other(usize),
+    Mark,
+}
+
+/// Keys of the first side, and of the other one.
+pub(crate) type KeyPairs = Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>;
+
+/// See the file's head.
+#[derive(Clone)]
+pub(crate) struct EquiJoin {
+    pub(crate) kind: Kind,
+    pub(crate) keys: KeyPairs,
+    /// Whether a null equals another.
+    pub(crate) nulls: bool,
+    /// What has to hold of a pair beside equal keys.
+    pub(crate) filter: Option<JoinFilter>,
+    /// Which side of the condition is the first one.
+    pub(crate) first: JoinSide,
+    pub(crate) output: Vec<OutputColumn>,
+    /// Which columns of the output are equal or constant: sorts and windows above rely on it.
+    pub(crate) equal: EquivalenceProperties,
+}
+
+impl EquiJoin {
+    /// What a hash join is asked of which this side is the first; `None`: it is asked more.
+    pub(crate) fn of(join: &HashJoinExec, first: JoinSide) -> Option<Self> {
+        let kind = Kind::of(*join.join_type(), first)?;
+        if join.null_aware || join.fetch().is_some() {
+            return None;
+        }
+        let side = |plan: &Input, side: JoinSide| {
+            let column = if side == first { OutputColumn::First } else { OutputColumn::Other };
+            (0..plan.schema().fields().len()).map(column)
+        };
+        let all = side(join.left(), JoinSide::Left).chain(side(join.right(), JoinSide::Right));
+        let is_shown =
+            |column: &OutputColumn| kind.is_of_rows() || matches!(column, OutputColumn::First(_));
+        let mark = (kind == Kind::Mark).then_some(OutputColumn::Mark);
+        let columns: Vec<_> = all.filter(is_shown).chain(mark).collect();
+        let output = match &join.projection {
+            Some(projection) => projection.iter().map(|&column| columns[column]).collect(),
+            None => columns,
+        };
+        let keys = join.on().iter().cloned().map(|(left, right)| {
+            if first == JoinSide::Left { (left, right) } else { (right, left) }
+        });
+        let nulls = join.null_equality() == NullEquality::NullEqualsNull;
+        let mut equal = join.properties().equivalence_properties().clone();
+        equal.clear_orderings();
+        let (keys, filter) = (keys.collect(), join.filter().cloned());
+        Some(Self { kind, keys, nulls, filter, first, output, equal })
+    }
+
+    /// Reads the first side's rows below a projection, if all that it computes are keys: texts of
+    /// symbols, which are compared as symbols then.
+    pub(crate) fn below_projection(&mut self, first: &Input) -> Option<Input> {
+        let PlanNode::Projection(projection) = PlanNode::of(first.as_ref()) else { return None };
+        if self.filter.is_some() {
+            return None;
+        }
+        let below = |column: usize| {
+            let expr = &projection.expr().get(column)?.expr;
+            Some(expr.downcast_ref::<Column>()?.index())
+        };
+        let output = self.output.iter().map(|column| match *column {
+            OutputColumn::First(column) => below(column).map(OutputColumn::First),
+            other => Some(other),
+        });
+        let output = output.collect::<Option<Vec<_>>>()?;
+        let input = projection.input();
+        let key = |(own, other): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
+            let computed = projection.expr().get(own.downcast_ref::<Column>()?.index())?;
+            let symbol = symbol_of_text(&computed.expr, &input.schema());
+            Some((symbol.unwrap_or_else(|| Arc::clone(&computed.expr)), Arc::clone(other)))
+        };
+        self.keys = self.keys.iter().map(key).collect::<Option<_>>()?;
+        self.output = output;
+        Some(Arc::clone(input))
+    }
+
+    /// Whether it is asked for a column of the first side, where it is in the output.
+    fn place_of(&self, column: usize) -> Option<usize> {
+        self.output.iter().position(|output| *output == OutputColumn::First(column))
+    }
+
+    /// In the order of the first side, as far as its columns are passed on.
+    pub(crate) fn properties(
+        &self,
+        schema: &SchemaRef,
+        inputs: &[Input],
+        partitions: usize,
+        emission: EmissionType,
+    ) -> Arc<PlanProperties> {
+        let passed_on = |sort: PhysicalSortExpr| {
+            let place = self.place_of(sort.expr.downcast_ref::<Column>()?.index())?;
+            let column = Column::new(schema.field(place).name(), place);
+            Some(PhysicalSortExpr::new(Arc::new(column), sort.options))
+        };
+        let order = order_of_first(inputs).into_iter().flatten().map_while(passed_on);
+        let mut equal = self.equal.clone();
+        equal.add_ordering(order.collect::<Vec<_>>());
+        properties_of(equal, partitions, emission)
+    }
+
+    pub(crate) fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        let keys = self.keys.iter().flat_map(|(first, other)| [first, other]);
+        keys.chain(self.filter.iter().map(JoinFilter::expression)).collect()
+    }
+
+    pub(crate) fn lineage(&self, column: usize) -> Option<Lineage> {
+        let (input, column, unmatched) = match *self.output.get(column)? {
+            OutputColumn::First(column) => (FIRST, column, false),
+            OutputColumn::Other(column) => (OTHER, column, self.kind == Kind::Outer),
+            OutputColumn::Mark => return None,
+        };
+        Some(Lineage { input, column, unmatched })
+    }
+
+    /// For which of so many pairs the condition holds; `column`: one of the first side's, or of the
+    /// other one's.
+    pub(crate) fn passing(
+        &self,
+        condition: &JoinFilter,
+        pairs: usize,
+        column: impl Fn(bool, usize) -> Result<ArrayRef>,
+    ) -> Result<BooleanArray> {
+        let column = |of: &ColumnIndex| column(of.side == self.first, of.index);
+        let columns = condition.column_indices().iter().map(column).collect::<Result<_>>()?;
+        let batch = with_schema(condition.schema(), columns, pairs)?;
+        let found = condition.expression().evaluate(&batch)?.into_array(pairs)?;
+        let found = arrow_array::cast::as_boolean_array(&found);
+        Ok(if found.null_count() > 0 { prep_null_mask_filter(found) } else { found.clone() })
+    }
+
+    /// Its keys and its condition.
+    pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (first, other) in &self.keys {
+            write!(f, ", {first} = {other}")?;
+        }
+        self.filter.iter().try_for_each(|filter| write!(f, ", {}", filter.expression()))
+    }
+}

@@ -1,0 +1,365 @@
+//! Keys of any columns as bytes: a table that holds each once, in one buffer.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::{Result, internal_datafusion_err, internal_err};
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::room::Hold;
+use super::table::table_bytes;
+use super::{ABSENT, ROWS_AT_ONCE};
+
+/// What a key has in the table: a part of its hash, its place, and what it is called.
+type Held<N> = (u32, u32, N);
+
+/// Keys begin at multiples of so many bytes, of which their places are the numbers.
+const PLACE_BYTES: usize = 8;
+/// The length of a key is before it, in so many bytes.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
+/// What is no text.
+const NULL: &[u8] = &[0xff];
+
+/// A table of up to so many bytes is in the cache: texts are looked up one by one.
+const CACHED_BYTES: usize = 1 << 20;
+
+/// Bytes of a batch of keys, about.
+const BATCH_BYTES: usize = 128 << 10;
+
+/// Makes bytes of keys, and keys of bytes.
+pub(super) struct Encoder {
+    form: Form,
+    hasher: DefaultHashBuilder,
+}
+
+/// What the bytes of a key are.
+enum Form {
+    /// Those of the only column's text, or [`NULL`].
+    Text,
+    Row(RowConverter),
+}
+
+/// Keys of a batch with their hashes, and which of its rows have them; `None`: all.
+pub(crate) struct EncodedRows {
+    keys: Keys,
+    pub(super) hashes: Vec<u32>,
+    pub(super) with_key: Option<NullBuffer>,
+}
+
+enum Keys {
+    Texts(StringViewArray),
+    Rows(Rows),
+}
+
+impl EncodedRows {
+    #[inline]
+    fn key(&self, row: u32) -> &[u8] {
+        match &self.keys {
+            Keys::Texts(texts) => text(texts, row as usize),
+            Keys::Rows(rows) => rows.row(row as usize).data(),
+        }
+    }
+
+    fn hash(&self, row: u32) -> u32 {
+        self.hashes[row as usize]
+    }
+
+    /// What the keys of rows take.
+    pub(super) fn bytes_of(&self, rows: &[u32]) -> usize {
+        rows.iter().map(|&row| taken_by(self.key(row))).sum()
+    }
+}
+
+impl Encoder {
+    /// Of columns of these types.
+    pub(super) fn new(types: Vec<DataType>, hasher: DefaultHashBuilder) -> Result<Self> {
+        let form = match &types[..] {
+            [DataType::Utf8View] => Form::Text,
+            _ => Form::Row(RowConverter::new(types.into_iter().map(SortField::new).collect())?),
+        };
+        Ok(Self { form, hasher })
+    }
+
+    pub(super) fn encode(
+        &self,
+        keys: &[ArrayRef],
+        with_key: Option<NullBuffer>,
+    ) -> Result<EncodedRows> {
+        let hash = |key: &[u8]| self.hash(key);
+        let (keys, hashes) = match (&self.form, keys) {
+            (Form::Text, [texts]) => {
+                let texts = texts.as_string_view().clone();
+                let hashes = (0..texts.len()).map(|row| hash(text(&texts, row))).collect();
+                (Keys::Texts(texts), hashes)
+            }
+            (Form::Text, _) => return internal_err!("one column of keys is expected"),
+            (Form::Row(converter), keys) => {
+                let rows = converter.convert_columns(keys)?;
+                let hashes = rows.iter().map(|row| hash(row.data())).collect();
+                (Keys::Rows(rows), hashes)
+            }
+        };
+        Ok(EncodedRows { keys, hashes, with_key })
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key);
+        // A part of the hash is kept.
+        (hasher.finish() >> 32) as u32
+    }
+
+    /// The columns of keys.
+    pub(super) fn columns(&self, keys: &[&[u8]]) -> Result<Vec<ArrayRef>> {
+        match &self.form {
+            Form::Row(converter) => {
+                let parser = converter.parser();
+                Ok(converter.convert_rows(keys.iter().map(|key| parser.parse(key)))?)
+            }
+            Form::Text => {
+                let mut texts = StringViewBuilder::with_capacity(keys.len());
+                for key in keys {
+                    let text = (*key != NULL).then(|| std::str::from_utf8(key)).transpose();
+                    texts.append_option(text.map_err(|error| internal_datafusion_err!("{error}"))?);
+                }
+                Ok(vec![Arc::new(texts.finish())])
+            }
+        }
+    }
+
+    /// The columns of the keys of tables, in batches of so many, or of some bytes.
+    pub(super) fn into_columns<N>(
+        self,
+        mut tables: impl Iterator<Item = ByteTable<N>>,
+        most: usize,
+    ) -> impl Iterator<Item = Result<Vec<ArrayRef>>> {
+        let (mut bytes, mut start) = (vec![], 0);
+        std::iter::from_fn(move || {
+            while start == bytes.len() {
+                (bytes, start) = (tables.next()?.bytes, 0);
+            }
+            let end = bytes.len().min(start + BATCH_BYTES);
+            let keys: Vec<_> = keys_in(&bytes, start, end).take(most).collect();
+            start += keys.iter().map(|key| taken_by(key)).sum::<usize>();
+            Some(self.columns(&keys))
+        })
+    }
+}
+
+/// The keys that begin between two places of these bytes.
+fn keys_in(bytes: &[u8], mut start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let key = (start < end).then(|| key(bytes, (start / PLACE_BYTES) as u32))?;
+        start += taken_by(key);
+        Some(key)
+    })
+}
+
+/// Bytes of a key, with its length before it.
+fn taken_by(key: &[u8]) -> usize {
+    (LENGTH_BYTES + key.len()).next_multiple_of(PLACE_BYTES)
+}
+
+/// The key of a row.
+#[inline]
+fn text(texts: &StringViewArray, row: usize) -> &[u8] {
+    if texts.is_null(row) { NULL } else { texts.value(row).as_bytes() }
+}
+
+/// Keys, each with what it is called.
+pub(super) struct ByteTable<N> {
+    table: HashTable<Held<N>>,
+    /// Each key after its length.
+    bytes: Vec<u8>,
+}
+
+impl<N> Default for ByteTable<N> {
+    fn default() -> Self {
+        Self { table: HashTable::new(), bytes: vec![] }
+    }
+}
+
+impl<N: Copy> ByteTable<N> {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bytes held.
+    pub(super) fn size(&self) -> usize {
+        self.table.allocation_size() + self.bytes.capacity()
+    }
+
+    /// All keys, in the order in which they were added.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        keys_in(&self.bytes, 0, self.bytes.len())
+    }
+
+    /// Bytes held at most while so many keys are added that take so many `bytes`
+    /// ([`EncodedRows::bytes_of`]); `usize::MAX` where places do not reach.
+    pub(super) fn size_with(&self, keys: usize, bytes: usize) -> usize {
+        let grown = |len: usize, capacity: usize| {
+            if len > capacity { len.max(2 * capacity) } else { 0 }
+        };
+        let (len, bytes) = (self.len() + keys, self.bytes.len() + bytes);
+        if u32::try_from(bytes / PLACE_BYTES).is_err() {
+            return usize::MAX;
+        }
+        let table = table_bytes(grown(len, self.table.capacity()), size_of::<Held<N>>());
+        self.size() + table + grown(bytes, self.bytes.capacity())
+    }
+
+    /// Adds the keys of rows, which take so many `bytes`, of equal ones the first; and tells what
+    /// each row's is called.
+    pub(super) fn add(
+        &mut self,
+        keys: &EncodedRows,
+        (rows, bytes_of_rows): (&[u32], usize),
+        mut new: impl FnMut() -> N,
+        mut tell: impl FnMut(u32, N),
+    ) {
+        let Self { table, bytes } = self;
+        bytes.reserve(bytes_of_rows);
+        table.reserve(rows.len(), |(hash, ..)| spread(*hash));
+        for &row in rows {
+            let (hash, own) = (keys.hash(row), keys.key(row));
+            let is_same = |entry: &Held<N>| entry.0 == hash && key(bytes, entry.1) == own;
+            let name = match table.entry(spread(hash), is_same, |(hash, ..)| spread(*hash)) {
+                Entry::Occupied(entry) => entry.get().2,
+                Entry::Vacant(entry) => {
+                    let name = new();
+                    entry.insert((hash, (bytes.len() / PLACE_BYTES) as u32, name));
+                    bytes.extend_from_slice(&(own.len() as u32).to_le_bytes());
+                    bytes.extend_from_slice(own);
+                    bytes.resize(bytes.len().next_multiple_of(PLACE_BYTES), 0);
+                    name
+                }
+            };
+            tell(row, name);
+        }
+    }
+
+    /// What the keys of rows are called that were added. Each step is done for all rows before the
+    /// next one, so that what is not in the cache is waited for together.
+    pub(super) fn find(&self, keys: &EncodedRows, rows: &[u32]) -> Vec<Option<N>> {
+        let entry = |&row: &u32| {
+            let hash = keys.hash(row);
+            self.table.find(spread(hash), |entry| entry.0 == hash).map(|entry| (entry.1, entry.2))
+        };
+        let entries: Vec<_> = rows.iter().map(entry).collect();
+        let name = |(&row, entry): (&u32, Option<(u32, N)>)| {
+            let (place, name) = entry?;
+            let own = keys.key(row);
+            // Keys with equal hashes are rare.
+            if key(&self.bytes, place) == own {
+                Some(name)
+            } else {
+                self.named(keys.hash(row), own)
+            }
+        };
+        rows.iter().zip(entries).map(name).collect()
+    }
+
+    fn named(&self, hash: u32, own: &[u8]) -> Option<N> {
+        let is_same = |entry: &Held<N>| entry.0 == hash && key(&self.bytes, entry.1) == own;
+        self.table.find(spread(hash), is_same).map(|entry| entry.2)
+    }
+}
+
+/// The key at a place.
+#[inline]
+fn key(bytes: &[u8], place: u32) -> &[u8] {
+    let start = place as usize * PLACE_BYTES;
+    let (length, rest) = bytes[start..].split_at(LENGTH_BYTES);
+    let length = length.first_chunk().map_or(0, |length| u32::from_le_bytes(*length)) as usize;
+    &rest[..length]
+}
+
+/// A table looks at the first and at the last bits of a hash.
+fn spread(part: u32) -> u64 {
+    u64::from(part).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Keys, numbered in the order in which they first appear.
+pub(crate) struct ByteNumbers {
+    encoder: Encoder,
+    table: ByteTable<u32>,
+}
+
+impl ByteNumbers {
+    /// None of columns of these types.
+    pub(crate) fn new(types: Vec<DataType>) -> Result<Self> {
+        let encoder = Encoder::new(types, DefaultHashBuilder::default())?;
+        Ok(Self { encoder, table: ByteTable::default() })
+    }
+
+    /// Different keys.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> usize {
+        self.table.size()
+    }
+
+    /// The numbers of rows' keys, [`ABSENT`] where a row has none; new ones are added.
+    pub(crate) fn add(
+        &mut self,
+        keys: &[ArrayRef],
+        with_key: Option<NullBuffer>,
+        hold: Hold<'_>,
+    ) -> Result<Vec<u32>> {
+        let keys = self.encoder.encode(keys, with_key)?;
+        let mut numbers = vec![ABSENT; keys.hashes.len()];
+        let with_key = keys.with_key.as_ref();
+        let has_key = |row: &u32| with_key.is_none_or(|rows| rows.is_valid(*row as usize));
+        let rows: Vec<_> = (0..numbers.len() as u32).filter(has_key).collect();
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            let mut new = vec![];
+            for (&row, number) in rows.iter().zip(self.table.find(&keys, rows)) {
+                match number {
+                    Some(number) => numbers[row as usize] = number,
+                    None => new.push(row),
+                }
+            }
+            let bytes = keys.bytes_of(&new);
+            hold(self.table.size_with(new.len(), bytes))?;
+            let mut next = self.table.len() as u32;
+            let number = || {
+                next += 1;
+                next - 1
+            };
+            self.table
+                .add(&keys, (&new, bytes), number, |row, number| numbers[row as usize] = number);
+        }
+        Ok(numbers)
+    }
+
+    /// The numbers of rows' keys, [`ABSENT`] for those that were not added.
+    pub(crate) fn find(&self, keys: &[ArrayRef]) -> Result<Vec<u32>> {
+        if let (Form::Text, [texts]) = (&self.encoder.form, keys)
+            && self.size() <= CACHED_BYTES
+        {
+            let texts = texts.as_string_view();
+            let number = |row| {
+                let own = text(texts, row);
+                self.table.named(self.encoder.hash(own), own).unwrap_or(ABSENT)
+            };
+            return Ok((0..texts.len()).map(number).collect());
+        }
+        let keys = self.encoder.encode(keys, None)?;
+        let rows: Vec<_> = (0..keys.hashes.len() as u32).collect();
+        let found = self.table.find(&keys, &rows).into_iter();
+        Ok(found.map(|number| number.unwrap_or(ABSENT)).collect())
+    }
+}

@@ -1,0 +1,337 @@
+//! The numbers of keys of one or several columns, in the order in which they first appear.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array};
+use arrow_schema::DataType;
+use datafusion::arrow::compute::cast;
+use datafusion::common::{Result, internal_err, resources_err};
+use hashbrown::HashMap;
+use tidemark_types::account;
+
+use super::bytes::ByteNumbers;
+use super::room::{Hold, Reserved, Room};
+use super::table::table_bytes;
+use super::values::{Form, comparable, integers};
+use super::{ABSENT, ROWS_AT_ONCE};
+use crate::error::engine_error;
+
+/// Fewest entries that a table of its own is worth; above, it has at most so many for each key.
+const SMALL_TABLE: usize = 1 << 16;
+const ENTRIES_PER_KEY: usize = 8;
+
+/// The numbers of keys of one or several columns.
+pub(crate) struct KeyIndex {
+    columns: Vec<ColumnIndex>,
+    /// How the numbers of the first columns and those of the next one, of which there are so many,
+    /// become one.
+    pairs: Vec<(usize, Integers)>,
+    /// Different keys.
+    len: usize,
+}
+
+/// The values of a column, numbered.
+struct ColumnIndex {
+    values: Values,
+    null: u32,
+    len: usize,
+}
+
+enum Values {
+    Bytes(ByteNumbers),
+    Integers(Integers),
+}
+
+/// Integers, numbered.
+enum Integers {
+    /// A table with an entry for each from the least one on, where there are few.
+    Dense {
+        least: i64,
+        numbers: Vec<u32>,
+    },
+    Hashed(HashMap<i64, u32>),
+}
+
+/// Numbers of the texts of each column's dictionary, kept from one batch to the next.
+#[derive(Default)]
+pub(crate) struct KnownTexts(Vec<Option<Dictionary>>);
+
+/// A dictionary that rows had.
+struct Dictionary {
+    texts: ArrayRef,
+    /// The rows that had it: as many as it has texts are worth a table.
+    rows: usize,
+    numbers: Vec<u32>,
+}
+
+impl KeyIndex {
+    /// Numbers the keys of rows that take `base` bytes; and each row's number. `nulls`: whether a
+    /// null equals another. `None`: the memory has no room for the numbers.
+    pub(crate) fn of(
+        keys: &[ArrayRef],
+        nulls: bool,
+        base: usize,
+        room: &Reserved<'_>,
+    ) -> Result<Option<(Self, Vec<u32>)>> {
+        let is_full = Cell::new(false);
+        let hold = |bytes: usize| {
+            account::check().map_err(engine_error)?;
+            let (held, all) = (room.memory.size(), base + bytes);
+            if !room.take(all.saturating_sub(held)) {
+                is_full.set(true);
+                return resources_err!("too many keys to be held");
+            }
+            room.give(room.memory.size() - all);
+            Ok(())
+        };
+        match Self::new(keys, nulls, &hold) {
+            Err(_) if is_full.get() => Ok(None),
+            numbered => numbered.map(Some),
+        }
+    }
+
+    fn new(keys: &[ArrayRef], nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
+        let Some((first, others)) = keys.split_first() else {
+            return internal_err!("a join by keys without keys");
+        };
+        let (first, mut numbers) = ColumnIndex::new(first, nulls, hold)?;
+        let mut len = first.len;
+        let mut held = first.size();
+        let (mut columns, mut pairs) = (vec![first], vec![]);
+        for column in others {
+            let (column, second) = ColumnIndex::new(column, nulls, &|more| hold(held + more))?;
+            held += column.size();
+            let both = numbers.iter().zip(&second);
+            let both = both.map(|(&first, &second)| pair(first, second, column.len));
+            let pair = Integers::number(both, false, &|more| hold(held + more))?;
+            held += pair.index.size();
+            (len, numbers) = (pair.len, pair.numbers);
+            pairs.push((column.len, pair.index));
+            columns.push(column);
+        }
+        Ok((Self { columns, pairs, len }, numbers))
+    }
+
+    /// Different keys.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The numbers of rows' keys.
+    pub(crate) fn find(&self, keys: &[ArrayRef], known: &mut KnownTexts) -> Result<Vec<u32>> {
+        known.0.resize_with(self.columns.len(), || None);
+        let mut columns = self.columns.iter().zip(keys).zip(&mut known.0);
+        let Some(((first, keys), known)) = columns.next() else {
+            return internal_err!("a join by keys without keys");
+        };
+        let mut numbers = first.find(keys, known)?;
+        for (((column, keys), known), (width, pairs)) in columns.zip(&self.pairs) {
+            let second = column.find(keys, known)?;
+            let both = numbers.iter().zip(&second);
+            let pair = |(&first, &second)| pair(first, second, *width).unwrap_or(NO_PAIR);
+            numbers = pairs.find(both.map(pair));
+        }
+        Ok(numbers)
+    }
+
+    /// Bytes held, about.
+    pub(crate) fn size(&self) -> usize {
+        let columns: usize = self.columns.iter().map(ColumnIndex::size).sum();
+        let pairs: usize = self.pairs.iter().map(|(_, pairs)| pairs.size()).sum();
+        columns + pairs
+    }
+}
+
+impl ColumnIndex {
+    fn new(values: &ArrayRef, nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
+        if Form::of(values.data_type()) == Form::Integer {
+            let Numbered { index, null, len, numbers } =
+                Integers::number(integers(values)?.iter(), nulls, hold)?;
+            return Ok((Self { values: Values::Integers(index), null, len }, numbers));
+        }
+        let values = comparable(values)?;
+        let without = values.logical_nulls();
+        let first = without.as_ref().and_then(|own| own.iter().position(|is_valid| !is_valid));
+        let mut known = ByteNumbers::new(vec![values.data_type().clone()])?;
+        let numbers = known.add(&[values], without.filter(|_| !nulls), hold)?;
+        let (null, len) = (first.map_or(ABSENT, |row| numbers[row]), known.len());
+        Ok((Self { values: Values::Bytes(known), null, len }, numbers))
+    }
+
+    fn find(&self, keys: &ArrayRef, known: &mut Option<Dictionary>) -> Result<Vec<u32>> {
+        Ok(match &self.values {
+            Values::Bytes(numbers) => {
+                let symbols = keys.as_dictionary_opt::<Int32Type>();
+                if let Some(symbols) = symbols.filter(|_| Form::of(keys.data_type()) == Form::Text)
+                {
+                    return self.find_symbols(symbols.keys(), symbols.values(), known);
+                }
+                numbers.find(&[comparable(keys)?])?
+            }
+            Values::Integers(numbers) => {
+                let values = integers(keys)?;
+                let mut found = numbers.find(values.values().iter().copied());
+                if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
+                    let rows = found.iter_mut().zip(nulls).filter(|(_, is_valid)| !is_valid);
+                    rows.for_each(|(number, _)| *number = self.null);
+                }
+                found
+            }
+        })
+    }
+
+    /// Each text of a dictionary is looked up once, when as many rows had it as it has texts; until
+    /// then those of the rows are.
+    fn find_symbols(
+        &self,
+        codes: &Int32Array,
+        texts: &ArrayRef,
+        known: &mut Option<Dictionary>,
+    ) -> Result<Vec<u32>> {
+        if known.as_ref().is_none_or(|known| !Arc::ptr_eq(&known.texts, texts)) {
+            *known = Some(Dictionary { texts: Arc::clone(texts), rows: 0, numbers: vec![] });
+        }
+        let Some(known) = known else { return internal_err!("a dictionary that is not known") };
+        known.rows = known.rows.saturating_add(codes.len());
+        if known.numbers.len() < texts.len() {
+            if known.rows < texts.len() {
+                let texts = Arc::clone(texts);
+                let used = DictionaryArray::<Int32Type>::try_new(codes.clone(), texts)?;
+                return self.find(&cast(&used, &DataType::Utf8View)?, &mut None);
+            }
+            known.numbers = self.find(texts, &mut None)?;
+        }
+        let of = |code: i32| known.numbers.get(code as usize).copied().unwrap_or(ABSENT);
+        if codes.null_count() == 0 {
+            return Ok(codes.values().iter().map(|&code| of(code)).collect());
+        }
+        Ok(codes.iter().map(|code| code.map_or(self.null, of)).collect())
+    }
+
+    fn size(&self) -> usize {
+        match &self.values {
+            Values::Bytes(numbers) => numbers.size(),
+            Values::Integers(numbers) => numbers.size(),
+        }
+    }
+}
+
+/// What becomes of rows of integers.
+struct Numbered {
+    index: Integers,
+    /// The number of null.
+    null: u32,
+    /// Different ones, null among them if it has a number.
+    len: usize,
+    numbers: Vec<u32>,
+}
+
+impl Integers {
+    fn number(
+        values: impl ExactSizeIterator<Item = Option<i64>> + Clone,
+        nulls: bool,
+        hold: Hold<'_>,
+    ) -> Result<Numbered> {
+        let mut index = Self::for_values(values.clone(), hold)?;
+        let (mut numbers, mut null, mut len) = (Vec::with_capacity(values.len()), ABSENT, 0);
+        for (row, value) in values.enumerate() {
+            if row.is_multiple_of(ROWS_AT_ONCE) {
+                index.reserve(hold)?;
+            }
+            let number = match (value, &mut index) {
+                (None, _) => &mut null,
+                (Some(value), Self::Dense { least, numbers }) => {
+                    &mut numbers[value.wrapping_sub(*least) as usize]
+                }
+                (Some(value), Self::Hashed(known)) => known.entry(value).or_insert(ABSENT),
+            };
+            if *number == ABSENT && (nulls || value.is_some()) {
+                *number = len as u32;
+                len += 1;
+            }
+            numbers.push(*number);
+        }
+        Ok(Numbered { index: index.without_gaps(len, hold)?, null, len, numbers })
+    }
+
+    /// None, with room for these if they are near each other.
+    fn for_values(
+        values: impl ExactSizeIterator<Item = Option<i64>>,
+        hold: Hold<'_>,
+    ) -> Result<Self> {
+        let rows = values.len();
+        let bounds = values.flatten().fold((i64::MAX, i64::MIN), |(least, greatest), value| {
+            (least.min(value), greatest.max(value))
+        });
+        let entries = bounds.1.checked_sub(bounds.0).and_then(|last| usize::try_from(last).ok());
+        let entries = entries.and_then(|last| last.checked_add(1));
+        let Some(entries) = entries.filter(|&entries| is_worth(entries, rows)) else {
+            return Ok(Self::Hashed(HashMap::new()));
+        };
+        hold(entries * size_of::<u32>())?;
+        Ok(Self::Dense { least: bounds.0, numbers: vec![ABSENT; entries] })
+    }
+
+    /// Counts what it takes with room for a few rows, each with a new one.
+    fn reserve(&mut self, hold: Hold<'_>) -> Result<()> {
+        let Self::Hashed(known) = self else { return hold(self.size()) };
+        let (len, capacity) = (known.len() + ROWS_AT_ONCE, known.capacity());
+        let grown = if len > capacity { len.max(2 * capacity) } else { 0 };
+        hold(known.allocation_size() + table_bytes(grown, size_of::<(i64, u32)>()))?;
+        known.reserve(ROWS_AT_ONCE);
+        Ok(())
+    }
+
+    /// The same of so many keys: hashed, where they are too few for their rows.
+    fn without_gaps(self, len: usize, hold: Hold<'_>) -> Result<Self> {
+        match self {
+            Self::Dense { least, numbers } if !is_worth(numbers.len(), len) => {
+                let hashed = table_bytes(len, size_of::<(i64, u32)>());
+                hold(numbers.capacity() * size_of::<u32>() + hashed)?;
+                let mut known = HashMap::with_capacity(len);
+                let used = numbers.iter().enumerate().filter(|(_, number)| **number != ABSENT);
+                known.extend(used.map(|(at, &number)| (least.wrapping_add(at as i64), number)));
+                Ok(Self::Hashed(known))
+            }
+            index => Ok(index),
+        }
+    }
+
+    fn find(&self, values: impl Iterator<Item = i64>) -> Vec<u32> {
+        match self {
+            Self::Dense { least, numbers } => {
+                let of = |value: i64| {
+                    let entry = usize::try_from(value.wrapping_sub(*least) as u64).ok();
+                    entry.and_then(|entry| numbers.get(entry)).copied().unwrap_or(ABSENT)
+                };
+                values.map(of).collect()
+            }
+            Self::Hashed(known) => {
+                values.map(|value| known.get(&value).copied().unwrap_or(ABSENT)).collect()
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Dense { numbers, .. } => numbers.capacity() * size_of::<u32>(),
+            Self::Hashed(known) => known.allocation_size(),
+        }
+    }
+}
+
+fn is_worth(entries: usize, keys: usize) -> bool {
+    entries <= SMALL_TABLE.max(keys.saturating_mul(ENTRIES_PER_KEY))
+}
+
+/// What no pair is.
+const NO_PAIR: i64 = -1;
+
+/// Two numbers as one, the second of so many; `None`: one of them is absent.
+fn pair(first: u32, second: u32, width: usize) -> Option<i64> {
+    let pair = u64::from(first) * width as u64 + u64::from(second);
+    (first != ABSENT && second != ABSENT).then_some(pair as i64)
+}
