@@ -9,6 +9,7 @@ use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::interval_arithmetic::Interval;
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -57,6 +58,8 @@ pub(crate) struct Native {
     random: Option<Mutex<ChaCha8Rng>>,
     /// Whether of two arguments the greater has no smaller result.
     keeps_order: bool,
+    /// The least and the greatest number it gives, where they are known.
+    range: Option<(i64, i64)>,
 }
 
 impl Native {
@@ -68,8 +71,8 @@ impl Native {
         kernel: Kernel,
     ) -> Self {
         let signature = Signature::user_defined(volatility);
-        let (takes, random, keeps_order) = (Vec::new(), None, false);
-        Self { name, variant, takes, returns, signature, kernel, random, keeps_order }
+        let (takes, random, keeps_order, range) = (Vec::new(), None, false, None);
+        Self { name, variant, takes, returns, signature, kernel, random, keeps_order, range }
     }
 
     /// The types its arguments are cast to.
@@ -118,15 +121,26 @@ impl Native {
 
     /// The same with random numbers that a seed decides.
     pub(crate) fn seeded(&self, seed: u64) -> Self {
+        let random = Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed)));
+        Self { variant: format!("{},{seed}", self.variant), random, ..self.copied() }
+    }
+
+    /// The same with numbers of this range alone.
+    pub(crate) fn within(&self, range: Option<(i64, i64)>) -> Self {
+        Self { range, ..self.copied() }
+    }
+
+    fn copied(&self) -> Self {
         Self {
             name: self.name,
-            variant: format!("{},{seed}", self.variant),
+            variant: self.variant.clone(),
             takes: self.takes.clone(),
             returns: self.returns,
             signature: self.signature.clone(),
             kernel: Arc::clone(&self.kernel),
+            random: None,
             keeps_order: self.keeps_order,
-            random: Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed))),
+            range: self.range,
         }
     }
 
@@ -211,6 +225,15 @@ impl ScalarUDFImpl for Native {
     /// The binder has cast every argument to what the kernel reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(types.to_vec())
+    }
+
+    fn evaluate_bounds(&self, _: &[&Interval]) -> Result<Interval> {
+        let data_type = self.returns.arrow_type();
+        let Some((least, greatest)) = self.range else {
+            return Interval::make_unbounded(&data_type);
+        };
+        let number = |number| ScalarValue::Int64(Some(number)).cast_to(&data_type);
+        Interval::try_new(number(least)?, number(greatest)?)
     }
 
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {

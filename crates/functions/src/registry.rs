@@ -106,7 +106,7 @@ pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScal
         return Err(mismatch(name, function.overloads.iter().map(|o| o.takes.len()), arguments));
     };
     let returns = match overload.gives {
-        Gives::Is(sql_type) => sql_type,
+        Gives::Is(sql_type) | Gives::Near(sql_type, _) => sql_type,
         Gives::SameAs(index) => types.get(index).copied().unwrap_or(SqlType::Null),
         Gives::Decided(_, decide) => decide(&types, arguments),
     };
@@ -114,7 +114,11 @@ pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScal
         Body::Direct(run) => Arc::new(run),
         Body::Made(make) => make(&Bound { types: &types, arguments, returns })?,
     };
-    Ok(resolved(function.name, function.volatility, types, returns, arguments, kernel))
+    let made = resolved(function.name, function.volatility, types, returns, arguments, kernel);
+    Ok(match overload.gives {
+        Gives::Near(_, range) => made.within(range(arguments)),
+        _ => made,
+    })
 }
 
 /// Binds an aggregate to its argument types.

@@ -101,6 +101,11 @@ impl ResolvedScalar {
         Self { udf, argument_types, return_type, native }
     }
 
+    /// The same function, which gives numbers of this range alone.
+    pub(crate) fn within(self, range: Option<(i64, i64)>) -> Self {
+        Self::new(self.native.within(range), self.argument_types, self.return_type)
+    }
+
     /// Whether every row may get another value.
     #[must_use]
     pub fn is_volatile(&self) -> bool {

@@ -36,6 +36,9 @@ pub(crate) enum Gives {
     SameAs(usize),
     /// What this says of the types the arguments are cast to, and of the arguments.
     Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
+    /// A type of numbers, and what this says of the arguments: the least and the greatest number,
+    /// whatever is in the rows. GROUP BY of near numbers needs no hashes.
+    Near(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
 }
 
 /// Where a kernel comes from.
@@ -82,6 +85,17 @@ pub(crate) const fn direct(
     body: fn(&Call<'_>) -> Result<ArrayRef>,
 ) -> Overload {
     Overload { takes, variadic: false, gives: Gives::Is(gives), body: Body::Direct(body) }
+}
+
+/// The same, of a number whose range is known.
+pub(crate) const fn near(
+    takes: &'static [Param],
+    gives: SqlType,
+    range: fn(&[Argument]) -> Option<(i64, i64)>,
+    body: fn(&Call<'_>) -> Result<ArrayRef>,
+) -> Overload {
+    let gives = Gives::Near(gives, range);
+    Overload { takes, variadic: false, gives, body: Body::Direct(body) }
 }
 
 /// A signature whose kernel is made per call.
@@ -134,7 +148,7 @@ pub(crate) fn written(name: &str, overload: &Overload) -> String {
     };
     let takes: Vec<String> = overload.takes.iter().map(shown).collect();
     let gives = match overload.gives {
-        Gives::Is(sql_type) => sql_type.name(),
+        Gives::Is(sql_type) | Gives::Near(sql_type, _) => sql_type.name(),
         Gives::SameAs(index) => overload.takes.get(index).map(shown).unwrap_or_default(),
         Gives::Decided(usual, _) => usual.name(),
     };

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ScalarValue, plan_err};
+use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
@@ -189,7 +190,7 @@ fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
             let most = scan.row_count().max(NearNumbers::FEW) as u64;
             integer_bounds(scan, output, most.min(NearNumbers::MOST))?
         }
-        _ => None,
+        _ => range_of(key),
     };
     let numbers = bounds.and_then(|bounds| NearNumbers::between(&data_type, bounds));
     Ok(numbers.map(Digit::Number))
@@ -201,9 +202,22 @@ fn may_be_near(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
         Ok(DataType::Boolean) => true,
         Ok(
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::UInt16,
-        ) => origin(input, key).is_some(),
+        ) => origin(input, key).is_some() || range_of(key).is_some(),
         _ => false,
     }
+}
+
+/// The least and the greatest number that a function gives whatever its arguments are.
+fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
+    let call = key.downcast_ref::<ScalarFunctionExpr>()?;
+    let any = call.args().iter().map(|_| Interval::make_unbounded(&DataType::Int64));
+    let any = any.collect::<Result<Vec<_>>>().ok()?;
+    let range = call.fun().evaluate_bounds(&any.iter().collect::<Vec<_>>()).ok()?;
+    let number = |number: &ScalarValue| match number.cast_to(&DataType::Int64) {
+        Ok(ScalarValue::Int64(number)) => number,
+        _ => None,
+    };
+    number(range.lower()).zip(number(range.upper()))
 }
 
 /// How rows find the groups of these keys where there are no buckets.

@@ -40,6 +40,7 @@ use crate::lower::{self, OtherScans};
 use crate::rules::bound::bounded;
 use crate::rules::costly::{CoerceFrames, NarrowInputs};
 use crate::rules::decorrelate::Decorrelate;
+use crate::rules::dependent_keys::DependentKeys;
 use crate::rules::distinct::GroupDistinct;
 use crate::rules::join_keys::JoinKeys;
 use crate::rules::keys::{EqualKeys, equal_keys};
@@ -106,6 +107,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(SimplifyExpressions::new()),
         // DISTINCT has no operator of its own.
         Arc::new(GroupDistinct::default()),
+        // Ours: fewer keys are hashed and compared.
+        Arc::new(DependentKeys),
         // Ours: joins with a condition in WHERE or beside equality would be nested loops.
         Arc::new(JoinKeys),
         // Drops `WHERE true`, empties `WHERE false`.

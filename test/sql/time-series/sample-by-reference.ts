@@ -58,7 +58,7 @@ export function zoneOffset(zone: string, ts: number): number {
   return offset;
 }
 
-/** The instant of a local reading: the earlier of two; where there is none, as before the gap. */
+/** The instant of a local reading: the earlier of two; where there is none, the end of the gap. */
 export function toUniversal(zone: string | null, local: number): number {
   if (zone === null) {
     return local;
@@ -66,7 +66,16 @@ export function toUniversal(zone: string | null, local: number): number {
   const candidates = [-DAY, DAY]
     .map((shift) => local - zoneOffset(zone, local + shift))
     .filter((ts) => ts + zoneOffset(zone, ts) === local);
-  return candidates.length > 0 ? Math.min(...candidates) : local - zoneOffset(zone, local - DAY);
+  if (candidates.length > 0) {
+    return Math.min(...candidates);
+  }
+  // Clocks change at whole quarters of an hour.
+  const quarter = 900 * SECOND;
+  let ts = Math.floor((local - zoneOffset(zone, local + DAY)) / quarter) * quarter;
+  while (ts + zoneOffset(zone, ts) < local) {
+    ts += quarter;
+  }
+  return ts;
 }
 
 const FIXED = { s: SECOND, m: 60 * SECOND, h: 3_600 * SECOND, d: DAY, w: 7 * DAY };

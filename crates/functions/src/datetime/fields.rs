@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, Int32Array};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use datafusion::common::Result;
 use tidemark_types::calendar::{self, CivilDate, MICROS_PER_DAY};
 use tidemark_types::timestamp::TimestampUnit;
 
-use super::times::{Made, micros_of, times};
+use super::times::{Made, micros_of, ticks_of, times};
 use crate::column::{Call, build};
-use crate::resolve::ResolveError;
+use crate::resolve::{Argument, ResolveError};
 use crate::signature::Bound;
 
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +75,67 @@ impl Part {
         })
     }
 
+    /// The least and the greatest value, where these are near whatever the time is.
+    pub(super) fn range(self) -> Option<(i64, i64)> {
+        Some(match self {
+            Self::Quarter => (1, 4),
+            Self::Month => (1, 12),
+            Self::Week => (1, 53),
+            Self::DayOfYear => (1, 366),
+            Self::DayOfWeek => (0, 6),
+            Self::IsoDayOfWeek | Self::SundayFirst => (1, 7),
+            Self::Day => (1, 31),
+            Self::DaysInMonth => (28, 31),
+            Self::Hour => (0, 23),
+            Self::Minute | Self::Second => (0, 59),
+            Self::Millis | Self::Micros | Self::Nanos => (0, 999),
+            Self::Offset => (0, 0),
+            Self::Millennium
+            | Self::Century
+            | Self::Decade
+            | Self::Year
+            | Self::IsoYear
+            | Self::MillisOfMinute
+            | Self::MicrosOfMinute
+            | Self::NanosOfMinute
+            | Self::Epoch
+            | Self::Julian => return None,
+        })
+    }
+
+    /// Seconds from each multiple of which on the part is the same; 0: parts of a second.
+    fn period(self) -> i64 {
+        match self {
+            Self::Hour => 3_600,
+            Self::Minute => 60,
+            Self::Second | Self::Epoch => 1,
+            Self::MillisOfMinute
+            | Self::MicrosOfMinute
+            | Self::NanosOfMinute
+            | Self::Millis
+            | Self::Micros
+            | Self::Nanos => 0,
+            _ => 86_400,
+        }
+    }
+
+    /// The part of one time after another. It is computed where a period begins, so that times in
+    /// their order cost little.
+    fn of_each(self, unit: TimestampUnit) -> impl FnMut(i64) -> i64 {
+        let length = self.period() * unit.per_second();
+        let (mut start, mut known, mut part) = (0, 0, 0);
+        move |value| {
+            if (value.wrapping_sub(start) as u64) < known {
+                return part;
+            }
+            part = self.of(value, unit);
+            if length > 0 {
+                (start, known) = (value.wrapping_sub(value.rem_euclid(length)), length as u64);
+            }
+            part
+        }
+    }
+
     fn of(self, value: i64, unit: TimestampUnit) -> i64 {
         let micros = micros_of(value, unit);
         let date = CivilDate::from_micros(micros);
@@ -115,8 +176,14 @@ impl Part {
 }
 
 pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef> {
-    let (at, unit) = times(call, index)?;
-    Ok(build::<Int32Type>(call.rows, |row| at(row).map(|value| part.of(value, unit) as i32)))
+    let (times, scalar, unit) = ticks_of(call, index)?;
+    let mut part_of = part.of_each(unit);
+    if scalar {
+        let time = times.is_valid(0).then(|| part_of(times.value(0)) as i32);
+        return Ok(build::<Int32Type>(call.rows, |_| time));
+    }
+    let parts: Vec<i32> = times.values().iter().map(|&time| part_of(time) as i32).collect();
+    Ok(Arc::new(Int32Array::new(parts.into(), times.nulls().cloned())))
 }
 
 /// The part that a call asks for; the binder passes the unit as a constant text.
@@ -128,11 +195,17 @@ pub(super) fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, Resolve
     })
 }
 
+/// The least and the greatest value of the part that a call asks for.
+pub(super) fn range_asked(arguments: &[Argument]) -> Option<(i64, i64)> {
+    Part::parse(&arguments.first()?.text()?)?.range()
+}
+
 /// `date_part(part, time)`: with its fraction where seconds have one.
 pub(super) fn date_part(bound: &Bound<'_>) -> Made {
     let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
+        let mut of_each = part_of.of_each(unit);
         Ok(build::<Float64Type>(call.rows, |row| {
             let value = at(row)?;
             Some(match part_of {
@@ -148,7 +221,7 @@ pub(super) fn date_part(bound: &Bound<'_>) -> Made {
                     let of_day = micros_of(value, unit).rem_euclid(MICROS_PER_DAY);
                     part_of.of(value, unit) as f64 + of_day as f64 / MICROS_PER_DAY as f64
                 }
-                part_of => part_of.of(value, unit) as f64,
+                _ => of_each(value) as f64,
             })
         }))
     }))
@@ -168,6 +241,77 @@ pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
             return part(call, 1, part_of);
         }
         let (at, unit) = times(call, 1)?;
-        Ok(build::<Int64Type>(call.rows, |row| at(row).map(|value| part_of.of(value, unit))))
+        let mut part_of = part_of.of_each(unit);
+        Ok(build::<Int64Type>(call.rows, |row| at(row).map(&mut part_of)))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTS: [Part; 26] = [
+        Part::Millennium,
+        Part::Century,
+        Part::Decade,
+        Part::Year,
+        Part::IsoYear,
+        Part::Quarter,
+        Part::Month,
+        Part::Week,
+        Part::DayOfYear,
+        Part::DayOfWeek,
+        Part::IsoDayOfWeek,
+        Part::SundayFirst,
+        Part::Day,
+        Part::Hour,
+        Part::Minute,
+        Part::Second,
+        Part::MillisOfMinute,
+        Part::MicrosOfMinute,
+        Part::NanosOfMinute,
+        Part::Millis,
+        Part::Micros,
+        Part::Nanos,
+        Part::Epoch,
+        Part::Julian,
+        Part::Offset,
+        Part::DaysInMonth,
+    ];
+
+    /// Times in any order, many of them near others: each has the part that it has alone, and this
+    /// lies in the range of the part.
+    #[test]
+    fn times_beside_others_have_the_parts_that_they_have_alone() {
+        let mut seed = 31_u64;
+        let mut random = move |bound: i64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((seed >> 11) as i64).rem_euclid(bound)
+        };
+        for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
+            let second = unit.per_second();
+            let mut time = 0;
+            let times: Vec<i64> = (0..4_000)
+                .map(|_| {
+                    let step = [1, second / 2, 100 * second, 90_000 * second][random(4) as usize];
+                    time = match random(50) {
+                        0 => (random(200) - 100) * 86_400 * second,
+                        1 => (random(200) - 100) * second - 1,
+                        _ => time + random(step + 1),
+                    };
+                    time
+                })
+                .collect();
+            for part in PARTS {
+                let mut of_each = part.of_each(unit);
+                for &time in &times {
+                    let alone = part.of(time, unit);
+                    assert_eq!(of_each(time), alone, "{part:?} of {time} {unit:?}");
+                    if let Some((least, greatest)) = part.range() {
+                        assert!((least..=greatest).contains(&alone), "{part:?} of {time}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -23,7 +23,7 @@ use tidemark_types::calendar::{CivilDate, is_leap_year};
 use tidemark_types::period::Period as Length;
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
-use self::fields::{Part, date_part, extract, part};
+use self::fields::{Part, date_part, extract, part, range_asked};
 use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
 use self::made::{
     length_to_char, make_date, make_timestamp, next_id, next_of_column, of_epoch, to_char,
@@ -38,7 +38,7 @@ use crate::column::{Call, build, build_flags};
 use crate::native::{Kernel, Native, call};
 use crate::number::pattern;
 use crate::signature::Param::{Is, Number, Text, Time};
-use crate::signature::{Function, Gives, Overload, direct, made, pure, volatile};
+use crate::signature::{Function, Gives, Overload, direct, made, near, pure, volatile};
 
 /// An instant of microseconds in nanoseconds, at the end of their range where it lies beyond it: of
 /// two instants the later is never the earlier one.
@@ -69,7 +69,7 @@ const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
 
 macro_rules! field {
     ($name:literal, $part:expr, $summary:literal) => {
-        pure($name, &[direct(TIME, Int, |call| part(call, 0, $part))], $summary)
+        pure($name, &[near(TIME, Int, |_| $part.range(), |call| part(call, 0, $part))], $summary)
     };
 }
 
@@ -148,7 +148,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "extract",
         &[
-            made(&[Text, Time], Gives::Is(Int), |bound| extract(bound, false)),
+            made(&[Text, Time], Gives::Near(Int, range_asked), |bound| extract(bound, false)),
             made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
         ],
         "a part of a time or a length: extract(unit FROM time)",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{
     DataType, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType,
@@ -20,11 +20,9 @@ pub(super) type Made = std::result::Result<Kernel, ResolveError>;
 pub(super) type Us = TimestampMicrosecondType;
 pub(super) type Ns = TimestampNanosecondType;
 
-/// A time argument by row, in its own unit.
-pub(super) fn times(
-    call: &Call<'_>,
-    index: usize,
-) -> Result<(impl Fn(usize) -> Option<i64> + use<>, TimestampUnit)> {
+/// A time argument as numbers of its own unit: one where it is the same in each row, as many as
+/// there are rows otherwise.
+pub(super) fn ticks_of(call: &Call<'_>, index: usize) -> Result<(Int64Array, bool, TimestampUnit)> {
     let (array, scalar) = call.array(index)?;
     let unit = match array.data_type() {
         DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => TimestampUnit::Millis,
@@ -33,7 +31,15 @@ pub(super) fn times(
         other => return Err(internal(format!("{other} is no time"))),
     };
     let wide = arrow::compute::cast(&array, &DataType::Int64)?;
-    let wide = wide.as_primitive::<Int64Type>().clone();
+    Ok((wide.as_primitive::<Int64Type>().clone(), scalar, unit))
+}
+
+/// A time argument by row, in its own unit.
+pub(super) fn times(
+    call: &Call<'_>,
+    index: usize,
+) -> Result<(impl Fn(usize) -> Option<i64> + use<>, TimestampUnit)> {
+    let (wide, scalar, unit) = ticks_of(call, index)?;
     let at = move |row: usize| {
         let row = if scalar { 0 } else { row };
         wide.is_valid(row).then(|| wide.value(row))

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray};
 use arrow::buffer::{BooleanBuffer, Buffer};
-use arrow::datatypes::{Float64Type, Int32Type, TimestampMicrosecondType};
-use datafusion::common::Result;
+use arrow::datatypes::{DataType, Float64Type, Int32Type, TimestampMicrosecondType};
+use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use tidemark_ast::BinaryOperator;
 use tidemark_types::{SYMBOL_EQUAL, SqlType};
@@ -73,6 +73,7 @@ pub(crate) fn resolve(
         });
     }
     let common = common_type(left.sql_type, right.sql_type)?;
+    let common = narrow(left, right).or_else(|| narrow(right, left)).unwrap_or(common);
     let array = matches!(common, SqlType::DoubleArray(_));
     if common == SqlType::Binary || (array && !equality) {
         return None;
@@ -160,6 +161,21 @@ fn widest_integer(a: SqlType, b: SqlType) -> SqlType {
         _ => 3,
     };
     if rank(a) >= rank(b) { a } else { b }
+}
+
+/// The type of an operand of few bytes that is compared with a constant which that type has, too:
+/// as it is, it is read faster.
+fn narrow(own: &Argument, constant: &Argument) -> Option<SqlType> {
+    let range = match own.sql_type {
+        SqlType::Byte => i64::from(i8::MIN)..=i64::from(i8::MAX),
+        SqlType::Short => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        _ => return None,
+    };
+    let number = constant.constant.as_ref().filter(|_| constant.sql_type.is_integer())?;
+    let ScalarValue::Int64(Some(number)) = number.cast_to(&DataType::Int64).ok()? else {
+        return None;
+    };
+    range.contains(&number).then_some(own.sql_type)
 }
 
 fn bad_uuid(argument: &Argument) -> bool {

@@ -1,5 +1,6 @@
 //! Comparisons of a number with a value that is known when the scan runs. Each is a range, and so
 //! are those of one column together, `BETWEEN` among them: one pass over the column in vectors.
+//! `<>` is a pass of its own.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use arrow_array::types::{
     TimestampMillisecondType, TimestampNanosecondType,
 };
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch};
-use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
@@ -23,7 +24,7 @@ use super::exec::SliceScan;
 use super::passing::Condition;
 use super::zones::{certain, compared};
 
-/// A condition that holds for no null: a number lies on one side of a value.
+/// A condition of a number and a value.
 #[derive(Debug)]
 pub(super) struct NumberTest {
     /// The scan's column.
@@ -34,18 +35,24 @@ pub(super) struct NumberTest {
     condition: Condition,
 }
 
-/// Numbers that pass, both ends among them.
+/// Numbers that pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Between {
+pub(super) enum Numbers {
+    /// Those between two, both ends among them.
     Doubles(f64, f64),
     Integers(i64, i64),
+    /// All but one.
+    Others {
+        than: i64,
+        nulls: bool,
+    },
 }
 
 /// What the tests of a scan are, once their values are known.
 #[derive(Debug, Default)]
 pub(super) struct Ranges<'a> {
-    /// The scan's columns with what passes, each column once.
-    pub(super) columns: Vec<(usize, Between)>,
+    /// The scan's columns with what passes.
+    pub(super) columns: Vec<(usize, Numbers)>,
     /// Conditions that are no ranges after all.
     pub(super) others: Vec<&'a Condition>,
 }
@@ -69,7 +76,10 @@ impl NumberTest {
         let is_ours = !is_double || certain(predicate).is::<ScalarFunctionExpr>();
         let orders = match op {
             Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => true,
-            Operator::Eq | Operator::IsNotDistinctFrom => !is_double,
+            Operator::Eq
+            | Operator::IsNotDistinctFrom
+            | Operator::NotEq
+            | Operator::IsDistinctFrom => !is_double,
             _ => false,
         };
         let test = || Self {
@@ -82,7 +92,7 @@ impl NumberTest {
     }
 
     /// The numbers that pass; `None` beside a null, and where the value is no number.
-    fn between(&self) -> Result<Option<Between>> {
+    fn between(&self) -> Result<Option<Numbers>> {
         if let Some(literal) = self.value.downcast_ref::<Literal>() {
             return Ok(between(self.op, literal.value()));
         }
@@ -102,8 +112,9 @@ impl<'a> Ranges<'a> {
                 ranges.others.push(&test.condition);
                 continue;
             };
-            match ranges.columns.iter_mut().find(|(column, _)| *column == test.column) {
-                Some((_, known)) => *known = known.and(found),
+            let mut own = ranges.columns.iter_mut().filter(|(column, _)| *column == test.column);
+            match own.find_map(|(_, known)| Some((known.and(found)?, known))) {
+                Some((both, known)) => *known = both,
                 None => ranges.columns.push((test.column, found)),
             }
         }
@@ -111,13 +122,15 @@ impl<'a> Ranges<'a> {
     }
 }
 
-impl Between {
-    /// What lies in both; of one column they are of one kind.
-    fn and(self, other: Self) -> Self {
+impl Numbers {
+    /// What lies in both ranges.
+    fn and(self, other: Self) -> Option<Self> {
         match (self, other) {
-            (Self::Doubles(a, b), Self::Doubles(c, d)) => Self::Doubles(a.max(c), b.min(d)),
-            (Self::Integers(a, b), Self::Integers(c, d)) => Self::Integers(a.max(c), b.min(d)),
-            _ => self,
+            (Self::Doubles(a, b), Self::Doubles(c, d)) => Some(Self::Doubles(a.max(c), b.min(d))),
+            (Self::Integers(a, b), Self::Integers(c, d)) => {
+                Some(Self::Integers(a.max(c), b.min(d)))
+            }
+            _ => None,
         }
     }
 
@@ -128,33 +141,50 @@ impl Between {
                 let values = column.as_primitive::<Float64Type>().values();
                 Some(matching(values, |value| is_within(value, least, greatest)))
             }
-            (Self::Integers(least, greatest), data_type) => match data_type {
-                DataType::Int8 => within::<Int8Type>(column, least, greatest),
-                DataType::Int16 => within::<Int16Type>(column, least, greatest),
-                DataType::Int32 => within::<Int32Type>(column, least, greatest),
-                DataType::Int64 => within::<Int64Type>(column, least, greatest),
-                DataType::Timestamp(unit, None) => match unit {
-                    TimeUnit::Millisecond => {
-                        within::<TimestampMillisecondType>(column, least, greatest)
-                    }
-                    TimeUnit::Microsecond => {
-                        within::<TimestampMicrosecondType>(column, least, greatest)
-                    }
-                    TimeUnit::Nanosecond => {
-                        within::<TimestampNanosecondType>(column, least, greatest)
-                    }
-                    TimeUnit::Second => None,
-                },
-                _ => None,
+            (_, DataType::Int8) => self.integers::<Int8Type>(column),
+            (_, DataType::Int16) => self.integers::<Int16Type>(column),
+            (_, DataType::Int32) => self.integers::<Int32Type>(column),
+            (_, DataType::Int64) => self.integers::<Int64Type>(column),
+            (_, DataType::Timestamp(unit, None)) => match unit {
+                TimeUnit::Millisecond => self.integers::<TimestampMillisecondType>(column),
+                TimeUnit::Microsecond => self.integers::<TimestampMicrosecondType>(column),
+                TimeUnit::Nanosecond => self.integers::<TimestampNanosecondType>(column),
+                TimeUnit::Second => None,
             },
             _ => None,
         };
         let words = words.ok_or_else(|| internal_datafusion_err!("a range of another type"))?;
         let found = BooleanBuffer::new(Buffer::from_vec(words), 0, column.len());
-        Ok(match column.nulls().filter(|nulls| nulls.null_count() > 0) {
-            Some(nulls) => &found & nulls.inner(),
+        let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0).map(NullBuffer::inner);
+        Ok(match nulls {
+            Some(valid) if matches!(self, Self::Others { nulls: true, .. }) => &found | &!valid,
+            Some(valid) => &found & valid,
             None => found,
         })
+    }
+
+    /// The integers of a column that pass.
+    fn integers<P>(self, column: &dyn Array) -> Option<Vec<u64>>
+    where
+        P: ArrowPrimitiveType,
+        P::Native: TryFrom<i64> + PartialOrd,
+    {
+        let values = column.as_primitive_opt::<P>()?.values();
+        let (passing, otherwise) = match self {
+            Self::Integers(least, greatest) => {
+                let ends = P::Native::try_from(least).ok().zip(P::Native::try_from(greatest).ok());
+                let within =
+                    |(least, greatest)| matching(values, |value| is_within(value, least, greatest));
+                (ends.map(within), 0)
+            }
+            Self::Others { than, .. } => {
+                let than = P::Native::try_from(than).ok();
+                (than.map(|than| matching(values, |value| value != than)), u64::MAX)
+            }
+            Self::Doubles(..) => return None,
+        };
+        // A bound that the column's type lacks is beyond all values.
+        Some(passing.unwrap_or_else(|| vec![otherwise; values.len().div_ceil(64)]))
     }
 }
 
@@ -170,30 +200,15 @@ fn is_within<T: PartialOrd + Copy>(value: T, least: T, greatest: T) -> bool {
     (value >= least) & (value <= greatest)
 }
 
-/// The integers of a column that lie within a range of the widest type.
-fn within<P>(column: &dyn Array, least: i64, greatest: i64) -> Option<Vec<u64>>
-where
-    P: ArrowPrimitiveType,
-    P::Native: TryFrom<i64> + PartialOrd,
-{
-    let values = column.as_primitive_opt::<P>()?.values();
-    // Values have the column's type, so that a bound is beyond it where nothing passes alone.
-    let bounds = P::Native::try_from(least).ok().zip(P::Native::try_from(greatest).ok());
-    Some(match bounds {
-        Some((least, greatest)) => matching(values, |value| is_within(value, least, greatest)),
-        None => vec![0; values.len().div_ceil(64)],
-    })
-}
-
-/// The range of a comparison with a value.
-fn between(op: Operator, value: &ScalarValue) -> Option<Between> {
+/// The numbers for which a comparison with a value holds.
+fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
     if let ScalarValue::Float64(value) = value {
         let value = value.filter(|value| value.is_finite())?;
         return Some(match op {
-            Operator::Lt => Between::Doubles(f64::NEG_INFINITY, value.next_down()),
-            Operator::LtEq => Between::Doubles(f64::NEG_INFINITY, value),
-            Operator::Gt => Between::Doubles(value.next_up(), f64::INFINITY),
-            Operator::GtEq => Between::Doubles(value, f64::INFINITY),
+            Operator::Lt => Numbers::Doubles(f64::NEG_INFINITY, value.next_down()),
+            Operator::LtEq => Numbers::Doubles(f64::NEG_INFINITY, value),
+            Operator::Gt => Numbers::Doubles(value.next_up(), f64::INFINITY),
+            Operator::GtEq => Numbers::Doubles(value, f64::INFINITY),
             _ => return None,
         });
     }
@@ -208,16 +223,18 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Between> {
         _ => return None,
     };
     // Of two bounds the wrong way round nothing lies between.
-    let nothing = Between::Integers(greatest, least);
+    let nothing = Numbers::Integers(greatest, least);
     let below = value.checked_sub(1).filter(|below| *below >= least);
     let above = value.checked_add(1).filter(|above| *above <= greatest);
     Some(match op {
-        Operator::Lt => below.map_or(nothing, |below| Between::Integers(least, below)),
-        Operator::LtEq => Between::Integers(least, value),
-        Operator::Gt => above.map_or(nothing, |above| Between::Integers(above, greatest)),
-        Operator::GtEq => Between::Integers(value, greatest),
+        Operator::Lt => below.map_or(nothing, |below| Numbers::Integers(least, below)),
+        Operator::LtEq => Numbers::Integers(least, value),
+        Operator::Gt => above.map_or(nothing, |above| Numbers::Integers(above, greatest)),
+        Operator::GtEq => Numbers::Integers(value, greatest),
         // Beside a value that is no null both say the same.
-        Operator::Eq | Operator::IsNotDistinctFrom => Between::Integers(value, value),
+        Operator::Eq | Operator::IsNotDistinctFrom => Numbers::Integers(value, value),
+        Operator::NotEq => Numbers::Others { than: value, nulls: false },
+        Operator::IsDistinctFrom => Numbers::Others { than: value, nulls: true },
         _ => return None,
     })
 }
@@ -228,13 +245,15 @@ mod tests {
 
     use super::*;
 
-    const OPERATORS: [Operator; 6] = [
+    const OPERATORS: [Operator; 8] = [
         Operator::Lt,
         Operator::LtEq,
         Operator::Gt,
         Operator::GtEq,
         Operator::Eq,
         Operator::IsNotDistinctFrom,
+        Operator::NotEq,
+        Operator::IsDistinctFrom,
     ];
 
     fn holds<T: PartialOrd>(op: Operator, left: &T, right: &T) -> bool {
@@ -243,11 +262,13 @@ mod tests {
             Operator::LtEq => left <= right,
             Operator::Gt => left > right,
             Operator::GtEq => left >= right,
+            Operator::NotEq | Operator::IsDistinctFrom => left != right,
             _ => left == right,
         }
     }
 
-    /// The rows that pass are those for which the comparison holds; a null is none of them.
+    /// The rows that pass are those for which the comparison holds; a null is distinct from a value
+    /// alone.
     fn check<T: PartialOrd>(
         values: &[Option<T>],
         column: &dyn Array,
@@ -256,12 +277,16 @@ mod tests {
         for bound in values.iter().flatten() {
             for op in OPERATORS {
                 let Some(found) = between(op, &scalar(bound)) else {
-                    assert!(matches!(op, Operator::Eq | Operator::IsNotDistinctFrom));
+                    assert_eq!(*column.data_type(), DataType::Float64);
+                    assert!(!matches!(op, Operator::Lt | Operator::LtEq));
+                    assert!(!matches!(op, Operator::Gt | Operator::GtEq));
                     continue;
                 };
                 let found: Vec<bool> = found.passing(column).unwrap().iter().collect();
-                let hold =
-                    |value: &Option<T>| value.as_ref().is_some_and(|value| holds(op, value, bound));
+                let hold = |value: &Option<T>| match value {
+                    Some(value) => holds(op, value, bound),
+                    None => op == Operator::IsDistinctFrom,
+                };
                 assert_eq!(found, values.iter().map(hold).collect::<Vec<_>>(), "{op}");
             }
         }
@@ -295,12 +320,12 @@ mod tests {
     #[test]
     fn ranges_of_one_column_are_one() {
         let of = |op, value| between(op, &ScalarValue::Int64(Some(value))).unwrap();
-        let both = of(Operator::GtEq, 3).and(of(Operator::Lt, 9));
-        assert_eq!(both, Between::Integers(3, 8));
+        let both = of(Operator::GtEq, 3).and(of(Operator::Lt, 9)).unwrap();
+        assert_eq!(both, Numbers::Integers(3, 8));
         let column = Int64Array::from(vec![2, 3, 8, 9]);
-        let passing = |range: Between| range.passing(&column).unwrap().iter().collect::<Vec<_>>();
+        let passing = |range: Numbers| range.passing(&column).unwrap().iter().collect::<Vec<_>>();
         assert_eq!(passing(both), [false, true, true, false]);
-        let nothing = of(Operator::Gt, i64::MAX).and(of(Operator::Gt, 0));
+        let nothing = of(Operator::Gt, i64::MAX).and(of(Operator::Gt, 0)).unwrap();
         assert_eq!(passing(nothing), [false; 4]);
     }
 }

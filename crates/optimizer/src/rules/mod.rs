@@ -3,6 +3,7 @@
 pub(crate) mod bound;
 pub(crate) mod costly;
 pub(crate) mod decorrelate;
+pub(crate) mod dependent_keys;
 pub(crate) mod distinct;
 pub(crate) mod fence;
 pub(crate) mod join_keys;

@@ -1,0 +1,96 @@
+//! The logical rule that leaves keys out of GROUP BY that are functions of other keys: `GROUP BY a,
+//! a - 1` has the groups of `GROUP BY a`. They are computed from the groups.
+
+use std::collections::HashMap;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, ExprSchema, Result};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use tidemark_operators::as_key;
+
+/// See the file's head.
+#[derive(Debug)]
+pub(crate) struct DependentKeys;
+
+impl OptimizerRule for DependentKeys {
+    fn name(&self) -> &'static str {
+        "dependent_keys"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Aggregate(node) = plan else { return Ok(Transformed::no(plan)) };
+        let columns = columns(&node);
+        let depends = |key: &Expr| depends(key, &columns);
+        if !node.group_expr.iter().any(depends) {
+            return Ok(Transformed::no(LogicalPlan::Aggregate(node)));
+        }
+        let from_groups = |key: &Expr| {
+            let (qualifier, name) = key.qualified_name();
+            let group = |expr: Expr| {
+                let group = expr.try_as_col().and_then(|column| columns.get(column));
+                let group = group.map(|group| Expr::Column(group.clone()));
+                Ok(group.map_or_else(|| Transformed::no(expr), Transformed::yes))
+            };
+            let computed = key.clone().unalias().transform(group).data()?;
+            Ok(computed.alias_qualified(qualifier, name))
+        };
+        let output = node.schema.columns().into_iter().enumerate().map(|(at, column)| {
+            match node.group_expr.get(at) {
+                Some(key) if depends(key) => from_groups(key),
+                _ => Ok(Expr::Column(column)),
+            }
+        });
+        let output = output.collect::<Result<Vec<_>>>()?;
+        let keys = node.group_expr.iter().filter(|key| !depends(key)).cloned().collect();
+        let groups = Aggregate::try_new(node.input, keys, node.aggr_expr)?;
+        let plan =
+            LogicalPlanBuilder::from(LogicalPlan::Aggregate(groups)).project(output)?.build()?;
+        Ok(Transformed::yes(plan))
+    }
+}
+
+/// The columns of the input that are keys, each with that of the groups. Not among them: those of
+/// which different values are one key, since only one of these is left.
+fn columns(node: &Aggregate) -> HashMap<Column, Column> {
+    let schema = node.input.schema();
+    let column = |(key, group): (&Expr, Column)| {
+        let own = key.clone().unalias().try_as_col()?.clone();
+        let data_type = schema.field_from_column(&own).ok()?.data_type().clone();
+        as_key(key, &data_type).is_none().then_some((own, group))
+    };
+    node.group_expr.iter().zip(node.schema.columns()).filter_map(column).collect()
+}
+
+/// Whether a key is known where these columns are.
+fn depends(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
+    let is_bound = |expr: &Expr| {
+        !matches!(
+            expr,
+            Expr::GroupingSet(_) | Expr::ScalarSubquery(_) | Expr::OuterReferenceColumn(..)
+        )
+    };
+    let read = key.column_refs();
+    let is_column = |expr: &Expr| match expr {
+        Expr::Alias(alias) => alias.expr.try_as_col().is_some(),
+        expr => expr.try_as_col().is_some(),
+    };
+    !is_column(key)
+        && !read.is_empty()
+        && read.iter().all(|column| columns.contains_key(*column))
+        && !key.is_volatile()
+        && !key.exists(|expr| Ok(!is_bound(expr))).unwrap_or(true)
+}
