@@ -108,6 +108,8 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns) = (call.texts(0)?, call.texts(1)?);
+        // A pattern has working memory, for which tasks that share it wait.
+        let known = known.clone();
         try_build_text(call.rows, |row, out| {
             let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {
                 return Ok(false);

@@ -260,6 +260,10 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
+        // A pattern has working memory, for which tasks that share it wait.
+        let known = known.clone();
+        let only = if replacements.scalar { replacements.get(0) } else { None };
+        let template = known.as_ref().zip(only).map(|(known, with)| Template::new(with, known));
         let mut failed = None;
         let replaced = build_text(call.rows, |row, out| {
             let (Some(text), Some(pattern), Some(with)) =
@@ -267,9 +271,12 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
             else {
                 return false;
             };
-            match &known {
-                Some(known) => replace_matches(known, text, &Template::new(with, known), out),
-                None => match regex(pattern) {
+            match (&known, &template) {
+                (Some(known), Some(template)) => replace_matches(known, text, template, out),
+                (Some(known), None) => {
+                    replace_matches(known, text, &Template::new(with, known), out);
+                }
+                (None, _) => match regex(pattern) {
                     Ok(made) => replace_matches(&made, text, &Template::new(with, &made), out),
                     Err(message) => {
                         failed.get_or_insert(message);
@@ -351,7 +358,8 @@ fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut B
     };
     let mut copied = 0;
     for (index, (at, groups)) in matches.enumerate() {
-        if out.refuses(0) || (index % LOOK_MATCHES == 0 && account::check().is_err()) {
+        if out.refuses(0) || (index % LOOK_MATCHES == LOOK_MATCHES - 1 && account::check().is_err())
+        {
             return;
         }
         out.push_str(&text[copied..at.start]);
@@ -365,6 +373,10 @@ fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut B
             });
         }
         copied = at.end;
+        // No match follows one that ends where the text does, not even an empty one.
+        if copied == text.len() {
+            return;
+        }
     }
     out.push_str(&text[copied..]);
 }
