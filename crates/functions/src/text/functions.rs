@@ -350,12 +350,19 @@ fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
 }
 
 fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut BoundedText) {
-    let has_groups = with.parts.iter().any(|part| matches!(part, Part::Group(_)));
-    let matches: Box<dyn Iterator<Item = Match<'_>>> = if has_groups {
-        Box::new(pattern.captures_iter(text).filter_map(with_range))
+    if with.parts.iter().any(|part| matches!(part, Part::Group(_))) {
+        replace_each(pattern.captures_iter(text).filter_map(with_range), text, with, out);
     } else {
-        Box::new(pattern.find_iter(text).map(|found| (found.range(), None)))
-    };
+        replace_each(pattern.find_iter(text).map(|found| (found.range(), None)), text, with, out);
+    }
+}
+
+fn replace_each<'t>(
+    matches: impl Iterator<Item = Match<'t>>,
+    text: &str,
+    with: &Template<'_>,
+    out: &mut BoundedText,
+) {
     let mut copied = 0;
     for (index, (at, groups)) in matches.enumerate() {
         if out.refuses(0) || (index % LOOK_MATCHES == LOOK_MATCHES - 1 && account::check().is_err())

@@ -1,5 +1,5 @@
-//! The logical rule that leaves keys out of GROUP BY that are functions of other keys: `GROUP BY a,
-//! a - 1` has the groups of `GROUP BY a`. They are computed from the groups.
+//! The logical rule that leaves keys out of GROUP BY that are constants or functions of other keys:
+//! `GROUP BY 1, a, a - 1` has the groups of `GROUP BY a`. They are computed from the groups.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,9 @@ impl OptimizerRule for DependentKeys {
         let LogicalPlan::Aggregate(node) = plan else { return Ok(Transformed::no(plan)) };
         let columns = columns(&node);
         let depends = |key: &Expr| depends(key, &columns);
-        if !node.group_expr.iter().any(depends) {
+        let dependent = node.group_expr.iter().filter(|key| depends(key)).count();
+        // Without a key there is a group of no rows, too.
+        if dependent == 0 || dependent == node.group_expr.len() {
             return Ok(Transformed::no(LogicalPlan::Aggregate(node)));
         }
         let from_groups = |key: &Expr| {
@@ -89,7 +91,6 @@ fn depends(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
         expr => expr.try_as_col().is_some(),
     };
     !is_column(key)
-        && !read.is_empty()
         && read.iter().all(|column| columns.contains_key(*column))
         && !key.is_volatile()
         && !key.exists(|expr| Ok(!is_bound(expr))).unwrap_or(true)
