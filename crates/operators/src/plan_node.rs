@@ -134,7 +134,7 @@ pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
 }
 
 /// The join by equal keys that a plan is, if it is one.
-pub fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
+pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
     plan.downcast_ref()
 }
 

@@ -44,7 +44,7 @@ use futures::TryStreamExt;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::random;
-use tidemark_operators::{GraceHashJoin, LookupJoin, SemiJoin};
+use tidemark_operators::{equi_join, with_files};
 
 const KEY_KINDS: usize = 4;
 /// Rounds of sides that do not fit.
@@ -445,10 +445,15 @@ enum Ours {
 
 /// The joins that take the place of a hash join.
 fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan>)> {
-    let grace = GraceHashJoin::instead_of(plan).unwrap().map(|plan| (Ours::Grace, plan));
-    let by_number = LookupJoin::instead_of(plan).map(|plan| (Ours::Lookup, plan));
-    let semi = SemiJoin::instead_of(plan).unwrap().map(|plan| (Ours::Semi, as_required(plan)));
-    grace.into_iter().chain(by_number).chain(semi).collect()
+    let grace = with_files(Arc::clone(plan)).unwrap();
+    let in_memory = equi_join(Arc::clone(plan), usize::MAX, Ok).unwrap();
+    let in_memory = match in_memory.name() {
+        "LookupJoinExec" => Some((Ours::Lookup, in_memory)),
+        "SemiJoinExec" => Some((Ours::Semi, as_required(in_memory))),
+        _ => None,
+    };
+    let grace = (grace.name() == "GraceHashJoinExec").then_some((Ours::Grace, grace));
+    grace.into_iter().chain(in_memory).collect()
 }
 
 /// A join over sides of one partition where it wants this.

@@ -29,7 +29,7 @@ use futures::StreamExt;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::random;
-use tidemark_operators::LookupJoin;
+use tidemark_operators::equi_join;
 
 const KINDS: usize = 7;
 
@@ -157,7 +157,7 @@ async fn look_ups_agree_with_hash_joins() {
             join = join.with_projection(Some(vec![2 * keys + 1, keys]));
         }
         let join = join.build_exec().unwrap();
-        let own = LookupJoin::instead_of(&join).unwrap();
+        let own = equi_join(Arc::clone(&join), usize::MAX, Ok).unwrap();
         let shown = format!("{kind:?} {nulls:?} {kinds:?} {projected}");
         let (expected, got) = (rows_of(join).await, rows_of(own).await);
         for (mut expected, mut got) in expected.into_iter().zip(got) {
@@ -206,7 +206,7 @@ async fn one_key_makes_many_rows() {
         JoinType::Inner,
     );
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
-    let own = LookupJoin::instead_of(&join).unwrap();
+    let own = equi_join(Arc::clone(&join), usize::MAX, Ok).unwrap();
     let mut batches = own.execute(0, Arc::new(TaskContext::default())).unwrap();
     let mut rows = 0;
     while let Some(batch) = batches.next().await {
@@ -231,7 +231,7 @@ async fn long_lists_make_small_batches() {
     let on = vec![(key("h"), key("p"))];
     let join = HashJoinExecBuilder::new(held, probe, on, JoinType::Inner);
     let join = join.with_partition_mode(PartitionMode::CollectLeft).build_exec().unwrap();
-    let own = LookupJoin::instead_of(&join).unwrap();
+    let own = equi_join(Arc::clone(&join), usize::MAX, Ok).unwrap();
     let mut batches = own.execute(0, Arc::new(TaskContext::default())).unwrap();
     let mut rows = 0;
     while let Some(batch) = batches.next().await {
@@ -259,7 +259,7 @@ async fn keys_that_exceed_the_memory_go_to_files() {
     for (mebibytes, files, fits) in
         [(40, Disabled, false), (40, OsTmpDirectory, true), (120, Disabled, true)]
     {
-        let own = LookupJoin::instead_of(&join).unwrap();
+        let own = equi_join(Arc::clone(&join), usize::MAX, Ok).unwrap();
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(mebibytes << 20, 1.0);
         let files = DiskManagerBuilder::default().with_mode(files);
         let runtime = runtime.with_disk_manager_builder(files).build_arc().unwrap();

@@ -13,9 +13,9 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::node::WindowNode;
 use super::spec::{Kind, Spec};
-use crate::equi_join::{self, EquiJoin, OutputColumn};
+use crate::equi_join::join::{self, EquiJoin, OutputColumn};
+use crate::equi_join::lookup::exec::LookupJoin;
 use crate::keys::values::is_comparable;
-use crate::lookup_join::exec::LookupJoin;
 use crate::lowering::{Lowering, schema_of};
 use crate::operator::OperatorExec;
 use crate::plan_node::PlanNode;
@@ -61,7 +61,7 @@ pub(super) fn plan_whole(
     }
     let columns = (0..width).map(OutputColumn::First).chain(results.map(OutputColumn::Other));
     let join = EquiJoin {
-        kind: equi_join::Kind::Inner,
+        kind: join::Kind::Inner,
         keys,
         nulls: true,
         filter: None,

@@ -7,9 +7,8 @@ use datafusion::logical_expr::{Expr, Join};
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode,
 };
-use tidemark_operators::{GraceHashJoin, LookupJoin, MergeJoin, SemiJoin, hash_join};
+use tidemark_operators::{equi_join, with_files};
 
-use super::inputs::with_children;
 use super::planned::{Plan, Planned, Wanted, narrowed};
 use super::sides::{Read, pairs, sides_of_output};
 use super::walk::Walk;
@@ -80,20 +79,8 @@ impl Walk<'_> {
             }
             _ => usize::MAX,
         };
-        if let Some(merged) = MergeJoin::instead_of(&hash, most_held)? {
-            return self.with_inputs(&merged);
-        }
-        let join = SemiJoin::instead_of(&hash)?.unwrap_or(hash);
-        let inputs = join.children().into_iter().map(|input| self.grouped(Arc::clone(input)));
-        let hash = with_children(&join, inputs.collect::<Result<_>>()?)?;
-        if hash_join(&hash).is_none() {
-            return self.with_inputs(&hash);
-        }
-        if let Some(lookup) = LookupJoin::instead_of(&hash) {
-            return self.with_inputs(&lookup);
-        }
-        let hash = self.with_inputs(&hash)?;
-        Ok(GraceHashJoin::instead_of(&hash)?.unwrap_or(hash))
+        let join = equi_join(hash, most_held, |side| self.grouped(side))?;
+        with_files(self.with_inputs(&join)?)
     }
 
     fn all_pairs(

@@ -17,7 +17,7 @@ use super::cut::{cut, spans};
 use super::merger::Merger;
 use super::plan::MergeJoin;
 use crate::bounded::bytes::has_lists;
-use crate::equi_join::{EquiJoin, FIRST, OTHER, OutputColumn};
+use crate::equi_join::join::{EquiJoin, FIRST, OTHER, OutputColumn};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
 use crate::properties::{ascending, ascending_inputs, properties_of};
@@ -47,7 +47,7 @@ impl<'a> Ordered<'a> {
 impl MergeJoin {
     /// The join that takes the place of a hash join of two large sides that come in the order of
     /// their key. A side of up to `most_held` rows is held by other joins.
-    pub fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
+    pub(crate) fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let [(left, right)] = join.on() else { return Ok(None) };
         let types =
@@ -96,31 +96,8 @@ impl MergeJoin {
         let is_mapped = scan_of(&cut).and_then(Scan::unfiltered).is_some();
         let inputs = vec![Arc::clone(lead.plan), cut];
         let times = [Arc::clone(lead.time), Arc::clone(other.time)];
-        let operator = Self::led(join, leads, times, is_mapped);
+        let operator = EquiJoin::of(join, leads).map(|own| Self { join: own, times, is_mapped });
         Ok(operator.map(|operator| OperatorExec::plan(operator, inputs, &join.schema())))
-    }
-
-    fn led(
-        join: &HashJoinExec,
-        leads: JoinSide,
-        times: [Arc<dyn PhysicalExpr>; 2],
-        is_mapped: bool,
-    ) -> Option<Self> {
-        Some(Self { join: EquiJoin::of(join, leads)?, times, is_mapped })
-    }
-
-    /// The same as a join that holds its left side, of sides that come in the order of their keys,
-    /// in partitions that have the same times: for tests.
-    pub fn of_ordered(plan: &Input) -> Option<Input> {
-        let join = hash_join(plan)?;
-        let [(left, right)] = join.on() else { return None };
-        let (leads, times, inputs) = match join.join_type() {
-            JoinType::Left => (JoinSide::Left, [left, right], [join.left(), join.right()]),
-            _ => (JoinSide::Right, [right, left], [join.right(), join.left()]),
-        };
-        let operator = Self::led(join, leads, times.map(Arc::clone), false)?;
-        let inputs = inputs.into_iter().map(Arc::clone).collect();
-        Some(OperatorExec::plan(operator, inputs, &join.schema()))
     }
 
     /// The columns of the output that are the time by which its rows come.

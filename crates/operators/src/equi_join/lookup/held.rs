@@ -9,8 +9,8 @@ use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStrea
 use futures::{StreamExt, TryStreamExt};
 
 use crate::bounded::bytes::held_bytes;
-use crate::equi_join::{EquiJoin, OTHER};
-use crate::grace_join::shared::Spilled;
+use crate::equi_join::grace::shared::Spilled;
+use crate::equi_join::join::{EquiJoin, OTHER};
 use crate::held::chained;
 use crate::keys::ABSENT;
 use crate::keys::numbers::KeyIndex;

@@ -20,13 +20,13 @@ use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run,
 use crate::plan_node::hash_join;
 
 /// A join by equal keys of which neither side has to fit in memory.
-pub struct GraceHashJoin {
+pub(crate) struct GraceHashJoin {
     join: Arc<HashJoinExec>,
 }
 
 impl GraceHashJoin {
     /// The join that takes the place of a hash join.
-    pub fn instead_of(plan: &Input) -> Result<Option<Input>> {
+    pub(crate) fn instead_of(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let has_order = plan.output_ordering().is_some();
         let suits = match join.partition_mode() {

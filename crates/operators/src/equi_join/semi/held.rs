@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::plan::SemiJoin;
 use crate::bounded::bytes::held_bytes;
-use crate::equi_join::OTHER;
+use crate::equi_join::join::OTHER;
 use crate::held::{begin, chained, pause, with_schema};
 use crate::keys::ABSENT;
 use crate::keys::numbers::{KeyIndex, KnownTexts};

@@ -19,29 +19,25 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::held::Held;
 use super::probe::Prober;
-use crate::equi_join::{EquiJoin, FIRST, Kind, OTHER, OutputColumn};
+use crate::equi_join::join::{EquiJoin, FIRST, Kind, OTHER, OutputColumn};
 use crate::held::with_schema;
 use crate::keys::values::is_comparable;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
-use crate::semi_join::plan::SemiJoin;
 
 /// A join of which one side, the other one, is held.
-pub struct LookupJoin {
+pub(crate) struct LookupJoin {
     pub(crate) join: Arc<EquiJoin>,
 }
 
 impl LookupJoin {
     /// The join that takes the place of one that holds its left side.
-    pub fn instead_of(plan: &Input) -> Option<Input> {
+    pub(crate) fn instead_of(plan: &Input) -> Option<Input> {
         let join = hash_join(plan)?;
         if *join.partition_mode() != PartitionMode::CollectLeft {
             return None;
         }
         let mut own = EquiJoin::of(join, JoinSide::Right)?;
-        if !own.kind.is_of_rows() {
-            return SemiJoin::of_few(join).ok()?;
-        }
         let (left, right) = (join.left(), join.right());
         let is_comparable = |(one, other): &(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)| {
             let one = one.data_type(&right.schema());
@@ -49,7 +45,7 @@ impl LookupJoin {
             types.is_ok_and(|(one, other)| is_comparable(&one, &other))
         };
         let is_filtered = own.filter.is_some() && own.kind == Kind::Outer;
-        if is_filtered || !own.keys.iter().all(is_comparable) {
+        if !own.kind.is_of_rows() || is_filtered || !own.keys.iter().all(is_comparable) {
             return None;
         }
         let first = own.below_projection(right).unwrap_or_else(|| Arc::clone(right));

@@ -13,10 +13,10 @@ use futures::TryStreamExt;
 
 use super::held::HeldKeys;
 use super::plan::SemiJoin;
-use crate::equi_join::{FIRST, Kind, OutputColumn};
-use crate::grace_join::numbers::{by_number, with_number};
-use crate::grace_join::spread::{By, File, Spreader};
-use crate::grace_join::texts::symbols;
+use crate::equi_join::grace::numbers::{by_number, with_number};
+use crate::equi_join::grace::spread::{By, File, Spreader};
+use crate::equi_join::grace::texts::symbols;
+use crate::equi_join::join::{FIRST, Kind, OutputColumn};
 use crate::operator::Run;
 
 /// How often rows are spread before it is given up.

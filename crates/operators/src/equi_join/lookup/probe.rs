@@ -11,7 +11,7 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::held::{HeldSide, Places};
 use crate::bounded::bytes::{cell_bytes, has_lists};
-use crate::equi_join::{EquiJoin, Kind, OutputColumn};
+use crate::equi_join::join::{EquiJoin, Kind, OutputColumn};
 use crate::held::with_schema;
 use crate::keys::ABSENT;
 use crate::keys::numbers::KnownTexts;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use datafusion::physical_expr::PhysicalExpr;
 
-use crate::equi_join::{EquiJoin, Kind};
+use crate::equi_join::join::{EquiJoin, Kind};
 
 /// A join of which both sides are in the order of its key; the first one leads.
 #[derive(Clone)]
-pub struct MergeJoin {
+pub(crate) struct MergeJoin {
     /// An inner join, or an outer one without a condition.
     pub(super) join: EquiJoin,
     /// The timestamps of the side that leads, and of the other.

@@ -7,12 +7,12 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion::common::{JoinSide, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use hashbrown::DefaultHashBuilder;
 
-use crate::equi_join::{EquiJoin, FIRST, Kind, OTHER};
+use crate::equi_join::join::{EquiJoin, FIRST, Kind, OTHER};
 use crate::keys::set::KeySet;
 use crate::keys::values::compared_as;
 use crate::operator::{Input, OperatorExec};
@@ -21,8 +21,6 @@ use crate::sample_by::plan::SampleByPlan;
 
 /// The outer side is held where the inner one has more than so many times its rows.
 const ROWS_PER_OUTER_ROW: usize = 8;
-/// So few inner rows are looked up by other joins, which do so by symbols' codes.
-const FEW_ROWS: usize = 1 << 16;
 
 /// What is held of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +33,7 @@ pub(super) enum Holds {
 
 /// A join that asks whether rows exist. The outer side is the first one.
 #[derive(Clone)]
-pub struct SemiJoin {
+pub(crate) struct SemiJoin {
     /// One that shows no rows of the other side.
     pub(super) join: EquiJoin,
     /// The keys as they are compared.
@@ -43,18 +41,6 @@ pub struct SemiJoin {
     pub(super) holds: Holds,
     /// That of all its sets.
     pub(super) hasher: DefaultHashBuilder,
-}
-
-/// The hash join that holds few inner rows, of which others look up what they have.
-fn looked_up(join: &HashJoinExec, few: Input, is_left: bool) -> Result<Input> {
-    if is_left {
-        let sides = vec![Arc::clone(join.left()), few];
-        let join = join.builder().with_new_children(sides)?.build()?;
-        return join.swap_inputs(PartitionMode::CollectLeft);
-    }
-    let sides = vec![few, Arc::clone(join.right())];
-    let join = join.builder().with_new_children(sides)?;
-    join.with_partition_mode(PartitionMode::CollectLeft).recompute_properties().build_exec()
 }
 
 /// How many rows a plan makes, about.
@@ -65,33 +51,21 @@ fn rows_of(plan: &Input) -> Result<Option<usize>> {
 
 impl SemiJoin {
     /// The join that takes the place of a hash join, before its sides are spread by their keys.
-    pub fn instead_of(plan: &Input) -> Result<Option<Input>> {
+    pub(crate) fn instead_of(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let is_left = Kind::of(*join.join_type(), JoinSide::Left).is_some();
         let first = if is_left { JoinSide::Left } else { JoinSide::Right };
         let Some((operator, [outer, inner])) = Self::of(join, first)? else { return Ok(None) };
-        let is_looked_up = !is_left && *join.partition_mode() == PartitionMode::CollectLeft;
-        if let Some(few) = SampleByPlan::by_slots(&inner)? {
-            return Ok(if is_looked_up { None } else { Some(looked_up(join, few, is_left)?) });
-        }
-        if is_looked_up && rows_of(&inner)?.is_some_and(|rows| rows <= FEW_ROWS) {
-            return Ok(None);
-        }
-        let (mut own, inner) = operator.of_all(inner);
+        let (mut own, inner) = match SampleByPlan::by_slots(&inner)? {
+            Some(few) => (operator, few),
+            None => operator.of_all(inner),
+        };
+        let outer = own.join.below_projection(&outer).unwrap_or(outer);
         if let [Some(outer), Some(inner)] = [rows_of(&outer)?, rows_of(&inner)?]
             && inner > outer.saturating_mul(ROWS_PER_OUTER_ROW)
         {
             own.holds = Holds::OuterRows;
         }
-        Ok(Some(OperatorExec::plan(own, vec![outer, inner], &join.schema())))
-    }
-
-    /// The join that takes the place of one that holds its left side, which has few rows.
-    pub(crate) fn of_few(join: &HashJoinExec) -> Result<Option<Input>> {
-        let Some((mut own, [outer, inner])) = Self::of(join, JoinSide::Right)? else {
-            return Ok(None);
-        };
-        let outer = own.join.below_projection(&outer).unwrap_or(outer);
         Ok(Some(OperatorExec::plan(own, vec![outer, inner], &join.schema())))
     }
 

@@ -12,7 +12,7 @@ use datafusion::common::{Result, internal_err};
 use tidemark_kernels::NO_ROW;
 
 use crate::asof::gather::gather;
-use crate::equi_join::{EquiJoin, OutputColumn};
+use crate::equi_join::join::{EquiJoin, OutputColumn};
 use crate::held::with_schema;
 
 /// Rows of the other side.
