@@ -117,7 +117,8 @@ test.serial('memory that runs out is named', async (t) => {
 });
 
 test.serial('so is the room for what is spilled', async (t) => {
-  const sort = 'select sum(r) from (select row_number() over (order by y, x) r from large)';
+  await rowsOf(server, 'create table larger as (select x, -x y from long_sequence(3000000))');
+  const sort = 'select sum(r) from (select row_number() over (order by y, x) r from larger)';
   const { error, status } = await ask(server, sort);
   t.regex(error ?? '', /^disk full: queries hold as much in temporary files as they may/);
   t.is(status, 507);

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::take_record_batch;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryReservation};
@@ -175,12 +177,27 @@ impl<K: Send + 'static> Held<K> {
                 Ok(batch.rows)
             });
             let rows = held.chain(futures::stream::iter(rest).flatten());
+            let rows = rows.map(|batch| owned(batch?));
             let rows = RecordBatchStreamAdapter::new(Arc::clone(schema), rows);
             Some(Box::pin(rows) as SendableRecordBatchStream)
         });
         let again = Again { rows: Mutex::new(streams.collect()), order: None };
         OperatorExec::plan(again, vec![], schema)
     }
+}
+
+/// The rows in buffers of their own: `DataFusion` counts the whole buffers of a slice.
+fn owned(batch: RecordBatch) -> Result<RecordBatch> {
+    if batch.get_array_memory_size() <= 2 * held_bytes(&batch) {
+        return Ok(batch);
+    }
+    let rows = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
+    let copied = take_record_batch(&batch, &rows)?;
+    let columns = copied.columns().iter().map(|column| match column.as_string_view_opt() {
+        Some(texts) => Arc::new(texts.gc()) as ArrayRef,
+        None => Arc::clone(column),
+    });
+    with_schema(batch.schema_ref(), columns.collect(), batch.num_rows())
 }
 
 /// What may be held, by all partitions together.

@@ -109,6 +109,15 @@ impl Plans<'_> {
         let ((left, one), (right, other)) = (self.relation(depth), self.relation(depth));
         let of = |name: &str, column: &str| Expr::Column(Column::new(Some(name), column));
         let kind = KINDS[self.rng.random_range(0..KINDS.len())];
+        // As EXISTS and IN have them: a DISTINCT right below the join.
+        let distinct = self.rng.random_bool(0.5);
+        let distinct = |side: LogicalPlan, is_looked_for: bool| {
+            let side = LogicalPlanBuilder::from(side);
+            let side = if distinct && is_looked_for { side.distinct().unwrap() } else { side };
+            side.build().unwrap()
+        };
+        let left = distinct(left, matches!(kind, JoinType::RightSemi | JoinType::RightAnti));
+        let right = distinct(right, matches!(kind, JoinType::LeftSemi | JoinType::LeftAnti));
         let condition = of(&one, "number").lt(of(&other, "number"));
         let plan = LogicalPlanBuilder::from(left);
         let (made, plan, kind) = match COLUMNS.get(key) {

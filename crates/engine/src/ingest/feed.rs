@@ -35,7 +35,7 @@ struct Shared<R: Reader> {
     room: Semaphore,
     bytes: AtomicU64,
     rows: AtomicU64,
-    /// Whether nothing more is read.
+    /// Set after a failure, an end or an abort: later chunks are discarded.
     is_over: AtomicBool,
     failure: Mutex<Option<R::Failure>>,
     chunks: Mutex<Queue<Vec<u8>>>,
@@ -79,8 +79,8 @@ impl<R: Reader> Feed<R> {
         Ok(AppendProgress { bytes, rows, ended })
     }
 
-    /// Has what waits read, then `work` done with the reader, which it may take. The failure before
-    /// it, where there is one.
+    /// Reads all queued chunks, then runs `work` with the reader, which `work` may take. Returns
+    /// the earlier failure instead, if there was one.
     pub(super) async fn then<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Option<R>) -> Result<T, R::Failure> + Send + 'static,
@@ -91,9 +91,12 @@ impl<R: Reader> Feed<R> {
             let mut place = shared.reader.lock();
             // A panic leaves none.
             let mut reader = place.take();
-            shared.read_all(&mut reader);
-            let failure = shared.failure.lock().take();
-            let done = failure.map_or_else(|| work(&mut reader), Err);
+            let done = guard::catch("parser", || {
+                shared.read_all(&mut reader);
+                let failure = shared.failure.lock().take();
+                Ok(failure.map_or_else(|| work(&mut reader), Err))
+            });
+            let done = done.unwrap_or_else(|panicked| Err(panicked.into()));
             match reader {
                 Some(reader) if done.is_ok() => *place = Some(reader),
                 _ => shared.end(),
@@ -119,11 +122,14 @@ impl<R: Reader> Feed<R> {
 
 impl<R: Reader> Shared<R> {
     fn read_waiting(&self) {
+        let mut reader = self.reader.lock();
         let outcome = guard::catch("parser", || {
-            self.read_all(&mut self.reader.lock());
+            self.read_all(&mut reader);
             Ok(())
         });
         if let Err(panicked) = outcome {
+            // Before another task takes the reader: what it lost is not committed.
+            *reader = None;
             self.fail(panicked.into());
         }
     }

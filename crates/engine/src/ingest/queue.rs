@@ -14,13 +14,13 @@ impl<T> Queue<T> {
         Mutex::new(Self { waiting: VecDeque::new(), is_worked_on: false })
     }
 
-    /// Adds to it; whether a step has to begin.
+    /// Adds an item. True: the caller starts a worker.
     pub(super) fn add(&mut self, one: T) -> bool {
         self.waiting.push_back(one);
         !std::mem::replace(&mut self.is_worked_on, true)
     }
 
-    /// The next; where there is none, the step has ended.
+    /// Takes the first item; an empty queue marks the worker as finished.
     pub(super) fn next(&mut self) -> Option<T> {
         let next = self.waiting.pop_front();
         self.is_worked_on = next.is_some();

@@ -59,7 +59,7 @@ impl RowSink {
             self.database.handle().spawn_blocking(move || while sink.write_next() {});
         }
         if waiting > BATCHES_AHEAD {
-            // A reader without room writes itself: it waits for no thread that may not come.
+            // With a full queue the reader writes a batch itself: a writer may never be scheduled.
             self.write_next();
         }
         self.check()

@@ -103,7 +103,8 @@ impl Part {
         })
     }
 
-    /// Seconds from each multiple of which on the part is the same; 0: parts of a second.
+    /// The length, in seconds, of the aligned intervals in which the part is constant; 0: shorter
+    /// than a second.
     fn period(self) -> i64 {
         match self {
             Self::Hour => 3_600,

@@ -163,8 +163,8 @@ fn widest_integer(a: SqlType, b: SqlType) -> SqlType {
     if rank(a) >= rank(b) { a } else { b }
 }
 
-/// The type of an operand of few bytes that is compared with a constant which that type has, too:
-/// as it is, it is read faster.
+/// BYTE or SHORT, if one operand has that type and the other is an integer constant in its range:
+/// the column is then compared without a cast.
 fn narrow(own: &Argument, constant: &Argument) -> Option<SqlType> {
     let range = match own.sql_type {
         SqlType::Byte => i64::from(i8::MIN)..=i64::from(i8::MAX),

@@ -108,7 +108,7 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns) = (call.texts(0)?, call.texts(1)?);
-        // A pattern has working memory, for which tasks that share it wait.
+        // A `Regex` locks its working memory: a clone for each batch avoids contention.
         let known = known.clone();
         try_build_text(call.rows, |row, out| {
             let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {

@@ -260,7 +260,7 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
-        // A pattern has working memory, for which tasks that share it wait.
+        // A `Regex` locks its working memory: a clone for each batch avoids contention.
         let known = known.clone();
         let only = if replacements.scalar { replacements.get(0) } else { None };
         let template = known.as_ref().zip(only).map(|(known, with)| Template::new(with, known));

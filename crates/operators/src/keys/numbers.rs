@@ -79,7 +79,7 @@ impl KeyIndex {
         let is_full = Cell::new(false);
         let hold = |bytes: usize| {
             account::check().map_err(engine_error)?;
-            let (held, all) = (room.memory.size(), base + bytes);
+            let (held, all) = (room.memory.size(), base.saturating_add(bytes));
             if !room.take(all.saturating_sub(held)) {
                 is_full.set(true);
                 return resources_err!("too many keys to be held");
@@ -102,11 +102,12 @@ impl KeyIndex {
         let mut held = first.size();
         let (mut columns, mut pairs) = (vec![first], vec![]);
         for column in others {
-            let (column, second) = ColumnIndex::new(column, nulls, &|more| hold(held + more))?;
+            let (column, second) =
+                ColumnIndex::new(column, nulls, &|more| hold(more.saturating_add(held)))?;
             held += column.size();
             let both = numbers.iter().zip(&second);
             let both = both.map(|(&first, &second)| pair(first, second, column.len));
-            let pair = Integers::number(both, false, &|more| hold(held + more))?;
+            let pair = Integers::number(both, false, &|more| hold(more.saturating_add(held)))?;
             held += pair.index.size();
             (len, numbers) = (pair.len, pair.numbers);
             pairs.push((column.len, pair.index));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, ExprSchema, Result};
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::as_key;
@@ -33,8 +33,8 @@ impl OptimizerRule for DependentKeys {
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Aggregate(node) = plan else { return Ok(Transformed::no(plan)) };
-        let columns = columns(&node);
-        let depends = |key: &Expr| depends(key, &columns);
+        let columns = key_columns(&node);
+        let depends = |key: &Expr| is_dependent(key, &columns);
         let dependent = node.group_expr.iter().filter(|key| depends(key)).count();
         // Without a key there is a group of no rows, too.
         if dependent == 0 || dependent == node.group_expr.len() {
@@ -48,6 +48,9 @@ impl OptimizerRule for DependentKeys {
                 Ok(group.map_or_else(|| Transformed::no(expr), Transformed::yes))
             };
             let computed = key.clone().unalias().transform(group).data()?;
+            // The rule of equal keys sees it no longer.
+            let data_type = key.get_type(node.input.schema())?;
+            let computed = as_key(&computed, &data_type).unwrap_or(computed);
             Ok(computed.alias_qualified(qualifier, name))
         };
         let output = node.schema.columns().into_iter().enumerate().map(|(at, column)| {
@@ -65,9 +68,9 @@ impl OptimizerRule for DependentKeys {
     }
 }
 
-/// The columns of the input that are keys, each with that of the groups. Not among them: those of
-/// which different values are one key, since only one of these is left.
-fn columns(node: &Aggregate) -> HashMap<Column, Column> {
+/// The columns of the input that are keys, each with its column in the groups. Without columns
+/// whose equal values may have different bits (0.0 and -0.0): a group keeps only one of them.
+fn key_columns(node: &Aggregate) -> HashMap<Column, Column> {
     let schema = node.input.schema();
     let column = |(key, group): (&Expr, Column)| {
         let own = key.clone().unalias().try_as_col()?.clone();
@@ -78,7 +81,7 @@ fn columns(node: &Aggregate) -> HashMap<Column, Column> {
 }
 
 /// Whether a key is known where these columns are.
-fn depends(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
+fn is_dependent(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
     let is_bound = |expr: &Expr| {
         !matches!(
             expr,

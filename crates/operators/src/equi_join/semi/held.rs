@@ -123,7 +123,14 @@ impl HeldKeys {
         memory: &MemoryReservation,
     ) -> Result<Option<KeyIndex>> {
         let [set] = sets else { return Ok(None) };
-        let Some(columns) = set.few()? else { return Ok(None) };
+        // The columns of the keys take about as much as the set.
+        if !run.hold(memory, set.size()) {
+            return Ok(None);
+        }
+        let Some(columns) = set.few()? else {
+            memory.shrink(set.size());
+            return Ok(None);
+        };
         let bytes: usize = columns.iter().map(Array::get_array_memory_size).sum();
         let base = set.size() + bytes + NUMBERS * size_of::<u32>() * set.len();
         let room = Reserved { run, memory };
