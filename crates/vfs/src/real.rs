@@ -33,7 +33,14 @@ struct RealFile {
 #[derive(Debug)]
 struct RealLock {
     /// Holds the kernel's lock; closing the file releases it, also when the process dies.
-    _file: File,
+    file: File,
+}
+
+impl Drop for RealLock {
+    /// Closing the file is not enough: a child process that is being started has it, too.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 impl VfsLock for RealLock {}
@@ -103,6 +110,35 @@ impl VfsFile for RealFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+}
+
+impl RealVfs {
+    fn locked(&self, path: &str) -> EngineResult<RealLock> {
+        let full = self.path(path);
+        let failed = |error: &io::Error| EngineError::io(format!("{}", full.display()), error);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&full)
+            .map_err(|error| failed(&error))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(EngineError::new(
+                    ErrorCode::RootLocked,
+                    format!("{} is used by another process", self.root.display()),
+                ));
+            }
+            Err(errno) => return Err(failed(&errno.into())),
+        }
+        // For people who look into the file; the kernel's lock is what counts. A full disk is no
+        // reason not to start.
+        let holder = format!("{}\n", std::process::id());
+        let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
+        Ok(RealLock { file })
     }
 }
 
@@ -188,30 +224,7 @@ impl Vfs for RealVfs {
     }
 
     fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>> {
-        let full = self.path(path);
-        let failed = |error: &io::Error| EngineError::io(format!("{}", full.display()), error);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&full)
-            .map_err(|error| failed(&error))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(EngineError::new(
-                    ErrorCode::RootLocked,
-                    format!("{} is used by another process", self.root.display()),
-                ));
-            }
-            Err(errno) => return Err(failed(&errno.into())),
-        }
-        // For people who look into the file; the kernel's lock is what counts. A full disk is no
-        // reason not to start.
-        let holder = format!("{}\n", std::process::id());
-        let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
-        Ok(Box::new(RealLock { _file: file }))
+        Ok(Box::new(self.locked(path)?))
     }
 
     fn entropy(&self) -> u64 {
@@ -261,5 +274,17 @@ mod tests {
         assert_eq!(vfs.lock("lock").unwrap_err().code, ErrorCode::RootLocked);
         drop(held);
         vfs.lock("lock").unwrap();
+    }
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let vfs = RealVfs::new(directory.path()).unwrap();
+        let held = vfs.locked("lock").unwrap();
+        // As a child process has it between fork and exec.
+        let copy = held.file.try_clone().unwrap();
+        drop(held);
+        vfs.lock("lock").unwrap();
+        drop(copy);
     }
 }
