@@ -7,9 +7,9 @@ use datafusion::logical_expr::Aggregate;
 use datafusion::logical_expr::expr::physical_name;
 use datafusion::physical_expr::aggregate::LoweredAggregateBuilder;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use tidemark_operators::{GroupRows, SampleByPlan, first_step, in_one_step};
 
-use super::inputs::with_children;
 use super::planned::{Plan, Planned, Wanted, columns_of};
 use super::walk::Walk;
 
@@ -68,7 +68,7 @@ impl Walk<'_> {
             return self.with_inputs_above(&known, &own);
         }
         let first = self.with_inputs(first)?;
-        let last = with_children(&plan, vec![first])?;
+        let last = replace_children_if_necessary(plan, vec![first])?;
         let last = self.with_inputs(&last)?;
         Ok(in_one_step(&last)?.unwrap_or(last))
     }

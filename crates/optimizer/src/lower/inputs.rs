@@ -7,7 +7,7 @@ use datafusion::physical_expr::{
     Distribution, LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{
@@ -41,7 +41,7 @@ impl Walk<'_> {
                 _ => self.ordered(input, ordering, false)?,
             });
         }
-        with_children(plan, inputs)
+        replace_children_if_necessary(Arc::clone(plan), inputs)
     }
 
     /// The same of all operators above these plans, which have their inputs already.
@@ -51,7 +51,7 @@ impl Walk<'_> {
             if is_known { Ok(Arc::clone(input)) } else { self.with_inputs_above(known, input) }
         };
         let inputs = plan.children().into_iter().map(above).collect::<Result<_>>()?;
-        self.with_inputs(&with_children(plan, inputs)?)
+        self.with_inputs(&replace_children_if_necessary(Arc::clone(plan), inputs)?)
     }
 
     /// Whether inputs that have to be spread by their keys are: one of them has several partitions,
@@ -117,16 +117,6 @@ impl Walk<'_> {
         }
         self.sorted(input, &order, into_one, None, None)
     }
-}
-
-/// The plan over these inputs.
-pub(super) fn with_children(plan: &Plan, inputs: Vec<Plan>) -> Result<Plan> {
-    let children = plan.children();
-    if children.iter().zip(&inputs).all(|(child, input)| Arc::ptr_eq(child, input)) {
-        return Ok(Arc::clone(plan));
-    }
-    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    Arc::clone(plan).replace_children(inputs, options)
 }
 
 /// Partitions in an order, as one in that order.

@@ -8,12 +8,13 @@ use datafusion::logical_expr::{Sort, SortExpr};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use tidemark_operators::{PlanNode, SortRows, TopRows, follows_scan_order, reversed};
 
-use super::inputs::{merged, sorts_by_time, with_children};
+use super::inputs::{merged, sorts_by_time};
 use super::planned::{Order, Plan, Planned, Wanted, mark_columns, over};
 use super::walk::Walk;
 
@@ -57,7 +58,7 @@ impl Walk<'_> {
         let plan = match below_projection(&input.plan, &order)? {
             Some((below, order)) => {
                 let sorted = self.sorted(below, &order, true, rows, limit)?;
-                with_children(&input.plan, vec![sorted])?
+                replace_children_if_necessary(Arc::clone(&input.plan), vec![sorted])?
             }
             None => self.sorted(input.plan, &order, true, rows, limit)?,
         };

@@ -82,11 +82,12 @@ fn key_columns(node: &Aggregate) -> HashMap<Column, Column> {
 
 /// Whether a key is known where these columns are.
 fn is_dependent(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
-    let is_bound = |expr: &Expr| {
-        !matches!(
+    let reads_more = |expr: &Expr| {
+        let more = matches!(
             expr,
             Expr::GroupingSet(_) | Expr::ScalarSubquery(_) | Expr::OuterReferenceColumn(..)
-        )
+        );
+        Ok(more)
     };
     let read = key.column_refs();
     let is_column = |expr: &Expr| match expr {
@@ -96,5 +97,5 @@ fn is_dependent(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
     !is_column(key)
         && read.iter().all(|column| columns.contains_key(*column))
         && !key.is_volatile()
-        && !key.exists(|expr| Ok(!is_bound(expr))).unwrap_or(true)
+        && !key.exists(reads_more).unwrap_or(true)
 }
